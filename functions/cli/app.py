@@ -10,9 +10,9 @@ import typer
 
 from functions.cli import channel, documents, history, inbox, memory, prompt, safety
 from sigil.cli.commands import completion as completing
-from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, exit_code, mistake
+from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
 from sigil.cli.help import ByTopic
-from sigil.cli.output import guarded, helped, invoked, misused
+from sigil.cli.output import add_suggestion, explain_usage_error, guard_output, run_command
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
 from sigil.version import version as installed
@@ -132,7 +132,7 @@ def trace(
 
 @cli.command(rich_help_panel=REST)
 def completion(
-    shell: completing.Shells,
+    shell: completing.ShellArgument,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Print what your shell needs to complete on Tab.
@@ -177,24 +177,24 @@ def main() -> None:
 
 def _ended(words: Sequence[str], printer: Printer) -> int:
     try:
-        with guarded():
-            wanted = completing.wanted("uncaged")
+        with guard_output():
+            wanted = completing.read_instruction("uncaged")
             return (
                 completing.complete(cli, "uncaged", wanted)
                 if wanted
-                else invoked(cli, "uncaged", words)
+                else run_command(cli, "uncaged", words)
             )
     except SigilError as problem:
-        printer.error(helped(problem, "uncaged", words))
+        printer.error(add_suggestion(problem, "uncaged", words))
         return exit_code(problem)
     except typer.TyperException as problem:
-        printer.error(misused(problem, "uncaged"))
+        printer.error(explain_usage_error(problem, "uncaged"))
         return USAGE
     except typer.Exit as ended:
         return ended.exit_code
     except (typer.Abort, KeyboardInterrupt):
         printer.error(SigilError("EINTERRUPTED", "interrupted"))
         return INTERRUPTED
-    except Exception as problem:  # noqa: BLE001  a door, the last one: what else happened is our own mistake, told in one line
-        printer.error(mistake(problem, "uncaged"))
+    except Exception as problem:  # noqa: BLE001  entry point: anything else is our own mistake, reported in one line
+        printer.error(describe_bug(problem, "uncaged"))
         return FAILED

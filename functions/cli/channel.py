@@ -21,7 +21,7 @@ from functions.settings import Settings
 from functions.wiring import Closable, open_channels
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
-from sigil.cli.times import moment
+from sigil.cli.times import format_time
 from sigil.errors import UsageError
 from sigil.settings import described
 
@@ -275,6 +275,6 @@ def _lines(platform: str, hook: Hook, name: str) -> Iterator[str]:
         if hook.address:
             yield f"address     {hook.address}"
     if hook.error:
-        yield f"last error  {hook.error} ({moment(hook.error_at)})"
+        yield f"last error  {hook.error} ({format_time(hook.error_at)})"
     if hook.error and hook.advice:
         yield f"help        {hook.advice}"

@@ -19,8 +19,8 @@ from functions.cli.inbox import Counts
 from functions.cli.open_agent import opened
 from functions.settings import Settings
 from functions.wiring import Closable, open_channels, open_inlet, open_model
-from sigil.cli.doctor import Check, Unwise, local_registry, machine, remote_registry
-from sigil.cli.doctor.report import diagnose
+from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
+from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer
 from sigil.errors import BackendError
 from sigil.storage.setting_secrets import reveal
@@ -39,18 +39,18 @@ class Known(Protocol):
 def run(printer: Printer) -> int:
     """Print settings and findings; the exit code is 1 when something is wrong."""
     settings = Settings.read()
-    return diagnose(printer, {**_registry(settings), **_agent(settings)}, settings)
+    return run_doctor(printer, {**_registry(settings), **_agent(settings)}, settings)
 
 
 def _registry(settings: Settings) -> Mapping[str, Check]:
     """What the agent's registry needs, and its store, which is the agent's own too."""
     if not settings.registry_url:
-        return {**machine.sandbox(settings), **local_registry.registry(settings)}
+        return {**machine.machine_checks(settings), **local_registry.registry_checks(settings)}
     elsewhere = replace(settings, registry_token=reveal(settings.registry_token))
     return {
-        "disk": partial(local_registry.disk, settings),
-        "store": partial(local_registry.store, settings),
-        **remote_registry.registry(elsewhere),
+        "disk": partial(local_registry.check_disk, settings),
+        "store": partial(local_registry.check_store, settings),
+        **remote_registry.registry_checks(elsewhere),
     }
 
 
@@ -94,7 +94,7 @@ def _model(settings: Settings) -> str:
             suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL",
         )
     if not settings.endpoint:
-        raise Unwise(
+        raise DoctorWarning(
             "the offline model answers: it knows a few phrases",
             suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL",
         )
@@ -126,7 +126,7 @@ def _hook(platform: str, channel: object) -> str:
     hook = channel.hooks.look()
     if not hook.url:
         mend = f"uncaged channel set {platform} --url https://bot.example.com"
-        raise Unwise(f"{platform} knows its bot, and has no webhook", suggestion=mend)
+        raise DoctorWarning(f"{platform} knows its bot, and has no webhook", suggestion=mend)
     if not hook.works:
         raise BackendError(
             "EUNAVAILABLE",

@@ -370,6 +370,6 @@ def _row(doc: Doc) -> dict[str, object]:
 
 
 def _cells(doc: Doc) -> tuple[object, ...]:
-    from sigil.cli.times import moment
+    from sigil.cli.times import format_time
 
-    return doc.name, doc.version, f"{len(doc.text):,}", moment(doc.at), doc.by, doc.why
+    return doc.name, doc.version, f"{len(doc.text):,}", format_time(doc.at), doc.by, doc.why

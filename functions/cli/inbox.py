@@ -15,7 +15,7 @@ from functions.queues import dead_letters
 from functions.queues.waiting_events import decode_waiting
 from functions.settings import Settings
 from functions.wiring import open_inlet, open_queue
-from sigil.cli.times import moment
+from sigil.cli.times import format_time
 from sigil.errors import UsageError, one_line
 from sigil.storage.kv import KV, keys
 from sigil.wiring import Stores, open_stores
@@ -160,6 +160,6 @@ def _print(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
     for row in [] if json else rows:
         extra = f"  ({row['reason']})" if "reason" in row else ""
         sys.stdout.write(
-            f"{row['event']}  {moment(row['at'])}  {row['session']} "
+            f"{row['event']}  {format_time(row['at'])}  {row['session']} "
             f" {one_line(row['text'], SHOWN)!r}{extra}\n"
         )

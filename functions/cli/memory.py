@@ -110,13 +110,13 @@ def _row(thing: Thing) -> dict[str, Any]:
 
 
 def _cells(thing: Thing) -> tuple[object, ...]:
-    from sigil.cli.times import moment
+    from sigil.cli.times import format_time
 
     return (
         thing.id,
         thing.kind,
         thing.told,
-        moment(thing.at),
+        format_time(thing.at),
         thing.source,
         f"{thing.confidence:g}",
         thing.by,

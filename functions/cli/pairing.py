@@ -12,7 +12,7 @@ from functions.channels.base import Channel
 from functions.cli.open_agent import BY, Json, opened
 from functions.wiring import Closable, open_channels
 from sigil.cli.printing import Printer
-from sigil.cli.times import moment
+from sigil.cli.times import format_time
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
@@ -113,10 +113,17 @@ def _list(app: App, printer: Printer) -> None:
         return
     rows = [(owner, "owner", "", "", "UNCAGED_OWNERS") for owner in owners]
     rows += [
-        (person.id, person.role, person.name, moment(person.at), person.by) for person in people
+        (person.id, person.role, person.name, format_time(person.at), person.by)
+        for person in people
     ]
     rows += [
-        (one.id, "waits", one.name, moment(one.at), f"for {one.left(now) / 60:.0f} more minutes")
+        (
+            one.id,
+            "waits",
+            one.name,
+            format_time(one.at),
+            f"for {one.left(now) / 60:.0f} more minutes",
+        )
         for one in waiting
     ]
     if rows:

@@ -1,5 +1,5 @@
-"""The door of the `sigil` command: Ctrl-C ends it quietly, also while the rest is still being
-imported.
+"""The entry point of the `sigil` command: Ctrl-C ends it quietly, even while modules are still
+being imported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, by default the process's own; the exit code."""
+    """Run one command, by default the one of this process, and return its exit code."""
     try:
         from sigil.cli import app
 

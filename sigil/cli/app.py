@@ -1,4 +1,4 @@
-"""The `sigil` command: its options, its commands, and what becomes of a failure."""
+"""The `sigil` command: its options, its commands, and how it reports a failure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import typer
 
 from sigil.cli import output
 from sigil.cli.commands import (
-    about,
     audit,
     build,
+    bundle,
     check,
     deploy,
     dev,
+    doctor,
     grant,
     init,
     inspect,
@@ -25,15 +26,16 @@ from sigil.cli.commands import (
     profiles,
     run,
     serve,
+    test,
+    version,
     versions,
 )
 from sigil.cli.commands import completion as completing
 from sigil.cli.commands.completion import completion
-from sigil.cli.destination import Asked
-from sigil.cli.exit_codes import FAILED, INTERRUPTED, UNAVAILABLE, USAGE, exit_code, mistake
-from sigil.cli.help import TOPIC_REST, ByTopic, examples, meant, show_help
-from sigil.cli.option_groups import spread
-from sigil.cli.options import ALONE, Options, hoisted, timeout
+from sigil.cli.destination import RegistryChoice
+from sigil.cli.exit_codes import FAILED, INTERRUPTED, UNAVAILABLE, USAGE, describe_bug, exit_code
+from sigil.cli.help import TOPIC_REST, ByTopic, find_help_words, format_examples, show_help
+from sigil.cli.options import NO_OPTIONS, SharedOptions, hoist_options, read_timeout, spread_options
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Interrupted, Shell
 from sigil.cli.timeout import Deadline
@@ -55,15 +57,15 @@ app = typer.Typer(
         " one."
     )
 )
-@spread
-def root(context: typer.Context, options: Options = ALONE) -> None:
+@spread_options
+def root(context: typer.Context, options: SharedOptions = NO_OPTIONS) -> None:
     """Store, find and run capabilities: small sandboxed WebAssembly modules."""
     printer = Printer(
         json=options.json, quiet=options.quiet, color=not options.no_color, verbose=options.verbose
     )
     context.obj = Shell(
         printer,
-        Asked(options.url, options.token, options.profile),
+        RegistryChoice(options.url, options.token, options.profile),
         options.yes,
         options.timeout or 0.0,
     )
@@ -74,10 +76,10 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
     "Write a capability": (
         ("init", init.init, "sigil init greet"),
         ("check", check.check, "sigil check greet"),
-        ("test", init.prove, "sigil test greet"),
+        ("test", test.run_tests, "sigil test greet"),
         ("dev", dev.dev, """sigil dev greet\nsigil dev greet --run '{"text": "Ada"}' --deploy"""),
         ("build", build.build, "sigil build greet\nsigil build greet -o greet.wasm"),
-        ("schema", about.schema, "sigil schema > sigil.schema.json"),
+        ("schema", version.schema, "sigil schema > sigil.schema.json"),
     ),
     "Find and run": (
         ("query", run.query, "sigil query 'encode hello world in base64'"),
@@ -87,7 +89,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
             """sigil run encode '{"text": "hello", "format": "base64"}'\n"""
             "sigil run encode -a text=hello -a format=hex",
         ),
-        ("list", inspect.everything, "sigil list\nsigil list json --limit 5"),
+        ("list", inspect.list_capabilities, "sigil list\nsigil list json --limit 5"),
         ("inspect", inspect.inspect, "sigil inspect encode"),
     ),
     "Deploy and look after": (
@@ -98,8 +100,8 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("yank", versions.yank, "sigil yank shout@2"),
         ("remove", inspect.remove, "sigil remove shout --yes"),
         ("publish", versions.publish, "sigil publish shout --session telegram:1"),
-        ("export", versions.export, "sigil export shout encode -o both.sigil"),
-        ("import", versions.bring, "sigil import both.sigil"),
+        ("export", bundle.export_bundle, "sigil export shout encode -o both.sigil"),
+        ("import", bundle.import_bundle, "sigil import both.sigil"),
     ),
     "Permissions": (
         ("grant", grant.grant, "sigil grant weather"),
@@ -135,12 +137,12 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("status", audit.status, "sigil status"),
         ("logs", audit.logs, "sigil logs shout"),
         ("audit", audit.audit, "sigil audit --verify"),
-        ("doctor", about.doctor, "sigil doctor"),
+        ("doctor", doctor.doctor, "sigil doctor"),
     ),
     TOPIC_REST: (
         ("help", show_help, "sigil help deploy"),
         ("completion", completion, "source <(sigil completion bash)"),
-        ("version", about.version, "sigil version"),
+        ("version", version.version, "sigil version"),
     ),
 }
 for _topic, _entries in _TOPICS.items():
@@ -148,34 +150,34 @@ for _topic, _entries in _TOPICS.items():
         if isinstance(_entry, typer.Typer):
             app.add_typer(_entry, rich_help_panel=_topic)
         else:
-            app.command(_entry[0], epilog=examples("sigil", _entry[2]), rich_help_panel=_topic)(
-                _entry[1]
-            )
+            app.command(
+                _entry[0], epilog=format_examples("sigil", _entry[2]), rich_help_panel=_topic
+            )(_entry[1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; every failure ends in lines for people (or one of
-    JSON), never in a traceback.
+    """Run one command and return its exit code. Every failure is reported in lines for people, or
+    in one line of JSON, never as a traceback.
     """
-    options, rest = hoisted(sys.argv[1:] if arguments is None else arguments)
+    options, rest = hoist_options(sys.argv[1:] if arguments is None else arguments)
     printer = Printer(json="--json" in options, verbose="--verbose" in options or "-v" in options)
-    deadline, began = Deadline(timeout(options)), time.perf_counter()
+    deadline, began = Deadline(read_timeout(options)), time.perf_counter()
     try:
-        with output.guarded(), deadline.kept():
+        with output.guard_output(), deadline.kept():
             return _run(options, rest)
     except SigilError as problem:
-        printer.error(output.helped(problem, "sigil", rest))
+        printer.error(output.add_suggestion(problem, "sigil", rest))
         return exit_code(problem)
     except typer.TyperException as problem:
-        printer.error(output.misused(problem, "sigil"))
+        printer.error(output.explain_usage_error(problem, "sigil"))
         return USAGE
     except typer.Exit as ended:
         return ended.exit_code
     except (typer.Abort, KeyboardInterrupt) as problem:
         printer.error(_interrupted(problem, deadline))
         return UNAVAILABLE if deadline.over else INTERRUPTED
-    except Exception as problem:  # noqa: BLE001 - the last door: whatever else happened is our own mistake, told in one line
-        printer.error(mistake(problem, "sigil"))
+    except Exception as problem:  # noqa: BLE001  entry point: anything else is our own mistake, reported in one line
+        printer.error(describe_bug(problem, "sigil"))
         printer.traceback(problem)
         return FAILED
     finally:
@@ -194,12 +196,12 @@ def _interrupted(problem: BaseException, deadline: Deadline) -> SigilError:
 
 
 def _run(shared: list[str], rest: list[str]) -> int:
-    wanted = completing.wanted("sigil")
+    wanted = completing.read_instruction("sigil")
     if wanted:
         return completing.complete(app, "sigil", wanted)
     words = ["version"] if rest == ["--version"] else rest
-    help = meant(app, words, json="--json" in shared)
-    return output.invoked(
+    help = find_help_words(app, words, json="--json" in shared)
+    return output.run_command(
         app,
         "sigil",
         ([*shared, *words] or ["--help"]) if help is None else [*shared, "help", *help],

@@ -1,5 +1,5 @@
-"""Which registry a command talks to, and with whose token: option, environment, profile, default,
-in this order.
+"""The registry that a command talks to, and the token for it: from the options, the environment,
+the profile or the default, in this order.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """An address and its token; without an address the registry in this process. `how`: who said
-    so, `profile`: under which name.
+    """An address and its token; an empty address is the registry in this process. `how`: the option
+    or setting that chose it; `profile`: the profile that did.
     """
 
     url: str = ""
@@ -27,16 +27,16 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the options of a command say."""
+class RegistryChoice:
+    """The registry that a command's options name."""
 
     url: str = ""
     token: str = ""
     profile: str = ""
 
 
-def address(asked: Asked, settings: Settings) -> Destination:
-    """Where a command goes, without its token: reads no credentials."""
+def resolve_address(asked: RegistryChoice, settings: Settings) -> Destination:
+    """Return where a command goes, without the token; no credentials are read."""
     if asked.url and asked.profile:
         raise UsageError(
             "EUSAGE", "--url and --profile name two registries", suggestion="leave one of them out"
@@ -45,25 +45,29 @@ def address(asked: Asked, settings: Settings) -> Destination:
         return Destination(asked.url, how="--url")
     if not asked.profile and settings.registry_url:
         return Destination(settings.registry_url, how="SIGIL_URL")
-    profile, how = _profile(asked, settings)
+    profile, how = _find_profile(asked, settings)
     return Destination(profile.url, how=how, profile=profile.name) if profile else Destination()
 
 
-def destination(asked: Asked, settings: Settings) -> Destination:
-    """Where a command goes, and the token for there.
+def resolve_destination(asked: RegistryChoice, settings: Settings) -> Destination:
+    """Return where a command goes, with the token for it.
 
     A profile that an option names brings its own token; with any other address the environment's
     goes before what is kept for it.
     """
-    place = address(asked, settings)
+    place = resolve_address(asked, settings)
     if not place.url:
         return place
     given = asked.token or ("" if asked.profile else settings.registry_token)
-    token = given or (_token(place, settings) if place.profile else _kept(place.url, settings))
+    token = given or (
+        _require_profile_token(place, settings)
+        if place.profile
+        else _read_stored_token(place.url, settings)
+    )
     return Destination(place.url, token, place.how, place.profile)
 
 
-def _profile(asked: Asked, settings: Settings) -> tuple[Profile | None, str]:
+def _find_profile(asked: RegistryChoice, settings: Settings) -> tuple[Profile | None, str]:
     from sigil.client.profiles import Profiles
 
     profiles = Profiles(settings.profiles)
@@ -73,11 +77,15 @@ def _profile(asked: Asked, settings: Settings) -> tuple[Profile | None, str]:
     return profiles.usual(), "sigil profiles use"
 
 
-def _token(place: Destination, settings: Settings) -> str:
+def _require_profile_token(place: Destination, settings: Settings) -> str:
     from sigil.client.profiles import KEPT, Profiles
 
     profile = Profiles(settings.profiles).find(place.profile)
-    token = _kept(place.url, settings, profile.name) if profile.token == KEPT else revealed(profile)
+    token = (
+        _read_stored_token(place.url, settings, profile.name)
+        if profile.token == KEPT
+        else reveal_token(profile)
+    )
     if not token:
         message = f"the profile {profile.name} has no token" + (
             "" if profile.token == KEPT else f": {profile.token} is empty"
@@ -90,8 +98,8 @@ def _token(place: Destination, settings: Settings) -> str:
     return token
 
 
-def revealed(profile: Profile) -> str:
-    """The token that a profile's reference leads to; empty when there is none."""
+def reveal_token(profile: Profile) -> str:
+    """Return the token that a profile's reference leads to; empty when there is none."""
     from sigil.settings import variable
     from sigil.storage.setting_secrets import reveal
 
@@ -99,7 +107,7 @@ def revealed(profile: Profile) -> str:
     return variable(name) if kind == "env" else reveal(profile.token)
 
 
-def _kept(url: str, settings: Settings, profile: str = "") -> str:
+def _read_stored_token(url: str, settings: Settings, profile: str = "") -> str:
     from sigil.client.credentials import Credentials
 
     return Credentials(settings.credentials).token(url, profile)

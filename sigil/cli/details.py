@@ -1,14 +1,14 @@
-"""An inspection as people read it: a line for each field, words for times, permissions and tests,
-and nothing cut.
+"""Manifests and inspections in lines for people: words for times, permissions and tests, nothing
+cut, and what differs between two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
-from sigil.cli.times import moment
+from sigil.cli.times import format_time
 from sigil.protocol import Json
 
 Line = tuple[str, str]
@@ -18,8 +18,8 @@ _APART = ("source", "pending")
 """The source stands below the table; what waits is told with the permissions."""
 
 
-def details(row: Mapping[str, Json]) -> list[Line]:
-    """The lines of an inspection's fields; a field with several of them is named once."""
+def describe_fields(row: Mapping[str, Json]) -> list[Line]:
+    """Return the lines of an inspection's fields; a field of several lines is named once."""
     lines: list[Line] = []
     for field, value in row.items():
         if field not in _APART:
@@ -38,11 +38,11 @@ def _shown(field: str, value: Json, row: Mapping[str, Json]) -> Iterator[str]:
     if field == "permissions" and isinstance(value, dict):
         yield from _permissions(value, row.get("pending") or ())
     elif field == "tests" and isinstance(value, list):
-        yield from map(test_line, value)
+        yield from map(describe_test, value)
     elif field == "pins" and isinstance(value, list):
         yield from map(_pin, value)
     elif field in _MOMENTS:
-        yield from () if value is None else (moment(value),)
+        yield from () if value is None else (format_time(value),)
     elif field == "limits" and isinstance(value, dict):
         yield from (f"{name} {_text(limit)}" for name, limit in value.items())
     elif value not in ("", None, []):
@@ -50,7 +50,7 @@ def _shown(field: str, value: Json, row: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _pin(pin: Mapping[str, Json]) -> str:
-    """A version that it calls: `hash: library/hash@2 sha256:…`, and what is wrong with it."""
+    """Return a version that it calls, `hash: library/hash@2 sha256:…`, and its trouble."""
     if pin.get("state") == "waiting":
         waits = "is newer than what was granted, and waits for a deploy or a grant"
         return f"{pin.get('call')}: {waits}"
@@ -63,7 +63,7 @@ def _pin(pin: Mapping[str, Json]) -> str:
 
 
 def _permissions(asked: Mapping[str, Json], pending: Json) -> Iterator[str]:
-    """What it may do, and of what an owner has to grant whether that was done."""
+    """Yield what it may do, and for what an owner has to grant, whether that was done."""
     none = True
     for field, value in asked.items():
         for text in value if isinstance(value, list) else ():
@@ -77,8 +77,8 @@ def _permissions(asked: Mapping[str, Json], pending: Json) -> Iterator[str]:
         yield "none"
 
 
-def test_line(test: Json) -> str:
-    """A golden test in one line: `{input} → output`, or the code of the error that it wants."""
+def describe_test(test: Json) -> str:
+    """Return a golden test in one line: `{input} → output`, or the error code that it expects."""
     if not isinstance(test, dict):
         return _text(test)
     error = test.get("error")
@@ -97,3 +97,34 @@ def _text(value: Json) -> str:
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def describe_changes(rows: Iterable[Mapping[str, Json]]) -> Iterator[str]:
+    """Yield `field: old → new`; for a list what was removed (`-`) and added (`+`), for a table each
+    of its fields.
+    """
+    for row in rows:
+        yield from _field(str(row["field"]), row["old"], row["new"])
+
+
+def _field(name: str, old: Json, new: Json) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for part in dict.fromkeys((*old, *new)):
+            if old.get(part) != new.get(part):
+                yield from _field(f"{name}.{part}", old.get(part), new.get(part))
+    elif isinstance(old, list) and isinstance(new, list):
+        lines = [*(f"- {_item(name, item)}" for item in old if item not in new)]
+        lines += [f"+ {_item(name, item)}" for item in new if item not in old]
+        yield from (f"{name}:", *(lines or ["in another order"]))
+    else:
+        yield f"{name}: {orjson.dumps(old).decode()} → {orjson.dumps(new).decode()}"
+
+
+def _item(name: str, item: Json) -> str:
+    return (
+        describe_test(item)
+        if name == "tests"
+        else item
+        if isinstance(item, str)
+        else orjson.dumps(item).decode()
+    )

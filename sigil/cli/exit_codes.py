@@ -44,7 +44,7 @@ _TABLE: tuple[tuple[type[SigilError], str, int], ...] = (
 
 
 def exit_code(problem: SigilError) -> int:
-    """The number that the command ends with."""
+    """Return the number that the command ends with."""
     codes = (
         number
         for kind, code, number in _TABLE
@@ -53,8 +53,8 @@ def exit_code(problem: SigilError) -> int:
     return next(codes, FAILED)
 
 
-def mistake(problem: Exception, command: str) -> SigilError:
-    """An exception that nobody expected, as one line with the place where it happened."""
+def describe_bug(problem: Exception, command: str) -> SigilError:
+    """Return an unexpected exception as one line with the place where it happened."""
     frames = traceback.extract_tb(problem.__traceback__)
     place = (
         f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"

@@ -1,5 +1,5 @@
-"""What the tests of a folder may call: what stands in this process's registry, else the folders
-beside it, else the library's.
+"""The capabilities that a folder's tests may call: from this process's registry, else from the
+folders beside it, else from the library.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(TestServices):
-    """Facilities that find a capability that does not stand yet. `folders`: where a namespace's own
-    are, each in a folder of its name.
+class FolderRehearsal(TestServices):
+    """Test services that also find capabilities that are not deployed yet. `folders`: by namespace,
+    the folder whose folders are capabilities.
     """
 
     sandbox: Sandbox | None = None
@@ -74,23 +74,25 @@ class Beside(TestServices):
         )
 
 
-def beside(settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifest) -> Beside:
-    """What the tests of the capability in `folder` stand on. No store is opened for one that calls
-    nothing.
+def open_rehearsal(
+    settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifest
+) -> FolderRehearsal:
+    """Return the services for the tests of the capability in `folder`. No store is opened for one
+    that calls nothing.
     """
     from sigil.wiring import library_folder
 
     web = FixtureWeb((), settings.loopback)
     if not permissions.declared_calls(manifest):
-        return Beside(web)
+        return FolderRehearsal(web)
     library = library_folder(settings)
     folders = {settings.agent: folder.resolve().parent, **({LIBRARY: library} if library else {})}
-    return Beside(web, _standing(settings), sandbox=sandbox, folders=folders)
+    return FolderRehearsal(web, _open_local_services(settings), sandbox=sandbox, folders=folders)
 
 
-def _standing(settings: Settings) -> LiveServices | None:
-    """What is deployed in this process's registry; nothing can be run here of a registry
-    elsewhere.
+def _open_local_services(settings: Settings) -> LiveServices | None:
+    """Return what is deployed in this process's registry; None for a registry elsewhere, where
+    nothing can be run from here.
     """
     if settings.registry_url:
         return None

@@ -18,8 +18,8 @@ TOPIC_REST = "More"
 
 
 class ByTopic(TyperGroup):
-    """A group whose help has a section for each topic (`rich_help_panel`), in the order in which
-    they first appear.
+    """A command group whose help has a section for each topic (`rich_help_panel`), in the order in
+    which they first appear.
     """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -37,13 +37,13 @@ class ByTopic(TyperGroup):
 
 
 def topic_of(command: object) -> str:
-    """The topic of a command, as its help is grouped."""
+    """Return the topic of a command, by which the help is grouped."""
     topic = getattr(command, "rich_help_panel", None)
     return topic if isinstance(topic, str) else TOPIC_REST
 
 
-def examples(program: str, lines: str) -> str:
-    """An epilog with an example a line, which no formatter wraps."""
+def format_examples(program: str, lines: str) -> str:
+    """Return an epilog with an example a line, which no formatter wraps."""
     given = [f"  $ {line}" for line in lines.splitlines() if line]
     return "\b\n" + "\n".join(("Examples:" if given[1:] else "Example:", *given))
 
@@ -55,7 +55,7 @@ def show_help(
         typer.Argument(
             metavar="COMMAND…",
             help="The command, such as `deploy` or `keys create`.",
-            autocompletion=completions.commands,
+            autocompletion=completions.subcommands,
         ),
     ] = None,
 ) -> None:
@@ -66,7 +66,7 @@ def show_help(
     """
     shell, root = shell_of(context), context.find_root()
     if shell.printer.json and not words:
-        shell.printer.document({"commands": _rows(root.command)})
+        shell.printer.document({"commands": _command_rows(root.command)})
         return
     place: Any = root
     command: Any = root.command
@@ -80,21 +80,21 @@ def show_help(
         place, command = type(place)(inner, info_name=word, parent=place), inner
     ref = rest[0] if rest and words and words[0] == "run" else ""
     if shell.printer.json:
-        told = {"input": _input(shell, ref)} if ref else {}
+        told = {"input": _read_input_schema(shell, ref)} if ref else {}
         shell.printer.document(
             {"command": place.command_path, "help": command.get_help(place), **told}
         )
         return
     shell.printer.text(command.get_help(place))
     if ref:
-        fields = _input(shell, ref)
+        fields = _read_input_schema(shell, ref)
         shell.printer.text(f"\nInput of {ref}:")
         _show_fields(shell, fields)
 
 
-def meant(app: typer.Typer, words: Sequence[str], *, json: bool) -> list[str] | None:
-    """The words after `help` that a command line with `--help` stands for, None for one that typer
-    answers: in text, of a command alone.
+def find_help_words(app: typer.Typer, words: Sequence[str], *, json: bool) -> list[str] | None:
+    """Return the words after `help` that a command line with `--help` stands for; None for one that
+    typer answers itself (in text, about a command alone).
     """
     before = [*words[: words.index("--")]] if "--" in words else [*words]
     group: Any = typer.main.get_command(app)
@@ -109,11 +109,11 @@ def meant(app: typer.Typer, words: Sequence[str], *, json: bool) -> list[str] | 
     return path if json else None
 
 
-def _input(shell: Shell, ref: str) -> dict[str, Json]:
-    """The JSON Schema of what a capability takes."""
-    from sigil.cli.names import spelled
+def _read_input_schema(shell: Shell, ref: str) -> dict[str, Json]:
+    """Return the JSON Schema of a capability's input."""
+    from sigil.cli.names import suggest_names
 
-    with shell.registry() as opened, spelled(opened, ref):
+    with shell.registry() as opened, suggest_names(opened, ref):
         found = opened.registry.inspect(ref, opened.caller)["schema"]
     return found if isinstance(found, dict) else {}
 
@@ -126,14 +126,14 @@ def _show_fields(shell: Shell, schema: dict[str, Json]) -> None:
     required = schema.get("required")
     must = required if isinstance(required, list) else []
     rows = [
-        (f"{name}=", *_told(field if isinstance(field, dict) else {}, must=name in must))
+        (f"{name}=", *_describe_field(field if isinstance(field, dict) else {}, must=name in must))
         for name, field in fields.items()
     ]
     shell.printer.table(("--arg", "type", "", "meaning"), rows)
 
 
-def _told(field: dict[str, Json], *, must: bool) -> tuple[str, str, str]:
-    """A field's type or choices, whether it has to be given, and what it means."""
+def _describe_field(field: dict[str, Json], *, must: bool) -> tuple[str, str, str]:
+    """Return a field's type or choices, whether it is required, and what it means."""
     from sigil.strict_json import dumps
 
     kinds = field.get("enum") or field.get("type") or "any"
@@ -142,12 +142,12 @@ def _told(field: dict[str, Json], *, must: bool) -> tuple[str, str, str]:
     return kind, "required" if must else usual, str(field.get("description", ""))
 
 
-def _rows(group: object, before: str = "", topic: str = "") -> list[dict[str, Json]]:
+def _command_rows(group: object, before: str = "", topic: str = "") -> list[dict[str, Json]]:
     rows: list[dict[str, Json]] = []
     for name, command in getattr(group, "commands", {}).items():
         under = topic or topic_of(command)
         if getattr(command, "commands", None):
-            rows += _rows(command, f"{before}{name} ", under)
+            rows += _command_rows(command, f"{before}{name} ", under)
         else:
             rows.append(
                 {

@@ -1,28 +1,27 @@
-"""Names as people type them: what Tab fills in, from this machine alone, and what looks like one
-that is not there.
+"""Names of capabilities as people type them: the namespace they mean, and suggestions for a
+misspelt one.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
-    from sigil.cli.shell import Opened
-    from sigil.settings import Settings
-    from sigil.storage.kv import KV
-
-NAMES_MOST = 1_000
+    from sigil.cli.shell import OpenRegistry
+    from sigil.protocol import Caller
 
 
 @contextmanager
-def spelled(opened: Opened, ref: str) -> Iterator[None]:
-    """A name that is not there is refused with those that look like it."""
+def suggest_names(opened: OpenRegistry, ref: str) -> Iterator[None]:
+    """Add similar names to the error when a capability is not found."""
     try:
         yield
     except UsageError as problem:
@@ -34,7 +33,7 @@ def spelled(opened: Opened, ref: str) -> Iterator[None]:
         raise
 
 
-def _near(opened: Opened, ref: str) -> list[str]:
+def _near(opened: OpenRegistry, ref: str) -> list[str]:
     from difflib import get_close_matches
 
     plain = ref.partition("@")[0].rpartition("/")[2]
@@ -47,67 +46,38 @@ def _near(opened: Opened, ref: str) -> list[str]:
     return []
 
 
-def names(incomplete: str) -> list[str]:
-    """The capabilities of this machine's own store that begin so; a store that is not a file here
-    is not asked.
+NAMES_MOST = 1_000
+Namespace = Annotated[
+    str,
+    typer.Option("--namespace", metavar="NS", help="Of another namespace (default: the agent's)."),
+]
+
+
+def in_namespace(caller: Caller, namespace: str) -> Caller:
+    """Return the caller in this namespace, or in their own when it is empty."""
+    return replace(caller, namespace=namespace) if namespace else caller
+
+
+def resolve_name(caller: Caller, name: str, namespace: str = "") -> tuple[str, Caller]:
+    """Return the plain name, and the caller in the namespace that the name or `--namespace` says;
+    `UsageError` when they differ.
     """
-    from sigil.settings import Settings
-
-    try:
-        return _names(Settings.read(), incomplete)
-    except (SigilError, OSError):
-        return []
-
-
-def profile_names(incomplete: str) -> list[str]:
-    """The profiles that begin so."""
-    from sigil.client.profiles import HERE, Profiles
-    from sigil.settings import Settings
-
-    try:
-        known = Profiles(Settings.read().profiles).book().profiles
-    except SigilError:
-        return []
-    return [name for name in (HERE, *known) if name.startswith(incomplete)]
-
-
-def own_store(settings: Settings) -> KV | None:
-    """The store of this machine, when it is a file that is there: nothing is made, and no network
-    is asked.
-    """
-    from sigil.wiring import open_stores, sqlite_path
-
-    path = sqlite_path(settings)
-    return open_stores(settings).kv if path and path.is_file() else None
-
-
-def heads(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The names of a namespace that stand and begin so, each with the fields of its active
-    record.
-    """
-    from sigil.catalog.heads import expired, split
-    from sigil.storage.kv import keys
-
-    for name, item in kv.scan(
-        keys.capability(namespace, "").partition, beginning, limit=NAMES_MOST
-    ):
-        standing, record = split(item.value)
-        if not standing.removed and not expired(record, time.time()):
-            yield name, record
-
-
-def _names(settings: Settings, incomplete: str) -> list[str]:
     from sigil.protocol import LIBRARY
 
-    kv = own_store(settings)
-    return (
-        [
-            *dict.fromkeys(
-                name
-                for namespace in (settings.agent, LIBRARY)
-                for name, _ in heads(kv, namespace, incomplete)
-            )
-        ]
-        if kv
-        else []
-    )
+    place, slash, rest = name.partition("/")
+    if (
+        not slash or not place or place == LIBRARY
+    ):  # the library's capabilities have their grants in each namespace
+        return name, in_namespace(caller, namespace)
+    if namespace not in ("", place):
+        raise UsageError(
+            "EUSAGE",
+            f"{name} is not of {namespace}",
+            suggestion=f"leave out --namespace, or write {rest}",
+        )
+    return rest, in_namespace(caller, place)
+
+
+def namespace_flag(caller: Caller, usual: str) -> str:
+    """Return the `--namespace` that a suggested command needs; empty in the `usual` namespace."""
+    return "" if caller.namespace == usual else f" --namespace {caller.namespace}"

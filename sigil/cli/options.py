@@ -1,14 +1,17 @@
-"""The options that every command takes, wherever they stand on its line."""
+"""The options that every command takes, wherever they stand on its line, and options grouped in a
+dataclass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from sigil.cli.names import profile_names
+from sigil.cli.completions import profile_names
 
 FLAGS = ("--json", "--quiet", "-q", "--verbose", "-v", "--no-color", "--yes", "-y")
 TIMEOUT_MOST = 86_400.0
@@ -16,8 +19,8 @@ VALUES = ("--url", "--token", "--profile", "--timeout")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What holds for a whole command."""
+class SharedOptions:
+    """The options that every command takes."""
 
     url: Annotated[
         str,
@@ -66,11 +69,11 @@ class Options:
     ] = False
 
 
-ALONE = Options()
+NO_OPTIONS = SharedOptions()
 
 
-def hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The options that every command shares, wherever they stand before `--`, and what remains."""
+def hoist_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the shared options, wherever they stand before `--`, and the remaining words."""
     options: list[str] = []
     rest: list[str] = []
     words = iter(arguments)
@@ -86,9 +89,9 @@ def hoisted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return options, rest
 
 
-def timeout(options: Sequence[str]) -> float:
-    """The seconds of `--timeout`, the last of several; 0 without one, or for one that cannot be,
-    which the command line is refused for.
+def read_timeout(options: Sequence[str]) -> float:
+    """Return the seconds of `--timeout`, the last of several; 0 without one, or for one that typer
+    will refuse.
     """
     pairs = zip(options, [*options[1:], ""], strict=False)
     given = [value for name, value in pairs if name == "--timeout"]
@@ -98,3 +101,26 @@ def timeout(options: Sequence[str]) -> float:
     except ValueError:
         return 0.0
     return wanted if 0 < wanted <= TIMEOUT_MOST else 0.0
+
+
+def spread_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the last parameter of `command`, a dataclass, by an option for each of its fields."""
+    *own, last = signature(command, eval_str=True).parameters.values()
+    hints = get_type_hints(last.annotation, include_extras=True)
+    options = [
+        Parameter(
+            part.name, Parameter.KEYWORD_ONLY, default=part.default, annotation=hints[part.name]
+        )
+        for part in fields(last.annotation)
+    ]
+
+    def spreading(**given: Any) -> None:
+        value = last.annotation(**{option.name: given.pop(option.name) for option in options})
+        command(**given, **{last.name: value})
+
+    spreading.__name__, spreading.__doc__ = command.__name__, command.__doc__
+    spreading.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in (*own, *options)
+    }
+    spreading.__signature__ = Signature([*own, *options])  # type: ignore[attr-defined]
+    return spreading

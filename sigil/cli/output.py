@@ -1,5 +1,5 @@
-"""A command line that runs, or is wrong, and standard output that is full, closed, or read by
-somebody who leaves early.
+"""Running a command line, explaining a wrong one, and a standard output that is full, closed, or no
+longer read.
 """
 
 from __future__ import annotations
@@ -23,47 +23,48 @@ _STEPS = {"EMODULE": "mend the source; `sigil check` tells whether it may run"}
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
-    """Whatever is printed inside has left at the end, or it is said in one way: see `settle`. Other
-    failures pass.
+def guard_output() -> Iterator[None]:
+    """Write out everything that is printed inside, or fail as `flush_output` does.
+
+    Other exceptions pass.
     """
-    _reopen()
+    _open_missing_streams()
     try:
         yield
     except BrokenPipeError as problem:
-        _forget()
+        _discard_output()
         if problem.filename is not None:
             raise
         raise typer.Exit(FAILED) from None  # an unbuffered write of ours; see `settle`
     except OSError as problem:
-        settle()
+        flush_output()
         if problem.errno in _UNWRITTEN and problem.filename is None:
-            raise _lost(problem) from None
+            raise _make_write_error(problem) from None
         raise
     except SystemExit:
-        settle()
+        flush_output()
         raise
-    settle()
+    flush_output()
 
 
-def settle() -> None:
+def flush_output() -> None:
     """Write out what is still buffered.
 
-    `SigilError` with EWRITE when that cannot be done; `typer.Exit` with 1 and no word when whoever
-    read us has seen enough.
+    `SigilError` with EWRITE when that fails; `typer.Exit` with 1 and no message when the reader has
+    closed the pipe.
     """
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget()
+        _discard_output()
         raise typer.Exit(FAILED) from None
     except OSError as problem:
-        raise _lost(problem) from None
+        raise _make_write_error(problem) from None
 
 
-def invoked(app: typer.Typer, program: str, words: Sequence[str]) -> int:
-    """Run one command line; its exit code. Every exception passes: typer's own `main` would take
-    Ctrl-C's for itself.
+def run_command(app: typer.Typer, program: str, words: Sequence[str]) -> int:
+    """Run one command line and return its exit code. Every exception passes: typer's own `main`
+    would handle Ctrl-C itself.
     """
     command = typer.main.get_command(app)
     with command.make_context(program, [*words]) as context:
@@ -71,8 +72,8 @@ def invoked(app: typer.Typer, program: str, words: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def misused(problem: typer.TyperException, program: str) -> SigilError:
-    """A wrong command line, with the command whose help tells how it is right."""
+def explain_usage_error(problem: typer.TyperException, program: str) -> SigilError:
+    """Return a wrong command line as an error that names the command whose help explains it."""
     context = getattr(problem, "ctx", None)
     wanted = context.command_path if context else program
     message = (
@@ -87,7 +88,7 @@ def misused(problem: typer.TyperException, program: str) -> SigilError:
 
 
 def _near(option: str, context: typer.Context | None) -> str:
-    """The options that look like one that there is not, of the command or of all commands."""
+    """Return the existing options that look like `option`, of the command or of all commands."""
     from difflib import get_close_matches
 
     commands = [context.command, context.find_root().command] if context and option else []
@@ -96,10 +97,8 @@ def _near(option: str, context: typer.Context | None) -> str:
     return f"did you mean {' or '.join(near)}? " if near else ""
 
 
-def helped(problem: SigilError, program: str, words: Sequence[str]) -> SigilError:
-    """A failure that whoever typed the command can mend always has a next step: without one of its
-    own, the command's help.
-    """
+def add_suggestion(problem: SigilError, program: str, words: Sequence[str]) -> SigilError:
+    """Give a failure that the user can mend a next step: its own, or else the command's help."""
     command = next((word for word in words if not word.startswith("-")), "")
     if isinstance(problem, UsageError | Refused) and not problem.suggestion:
         problem.suggestion = _STEPS.get(problem.code) or f"{program} {command} --help".replace(
@@ -108,12 +107,12 @@ def helped(problem: SigilError, program: str, words: Sequence[str]) -> SigilErro
     return problem
 
 
-def _lost(problem: OSError) -> SigilError:
-    _forget()
+def _make_write_error(problem: OSError) -> SigilError:
+    _discard_output()
     return SigilError("EWRITE", f"cannot write the output: {problem.strerror}")
 
 
-def _reopen() -> None:
+def _open_missing_streams() -> None:
     # closed before we began: what is printed fails, what is only said is lost, and no other file
     # takes their numbers
     if sys.stdout is None:
@@ -122,7 +121,7 @@ def _reopen() -> None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
-def _forget() -> None:
+def _discard_output() -> None:
     # what is still buffered must not complain when the interpreter ends
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

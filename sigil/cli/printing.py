@@ -1,5 +1,5 @@
-"""What the command prints: data on stdout, everything else on stderr; UTF-8, and nothing that could
-steer a terminal.
+"""Printing: data on stdout, everything else on stderr, in UTF-8 and without characters that steer a
+terminal.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sigil.cli.output import settle
+from sigil.cli.output import flush_output
 from sigil.cli.progress import Spinner
-from sigil.cli.tables import aligned, drawn
-from sigil.cli.times import moment
+from sigil.cli.tables import align_columns, draw_table
+from sigil.cli.times import format_time
 from sigil.errors import SigilError, one_line
 
 CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000
@@ -23,8 +23,8 @@ CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """`json`: one JSON document on stdout. `quiet`: errors alone on stderr. `verbose`: also what is
-    asked of whom.
+    """Prints for a command. `json`: one JSON document on stdout; `quiet`: only errors on stderr;
+    `verbose`: also each request to a registry.
     """
 
     json: bool = False
@@ -34,46 +34,48 @@ class Printer:
     spinner: Spinner = field(default_factory=Spinner)
 
     def document(self, value: Any) -> None:
-        """One JSON document."""
+        """Print one JSON document."""
         import orjson
 
         _write(orjson.dumps(value, option=orjson.OPT_INDENT_2 if _terminal() else 0) + b"\n")
 
     def encoded(self, document: bytes) -> None:
-        """One JSON document that is already encoded, byte for byte unless a terminal shows it."""
+        """Print one JSON document that is already encoded, byte for byte unless a terminal shows
+        it.
+        """
         _write((_for_people(document.decode()).encode() if _terminal() else document) + b"\n")
 
     def line(self, text: str) -> None:
-        """A line of data, cleaned."""
+        """Print a line of data, cleaned."""
         _write(one_line(text, 10_000).encode() + b"\n")
 
     def text(self, text: str) -> None:
-        """A text as it is; on a terminal without what could steer it."""
+        """Print a text as it is; on a terminal without characters that could steer it."""
         _write((_for_people(text) if _terminal() else text).encode("utf-8", "replace") + b"\n")
 
     def table(
         self, header: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False
     ) -> None:
-        """Rows under a header: drawn on a terminal, aligned columns otherwise. `whole`: cells are
-        as long as they are.
+        """Print rows under a header: drawn on a terminal, aligned columns otherwise. `whole`: no
+        cell is cut.
         """
         cells = [
             [one_line(str(cell), WHOLE_LIMIT if whole else CELL_LIMIT) for cell in row]
             for row in rows
         ]
         if _terminal():
-            drawn(header, cells, color=self.color)
+            draw_table(header, cells, color=self.color)
         else:
-            _write("".join(f"{line}\n" for line in aligned([list(header), *cells])).encode())
+            _write("".join(f"{line}\n" for line in align_columns([list(header), *cells])).encode())
 
     def note(self, text: str) -> None:
-        """A line about what happens, on stderr."""
+        """Print a line about what happens, on stderr."""
         if not self.quiet:
             self._complain(one_line(text, 1_000))
 
     def event(self, what: str, /, **facts: object) -> None:
-        """Something that a server did, on stderr: a line for people, or one of JSON."""
-        at = moment(time.time())
+        """Print what a server did, on stderr: a line for people, or one of JSON."""
+        at = format_time(time.time())
         if self.json:
             import orjson
 
@@ -85,12 +87,12 @@ class Printer:
             self._complain(one_line(f"{at}  {what}  {told}", 1_000))
 
     def detail(self, text: str) -> None:
-        """A line for whoever wants to know more, on stderr."""
+        """Print a line on stderr when the command is verbose."""
         if self.verbose:
             self._complain(f"# {one_line(text, 1_000)}")
 
     def traceback(self, problem: BaseException) -> None:
-        """Where an exception came from, for whoever wants to know more."""
+        """Print an exception's traceback on stderr when the command is verbose."""
         if self.verbose:
             import traceback
 
@@ -107,7 +109,7 @@ class Printer:
             yield
 
     def error(self, problem: SigilError) -> None:
-        """A failure on stderr: two lines for people, or one line of JSON."""
+        """Print a failure on stderr: two lines for people, or one line of JSON."""
         fields = problem.as_dict()
         if self.json:
             import orjson
@@ -145,7 +147,7 @@ def _write(data: bytes) -> None:
     try:
         sys.stdout.buffer.write(data)
     finally:
-        settle()
+        flush_output()
 
 
 def _complain(line: str) -> None:

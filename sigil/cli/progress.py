@@ -1,5 +1,5 @@
-"""A spinner for what takes long: on a terminal's stderr, after a moment, and out of the way of
-every line that is said meanwhile.
+"""A spinner for long steps: on a terminal's stderr, after a moment, and cleared for every line that
+is printed meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Spinner:
 
     @contextmanager
     def turning(self, what: str, *, color: bool = True) -> Iterator[None]:
-        """Turn beside `what` until the end; within another one it only changes the words."""
+        """Show `what` with a spinner until the end; inside another one only the words change."""
         with self._lock:
             outer, self._what = self._what, what
         timer = threading.Timer(PATIENCE_SECONDS, self._begin, (color,))
@@ -43,7 +43,7 @@ class Spinner:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Out of the way for a line."""
+        """Clear the spinner while a line is printed."""
         with self._lock:
             live = self._live
             if live:
@@ -80,7 +80,7 @@ class Spinner:
 
 
 def _form(encoding: str) -> str:
-    """What turns, in the characters that a terminal's encoding has."""
+    """Return a spinner whose characters the terminal's encoding has."""
     try:
         "⠋".encode(encoding)
     except (UnicodeError, LookupError):

@@ -1,5 +1,5 @@
-"""A capability's folder as the commands read it: what is wrong is told with its file and line, what
-takes long before it begins.
+"""A capability's folder as the commands read it: errors with file and line, notes before slow
+steps.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from sigil.errors import Refused, UsageError
 
@@ -22,11 +24,20 @@ TRIES = 5
 PATIENCE_SECONDS = 30.0
 _PLACE = re.compile(r"line ([0-9]+)(?:, column ([0-9]+))?: (.*)")
 MANIFEST = "sigil.toml"
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", help="A folder with a sigil.toml (default: the current one)."),
+]
 
 
-def read(folder: Path) -> Package:
-    """The package in a folder, its permissions read too; `UsageError` names the line and the field
-    that are wrong.
+HERE = Path()
+
+"""The folder that a command uses when none is named."""
+
+
+def read_package(folder: Path) -> Package:
+    """Return the package in a folder, its permissions checked too; `UsageError` names the line and
+    the field that are wrong.
     """
     from sigil.manifest import permissions
     from sigil.manifest.languages import HOST
@@ -51,10 +62,8 @@ def read(folder: Path) -> Package:
 
 
 @contextmanager
-def placed(folder: Path | None) -> Iterator[None]:
-    """A module that is refused with a line of its source is refused with the file of `folder`
-    too.
-    """
+def locate_errors(folder: Path | None) -> Iterator[None]:
+    """Add the file of `folder` to a refusal that names a line of its source."""
     try:
         yield
     except Refused as problem:
@@ -67,8 +76,8 @@ def placed(folder: Path | None) -> Iterator[None]:
         ) from None
 
 
-def warn(shell: Shell, lang: object, code: bytes) -> None:
-    """Say so before the first C source of a cache makes everybody wait."""
+def warn_of_slow_compile(shell: Shell, lang: object, code: bytes) -> None:
+    """Say so before the first C source of a cache takes half a minute to compile."""
     if lang != "c":
         return
     from sigil.compile.toolchain.c import waits
@@ -79,21 +88,25 @@ def warn(shell: Shell, lang: object, code: bytes) -> None:
         )
 
 
-def deployed(
+def deploy_package(
     shell: Shell,
     deploy: Callable[[], Deployed],
     spec: Mapping[str, Json],
     folder: Path | None = None,
 ) -> Deployed:
-    """What `deploy` made of `spec`. A registry that wants a pause between two deploys gets it."""
+    """Deploy `spec` and return the result, after the pause between two deploys that a registry asks
+    for.
+    """
     if not shell.address():
-        warn(shell, spec.get("lang"), str(spec.get("code", "")).encode("utf-8", "replace"))
-    with placed(folder):
-        return patient(shell, deploy)
+        warn_of_slow_compile(
+            shell, spec.get("lang"), str(spec.get("code", "")).encode("utf-8", "replace")
+        )
+    with locate_errors(folder):
+        return retry_when_limited(shell, deploy)
 
 
-def patient(shell: Shell, deploy: Callable[[], Deployed]) -> Deployed:
-    """What `deploy` made, perhaps not at the first time: ERATE says when the next one is due."""
+def retry_when_limited(shell: Shell, deploy: Callable[[], Deployed]) -> Deployed:
+    """Call `deploy` again after each ERATE, which says how many seconds to wait."""
     for _ in range(TRIES - 1):
         try:
             return deploy()

@@ -18,17 +18,17 @@ LAST_LEAST = 30
 """With less room than this beside the others, a last column of sentences goes below them."""
 
 
-def aligned(rows: Rows) -> list[str]:
-    """The rows as lines, each column as wide as its widest cell; wide East Asian characters count
-    as two.
+def align_columns(rows: Rows) -> list[str]:
+    """Return the rows as lines, each column as wide as its widest cell; wide East Asian characters
+    count as two.
     """
     widths = _widths(rows)
     return [_joined(row, widths) for row in rows]
 
 
-def drawn(header: Sequence[str], rows: Rows, *, color: bool) -> None:
-    """A table as the terminal's width allows: side by side, the last column below the others, or a
-    line for each cell.
+def draw_table(header: Sequence[str], rows: Rows, *, color: bool) -> None:
+    """Print a table as the terminal's width allows: side by side, the last column below the others,
+    or a line for each cell.
     """
     from rich.console import Console
 
@@ -36,16 +36,16 @@ def drawn(header: Sequence[str], rows: Rows, *, color: bool) -> None:
     widths = _widths([header, *rows])
     room = console.width - sum(widths[:-1]) - GAP * len(widths)
     if room >= min(LAST_LEAST, widths[-1]):
-        _side_by_side(console, header, rows)
+        _draw_grid(console, header, rows)
     elif room >= 0 and len(header) > 2:
-        _below(console, header, rows)
+        _draw_last_column_below(console, header, rows)
     elif len(header) > 2:
-        _apart(console, header, rows)
+        _draw_records(console, header, rows)
     else:
-        _side_by_side(console, header, rows)
+        _draw_grid(console, header, rows)
 
 
-def _side_by_side(console: Console, header: Sequence[str], rows: Rows) -> None:
+def _draw_grid(console: Console, header: Sequence[str], rows: Rows) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -60,13 +60,13 @@ def _side_by_side(console: Console, header: Sequence[str], rows: Rows) -> None:
     console.print(table)
 
 
-def _below(console: Console, header: Sequence[str], rows: Rows) -> None:
-    """Each row's first cells on one line, and the last cell under them."""
+def _draw_last_column_below(console: Console, header: Sequence[str], rows: Rows) -> None:
+    """Print each row's first cells on one line, and the last cell under them."""
     from rich.padding import Padding
     from rich.rule import Rule
     from rich.text import Text
 
-    first = aligned([list(header[:-1]), *(row[:-1] for row in rows)])
+    first = align_columns([list(header[:-1]), *(row[:-1] for row in rows)])
     console.print(Text(f"{first[0]}\n    {header[-1]}", style="bold"))
     console.print(Rule(style="dim"))
     for line, row in zip(first[1:], rows, strict=True):
@@ -75,8 +75,8 @@ def _below(console: Console, header: Sequence[str], rows: Rows) -> None:
             console.print(Padding(Text(row[-1], overflow="fold"), (0, 0, 0, 4)))
 
 
-def _apart(console: Console, header: Sequence[str], rows: Rows) -> None:
-    """A line for each cell, and an empty one between two rows."""
+def _draw_records(console: Console, header: Sequence[str], rows: Rows) -> None:
+    """Print a line for each cell, and an empty one between two rows."""
     from rich.text import Text
 
     width = max(map(_width, header))

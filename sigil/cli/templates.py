@@ -1,5 +1,5 @@
-"""What `sigil init` writes: a capability that works, small enough to be read. The files lie in
-`starters/`.
+"""The files that `sigil init` writes: a capability that works and is small enough to read. The
+files are in `starters/`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _READY = (
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """What a language begins with. `source`: the file in `starters/`; `beside`: what helps an
-    editor; `words`: what it does, and says.
+    """The files that a language begins with. `source`: the file in `starters/`; `beside`: files
+    that help an editor; `words`: the texts of its manifest.
     """
 
     source: str
@@ -52,7 +52,7 @@ class Starter:
     more: str = ""
 
 
-STARTED = {
+STARTERS_BY_LANGUAGE = {
     "js": Starter("greet.js", beside=("sigil.d.ts", "jsconfig.json")),
     "ts": Starter("greet.ts", beside=("sigil.d.ts", "tsconfig.json")),
     "wat": Starter("echo.wat", _ECHO),
@@ -65,9 +65,11 @@ STARTED = {
 """Language → what a capability in it begins with."""
 
 
-def files_for(name: str, lang: str, assemble: Callable[[bytes], bytes]) -> dict[str, bytes]:
-    """The files of a new capability in `lang`, by name. `assemble` makes a module of a WAT text."""
-    starter, source = STARTED[lang], SOURCES[lang]
+def make_files(name: str, lang: str, assemble: Callable[[bytes], bytes]) -> dict[str, bytes]:
+    """Return the files of a new capability in `lang`, by name; `assemble` turns WAT text into a
+    module.
+    """
+    starter, source = STARTERS_BY_LANGUAGE[lang], SOURCES[lang]
     code = _read(starter.source)
     sources = (
         {"main.wat": code, source: assemble(code)} if source.endswith(".wasm") else {source: code}

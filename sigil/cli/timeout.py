@@ -1,4 +1,4 @@
-"""`--timeout`: a command that takes longer ends as Ctrl-C would end it, and with another code."""
+"""`--timeout`: a command that takes longer ends as Ctrl-C would end it, with another exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class Deadline:
-    """When a command has to end. `seconds` 0: never."""
+    """The time limit of a command; `seconds` 0 is none."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -18,8 +18,8 @@ class Deadline:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Raises `KeyboardInterrupt` in the main thread once the time is over, so that everything
-        that tidies up after Ctrl-C does.
+        """Raise `KeyboardInterrupt` in the main thread once the time is over, so that everything
+        that cleans up after Ctrl-C does.
         """
         if not self.seconds or threading.current_thread() is not threading.main_thread():
             yield

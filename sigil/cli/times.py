@@ -1,12 +1,12 @@
-"""Times as people read them, in one form everywhere; programs get seconds since 1970."""
+"""Times and counts as people read them, in one form everywhere; programs get seconds since 1970."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 
-def moment(at: float | None) -> str:
-    """`2026-11-22 07:45:18 UTC`; `never` for None, `unknown` for what no calendar has."""
+def format_time(at: float | None) -> str:
+    """Return `2026-11-22 07:45:18 UTC`; `never` for None, `unknown` for what no calendar has."""
     if at is None:
         return "never"
     try:
@@ -15,8 +15,8 @@ def moment(at: float | None) -> str:
         return "unknown"
 
 
-def counted(number: int, one: str) -> str:
-    """`1 test`, `2 tests`, `3 capabilities`."""
+def count_of(number: int, one: str) -> str:
+    """Return `1 test`, `2 tests`, `3 capabilities`."""
     if number == 1:
         return f"1 {one}"
     return f"{number:,} {one[:-1]}ies" if one.endswith("y") else f"{number:,} {one}s"

@@ -1,4 +1,4 @@
-"""What a person types in place of a value: the text itself, `@file`, `-`, or `key=value`."""
+"""Values on a command line: the text itself, `@file`, `-` for stdin, or `key=value`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 TEXT_BYTES = 4 << 20
 
 
-def text_of(value: str) -> str:
-    """`value`, or what `@file` holds, or what stands on stdin for `-`; UTF-8, at most 4 MiB."""
+def read_value(value: str) -> str:
+    """Return `value`, the content of `@file`, or stdin for `-`; UTF-8, at most 4 MiB."""
     if value == "-":
         return _decoded(_bounded(sys.stdin.buffer, "stdin"), "stdin")
     if not value.startswith("@"):
@@ -32,14 +32,14 @@ def text_of(value: str) -> str:
         ) from None
 
 
-def arguments_of(text: str | None, pairs: Sequence[str]) -> dict[str, Json]:
-    """The arguments of a run: a JSON object, and `key=value` pairs over it; a key that is repeated
+def read_arguments(text: str | None, pairs: Sequence[str]) -> dict[str, Json]:
+    """Return the arguments of a run: a JSON object, and `key=value` pairs over it; a repeated key
     makes a list.
     """
     from sigil.strict_json import read_object
 
     try:
-        arguments = read_object(text_of(text), source="input") if text is not None else {}
+        arguments = read_object(read_value(text), source="input") if text is not None else {}
     except UsageError as problem:
         problem.suggestion = (
             problem.suggestion or """an object, such as '{"text": "hello"}', or --arg text=hello"""

@@ -1,4 +1,4 @@
-"""`audit`, `logs` and `status`: what was done to a registry, and how it does."""
+"""`sigil audit`, `logs` and `status`: what was done to a registry, and how it does."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sigil.cli.completions import capability_names
 from sigil.cli.exit_codes import FAILED
-from sigil.cli.names import names
-from sigil.cli.namespaces import Namespace, meant
+from sigil.cli.names import Namespace, resolve_name
 from sigil.cli.shell import Shell, shell_of
-from sigil.cli.times import moment
+from sigil.cli.times import format_time
 from sigil.errors import SigilError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def audit(
     """
     shell = shell_of(context)
     if verify:
-        _verify(shell, namespace)
+        _verify_chain(shell, namespace)
         return
     with shell.registry() as opened:
         rows = opened.registry.log.rows(
@@ -72,7 +72,7 @@ def audit(
 def logs(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)
+        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=capability_names)
     ],
     *,
     namespace: Namespace = "",
@@ -85,7 +85,7 @@ def logs(
     """
     shell = shell_of(context)
     with shell.registry() as opened:
-        plain, caller = meant(opened.caller, name, namespace)
+        plain, caller = resolve_name(opened.caller, name, namespace)
         rows = opened.registry.log.rows(
             caller, namespace=caller.namespace if caller != opened.caller else "", limit=500
         )
@@ -105,7 +105,7 @@ def status(context: typer.Context) -> None:
         return
     items = row.get("items", [])
     others = {name: value for name, value in row.items() if name != "items"}
-    shell.printer.table(("what", "value"), [*_flat(others)])
+    shell.printer.table(("what", "value"), [*_flatten_rows(others)])
     if items:
         fields = (
             "capability",
@@ -123,7 +123,7 @@ def status(context: typer.Context) -> None:
         )
 
 
-def _verify(shell: Shell, namespace: str) -> None:
+def _verify_chain(shell: Shell, namespace: str) -> None:
     with shell.registry() as opened:
         found = opened.registry.log.verify(opened.caller, namespace=namespace)
     if shell.printer.json:
@@ -147,14 +147,14 @@ def _show(shell: Shell, rows: Sequence[Mapping[str, Json]]) -> None:
     elif rows:
         shell.printer.table(
             ("number", "when", "who", "what", "name", "digest", "facts"),
-            [_line(row) for row in rows],
+            [_entry_cells(row) for row in rows],
         )
     else:
         shell.printer.note("nothing was noted")
 
 
-def _line(row: Mapping[str, Json]) -> tuple[object, ...]:
-    when = moment(row["at"])
+def _entry_cells(row: Mapping[str, Json]) -> tuple[object, ...]:
+    when = format_time(row["at"])
     who = " ".join(str(row[field]) for field in ("author", "token", "session") if row.get(field))
     facts = " ".join(
         f"{name}={_fact(name, value)}" for name, value in row.items() if name not in _OWN
@@ -163,16 +163,22 @@ def _line(row: Mapping[str, Json]) -> tuple[object, ...]:
     return (row["number"], when, who, row["action"], row.get("name", ""), digest, facts)
 
 
-def _flat(row: Mapping[str, Json], before: str = "") -> list[tuple[str, object]]:
+def _flatten_rows(row: Mapping[str, Json], before: str = "") -> list[tuple[str, object]]:
     flat: list[tuple[str, object]] = []
     for name, value in row.items():
         place = f"{before}{name}".replace("_", " ")
-        flat += _flat(value, f"{place} ") if isinstance(value, dict) else [(place, _cell(value))]
+        flat += (
+            _flatten_rows(value, f"{place} ")
+            if isinstance(value, dict)
+            else [(place, _cell(value))]
+        )
     return flat
 
 
 def _fact(name: str, value: Json) -> object:
-    return moment(value) if name == "expires" and isinstance(value, int | float) else _cell(value)
+    return (
+        format_time(value) if name == "expires" and isinstance(value, int | float) else _cell(value)
+    )
 
 
 def _cell(value: Json) -> object:

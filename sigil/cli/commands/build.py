@@ -1,18 +1,16 @@
-"""`build`: what a folder's source becomes, and the module itself for whoever deploys it
-elsewhere.
-"""
+"""`sigil build`: compile a folder's source, and write the module for a deploy elsewhere."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.init import HERE, Folder
 from sigil.cli.shell import Shell, shell_of
-from sigil.cli.source_folder import placed, read, warn
+from sigil.cli.source_folder import HERE, Folder, locate_errors, read_package, warn_of_slow_compile
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,12 +39,12 @@ def build(
     """
     from sigil.storage.files import write_whole
 
-    shell, package = shell_of(context), read(folder)
-    built, seconds = _built(shell, package, folder)
+    shell, package = shell_of(context), read_package(folder)
+    built, seconds = _compile(shell, package, folder)
     if output is not None:
-        _demand_whole(built)
+        _require_standalone(built)
         write_whole(output, built.wasm)
-    row = described(package, built, seconds)
+    row = describe_module(package, built, seconds)
     if shell.printer.json:
         shell.printer.document({**row, "file": str(output) if output else None})
     else:
@@ -55,8 +53,8 @@ def build(
             shell.printer.note(f"wrote {output}")
 
 
-def described(package: Package, built: Built, seconds: float) -> dict[str, Json]:
-    """What there is to say of a module. `digest` is the capability's, `sha256` the module's own."""
+def describe_module(package: Package, built: Built, seconds: float) -> dict[str, Json]:
+    """Return the facts about a module. `digest` is the capability's, `sha256` the module's own."""
     from hashlib import sha256
 
     from sigil.compile import module_summary
@@ -74,12 +72,12 @@ def described(package: Package, built: Built, seconds: float) -> dict[str, Json]
     }
 
 
-def _built(shell: Shell, package: Package, folder: Path) -> tuple[Built, float]:
+def _compile(shell: Shell, package: Package, folder: Path) -> tuple[Built, float]:
     from sigil.compile.compiler import build as compiled
 
-    warn(shell, package.manifest.lang, package.code)
+    warn_of_slow_compile(shell, package.manifest.lang, package.code)
     with (
-        placed(folder),
+        locate_errors(folder),
         shell.sandbox() as sandbox,
         shell.printer.working(f"compiling {package.manifest.name}"),
     ):
@@ -87,7 +85,7 @@ def _built(shell: Shell, package: Package, folder: Path) -> tuple[Built, float]:
         return compiled(package, sandbox), time.perf_counter() - begin
 
 
-def _demand_whole(built: Built) -> None:
+def _require_standalone(built: Built) -> None:
     if built.kind == "js":
         message = (
             "what becomes of JavaScript and TypeScript is linked to the engine, and stands nowhere"
@@ -98,7 +96,7 @@ def _demand_whole(built: Built) -> None:
         )
 
 
-def _show(shell: Shell, row: dict[str, Json], built: Built) -> None:
+def _show(shell: Shell, row: Mapping[str, Json], built: Built) -> None:
     shell.printer.line(f"{row['capability']} {row['digest']}")
     shell.printer.line(
         f"{row['lang']}: {_KINDS[built.kind]}, {row['bytes']:,} bytes of wasm, {row['ms']:,.0f} ms"

@@ -1,4 +1,4 @@
-"""`completion`: what bash, zsh and fish need to know, and the answer when they ask."""
+"""`sigil completion`: the scripts that bash, zsh and fish load, and the answers to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sigil.cli.options import VALUES, hoisted
+from sigil.cli.options import VALUES, hoist_options
 from sigil.cli.shell import shell_of
 from sigil.errors import SigilError, one_line
 
@@ -22,18 +22,18 @@ _BASH_END = "    return 0\n}"
 _NO_SPACE = "[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2> /dev/null  # a value follows"
 
 
-class Kind(StrEnum):
-    """The shells that can be told."""
+class ShellName(StrEnum):
+    """A shell that has a completion script."""
 
     bash = "bash"
     zsh = "zsh"
     fish = "fish"
 
 
-Shells = Annotated[Kind, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")]
+ShellArgument = Annotated[ShellName, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")]
 
 
-def completion(context: typer.Context, shell: Shells) -> None:
+def completion(context: typer.Context, shell: ShellArgument) -> None:
     """Print what your shell needs to complete on Tab.
 
     Commands, options, and the names of the capabilities in this machine's own store.
@@ -48,44 +48,44 @@ def completion(context: typer.Context, shell: Shells) -> None:
 
 
 def show_script(printer: Printer, program: str, shell: str) -> None:
-    """Print what a shell has to read once."""
-    text = script(program, shell)
+    """Print the script that a shell loads once."""
+    text = make_script(program, shell)
     if printer.json:
         printer.document({"shell": shell, "script": text})
     else:
         printer.text(text)
 
 
-def script(program: str, shell: str) -> str:
-    """What a shell has to read once."""
+def make_script(program: str, shell: str) -> str:
+    """Return the script that a shell loads once."""
     from typer._completion_shared import get_completion_script
 
     text = str(
-        get_completion_script(prog_name=program, complete_var=variable_of(program), shell=shell)
+        get_completion_script(
+            prog_name=program, complete_var=completion_variable(program), shell=shell
+        )
     )
     return (
         text.replace(_BASH_END, f"    {_NO_SPACE}\n{_BASH_END}", 1)
-        if shell == Kind.bash.value
+        if shell == ShellName.bash.value
         else text
     )
 
 
-def variable_of(program: str) -> str:
-    """The variable in which a shell says that it wants something completed."""
+def completion_variable(program: str) -> str:
+    """Return the name of the variable in which a shell asks for completions."""
     return f"_{program.upper()}_COMPLETE"
 
 
-def wanted(program: str) -> str:
-    """What a shell's script asks of this process, such as `complete_bash`; empty for everybody
-    else.
-    """
+def read_instruction(program: str) -> str:
+    """Return what a shell's script asks for, such as `complete_bash`; empty in an ordinary run."""
     from sigil.settings import variable
 
-    return variable(variable_of(program))
+    return variable(completion_variable(program))
 
 
-def _plain(item: Any) -> bool:
-    """Whether a shell may show it: one line without control characters."""
+def _is_printable(item: Any) -> bool:
+    """Return whether a shell may show the item: a line without control characters."""
     return all(
         one_line(text, 10_000) == text.strip()
         for text in (item.value, item.help or "")
@@ -94,7 +94,7 @@ def _plain(item: Any) -> bool:
 
 
 def complete(app: typer.Typer, program: str, instruction: str) -> int:
-    """Answer a shell; the exit code. Nothing is said but what completes."""
+    """Answer a shell's request for completions and return the exit code. It prints nothing else."""
     from typer._click.shell_completion import get_completion_class
     from typer._completion_classes import completion_init
 
@@ -109,9 +109,9 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
 
         def get_completion_args(self) -> tuple[list[str], str]:
             words, incomplete = super().get_completion_args()
-            if self.name == Kind.bash:
-                *words, incomplete = _joined([*words, incomplete])
-            shared, rest = hoisted(words)
+            if self.name == ShellName.bash:
+                *words, incomplete = _join_at_equals([*words, incomplete])
+            shared, rest = hoist_options(words)
             if shared and shared[-1] in VALUES:
                 return shared, incomplete
             return [*shared, *rest], incomplete
@@ -119,7 +119,9 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
         def get_completions(self, args: list[str], incomplete: str) -> list[Any]:
             try:
                 found: list[Any] = [
-                    item for item in super().get_completions(args, incomplete) if _plain(item)
+                    item
+                    for item in super().get_completions(args, incomplete)
+                    if _is_printable(item)
                 ]
             except (SigilError, OSError, ValueError, LookupError, TypeError, AttributeError):
                 return []  # what a store holds that nobody of ours wrote
@@ -130,18 +132,18 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
                     for item in super().get_completions([], incomplete)
                     if item.value not in have
                 ]
-            if self.name == Kind.bash:
+            if self.name == ShellName.bash:
                 for item in found:
                     item.value = shlex.quote(item.value) if " " in item.value else item.value
             return found
 
-    said = Ours(command, {}, program, variable_of(program)).complete()
+    said = Ours(command, {}, program, completion_variable(program)).complete()
     sys.stdout.write(said + "\n" if said else "")
     return 0
 
 
-def _joined(parts: Sequence[str]) -> list[str]:
-    """The words of a command line that bash has parted at each `=`."""
+def _join_at_equals(parts: Sequence[str]) -> list[str]:
+    """Return the words of a command line that bash has split at each `=`."""
     words: list[str] = []
     for part, before in zip(parts, ["", *parts], strict=False):
         if words and (part == "=" or before == "=") and words[-1] != "--":

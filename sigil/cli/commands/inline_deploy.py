@@ -1,4 +1,4 @@
-"""A capability in one line: the options of `sigil deploy --execute`, as the flat form that a
+"""The options of `sigil deploy --execute`: a capability in one line, as the flat form that a
 registry takes.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sigil.cli.values import text_of
+from sigil.cli.values import read_value
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ WITH_TARGET = {"http": "http", "secret": "secrets", "call": "call"}
 
 
 class Lifetime(StrEnum):
-    """How long a capability stays."""
+    """The lifetimes that --type takes."""
 
     persistent = "persistent"
     normal = "normal"
@@ -34,7 +34,7 @@ Texts = list[str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Inline:
+class InlineCapability:
     """A capability given in one line."""
 
     name: Annotated[
@@ -113,13 +113,15 @@ class Inline:
     ] = None
 
     def spec(self) -> dict[str, Json]:
-        """The flat form that a registry takes."""
+        """Return the flat form that a registry takes."""
         from sigil.strict_json import read_object
 
         fields = {
             "name": self.name,
-            "execute": text_of(self.execute or ""),
-            "schema": read_object(text_of(self.schema), source="--schema") if self.schema else None,
+            "execute": read_value(self.execute or ""),
+            "schema": read_object(read_value(self.schema), source="--schema")
+            if self.schema
+            else None,
             "description": self.description,
             "tags": self.tag,
             "aliases": self.alias,
@@ -127,24 +129,24 @@ class Inline:
             "type": self.type.value if self.type else None,
             "ttl": self.ttl,
             "output_schema": (
-                read_object(text_of(self.output_schema), source="--output-schema")
+                read_object(read_value(self.output_schema), source="--output-schema")
                 if self.output_schema
                 else None
             ),
-            "permissions": _permissions(self.permission or ()) or None,
+            "permissions": _parse_permissions(self.permission or ()) or None,
             "requires": self.requires,
-            "tests": [_test(text) for text in self.test] if self.test else None,
+            "tests": [_parse_test(text) for text in self.test] if self.test else None,
             "public": self.public or None,
             "idempotent": self.idempotent or None,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
 
-NOTHING = Inline()
+NO_INLINE = InlineCapability()
 
 
-def _permissions(texts: Sequence[str]) -> dict[str, Json]:
-    """The permissions as a manifest has them, from the words by which `sigil grants` names them."""
+def _parse_permissions(texts: Sequence[str]) -> dict[str, Json]:
+    """Return the permissions as a manifest has them, from the words that `sigil grants` prints."""
     asked: dict[str, Any] = {}
     for text in texts:
         kind, colon, target = text.partition(":")
@@ -163,23 +165,23 @@ def _permissions(texts: Sequence[str]) -> dict[str, Json]:
     return asked
 
 
-def _test(text: str) -> Json:
+def _parse_test(text: str) -> Json:
     """`INPUT=OUTPUT` (an output that is no JSON is a string), or a whole test as JSON."""
     from sigil.strict_json import loads, read_object
 
-    given = text_of(text) if text.startswith("@") else text
+    given = read_value(text) if text.startswith("@") else text
     try:
         _, end = json.JSONDecoder().raw_decode(given)
     except (ValueError, RecursionError):
-        raise _odd(text) from None
+        raise _make_test_error(text) from None
     rest = given[end:].strip()
     if not rest:
         whole = read_object(given, source="--test")
         if "input" not in whole:
-            raise _odd(text)
+            raise _make_test_error(text)
         return whole
     if not rest.startswith("="):
-        raise _odd(text)
+        raise _make_test_error(text)
     output = rest[1:].strip()
     try:
         wanted = loads(output)
@@ -188,6 +190,6 @@ def _test(text: str) -> Json:
     return {"input": read_object(given[:end], source="--test"), "output": wanted}
 
 
-def _odd(text: str) -> UsageError:
+def _make_test_error(text: str) -> UsageError:
     whole = """such as '{"n": 1}=2', or '{"input": {"n": "x"}, "error": "EINVAL"}'"""
     return UsageError("EUSAGE", f"--test {text!r} is no test", suggestion=whole)

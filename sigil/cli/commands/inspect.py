@@ -1,22 +1,21 @@
-"""`inspect`, `list` and `remove`: what stands in the registry."""
+"""`sigil inspect`, `list` and `remove`: look at what is in the registry, and take it away."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.deploy_report import needing
-from sigil.cli.names import names, spelled
-from sigil.cli.namespaces import Namespace, meant
-from sigil.cli.shell import Shell, perhaps, shell_of
-from sigil.errors import Refused, SigilError, UsageError
+from sigil.cli.completions import capability_names
+from sigil.cli.names import Namespace, resolve_name, suggest_names
+from sigil.cli.shell import confirm, require_answerer, shell_of, unsure_message
+from sigil.errors import Refused, SigilError
 
 if TYPE_CHECKING:
-    from sigil.protocol import Json
+    from sigil.admin_protocol import AdminRegistry
+    from sigil.protocol import Caller, Json
 
 
 def inspect(
@@ -24,7 +23,9 @@ def inspect(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names
+            metavar="NAME",
+            help="NAME, NAME@VERSION or NAME@sha256:DIGEST.",
+            autocompletion=capability_names,
         ),
     ],
 ) -> None:
@@ -32,20 +33,20 @@ def inspect(
 
     Its manifest, version, digest, permissions and source.
     """
-    from sigil.cli.details import details
+    from sigil.cli.details import describe_fields
 
     shell = shell_of(context)
-    with shell.registry() as opened, spelled(opened, name):
+    with shell.registry() as opened, suggest_names(opened, name):
         detail = opened.registry.inspect(name, opened.caller)
     if shell.printer.json:
         shell.printer.document(detail)
         return
-    shell.printer.table(("field", "value"), details(detail), whole=True)
+    shell.printer.table(("field", "value"), describe_fields(detail), whole=True)
     if detail.get("source"):
         shell.printer.text(f"\n{detail['source']}")
 
 
-def everything(
+def list_capabilities(
     context: typer.Context,
     text: Annotated[
         str,
@@ -58,7 +59,7 @@ def everything(
     """List the capabilities that you see."""
     shell = shell_of(context)
     with shell.registry() as opened:
-        found = [row for row in opened.registry.list(opened.caller) if _says(row, text)]
+        found = [row for row in opened.registry.list(opened.caller) if _matches_text(row, text)]
         rows = found[:limit]
         sandbox: Mapping[str, Json] = {}
         if shell.settings().registry_url:
@@ -91,7 +92,7 @@ def everything(
         )
 
 
-def _says(row: Mapping[str, Json], text: str) -> bool:
+def _matches_text(row: Mapping[str, Json], text: str) -> bool:
     return all(
         word in f"{row['capability']} {row['description']}".lower() for word in text.lower().split()
     )
@@ -100,7 +101,7 @@ def _says(row: Mapping[str, Json], text: str) -> bool:
 def remove(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)
+        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=capability_names)
     ],
     namespace: Namespace = "",
 ) -> None:
@@ -110,10 +111,10 @@ def remove(
     asks; --yes answers.
     """
     shell = shell_of(context)
-    demand_somebody(shell, name)
-    with shell.registry(perhaps(f"sigil logs {name}")) as opened:
-        plain, caller = meant(opened.caller, name, namespace)
-        callers = needing(opened.registry, plain, caller)
+    require_answerer(shell, name)
+    with shell.registry(unsure_message(f"sigil logs {name}")) as opened:
+        plain, caller = resolve_name(opened.caller, name, namespace)
+        callers = find_callers(opened.registry, plain, caller)
         if callers:
             shell.printer.note(
                 f"{', '.join(callers)} {'call' if callers[1:] else 'calls'} {plain}, and will fail"
@@ -127,15 +128,27 @@ def remove(
         shell.printer.note(f"removed {name}")
 
 
-def demand_somebody(shell: Shell, name: str) -> None:
-    """`UsageError` when something has to be asked, and nobody is there who could answer."""
-    if not shell.yes and not sys.stdin.isatty():
-        raise UsageError("EUSAGE", "there is nobody to ask", source=name, suggestion="add --yes")
+LOOKED_AT = 100
+"""A namespace with more capabilities than this is not searched for those that call one: each is a
+question of its own.
+"""
 
 
-def confirm(shell: Shell, question: str, what: str) -> None:
-    """Ask, unless `--yes` answered already; `SigilError` with EDECLINED for a no: nothing was
-    `what`.
-    """
-    if not shell.yes and not typer.confirm(question, err=True):
-        raise SigilError("EDECLINED", f"nothing was {what}")
+def find_callers(registry: AdminRegistry, name: str, caller: Caller) -> list[str]:
+    """Return the capabilities of the caller's namespace that declare a call to this one."""
+    names = [
+        row["capability"] for row in registry.list(caller) if row["namespace"] == caller.namespace
+    ]
+    if name not in names or len(names) > LOOKED_AT:
+        return []
+    return sorted(
+        other for other in names if other != name and name in _read_calls(registry, other, caller)
+    )
+
+
+def _read_calls(registry: AdminRegistry, name: str, caller: Caller) -> list[str]:
+    try:
+        row = registry.inspect(name, caller)
+    except SigilError:
+        return []  # it is gone, or about to go
+    return [*row.get("requires", ()), *(row.get("permissions") or {}).get("call", ())]

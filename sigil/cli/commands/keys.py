@@ -1,4 +1,4 @@
-"""`whoami` and `keys`: who may talk to a registry."""
+"""`sigil whoami` and `sigil keys`: access tokens, and whose token is in use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sigil.cli import completions
-from sigil.cli.help import examples
-from sigil.cli.option_groups import spread
-from sigil.cli.shell import Shell, perhaps, shell_of
-from sigil.cli.times import moment
+from sigil.cli.help import format_examples
+from sigil.cli.options import spread_options
+from sigil.cli.shell import Shell, shell_of, unsure_message
+from sigil.cli.times import format_time
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,27 +27,29 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 
 keys = typer.Typer(
     name="keys",
     help="Make, list and revoke access tokens.",
-    epilog=examples("sigil", "sigil keys create --kind deploy --namespace ada\nsigil keys list"),
+    epilog=format_examples(
+        "sigil", "sigil keys create --kind deploy --namespace ada\nsigil keys list"
+    ),
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
-class Kind(StrEnum):
-    """What an access token is for."""
+class KeyKind(StrEnum):
+    """The kinds of access tokens."""
 
     invoke = "invoke"
     deploy = "deploy"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """An access token that somebody asks for."""
+class KeyRequest:
+    """The options of a new access token."""
 
     kind: Annotated[
-        Kind,
+        KeyKind,
         typer.Option("--kind", help="invoke: run and query. deploy: deploy and inspect as well."),
-    ] = Kind.invoke
+    ] = KeyKind.invoke
     name: Annotated[
         str,
         typer.Option("--name", metavar="TEXT", help="A word for people: whose it is, what for."),
@@ -76,7 +78,7 @@ class Wanted:
     ] = ""
 
 
-NOTHING = Wanted()
+NOTHING = KeyRequest()
 
 
 def whoami(context: typer.Context) -> None:
@@ -84,22 +86,26 @@ def whoami(context: typer.Context) -> None:
     shell = shell_of(context)
     settings = shell.settings()
     if not settings.registry_url:
-        _say_own(shell, settings)
+        _show_local_owner(shell, settings)
         return
     with shell.registry() as opened:
         row = opened.registry.keys.whoami(opened.caller)
     place = shell.place()
-    say_who(shell, row, f"{place.url} (profile {place.profile})" if place.profile else place.url)
+    show_holder(
+        shell, row, f"{place.url} (profile {place.profile})" if place.profile else place.url
+    )
 
 
-def _say_own(shell: Shell, settings: Settings) -> None:
-    """Of the registry in this process: whoever may open its store is its owner, so nothing is
-    opened to say so.
+def _show_local_owner(shell: Shell, settings: Settings) -> None:
+    """Report the owner of the registry in this process, who is whoever may open its store; nothing
+    is opened for it.
     """
     from sigil.access.tokens import TokenHolder
     from sigil.client.credentials import Credentials
 
-    say_who(shell, TokenHolder("", "admin", settings.agent).row(), "in this process, as its owner")
+    show_holder(
+        shell, TokenHolder("", "admin", settings.agent).row(), "in this process, as its owner"
+    )
     kept = "" if shell.printer.json else ", ".join(Credentials(settings.credentials).addresses())
     if kept:
         shell.printer.note(f"a token is kept for {kept}: add --url, or set SIGIL_URL, to go there")
@@ -107,10 +113,12 @@ def _say_own(shell: Shell, settings: Settings) -> None:
 
 @keys.command(
     "create",
-    epilog=examples("sigil", "sigil keys create --kind invoke --scope 'run:alice/*' --expires 30d"),
+    epilog=format_examples(
+        "sigil", "sigil keys create --kind invoke --scope 'run:alice/*' --expires 30d"
+    ),
 )
-@spread
-def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
+@spread_options
+def create_key(context: typer.Context, wanted: KeyRequest = NOTHING) -> None:
     """Make an access token.
 
     It is printed this once, and kept as a hash.
@@ -123,20 +131,20 @@ def create(context: typer.Context, wanted: Wanted = NOTHING) -> None:
         wanted.name,
         tuple(wanted.scope or ()),
         wanted.namespace,
-        _seconds(wanted.expires),
+        _parse_span(wanted.expires),
     )
-    with shell.registry(perhaps("sigil keys list")) as opened:
+    with shell.registry(unsure_message("sigil keys list")) as opened:
         row = opened.registry.keys.create(wish, opened.caller)
     if shell.printer.json:
         shell.printer.document(row)
         return
     shell.printer.line(str(row["token"]))
-    shell.printer.note(_who(row))
+    shell.printer.note(_describe_holder(row))
     shell.printer.note("this is the only time that it is shown")
 
 
-@keys.command("list", epilog=examples("sigil", "sigil keys list --json"))
-def listed(context: typer.Context) -> None:
+@keys.command("list", epilog=format_examples("sigil", "sigil keys list --json"))
+def list_keys(context: typer.Context) -> None:
     """List the access tokens, without their values."""
     shell = shell_of(context)
     with shell.registry() as opened:
@@ -152,21 +160,21 @@ def listed(context: typer.Context) -> None:
         shell.printer.note("there are no keys but the admin token")
 
 
-@keys.command("revoke", epilog=examples("sigil", "sigil keys revoke 1f2e3d4c5b6a"))
-def revoke(
+@keys.command("revoke", epilog=format_examples("sigil", "sigil keys revoke 1f2e3d4c5b6a"))
+def revoke_key(
     context: typer.Context,
     id: Annotated[
         str,
         typer.Argument(
             metavar="ID",
             help="The id that `sigil keys list` shows, or the name if no other token has it.",
-            autocompletion=completions.tokens,
+            autocompletion=completions.token_ids,
         ),
     ],
 ) -> None:
     """End an access token at once."""
     shell = shell_of(context)
-    with shell.registry(perhaps("sigil keys list")) as opened:
+    with shell.registry(unsure_message("sigil keys list")) as opened:
         row = opened.registry.keys.revoke(id, opened.caller)
     if shell.printer.json:
         shell.printer.document({"revoked": row["id"]})
@@ -174,7 +182,7 @@ def revoke(
         shell.printer.note(f"revoked {row['id']} {row['name']}".rstrip())
 
 
-def _seconds(span: str) -> float | None:
+def _parse_span(span: str) -> float | None:
     if not span:
         return None
     found = _SPAN.fullmatch(span)
@@ -187,24 +195,26 @@ def _seconds(span: str) -> float | None:
     return float(int(found[1]) * _SECONDS[found[2]])
 
 
-def say_who(shell: Shell, row: Mapping[str, Json], place: str) -> None:
-    """Whose token it is at a place, and what it may do."""
+def show_holder(shell: Shell, row: Mapping[str, Json], place: str) -> None:
+    """Print whose token is used at a place, and what it may do."""
     if shell.printer.json:
         shell.printer.document({**row, "at": place})
         return
     shell.printer.note(place)
-    shell.printer.line(_who(row))
+    shell.printer.line(_describe_holder(row))
 
 
-def _who(row: Mapping[str, Json]) -> str:
-    """`deploy token 1f2e3d4c5b6a (ci), namespace alice: deploy:alice/* run:*; ends 2026-…`."""
+def _describe_holder(row: Mapping[str, Json]) -> str:
+    """Return one line, such as `deploy token 1f2e3d4c5b6a (ci), namespace alice: deploy:alice/*
+    run:*; ends 2026-…`.
+    """
     if row["kind"] == "admin":
         return (
             f"{'admin token' if row['id'] else 'owner'}, namespace {row['namespace']}: everything;"
             " never ends"
         )
     name = f" ({row['name']})" if row["name"] else ""
-    ends = "never ends" if row["expires"] is None else f"ends {moment(row['expires'])}"
+    ends = "never ends" if row["expires"] is None else f"ends {format_time(row['expires'])}"
     return (
         f"{row['kind']} token {row['id']}{name}, namespace {row['namespace']}:"
         f" {' '.join(row['scopes'])}; {ends}"
@@ -212,8 +222,8 @@ def _who(row: Mapping[str, Json]) -> str:
 
 
 def _cells(row: Mapping[str, Json]) -> tuple[object, ...]:
-    ends = "ended" if row["expired"] else moment(row["expires"])
-    used = moment(row["last_use"]) if row["last_use"] else "never"
+    ends = "ended" if row["expired"] else format_time(row["expires"])
+    used = format_time(row["last_use"]) if row["last_use"] else "never"
     return (
         row["id"],
         row["kind"],

@@ -1,4 +1,4 @@
-"""`login` and `logout`: keep a token for a registry elsewhere, under a profile's name too."""
+"""`sigil login` and `logout`: keep or forget a token for a registry elsewhere, or for a profile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.keys import say_who
+from sigil.cli.commands.keys import show_holder
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import UsageError
 
@@ -41,49 +41,53 @@ def login(context: typer.Context, source: Where = "") -> None:
     """
     shell = shell_of(context)
     if shell.asked.profile:
-        _login_profile(shell, source)
+        _login_to_profile(shell, source)
         return
     if source:
         raise UsageError("EUSAGE", "--token-from is for a profile", suggestion="add --profile NAME")
     from sigil.client.credentials import Credentials
 
-    settings = _settings()
+    settings = _read_settings()
     place = shell.place()
-    url = _address(place.url)
-    token = _well_typed(shell.asked.token or _asked(url))
-    row = _tried(url, token, settings)
+    url = _require_address(place.url)
+    token = _require_well_typed(shell.asked.token or _ask_for_token(url))
+    row = _try_token(url, token, settings)
     credentials = Credentials(settings.credentials)
     before = settings.registry_token
     credentials.keep(url, token)
-    _warn(shell, url)
+    _warn_of_plain_http(shell, url)
     if before not in ("", token):
         shell.printer.note("SIGIL_TOKEN is another one: while it is set it wins")
-    say_who(shell, row, f"logged in to {url}")
+    show_holder(shell, row, f"logged in to {url}")
     if shell.asked.url:
         shell.printer.note(f"commands go there with --url {url}, or once SIGIL_URL is set to it")
 
 
-def _login_profile(shell: Shell, source: str) -> None:
-    from sigil.cli.destination import revealed
+def _login_to_profile(shell: Shell, source: str) -> None:
+    from sigil.cli.destination import reveal_token
     from sigil.client.credentials import Credentials
     from sigil.client.profiles import KEPT, Profiles, demand_token
 
-    settings = _settings()
-    profile = _named(shell, settings, demand_token(source) if source else KEPT)
-    token = revealed(profile) if source else _well_typed(shell.asked.token or _asked(profile.url))
+    settings = _read_settings()
+    profile = _make_profile(shell, settings, demand_token(source) if source else KEPT)
+    token = (
+        reveal_token(profile)
+        if source
+        else _require_well_typed(shell.asked.token or _ask_for_token(profile.url))
+    )
     if not token:
         raise UsageError(
             "EUSAGE",
             f"{source} holds no token",
             suggestion="set it, or log in without --token-from",
         )
-    row = _tried(profile.url, token, settings)
+    row = _try_token(profile.url, token, settings)
     if not source:
         Credentials(settings.credentials).keep(profile.url, token, profile.name)
     profiles = Profiles(settings.profiles)
     profiles.keep(profile)
-    _warn(shell, profile.url)
-    say_who(shell, row, f"logged in to {profile.url} as profile {profile.name}")
+    _warn_of_plain_http(shell, profile.url)
+    show_holder(shell, row, f"logged in to {profile.url} as profile {profile.name}")
     if profiles.book().usual != profile.name:
         shell.printer.note(
             f"commands go there with --profile {profile.name}, or always: sigil profiles use"
@@ -91,8 +95,8 @@ def _login_profile(shell: Shell, source: str) -> None:
         )
 
 
-def _named(shell: Shell, settings: Settings, token: str) -> Profile:
-    """The profile that is to be: its address from --url, else the one that it has already."""
+def _make_profile(shell: Shell, settings: Settings, token: str) -> Profile:
+    """Return the profile to keep: its address is --url, else the one that it has already."""
     from sigil.client.profiles import HERE, Profile, Profiles, demand_name
     from sigil.client.transport import base_of
 
@@ -105,7 +109,7 @@ def _named(shell: Shell, settings: Settings, token: str) -> Profile:
         )
     known = Profiles(settings.profiles).book().profiles.get(name)
     url = shell.asked.url or (known.url if known else "")
-    return Profile(name, base_of(_address(url)), token)
+    return Profile(name, base_of(_require_address(url)), token)
 
 
 def logout(context: typer.Context) -> None:
@@ -117,7 +121,7 @@ def logout(context: typer.Context) -> None:
 
     shell = shell_of(context)
     place = shell.place()
-    credentials, url = Credentials(_settings().credentials), _address(place.url)
+    credentials, url = Credentials(_read_settings().credentials), _require_address(place.url)
     damaged = credentials.damaged
     gone = credentials.forget(url, place.profile)
     if shell.printer.json:
@@ -131,14 +135,14 @@ def logout(context: typer.Context) -> None:
     shell.printer.note(f"logged out of {whose}" if gone else f"no token was kept for {whose}")
 
 
-def _settings() -> Settings:
+def _read_settings() -> Settings:
     from sigil.settings import Settings
 
     return Settings.read()
 
 
-def _tried(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
-    """Who the registry says that the token is."""
+def _try_token(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
+    """Ask the registry whose token it is; `UsageError` for an empty one."""
     from sigil.client.registry import RemoteRegistry
     from sigil.protocol import Caller
 
@@ -152,12 +156,12 @@ def _tried(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
         return registry.keys.whoami(Caller(settings.agent, owner=True))
 
 
-def _warn(shell: Shell, url: str) -> None:
+def _warn_of_plain_http(shell: Shell, url: str) -> None:
     if url.lower().startswith("http:") and not _HERE.match(url):
         shell.printer.note("the address is not https: the token travels where others can read it")
 
 
-def _address(url: str) -> str:
+def _require_address(url: str) -> str:
     if not url:
         raise UsageError(
             "EUSAGE", "which registry?", suggestion="add --url https://…, or set SIGIL_URL"
@@ -165,13 +169,13 @@ def _address(url: str) -> str:
     return url
 
 
-def _asked(url: str) -> str:
+def _ask_for_token(url: str) -> str:
     if sys.stdin.isatty():
         return str(typer.prompt(f"Token for {url}", hide_input=True, err=True)).strip()
     return sys.stdin.read(TOKEN_CHARACTERS + 1).strip()
 
 
-def _well_typed(token: str) -> str:
+def _require_well_typed(token: str) -> str:
     from sigil.access.tokens import PREFIX, is_well_typed, mistyped
 
     if token.startswith(PREFIX) and not is_well_typed(token):

@@ -1,4 +1,4 @@
-"""`mcp`: the registry as an MCP server on standard input and output."""
+"""`sigil mcp`: the registry as an MCP server on standard input and output."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from sigil.cli.help import examples
-from sigil.cli.option_groups import spread
-from sigil.cli.shell import Opened, shell_of
+from sigil.cli.help import format_examples
+from sigil.cli.options import spread_options
+from sigil.cli.shell import OpenRegistry, shell_of
 
 if TYPE_CHECKING:
     from sigil.protocol import Caller
@@ -27,8 +27,8 @@ mcp = typer.Typer(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is served."""
+class ServeOptions:
+    """The options of `sigil mcp`."""
 
     namespace: Annotated[
         str,
@@ -51,12 +51,12 @@ class Wanted:
     ] = None
 
 
-USUAL = Wanted()
+USUAL = ServeOptions()
 
 
-@mcp.callback(epilog=examples("sigil", "sigil mcp\nsigil mcp --read-only --preload encode"))
-@spread
-def serve(context: typer.Context, wanted: Wanted = USUAL) -> None:
+@mcp.callback(epilog=format_examples("sigil", "sigil mcp\nsigil mcp --read-only --preload encode"))
+@spread_options
+def serve(context: typer.Context, wanted: ServeOptions = USUAL) -> None:
     """Speak MCP on standard input and output, until that ends.
 
     A program starts this: see docs/mcp.md. What a query finds becomes a tool.
@@ -69,12 +69,12 @@ def serve(context: typer.Context, wanted: Wanted = USUAL) -> None:
     from sigil.mcp.working_set import Resident
 
     shell = shell_of(context)
-    with shell.registry() as opened, _alone() as outlet:
+    with shell.registry() as opened, _reserve_stdout() as outlet:
         pipe = Pipe(sys.stdin.buffer, outlet)
-        demand = None if wanted.read_only else _anything
+        demand = None if wanted.read_only else _allow_any_deploy
         toolbox = Toolbox(
             opened.registry,
-            _speaker(opened, wanted, shell.address()),
+            _find_speaker(opened, wanted, shell.address()),
             Resident(),
             demand,
             pipe.changed,
@@ -85,9 +85,9 @@ def serve(context: typer.Context, wanted: Wanted = USUAL) -> None:
         pipe.serve(Methods(toolbox, changes=True))
 
 
-def _speaker(opened: Opened, wanted: Wanted, address: str) -> Caller:
-    """A model in a chat of the person at the shell. A token elsewhere that is not the admin's
-    speaks for nobody but itself.
+def _find_speaker(opened: OpenRegistry, wanted: ServeOptions, address: str) -> Caller:
+    """Return the caller for the client's model: a model in a chat of the person at the shell. A
+    token elsewhere that is not the admin's speaks only for itself.
     """
     caller = replace(opened.caller, namespace=wanted.namespace or opened.caller.namespace)
     if address and not _is_admin(opened):
@@ -95,17 +95,19 @@ def _speaker(opened: Opened, wanted: Wanted, address: str) -> Caller:
     return replace(caller, author="model", session=wanted.session)
 
 
-def _is_admin(opened: Opened) -> bool:
+def _is_admin(opened: OpenRegistry) -> bool:
     return bool(opened.registry.keys.whoami(opened.caller)["kind"] == "admin")
 
 
-def _anything(name: str) -> None:
-    """What may be deployed the registry decides."""
+def _allow_any_deploy(name: str) -> None:
+    """Refuse nothing here: the registry decides what may be deployed."""
 
 
 @contextmanager
-def _alone() -> Iterator[BinaryIO]:
-    """Standard output for the protocol alone: whatever else is printed goes to standard error."""
+def _reserve_stdout() -> Iterator[BinaryIO]:
+    """Yield standard output for the protocol alone; everything else that is printed goes to
+    standard error.
+    """
     sys.stdout.flush()
     own = os.dup(1)
     os.dup2(2, 1)

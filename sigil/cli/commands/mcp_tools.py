@@ -1,5 +1,5 @@
-"""The tools of one MCP server as they stand in a registry: brought in, compared with what the
-server says now, granted.
+"""The tools of one MCP server in a registry: added, compared with what the server offers now,
+granted.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from sigil.cli.manifest_diff import changes
-from sigil.cli.shell import Opened
+from sigil.cli.details import describe_changes
+from sigil.cli.shell import OpenRegistry
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.protocol import Json, is_name
 from sigil.run.mcp_client import document
@@ -38,11 +38,10 @@ _RUNNERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """What became of one tool. `state`: added, changed, unchanged, removed, new, granted;
-    `problem`: why it cannot be a capability.
-
-    `digest`: the version that `waits` tells about.
+class ToolState:
+    """The outcome for one tool. `state`: added, changed, unchanged, removed, new, granted;
+    `problem`: why it cannot be a capability; `digest`: the version whose permissions are in
+    `waits`.
     """
 
     tool: str
@@ -55,14 +54,14 @@ class Line:
 
     @property
     def said(self) -> str:
-        """The state for people."""
+        """Return the state in words."""
         if self.problem:
             return f"left out: {self.problem}"
         return f"{self.state}, waits for a grant" if self.waits else self.state
 
     @property
     def row(self) -> dict[str, Json]:
-        """The same for programs."""
+        """Return the row for programs."""
         told = {
             "tool": self.tool,
             "capability": self.capability,
@@ -76,18 +75,18 @@ class Line:
         }
 
 
-class Brought:
+class ServerTools:
     """The tools of one server in one registry. `seconds`: how long a call may take."""
 
-    def __init__(self, opened: Opened, server: dict[str, Json], seconds: int) -> None:
+    def __init__(self, opened: OpenRegistry, server: dict[str, Json], seconds: int) -> None:
         self._registry = opened.registry
         self._caller = opened.caller
         self._read = document.server_of(server)
         self._seconds = seconds
         self.server = self._read.row
 
-    def add(self, only: Sequence[str] = ()) -> list[Line]:
-        """Bring the tools in; those that cannot be are told with the reason."""
+    def add(self, only: Sequence[str] = ()) -> list[ToolState]:
+        """Add the tools; those that cannot be capabilities are returned with the reason."""
         standing = self._standing()
         if any(document.read(row["source"]).server != self._read for row in standing.values()):
             message = "another server of this name stands already"
@@ -99,11 +98,11 @@ class Brought:
             )
         return [self._brought(row, standing.get(row["tool"])) for row in self._told(only)]
 
-    def standing(self) -> list[Line]:
-        """Those that stand, as they stand."""
+    def standing(self) -> list[ToolState]:
+        """Return the tools that are deployed, as they are."""
         rows = self._standing().items()
         return [
-            Line(
+            ToolState(
                 tool,
                 row["capability"],
                 "unchanged",
@@ -113,8 +112,8 @@ class Brought:
             for tool, row in rows
         ]
 
-    def refresh(self, *, new: bool, dry_run: bool) -> list[Line]:
-        """Compare with what the server says now, and unless it is a `dry_run` bring that in: a
+    def refresh(self, *, new: bool, dry_run: bool) -> list[ToolState]:
+        """Compare with what the server offers now and, unless it is a `dry_run`, deploy that: a
         changed tool waits for a grant again.
         """
         standing, told = self._standing(), {row["tool"]: row for row in self._told(())}
@@ -129,9 +128,9 @@ class Brought:
                 lines.append(self._brought(row, old))
         return lines
 
-    def grant(self, lines: Iterable[Line]) -> list[Line]:
-        """Grant what waits; the lines as they are then. `Conflict` when a tool is another by now
-        than the line tells about.
+    def grant(self, lines: Iterable[ToolState]) -> list[ToolState]:
+        """Grant what waits and return the new states. `Conflict` when a tool has changed since its
+        state was read.
         """
         return [self._granted(line) if line.waits else line for line in lines]
 
@@ -140,11 +139,11 @@ class Brought:
         return [dict(tool) for tool in tools]
 
     def _standing(self) -> dict[str, dict[str, Json]]:
-        """The inspections of its capabilities, by tool."""
-        rows = _inspected(self._registry, self._caller)
+        """Return the inspections of its capabilities, by tool."""
+        rows = _inspect_tools(self._registry, self._caller)
         return {read.tool: row for row, read in rows if read.server.name == self._read.name}
 
-    def _brought(self, row: dict[str, Json], old: dict[str, Json] | None) -> Line:
+    def _brought(self, row: dict[str, Json], old: dict[str, Json] | None) -> ToolState:
         line = self._compared(row, old)
         if line.problem or line.state == "unchanged":
             return line
@@ -160,8 +159,8 @@ class Brought:
             digest=done.offer.digest,
         )
 
-    def _compared(self, row: dict[str, Json], old: dict[str, Json] | None) -> Line:
-        line = Line(row["tool"], row["capability"], "new", row["problem"])
+    def _compared(self, row: dict[str, Json], old: dict[str, Json] | None) -> ToolState:
+        line = ToolState(row["tool"], row["capability"], "new", row["problem"])
         if row["problem"] or old is None:
             return line
         fields = [
@@ -180,20 +179,24 @@ class Brought:
         state = "changed" if fields else "unchanged"
         waits = () if fields else tuple(old["pending"])
         return replace(
-            line, state=state, waits=waits, changes=tuple(changes(fields)), digest=old["digest"]
+            line,
+            state=state,
+            waits=waits,
+            changes=tuple(describe_changes(fields)),
+            digest=old["digest"],
         )
 
-    def _gone(self, tool: str, old: dict[str, Json], *, dry_run: bool) -> Line:
+    def _gone(self, tool: str, old: dict[str, Json], *, dry_run: bool) -> ToolState:
         if not dry_run:
             self._registry.remove(old["capability"], self._caller)
-        return Line(
+        return ToolState(
             tool,
             old["capability"],
             "gone" if dry_run else "removed",
             changes=("the server no longer has it",),
         )
 
-    def _granted(self, line: Line) -> Line:
+    def _granted(self, line: ToolState) -> ToolState:
         granted = self._registry.granting.grant(line.capability, self._caller, line.digest)
         missing = tuple(
             f"the secret {name} is not set: sigil secret set {name}"
@@ -202,7 +205,7 @@ class Brought:
         return replace(line, state="granted", waits=(), changes=(*line.changes, *missing))
 
     def _demand_free(self, name: str, old: dict[str, Json] | None) -> None:
-        """A server's tool takes no name that something else has here, the library's included."""
+        """Refuse a name that another capability has here, the library's included."""
         if old is not None:
             return
         try:
@@ -231,12 +234,12 @@ class Brought:
         }
 
 
-def servers(opened: Opened) -> list[dict[str, Any]]:
-    """The servers whose tools stand in the registry: name, where, tools, those of them that wait,
-    and the server itself.
+def find_servers(opened: OpenRegistry) -> list[dict[str, Any]]:
+    """Return the servers whose tools are deployed: name, address, tools, those that wait for a
+    grant, and the server itself.
     """
     found: dict[str, dict[str, Any]] = {}
-    for row, read in _inspected(opened.registry, opened.caller):
+    for row, read in _inspect_tools(opened.registry, opened.caller):
         where = (
             read.server.url
             if isinstance(read.server, document.Web)
@@ -252,23 +255,23 @@ def servers(opened: Opened) -> list[dict[str, Any]]:
     return [found[name] for name in sorted(found)]
 
 
-def server_row(
+def parse_server(
     place: Sequence[str], name: str, headers: Iterable[str], env: Iterable[str]
 ) -> dict[str, Json]:
-    """The server that a command line describes; `UsageError` when it describes none."""
+    """Return the server that a command line describes; `UsageError` when it describes none."""
     if len(place) == 1 and re.match(r"https?://", place[0]):
-        pairs = [_pair(text) for text in headers]
-        _demand_none(env, "--env", "an address")
+        pairs = [_parse_header(text) for text in headers]
+        _require_empty(env, "--env", "an address")
         row: dict[str, Json] = {"url": place[0], **({"headers": dict(pairs)} if pairs else {})}
-        return {"name": _called(name or _host_name(place[0])), **row}
-    _demand_none(headers, "--header", "a command")
+        return {"name": _require_name(name or _host_name(place[0])), **row}
+    _require_empty(headers, "--header", "a command")
     pairs = [(key, value) for key, _, value in (text.partition("=") for text in env)]
     row = {"command": list(place), **({"env": dict(pairs)} if pairs else {})}
-    return {"name": _called(name or _command_name(place)), **row}
+    return {"name": _require_name(name or _command_name(place)), **row}
 
 
-def _inspected(registry: Any, caller: Any) -> list[tuple[dict[str, Json], document.Document]]:
-    """Every tool of a server that stands in the caller's own namespace."""
+def _inspect_tools(registry: Any, caller: Any) -> list[tuple[dict[str, Json], document.Document]]:
+    """Return every tool of a server in the caller's own namespace, with its document."""
     found = []
     for row in registry.list(caller):
         if row["namespace"] == caller.namespace and TAG in row["tags"]:
@@ -278,7 +281,7 @@ def _inspected(registry: Any, caller: Any) -> list[tuple[dict[str, Json], docume
     return found
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_header(text: str) -> tuple[str, str]:
     found = _HEADER.fullmatch(text)
     if found is None:
         raise UsageError(
@@ -289,7 +292,7 @@ def _pair(text: str) -> tuple[str, str]:
     return found[1].lower(), _SECRET.sub(r"{{\1}}", found[2])
 
 
-def _demand_none(given: Iterable[str], option: str, what: str) -> None:
+def _require_empty(given: Iterable[str], option: str, what: str) -> None:
     if any(given):
         raise UsageError(
             "EUSAGE",
@@ -325,7 +328,7 @@ def _command_name(words: Sequence[str]) -> str:
     return ""
 
 
-def _called(name: str) -> str:
+def _require_name(name: str) -> str:
     if not is_name(name):
         raise UsageError(
             "EUSAGE",

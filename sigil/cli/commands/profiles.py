@@ -1,4 +1,4 @@
-"""`profiles`: registries by name."""
+"""`sigil profiles`: registries by name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from sigil.cli.help import examples
-from sigil.cli.names import profile_names
+from sigil.cli.completions import profile_names
+from sigil.cli.help import format_examples
 from sigil.cli.shell import Shell, shell_of
 
 profiles = typer.Typer(
     name="profiles",
     help="List, choose and remove profiles: registries by name.",
-    epilog=examples(
+    epilog=format_examples(
         "sigil",
         "sigil login --profile work --url https://sigil.example.com\nsigil profiles use work",
     ),
@@ -27,9 +27,9 @@ Name = Annotated[
 
 
 @profiles.command(
-    "list", epilog=examples("sigil", "sigil profiles list\nsigil profiles list --json")
+    "list", epilog=format_examples("sigil", "sigil profiles list\nsigil profiles list --json")
 )
-def listed(context: typer.Context) -> None:
+def list_profiles(context: typer.Context) -> None:
     """List the profiles, and which one commands use.
 
     A command goes where --url says, else --profile, else SIGIL_URL, else SIGIL_PROFILE, else the
@@ -68,9 +68,9 @@ def listed(context: typer.Context) -> None:
 
 
 @profiles.command(
-    "use", epilog=examples("sigil", "sigil profiles use work\nsigil profiles use here")
+    "use", epilog=format_examples("sigil", "sigil profiles use work\nsigil profiles use here")
 )
-def use(context: typer.Context, name: Name) -> None:
+def use_profile(context: typer.Context, name: Name) -> None:
     """Let commands use a profile from now on.
 
     `here` is the registry in this process.
@@ -87,8 +87,8 @@ def use(context: typer.Context, name: Name) -> None:
     )
 
 
-@profiles.command("remove", epilog=examples("sigil", "sigil profiles remove work"))
-def remove(context: typer.Context, name: Name) -> None:
+@profiles.command("remove", epilog=format_examples("sigil", "sigil profiles remove work"))
+def remove_profile(context: typer.Context, name: Name) -> None:
     """Remove a profile, and forget its token.
 
     The token itself goes on working until it ends or is revoked.

@@ -1,4 +1,4 @@
-"""`query` and `run`: what capabilities are there for."""
+"""`sigil query` and `sigil run`: find capabilities, and run one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sigil.cli import completions
-from sigil.cli.names import names, spelled
+from sigil.cli.completions import capability_names
+from sigil.cli.names import suggest_names
 from sigil.cli.shell import Shell, shell_of
 from sigil.errors import SigilError, UsageError
 
@@ -33,11 +34,11 @@ def query(
     What is not relevant is not shown, so it may be that nothing is.
     """
     if explore or not text.strip():
-        return _explore(shell_of(context), text, limit or 20)
-    return _find(shell_of(context), text, limit or 10)
+        return _show_glimpses(shell_of(context), text, limit or 20)
+    return _show_matches(shell_of(context), text, limit or 10)
 
 
-def _explore(shell: Shell, text: str, limit: int) -> None:
+def _show_glimpses(shell: Shell, text: str, limit: int) -> None:
     from sigil.protocol import glimpse_row
 
     with shell.registry() as opened:
@@ -53,7 +54,7 @@ def _explore(shell: Shell, text: str, limit: int) -> None:
         shell.printer.note("nothing found")
 
 
-def _find(shell: Shell, text: str, limit: int) -> None:
+def _show_matches(shell: Shell, text: str, limit: int) -> None:
     from sigil.protocol import hit_row
 
     with shell.registry() as opened:
@@ -86,7 +87,9 @@ def run(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names
+            metavar="NAME",
+            help="NAME, NAME@VERSION or NAME@sha256:DIGEST.",
+            autocompletion=capability_names,
         ),
     ],
     input: Annotated[
@@ -102,7 +105,7 @@ def run(
             "-a",
             metavar="KEY=VALUE",
             help="One argument; repeat a key for a list.",
-            autocompletion=completions.arguments,
+            autocompletion=completions.argument_keys,
         ),
     ] = None,
 ) -> None:
@@ -110,31 +113,31 @@ def run(
 
     A string is printed as it is, anything else as JSON.
     """
-    from sigil.cli.values import arguments_of
+    from sigil.cli.values import read_arguments
     from sigil.strict_json import loads
 
     shell = shell_of(context)
-    arguments = arguments_of(input, arg or ())
+    arguments = read_arguments(input, arg or ())
     with shell.registry(
         "interrupted; what the run had done by then, in env.KV or on the web, stands"
     ) as opened:
         try:
-            with spelled(opened, name), shell.printer.working(f"running {name}"):
+            with suggest_names(opened, name), shell.printer.working(f"running {name}"):
                 ran = opened.registry.run(name, arguments, opened.caller)
         except SigilError as problem:
-            _tell(shell, problem.logs)
+            _show_logs(shell, problem.logs)
             if isinstance(problem, UsageError) and problem.code == "EINVAL":
                 problem.suggestion = (
                     f"{problem.suggestion}: `sigil run {name} --help` shows it".removeprefix(": ")
                 )
             raise
-    _tell(shell, ran.logs)
+    _show_logs(shell, ran.logs)
     if ran.output.lstrip()[:1] == b'"' and not shell.printer.json:
         shell.printer.text(loads(ran.output))
     else:
         shell.printer.encoded(ran.output)
 
 
-def _tell(shell: Shell, logs: Iterable[str]) -> None:
+def _show_logs(shell: Shell, logs: Iterable[str]) -> None:
     for line in logs:
         shell.printer.note(f"log: {line}")

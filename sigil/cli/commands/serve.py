@@ -1,4 +1,4 @@
-"""`serve`: Sigil alone, its HTTP API in one process."""
+"""`sigil serve`: Sigil's HTTP API alone, in one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.cli.shell import Shell, shell_of
-from sigil.cli.times import counted
+from sigil.cli.times import count_of
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def serve(
     bounds = Bounds.of(settings)
     door = listen(host, port)
     try:
-        ended = _served(shell, settings, door, bounds)
+        ended = _serve_registry(shell, settings, door, bounds)
     finally:
         door.close()
     shell.printer.note("stopped")
@@ -69,7 +69,7 @@ def serve(
         raise typer.Exit(INTERRUPTED)
 
 
-def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bounds) -> int:
+def _serve_registry(shell: Shell, settings: Settings, door: socket.socket, bounds: Bounds) -> int:
     from sigil.access.authentication import Authenticator
     from sigil.http.access_log import Told
     from sigil.http.app import app_of
@@ -82,7 +82,7 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
         registry.warm(shell.printer.note)
     over = threading.Event()
     threading.Thread(
-        target=_sweep, args=(shell, stores.kv, over), name="sweeper", daemon=True
+        target=_sweep_regularly, args=(shell, stores.kv, over), name="sweeper", daemon=True
     ).start()
     try:
         app = app_of(
@@ -96,7 +96,7 @@ def _served(shell: Shell, settings: Settings, door: socket.socket, bounds: Bound
         registry.close()
 
 
-def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
+def _sweep_regularly(shell: Shell, kv: KV, over: threading.Event) -> None:
     from sigil.catalog.expiry import sweep
 
     while not over.wait(SWEEP_SECONDS):
@@ -105,7 +105,7 @@ def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
         except SigilError as problem:
             shell.printer.event("not swept", code=problem.code)
             continue
-        except Exception as problem:  # noqa: BLE001  a door: what nobody expected must not end the sweeper
+        except Exception as problem:  # noqa: BLE001  entry point: what nobody expected must not end the sweeper
             shell.printer.event("not swept", code="EBUG", kind=type(problem).__name__)
             continue
         if gone:
@@ -113,8 +113,8 @@ def _sweep(shell: Shell, kv: KV, over: threading.Event) -> None:
 
 
 def _greet(shell: Shell, settings: Settings, door: socket.socket, token: str) -> None:
-    """The address on stdout, for whoever waits for it; how to get in on stderr. The token itself is
-    for a terminal alone.
+    """Print the address on stdout for programs that wait for it, and how to log in on stderr. The
+    token itself is shown on a terminal only.
     """
     from sigil.http.server import public, url_of
 
@@ -146,6 +146,6 @@ def _greet(shell: Shell, settings: Settings, door: socket.socket, token: str) ->
         )
         if len(token) < GUESSABLE:
             printer.note(
-                f"UNCAGED_TOKEN has {counted(len(token), 'character')} and could be guessed: take"
+                f"UNCAGED_TOKEN has {count_of(len(token), 'character')} and could be guessed: take"
                 " one of 32 or more"
             )

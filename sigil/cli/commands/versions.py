@@ -1,27 +1,24 @@
-"""`versions`, `diff`, `rollback`, `yank`, `publish`, `export` and `import`: what becomes of a
-capability over time.
-"""
+"""`sigil versions`, `diff`, `rollback`, `yank` and `publish`: the versions of a capability."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.deploy_report import came, report
-from sigil.cli.names import names
-from sigil.cli.namespaces import Namespace, meant
-from sigil.cli.shell import Opened, Shell, perhaps, shell_of
-from sigil.cli.times import counted, moment
-from sigil.errors import UsageError
-from sigil.storage.files import write_whole
+from sigil.cli.commands.deploy_report import report_deploy
+from sigil.cli.completions import capability_names
+from sigil.cli.names import Namespace, resolve_name
+from sigil.cli.shell import OpenRegistry, Shell, shell_of, unsure_message
+from sigil.cli.times import format_time
 
 if TYPE_CHECKING:
-    from sigil.protocol import Caller, Deployed, Json
+    from sigil.protocol import Caller, Json
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=names)]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=capability_names)
+]
 Number = Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="A version's number.")]
 
 
@@ -33,18 +30,18 @@ def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> N
     """
     shell = shell_of(context)
     with shell.registry() as opened:
-        plain, caller = meant(opened.caller, name, namespace)
+        plain, caller = resolve_name(opened.caller, name, namespace)
         rows = opened.registry.versions(plain, caller)
         steps = opened.registry.history(plain, caller)
     if shell.printer.json:
         shell.printer.document({"items": rows, "history": steps})
         return
     table = [
-        (row["version"], _state(row), row["author"], moment(row["at"]), row["digest"])
+        (row["version"], _describe_state(row), row["author"], format_time(row["at"]), row["digest"])
         for row in rows
     ]
     shell.printer.table(("version", "state", "author", "at", "digest"), table)
-    for line in _steps(steps):
+    for line in _describe_steps(steps):
         shell.printer.note(line)
 
 
@@ -65,16 +62,16 @@ def diff(
 
     The fields of the manifest, the schema and the source.
     """
-    from sigil.cli.manifest_diff import changes
+    from sigil.cli.details import describe_changes
 
     shell = shell_of(context)
     with shell.registry() as opened:
-        plain, caller = meant(opened.caller, name, namespace)
+        plain, caller = resolve_name(opened.caller, name, namespace)
         found = opened.registry.diff(plain, caller, older, newer)
     if shell.printer.json:
         shell.printer.document(found)
         return
-    for line in changes(found["manifest"]):
+    for line in describe_changes(found["manifest"]):
         shell.printer.line(line)
     for text in (found["schema"], found["source"]):
         if text:
@@ -91,10 +88,10 @@ def rollback(
     The one given, or the one before the last deploy.
     """
     shell = shell_of(context)
-    with shell.registry(perhaps(f"sigil versions {name}")) as opened:
-        plain, caller = meant(opened.caller, name, namespace)
+    with shell.registry(unsure_message(f"sigil versions {name}")) as opened:
+        plain, caller = resolve_name(opened.caller, name, namespace)
         row = opened.registry.rollback(plain, caller, version)
-    _told(shell, row, "runs now" if row["changed"] else "ran already")
+    _report_change(shell, row, "runs now" if row["changed"] else "ran already")
 
 
 def yank(
@@ -102,7 +99,9 @@ def yank(
     version: Annotated[
         str,
         typer.Argument(
-            metavar="NAME@VERSION", help="A version, or NAME@sha256:DIGEST.", autocompletion=names
+            metavar="NAME@VERSION",
+            help="A version, or NAME@sha256:DIGEST.",
+            autocompletion=capability_names,
         ),
     ],
     undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
@@ -115,20 +114,20 @@ def yank(
     its place.
     """
     shell = shell_of(context)
-    with shell.registry(perhaps(f"sigil versions {version.partition('@')[0]}")) as opened:
-        ref, caller = meant(opened.caller, version, namespace)
+    with shell.registry(unsure_message(f"sigil versions {version.partition('@')[0]}")) as opened:
+        ref, caller = resolve_name(opened.caller, version, namespace)
         row = opened.registry.yank(ref, caller, undo=undo)
-        now = "" if shell.printer.json else _running(opened, row, caller)
+        now = "" if shell.printer.json else _describe_active(opened, row, caller)
     words = ("stands again", "stood already") if undo else ("is withdrawn", "was withdrawn already")
-    _told(
+    _report_change(
         shell,
         row,
         f"{row['capability']}@{row['version']} {words[0] if row['changed'] else words[1]}; {now}",
     )
 
 
-def _running(opened: Opened, row: Mapping[str, Json], caller: Caller) -> str:
-    """What the plain name runs after a yank, or after one was taken back."""
+def _describe_active(opened: OpenRegistry, row: Mapping[str, Json], caller: Caller) -> str:
+    """Say what the plain name runs after a yank, or after one was taken back."""
     name = row["capability"]
     active = next(
         (other["version"] for other in opened.registry.versions(name, caller) if other["active"]),
@@ -162,103 +161,12 @@ def publish(
     All its chats see it then; digest and author stay.
     """
     shell = shell_of(context)
-    with shell.registry(perhaps(f"sigil versions {name}")) as opened:
+    with shell.registry(unsure_message(f"sigil versions {name}")) as opened:
         deployed = opened.registry.publish(name, opened.caller, session=session, replace=replace)
-        report(shell, opened, deployed, tested=False)
+        report_deploy(shell, opened, deployed, tested=False)
 
 
-def export(
-    context: typer.Context,
-    refs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME…", help="NAME, NAME@VERSION or NAME@sha256:DIGEST.", autocompletion=names
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
-    ],
-) -> None:
-    """Write capabilities into one file.
-
-    The same capabilities give the same bytes.
-    """
-    shell = shell_of(context)
-    with (
-        shell.registry() as opened,
-        shell.printer.working(f"exporting {counted(len(refs), 'capability')}"),
-    ):
-        body = opened.registry.export(refs, opened.caller)
-    write_whole(output, body)
-    if shell.printer.json:
-        shell.printer.document({"file": str(output), "bytes": len(body)})
-    else:
-        shell.printer.note(
-            f"{output}: {counted(len(refs), 'capability')}, {counted(len(body), 'byte')}"
-        )
-
-
-def bring(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sigil export` wrote.")],
-    public: Annotated[
-        bool, typer.Option("--public", help="What was public stays so; else it is your own alone.")
-    ] = False,
-    replace: Annotated[
-        bool,
-        typer.Option(
-            "--replace", help="Also where a name of yours has kept data, which it takes over."
-        ),
-    ] = False,
-) -> None:
-    """Deploy what such a file holds.
-
-    Digests are checked, and nothing of it runs, not even its tests.
-    """
-    shell = shell_of(context)
-    body = _bounded(file)
-    with shell.registry(perhaps("sigil list")) as opened:
-        with shell.printer.working(f"importing {file.name}"):
-            done = opened.registry.import_bundle(
-                body, opened.caller, public=public, replace=replace
-            )
-        if shell.printer.json:
-            shell.printer.document({"items": [_brought(one) for one in done]})
-            return
-        for one in done:
-            report(shell, opened, one, tested=False)
-            if one.created:
-                shell.printer.note(came(opened, one))
-
-
-def _brought(one: Deployed) -> dict[str, Json]:
-    return {
-        "capability": one.offer.name,
-        "version": one.offer.version,
-        "digest": one.offer.digest,
-        "created": one.created,
-    }
-
-
-def _bounded(file: Path) -> bytes:
-    from sigil.catalog.bundle import BUNDLE_BYTES
-
-    try:
-        with file.open("rb") as stream:
-            body = stream.read(BUNDLE_BYTES + 1)
-    except OSError as problem:
-        suggestion = (
-            "check the name: it is looked for from here; `sigil export NAME -o FILE` writes one"
-        )
-        raise UsageError(
-            "ENOENT", f"cannot read {file}: {problem.strerror}", suggestion=suggestion
-        ) from None
-    if len(body) > BUNDLE_BYTES:
-        raise UsageError("ETOOBIG", f"{file} is over {BUNDLE_BYTES >> 20} MiB")
-    return body
-
-
-def _told(shell: Shell, row: Mapping[str, Json], said: str) -> None:
+def _report_change(shell: Shell, row: Mapping[str, Json], said: str) -> None:
     if shell.printer.json:
         shell.printer.document(row)
         return
@@ -266,7 +174,7 @@ def _told(shell: Shell, row: Mapping[str, Json], said: str) -> None:
     shell.printer.note(said)
 
 
-def _state(row: Mapping[str, Json]) -> str:
+def _describe_state(row: Mapping[str, Json]) -> str:
     words = (
         "active" if row["active"] else "",
         "yanked" if row["yanked"] else "",
@@ -275,9 +183,9 @@ def _state(row: Mapping[str, Json]) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _steps(steps: Sequence[Mapping[str, Json]]) -> Iterator[str]:
-    """What made which version run; a yank and an expiry are told with the version that was in its
-    place.
+def _describe_steps(steps: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    """Yield a line for each step that made a version run; a yank and an expiry name the version
+    that was active before.
     """
     for number, step in enumerate(steps):
         before = (
@@ -286,6 +194,6 @@ def _steps(steps: Sequence[Mapping[str, Json]]) -> Iterator[str]:
             else ""
         )
         yield (
-            f"{moment(step['at'])}  version {step['version']} began to run:"
+            f"{format_time(step['at'])}  version {step['version']} began to run:"
             f" {step['action']}{before} by {step['by']}"
         )

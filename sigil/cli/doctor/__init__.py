@@ -1,7 +1,7 @@
-"""What a doctor looks at: one thing a check, each with what was found and how to mend it."""
+"""The checks of `doctor`: each looks at one thing, and says what it found and how to mend it."""
 
 from __future__ import annotations
 
-from sigil.cli.doctor.findings import Check, Finding, State, Unwise, examine
+from sigil.cli.doctor.findings import Check, DoctorWarning, Finding, State, run_checks
 
-__all__ = ["Check", "Finding", "State", "Unwise", "examine"]
+__all__ = ["Check", "DoctorWarning", "Finding", "State", "run_checks"]

@@ -1,4 +1,4 @@
-"""A check and what it finds: ok, a warning, or a failure with the way to mend it."""
+"""A check and its finding: ok, a warning, or a failure with what to do about it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOUND_CHARACTERS, MEND_CHARACTERS = 400, 300
 
 
 class State(StrEnum):
-    """How it stands: a warning works today, a failure does not."""
+    """The state of a finding: a warning works today, a failure does not."""
 
     ok = "ok"
     warn = "warn"
@@ -22,7 +22,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `mend` says what to do, empty when all is well."""
+    """The result of one check; `mend` says what to do, and is empty when all is well."""
 
     name: str
     state: State
@@ -30,47 +30,47 @@ class Finding:
     mend: str = ""
 
 
-class Unwise(SigilError):
-    """It works, and should be changed all the same."""
+class DoctorWarning(SigilError):
+    """A check's warning: it works, and should be changed all the same."""
 
     def __init__(self, message: str, *, suggestion: str = "") -> None:
         super().__init__("EUNWISE", message, suggestion=suggestion)
 
 
 Check = Callable[[], str]
-"""Says what it found when all is well; raises `Unwise`, or any other `SigilError`, with what helps
-as its suggestion.
+"""Returns what it found when all is well; raises `DoctorWarning`, or another `SigilError`, with the
+remedy as its suggestion.
 """
 
 Watch = Callable[[str], AbstractContextManager[None]]
 
 
-def _nobody(name: str) -> AbstractContextManager[None]:
+def _watch_nothing(name: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def examine(checks: Mapping[str, Check], watch: Watch = _nobody) -> Iterator[Finding]:
-    """What each check finds, as soon as it does. `watch` is entered with a check's name while it is
-    at work.
+def run_checks(checks: Mapping[str, Check], watch: Watch = _watch_nothing) -> Iterator[Finding]:
+    """Yield each check's finding as soon as it is there. `watch` is entered with a check's name
+    while it runs.
     """
     for name, check in checks.items():
         with watch(name):
-            found = _look(name, check)
+            found = _run_check(name, check)
         yield found
 
 
-def _look(name: str, check: Check) -> Finding:
+def _run_check(name: str, check: Check) -> Finding:
     try:
         return Finding(name, State.ok, one_line(check(), FOUND_CHARACTERS))
     except SigilError as problem:
-        state = State.warn if isinstance(problem, Unwise) else State.fail
+        state = State.warn if isinstance(problem, DoctorWarning) else State.fail
         return Finding(
             name,
             state,
             one_line(problem.message, FOUND_CHARACTERS),
             one_line(problem.suggestion, MEND_CHARACTERS),
         )
-    except Exception as problem:  # noqa: BLE001  a door: a doctor says what is wrong, whatever it is, and looks at the rest
+    except Exception as problem:  # noqa: BLE001  entry point: a doctor says what is wrong, whatever it is, and looks at the rest
         return Finding(
             name,
             State.fail,

@@ -1,4 +1,4 @@
-"""The registry in this process: its folder, its store, its token, its library."""
+"""Checks of the registry in this process: its folder, its store, its token, its library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from sigil.cli.doctor.findings import Check, Unwise
+from sigil.cli.doctor.findings import Check, DoctorWarning
 from sigil.errors import BackendError, SigilError, UsageError
 from sigil.settings import Settings, without_userinfo
 from sigil.storage.kv import ABSENT, keys
@@ -29,28 +29,28 @@ GUESSABLE = 20
 
 
 @runtime_checkable
-class Warns(Protocol):
+class WarnsOfSettings(Protocol):
     """A store whose server can be set up in a way that loses data."""
 
     def warnings(self) -> list[str]:
-        """What is unwise about it, a line each."""
+        """Return what is unwise about its settings, a line each."""
 
 
-def registry(settings: Settings) -> Mapping[str, Check]:
-    """The checks of a registry in this process."""
+def registry_checks(settings: Settings) -> Mapping[str, Check]:
+    """Return the checks of a registry in this process."""
     checks = {
-        "data folder": folder,
-        "disk": disk,
-        "store": store,
-        "artifacts": artifacts,
-        "token": token,
+        "data folder": check_folder,
+        "disk": check_disk,
+        "store": check_store,
+        "artifacts": check_artifacts,
+        "token": check_token,
     }
-    checks |= {"records": records, "library": library, "search": search}
+    checks |= {"records": check_records, "library": check_library, "search": check_search}
     return {name: partial(check, settings) for name, check in checks.items()}
 
 
-def folder(settings: Settings) -> str:
-    """The data folder can be written, and others do not read in it."""
+def check_folder(settings: Settings) -> str:
+    """Check that the data folder can be written, and by its owner alone."""
     place = data_folder(settings)
     if not os.access(place, os.W_OK | os.X_OK):
         raise UsageError(
@@ -60,14 +60,14 @@ def folder(settings: Settings) -> str:
         )
     mode = stat.S_IMODE(place.stat().st_mode)
     if mode & 0o022:
-        raise Unwise(f"{place} can be written by others", suggestion=f"chmod 700 {place}")
+        raise DoctorWarning(f"{place} can be written by others", suggestion=f"chmod 700 {place}")
     return str(place)
 
 
-def disk(settings: Settings) -> str:
-    """There is room where things are kept."""
+def check_disk(settings: Settings) -> str:
+    """Check that there is room where data is kept."""
     path = sqlite_path(settings)
-    place = _standing(path.parent if path else data_folder(settings))
+    place = _nearest_folder(path.parent if path else data_folder(settings))
     free = shutil.disk_usage(place).free
     said = f"{free >> 20:,} MiB free at {place}"
     if free < TOO_LITTLE_BYTES:
@@ -77,38 +77,38 @@ def disk(settings: Settings) -> str:
             suggestion="make room there, or set UNCAGED_DATA to another disk",
         )
     if free < LITTLE_BYTES:
-        raise Unwise(f"only {said}", suggestion="make room there")
+        raise DoctorWarning(f"only {said}", suggestion="make room there")
     return said
 
 
-def store(settings: Settings) -> str:
-    """The store answers, and takes what is written."""
+def check_store(settings: Settings) -> str:
+    """Check that the store answers, and takes what is written."""
     kv = open_stores(settings).kv
     probe = keys.probe()
     kv.delete(probe)
     written = kv.put(probe, b"probe", expect=ABSENT, ttl=60)
     kv.delete(probe, expect=written)
-    unwise = kv.warnings() if isinstance(kv, Warns) else []
+    unwise = kv.warnings() if isinstance(kv, WarnsOfSettings) else []
     if unwise:
-        raise Unwise(
+        raise DoctorWarning(
             f"it answers, but {'; '.join(unwise)}",
             suggestion="docs/deploy.md tells the settings that matter",
         )
     path = sqlite_path(settings)
     if path and path.stat().st_mode & 0o022:
-        raise Unwise(f"{path} can be written by others", suggestion=f"chmod 600 {path}")
+        raise DoctorWarning(f"{path} can be written by others", suggestion=f"chmod 600 {path}")
     return f"{path or without_userinfo(settings.store)} reads and writes"
 
 
-def records(settings: Settings) -> str:
-    """What stands in the store is what was written."""
-    from sigil.cli.doctor.records import look
+def check_records(settings: Settings) -> str:
+    """Check that every record in the store can be read."""
+    from sigil.cli.doctor.records import check_all_records
 
-    return look(open_stores(settings).kv)
+    return check_all_records(open_stores(settings).kv)
 
 
-def artifacts(settings: Settings) -> str:
-    """Large bodies can be written, and come back."""
+def check_artifacts(settings: Settings) -> str:
+    """Check that large bodies can be written, and come back."""
     kept = open_stores(settings).artifacts
     if kept.get(kept.put(b"doctor")) != b"doctor":
         raise BackendError(
@@ -119,21 +119,21 @@ def artifacts(settings: Settings) -> str:
     return f"{settings.artifacts or 'beside or in the store'}: writes and reads"
 
 
-def token(settings: Settings) -> str:
-    """There is an admin token, and nobody else reads or guesses it."""
+def check_token(settings: Settings) -> str:
+    """Check that there is an admin token which nobody else can read or guess."""
     value = admin_token(settings)
     path = settings.data_folder / "token"
     if not settings.token:
-        return _token_file(path, value)
+        return _check_token_file(path, value)
     if len(value) < GUESSABLE:
-        raise Unwise(
+        raise DoctorWarning(
             f"UNCAGED_TOKEN has {len(value)} characters and could be guessed",
             suggestion="take one of 32 random characters or more",
         )
     return "set by UNCAGED_TOKEN"
 
 
-def _token_file(path: Path, value: str) -> str:
+def _check_token_file(path: Path, value: str) -> str:
     facts = path.stat()
     if stat.S_IMODE(facts.st_mode) & 0o077:
         raise BackendError(
@@ -156,8 +156,8 @@ def _token_file(path: Path, value: str) -> str:
     return f"in {path}, for its owner alone"
 
 
-def library(settings: Settings) -> str:
-    """Every capability that the registry starts with can be read, and stands in the store."""
+def check_library(settings: Settings) -> str:
+    """Check that every library capability can be read, and count those that are deployed."""
     from sigil.deploy.library import packages
     from sigil.protocol import LIBRARY
 
@@ -175,8 +175,8 @@ def library(settings: Settings) -> str:
     )
 
 
-def search(settings: Settings) -> str:
-    """What tells the meaning of a query works, where that is asked for."""
+def check_search(settings: Settings) -> str:
+    """Check that the encoder for search by meaning works, where one is set."""
     encoder = open_encoder(settings)
     if encoder is None:
         return "finds by words"
@@ -184,8 +184,8 @@ def search(settings: Settings) -> str:
     return f"finds by meaning as well, with {encoder.name}"
 
 
-def kept(settings: Settings) -> str:
-    """The files of `sigil login` can be used."""
+def check_logins(settings: Settings) -> str:
+    """Check that the files of `sigil login` can be used."""
     from sigil.client.credentials import Credentials
     from sigil.client.profiles import Profiles
 
@@ -198,8 +198,8 @@ def kept(settings: Settings) -> str:
     return f"{names}{f'; commands use {book.usual}' if book.usual else ''}"
 
 
-def _standing(place: Path) -> Path:
-    """The nearest folder that is there."""
+def _nearest_folder(place: Path) -> Path:
+    """Return the nearest folder that exists."""
     while not place.exists() and place.parent != place:
         place = place.parent
     return place

@@ -1,4 +1,4 @@
-"""What runs capabilities on this machine: the engine, its compiled form, the runners, the
+"""Checks of what runs capabilities on this machine: the engine, its compiled form, the runners, the
 compilers.
 """
 
@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from sigil.cli.doctor.findings import Check, Unwise
+from sigil.cli.doctor.findings import Check, DoctorWarning
 from sigil.errors import BackendError, Refused, ToolError
 from sigil.manifest.languages import SOURCES
 from sigil.manifest.package import SOURCE_BYTES
@@ -25,14 +25,19 @@ _COMPILED = ("c", "assemblyscript", "rust")
 """Languages that are compiled by a compiler of this machine."""
 
 
-def sandbox(settings: Settings) -> Mapping[str, Check]:
-    """The checks of what runs here, also for `sigil test` beside a registry elsewhere."""
-    checks = {"engine": engine, "compiled code": cache, "runners": runners, "compilers": compilers}
+def machine_checks(settings: Settings) -> Mapping[str, Check]:
+    """Return the checks of what runs here, also beside a registry elsewhere."""
+    checks = {
+        "engine": check_engine,
+        "compiled code": check_cache,
+        "runners": check_runners,
+        "compilers": check_compilers,
+    }
     return {name: partial(check, settings) for name, check in checks.items()}
 
 
-def engine(settings: Settings) -> str:
-    """The JavaScript engine is there, and the one that this version makes."""
+def check_engine(settings: Settings) -> str:
+    """Check that the JavaScript engine is there, and is the one that this version builds."""
     path = engine_path(settings)
     try:
         body = untrusted_files.read(path, MODULE_BYTES)
@@ -47,28 +52,28 @@ def engine(settings: Settings) -> str:
 
     wrong = trouble()
     if wrong:
-        raise Unwise(f"{said}: {wrong}", suggestion="run scripts/build-engine")
+        raise DoctorWarning(f"{said}: {wrong}", suggestion="run scripts/build-engine")
     return said
 
 
-def cache(settings: Settings) -> str:
-    """Compiled code can be kept, and what is kept of the engine is whole."""
+def check_cache(settings: Settings) -> str:
+    """Check that compiled code can be kept, and that the engine's is whole."""
     folder = cache_folder(settings)
     mend = (
         "make it writable, or set UNCAGED_CACHE to a folder of yours: without it every start"
         " compiles for a second"
     )
     if folder is None:
-        raise Unwise("there is no folder for it", suggestion=mend)
+        raise DoctorWarning("there is no folder for it", suggestion=mend)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as problem:
-        raise Unwise(f"{folder}: {problem.strerror}", suggestion=mend) from None
+        raise DoctorWarning(f"{folder}: {problem.strerror}", suggestion=mend) from None
     files = [*folder.glob("*.code")]
-    if not _whole(folder, engine_path(settings)):
-        raise Unwise(
+    if not _is_cache_whole(folder, engine_path(settings)):
+        raise DoctorWarning(
             f"the engine's in {folder} is damaged, or of another version",
             suggestion="nothing to do: the next run makes it again",
         )
@@ -76,7 +81,7 @@ def cache(settings: Settings) -> str:
     return f"{len(files)} modules, {size:,} MiB in {folder}"
 
 
-def _whole(folder: Path, engine: Path) -> bool:
+def _is_cache_whole(folder: Path, engine: Path) -> bool:
     from sigil.sandbox.code_store import Vault
     from sigil.sandbox.fingerprint import fingerprint
 
@@ -89,8 +94,8 @@ def _whole(folder: Path, engine: Path) -> bool:
     )
 
 
-def runners(settings: Settings) -> str:
-    """A runner starts and answers, twice; and how tightly it is shut in."""
+def check_runners(settings: Settings) -> str:
+    """Check that a runner starts and answers twice, and report how tightly it is confined."""
     from sigil.sandbox.javascript_module import plugin
     from sigil.sandbox.program import Program
 
@@ -107,10 +112,10 @@ def runners(settings: Settings) -> str:
         )
     said = (
         f"41 + 1 = 42 in {first.duration_ms:.1f} ms, then {second.duration_ms:.1f} ms;"
-        f" {way}{_landlock()}"
+        f" {way}{_describe_landlock()}"
     )
     if settings.sandbox == "plain" or not all(means):
-        raise Unwise(
+        raise DoctorWarning(
             said,
             suggestion=(
                 "it runs, slower or with fewer walls: a newer kernel, or SIGIL_SANDBOX=auto, has"
@@ -120,7 +125,7 @@ def runners(settings: Settings) -> str:
     return said
 
 
-def _landlock() -> str:
+def _describe_landlock() -> str:
     from sigil.sandbox import landlock
 
     return (
@@ -130,9 +135,10 @@ def _landlock() -> str:
     )
 
 
-def compilers(settings: Settings) -> str:
-    """Which other languages are compiled here; one that a folder here is written in and that is not
-    is a failure.
+def check_compilers(settings: Settings) -> str:
+    """Check which other languages are compiled here.
+
+    A folder here in one that is not is a failure.
     """
     for lang, source in _written():
         problem = _trouble(lang, source)
@@ -149,8 +155,8 @@ def compilers(settings: Settings) -> str:
 
 
 def _trouble(lang: str, source: str = "") -> Refused | None:
-    """What keeps a language, or one source of it, from being compiled here, as its compiler says
-    it.
+    """Return what keeps a language, or one source of it, from being compiled here; None for
+    nothing.
     """
     from sigil.compile.toolchain import assemblyscript, c, rust
 

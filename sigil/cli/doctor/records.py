@@ -1,4 +1,4 @@
-"""Which records of a store cannot be read: capabilities, their versions and grants, secrets,
+"""The check that every record of a store can be read: capabilities, versions, grants, secrets,
 tokens.
 """
 
@@ -26,17 +26,17 @@ _LOST: Final = "restore a backup, or use another store"
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A record: what it is, how to go on when it cannot be read, and a way to try."""
+class _Record:
+    """One record: its name, what to do when it cannot be read, and a function that reads it."""
 
     what: str
     mend: str
     read: Callable[[], object]
 
 
-def look(kv: KV) -> str:
-    """How many records can be read; `BackendError` EDAMAGED with those that cannot be."""
-    seen = list(islice(_all(kv), MOST))
+def check_all_records(kv: KV) -> str:
+    """Return how many records can be read; `BackendError` EDAMAGED names those that cannot."""
+    seen = list(islice(_scan_records(kv), MOST))
     broken = [kept for kept in seen if not _can_be_read(kept)]
     if broken:
         more = f" and {len(broken) - NAMED:,} more" if len(broken) > NAMED else ""
@@ -46,7 +46,7 @@ def look(kv: KV) -> str:
     return f"{'the first ' if len(seen) == MOST else ''}{len(seen):,} can be read"
 
 
-def _can_be_read(kept: _Kept) -> bool:
+def _can_be_read(kept: _Record) -> bool:
     try:
         kept.read()
     except BackendError:
@@ -54,38 +54,38 @@ def _can_be_read(kept: _Kept) -> bool:
     return True
 
 
-def _all(kv: KV) -> Iterator[_Kept]:
-    for digest, item in _scan(kv, keys.token("")):
-        yield _Kept(
+def _scan_records(kv: KV) -> Iterator[_Record]:
+    for digest, item in _scan_partition(kv, keys.token("")):
+        yield _Record(
             f"token {digest[:12]}",
             f"sigil keys revoke {digest[:12]}",
             partial(read_holder, digest, item),
         )
-    for place, _ in _scan(kv, keys.generation("")):
-        yield from _in(kv, keys.unescape(place))
+    for place, _ in _scan_partition(kv, keys.generation("")):
+        yield from _scan_namespace(kv, keys.unescape(place))
 
 
-def _in(kv: KV, namespace: str) -> Iterator[_Kept]:
-    for name, item in _scan(kv, keys.capability(namespace, "")):
-        yield _Kept(f"{namespace}/{name}", _LOST, partial(head_of, item.value, item.version))
-    for sort, item in _scan(kv, keys.version(namespace, "", 0)):
+def _scan_namespace(kv: KV, namespace: str) -> Iterator[_Record]:
+    for name, item in _scan_partition(kv, keys.capability(namespace, "")):
+        yield _Record(f"{namespace}/{name}", _LOST, partial(head_of, item.value, item.version))
+    for sort, item in _scan_partition(kv, keys.version(namespace, "", 0)):
         name, _, number = sort.rpartition("#")
         mend = f"{_LOST}; or sigil remove {name} --namespace {namespace}, then deploy it anew"
-        yield _Kept(f"{namespace}/{name}@{number.lstrip('0')}", mend, partial(decode, item.value))
-    for sort, item in _scan(kv, keys.grants(namespace, namespace, "")):
+        yield _Record(f"{namespace}/{name}@{number.lstrip('0')}", mend, partial(decode, item.value))
+    for sort, item in _scan_partition(kv, keys.grants(namespace, namespace, "")):
         name = sort.rpartition("#")[2]
         mend = f"sigil revoke {name} --namespace {namespace}, then grant anew"
-        yield _Kept(f"grants of {namespace}/{name}", mend, partial(read_grants, item, name))
-    for name, item in _scan(kv, keys.secret(namespace, "")):
-        yield _Kept(
+        yield _Record(f"grants of {namespace}/{name}", mend, partial(read_grants, item, name))
+    for name, item in _scan_partition(kv, keys.secret(namespace, "")):
+        yield _Record(
             f"secret {name}",
             f"sigil secret set {name} --namespace {namespace}",
             partial(read_secret, name, item),
         )
 
 
-def _scan(kv: KV, key: Key) -> Iterator[tuple[str, Item]]:
-    """Everything in a key's partition."""
+def _scan_partition(kv: KV, key: Key) -> Iterator[tuple[str, Item]]:
+    """Yield everything in a key's partition."""
     after = ""
     while page := kv.scan(key.partition, after=after, limit=PAGE):
         yield from page

@@ -19,8 +19,8 @@ from sigil import wiring
 from sigil.cli import main
 from sigil.cli.app import app
 from sigil.cli.exit_codes import exit_code
-from sigil.cli.options import hoisted
-from sigil.cli.tables import aligned
+from sigil.cli.options import hoist_options
+from sigil.cli.tables import align_columns
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from sigil.http import app as sigil_http
 from sigil.settings import Settings
@@ -131,13 +131,13 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_shared_options_may_stand_anywhere_before_the_double_dash() -> None:
-    assert hoisted(["query", "x", "--json", "-q"]) == (["--json", "-q"], ["query", "x"])
-    assert hoisted(["run", "x", "--url", "http://a", "--token=t"]) == (
+    assert hoist_options(["query", "x", "--json", "-q"]) == (["--json", "-q"], ["query", "x"])
+    assert hoist_options(["run", "x", "--url", "http://a", "--token=t"]) == (
         ["--url", "http://a", "--token=t"],
         ["run", "x"],
     )
-    assert hoisted(["run", "--", "--json"]) == ([], ["run", "--", "--json"])
-    assert hoisted(["list", "--url"]) == (["--url"], ["list"])
+    assert hoist_options(["run", "--", "--json"]) == ([], ["run", "--", "--json"])
+    assert hoist_options(["list", "--url"]) == (["--url"], ["list"])
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_terminal_that_is_too_narrow_cuts_nothing(shout: Sigil, place: Path) -
 
 
 def test_columns_are_aligned_for_wide_characters_too() -> None:
-    assert aligned([["名", "b"], ["x", "c"]]) == ["名  b", "x   c"]
+    assert align_columns([["名", "b"], ["x", "c"]]) == ["名  b", "x   c"]
 
 
 def test_the_first_start_shows_its_progress_on_stderr(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sigil import wiring
-from sigil.cli.doctor import State, Unwise, examine, machine
+from sigil.cli.doctor import DoctorWarning, State, machine, run_checks
 from sigil.errors import BackendError
 from sigil.http import app as sigil_http
 from sigil.settings import Settings
@@ -129,11 +129,11 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
     )  # an installation has the engine's code beside it
     monkeypatch.setenv("UNCAGED_CACHE", str(kept))
     doctor()
-    assert "modules" in machine.cache(Settings(cache=str(kept)))
+    assert "modules" in machine.check_cache(Settings(cache=str(kept)))
     for path in kept.glob("*.code"):
         path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(Unwise, match="damaged"):
-        machine.cache(Settings(cache=str(kept)))
+    with pytest.raises(DoctorWarning, match="damaged"):
+        machine.check_cache(Settings(cache=str(kept)))
     (place / "file").write_text("")
     monkeypatch.setenv("UNCAGED_CACHE", str(place / "file"))
     ended = doctor()
@@ -255,7 +255,7 @@ def test_a_check_that_breaks_is_told_like_any_other() -> None:
     def away() -> str:
         raise BackendError("EUNAVAILABLE", "away", suggestion="wait")
 
-    one, two = examine({"one": broken, "two": away})
+    one, two = run_checks({"one": broken, "two": away})
     assert (one.state, one.found) == (State.fail, "RuntimeError: the inside")
     assert (two.found, two.mend) == ("away", "wait")
 

@@ -12,7 +12,7 @@ from sigil.access.authentication import Authenticator
 from sigil.access.tokens import TokenRequest
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
-from sigil.cli.source_folder import patient
+from sigil.cli.source_folder import retry_when_limited
 from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused
 from sigil.http.app import app_of
@@ -112,7 +112,7 @@ def deployed(*answers: Answer, quiet: bool = False) -> Deployed:
     with Saying(*answers) as server:
         registry = RemoteRegistry(server.url, "token")
         try:
-            return patient(
+            return retry_when_limited(
                 Shell(Printer(quiet=quiet)),
                 lambda: registry.deploy({"execute": "return 1"}, Caller("main")),
             )

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sigil
-from sigil.cli.templates import files_for
+from sigil.cli.templates import make_files
 from sigil.http import app as sigil_http
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
@@ -166,7 +166,7 @@ def test_a_capability_without_a_name_is_named_after_its_code(sigil_api: httpx.Cl
 def test_a_whole_module_can_be_deployed_as_text_or_as_bytes(
     sigil_api: httpx.Client, registry: LocalRegistry
 ) -> None:
-    wat = files_for("echo", "wat", bytes)["main.wat"].decode()
+    wat = make_files("echo", "wat", bytes)["main.wat"].decode()
     assert (
         sigil_api.post(
             "/_api/deploy", json={"name": "from-wat", "lang": "wat", "code": wat}

@@ -125,8 +125,8 @@ def test_what_a_server_changed_is_shown_and_waits_for_a_grant_again(
 
 
 def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> None:
-    from sigil.cli.commands.mcp_tools import Brought
-    from sigil.cli.shell import Opened
+    from sigil.cli.commands.mcp_tools import ServerTools
+    from sigil.cli.shell import OpenRegistry
     from sigil.run.mcp_client import document
 
     shown = {"name": "tracker", "url": fake.address}
@@ -135,7 +135,7 @@ def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> Non
     spec = {key: row[key] for key in ("description", "schema", "lang", "permissions", "limits")}
     tagged = {**spec, "name": "tracker-greet", "tags": ["mcp", "tracker"], "code": row["source"]}
     ground.registry.deploy(tagged, OWNER)
-    brought = Brought(Opened(ground.registry, OWNER), shown, 5)
+    brought = ServerTools(OpenRegistry(ground.registry, OWNER), shown, 5)
     lines = brought.standing()
     other = document.Document(
         document.server_of({**shown, "url": f"{fake.address}/elsewhere"}), "greet"
@@ -148,7 +148,7 @@ def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> Non
     with pytest.raises(Conflict, match="was changed while you looked at it"):
         brought.grant(lines)
     assert ground.registry.granting.asked("tracker-greet", OWNER)["granted"] == []
-    anew = Brought(Opened(ground.registry, OWNER), dict(other.server.row), 5)
+    anew = ServerTools(OpenRegistry(ground.registry, OWNER), dict(other.server.row), 5)
     assert [line.state for line in anew.grant(anew.standing())] == ["granted"]
 
 
@@ -290,9 +290,9 @@ def test_a_bundle_that_comes_over_http_brings_no_command(sigil: Sigil, place: Pa
     ],
 )
 def test_a_server_is_called_after_what_it_is(words: tuple[str, ...], name: str) -> None:
-    from sigil.cli.commands.mcp_tools import server_row
+    from sigil.cli.commands.mcp_tools import parse_server
 
-    assert server_row(words, "", (), ())["name"] == name
+    assert parse_server(words, "", (), ())["name"] == name
 
 
 @pytest.mark.parametrize(
@@ -372,9 +372,9 @@ def test_a_server_that_is_not_there_is_said_before_anybody_is_asked(sigil: Sigil
 
 
 def test_a_header_names_a_secret_and_never_holds_one(sigil: Sigil) -> None:
-    from sigil.cli.commands.mcp_tools import server_row
+    from sigil.cli.commands.mcp_tools import parse_server
 
-    row = server_row(["https://a.example/mcp"], "", ["Authorization: Bearer secret:KEY"], ())
+    row = parse_server(["https://a.example/mcp"], "", ["Authorization: Bearer secret:KEY"], ())
 
     assert row["headers"] == {"authorization": "Bearer {{KEY}}"}
     ended = sigil(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.cli.templates import STARTED
+from sigil.cli.templates import STARTERS_BY_LANGUAGE
 from sigil.manifest.languages import SOURCES
 from tests.servers.npm import node, packages
 from tests.sigil.cli.conftest import Sigil
@@ -44,7 +44,7 @@ def compilers(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_there_is_a_beginning_for_every_language_that_has_a_source() -> None:
-    assert STARTED.keys() == SOURCES.keys() - {"mcp"} == KINDS.keys()
+    assert STARTERS_BY_LANGUAGE.keys() == SOURCES.keys() - {"mcp"} == KINDS.keys()
 
 
 @pytest.mark.parametrize("lang", KINDS)

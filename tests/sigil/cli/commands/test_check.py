@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.cli.lint import lint
+from sigil.cli.commands.check import find_advice
 from sigil.manifest.package import Package, parse_flat, read_folder
 from sigil.sandbox.javascript_module import plugin
 from tests.sigil.cli.conftest import Sigil
@@ -26,7 +26,7 @@ LIBRARY = sorted((Path(__file__).parents[4] / "capabilities").glob("*/sigil.toml
 
 def advice(**changed: object) -> set[str]:
     package = parse_flat({**GOOD, **changed})  # type: ignore[dict-item]
-    return {one.field for one in lint(package, plugin(package.code.decode()))}
+    return {one.field for one in find_advice(package, plugin(package.code.decode()))}
 
 
 def test_a_good_one_hears_nothing() -> None:
@@ -77,15 +77,15 @@ def test_a_module_that_imports_nothing_can_use_nothing() -> None:
         ),
         b"(module)",
     )
-    assert {one.field for one in lint(wat, b"\0asm")} == {"permissions.kv"}
-    assert {one.field for one in lint(wat, b"\0asm..\x05sigil\x04call..")} == set()
+    assert {one.field for one in find_advice(wat, b"\0asm")} == {"permissions.kv"}
+    assert {one.field for one in find_advice(wat, b"\0asm..\x05sigil\x04call..")} == set()
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.parent.name)
 def test_the_library_asks_for_what_its_code_uses(path: Path) -> None:
     package = read_folder(path.parent)
     if package.manifest.lang == "js":
-        assert not [one for one in lint(package, b"") if one.field.startswith("permissions")]
+        assert not [one for one in find_advice(package, b"") if one.field.startswith("permissions")]
 
 
 @pytest.mark.parametrize("command", ["check", "test", "deploy", "build"])

@@ -67,19 +67,19 @@ def test_bash_completes_commands_options_and_names(shout: Sigil, path: str) -> N
 def test_what_was_removed_or_has_ended_is_no_longer_offered(
     shout: Sigil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sigil.cli.names import names
+    from sigil.cli.completions import capability_names
 
     for name, lifetime in (("short", "ephemeral"), ("lasting", "normal")):
         assert (
             shout("deploy", "--name", name, "--execute", "return 1", "--type", lifetime).code == 0
         )
-    assert names("") == ["lasting", "short", "shout"]
+    assert capability_names("") == ["lasting", "short", "shout"]
     assert shout("remove", "shout", "--yes").code == 0
-    assert names("") == ["lasting", "short"]
+    assert capability_names("") == ["lasting", "short"]
     assert "mean shout" not in shout("run", "shouts").err
     now = time.time()
-    monkeypatch.setattr("sigil.cli.names.time", SimpleNamespace(time=lambda: now + 3_601))
-    assert names("") == ["lasting"]
+    monkeypatch.setattr("sigil.cli.completions.time", SimpleNamespace(time=lambda: now + 3_601))
+    assert capability_names("") == ["lasting"]
 
 
 def test_what_else_has_a_name_here_is_completed_too(shout: Sigil, path: str, place: Path) -> None:
@@ -153,14 +153,14 @@ def test_tab_shows_no_name_that_would_change_a_terminal(
 def test_names_are_of_this_machine_alone_and_nothing_is_made(
     run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sigil.cli.names import names
+    from sigil.cli.completions import capability_names
 
-    assert names("") == []
+    assert capability_names("") == []
     assert not (place.parent / "data" / "uncaged.db").exists()
     monkeypatch.setenv("UNCAGED_STORE", "redis://127.0.0.1:1/0")
-    assert names("") == []
+    assert capability_names("") == []
     monkeypatch.setenv("SIGIL_RUNNERS", "many")
-    assert names("") == []
+    assert capability_names("") == []
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.cli.commands import file_watcher
+from sigil.cli.commands.dev import scan_files
 from tests.sigil.cli.conftest import Sigil
 
 SECONDS = 30.0
@@ -187,14 +187,14 @@ def test_a_look_finds_what_changed_and_passes_over_what_is_not_the_persons(tmp_p
     (tmp_path / ".git" / "index").touch()
     (tmp_path / "main.js").write_text("1")
     (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
-    before = file_watcher.look([tmp_path])
+    before = scan_files([tmp_path])
     assert [Path(path).name for path in before] == ["main.js"]
     facts = (tmp_path / "main.js").stat()
     (tmp_path / "new").write_text("2")
     os.utime(tmp_path / "new", ns=(facts.st_atime_ns, facts.st_mtime_ns))
     (tmp_path / "new").rename(tmp_path / "main.js")  # same size, same time, another file
-    assert file_watcher.look([tmp_path]) != before
-    assert file_watcher.look([tmp_path / "gone"]) == {}
+    assert scan_files([tmp_path]) != before
+    assert scan_files([tmp_path / "gone"]) == {}
 
 
 def test_a_folder_that_is_not_there_is_not_waited_for(run_sigil: Sigil) -> None:

@@ -192,8 +192,8 @@ def test_remove_warns_of_those_that_call_it_and_takes_no_for_an_answer(
     (folder / "main.js").write_text("return env.call('shout', {text: 'a'})")
     assert shout("deploy", "both").code == 0
 
-    monkeypatch.setattr("sigil.cli.commands.inspect.typer.confirm", lambda *_, **__: False)
-    monkeypatch.setattr("sigil.cli.commands.inspect.demand_somebody", lambda *_: None)
+    monkeypatch.setattr("sigil.cli.shell.typer.confirm", lambda *_, **__: False)
+    monkeypatch.setattr("sigil.cli.commands.inspect.require_answerer", lambda *_: None)
     declined = shout("remove", "shout")
     assert declined.code == 1
     assert (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sigil import wiring
-from sigil.cli.destination import Asked, Destination, destination
+from sigil.cli.destination import Destination, RegistryChoice, resolve_destination
 from sigil.client.profiles import Profile, Profiles
 from sigil.errors import UsageError
 from sigil.http import app as sigil_http
@@ -139,27 +139,29 @@ def test_option_environment_profile_default_in_this_order(
         registry_url="http://127.0.0.1:1/env", registry_token="env-token", profile="b"
     )
     url = "http://127.0.0.1:1/"
-    assert destination(Asked(url=f"{url}opt"), environment) == Destination(
+    assert resolve_destination(RegistryChoice(url=f"{url}opt"), environment) == Destination(
         f"{url}opt", "env-token", "--url"
     )
-    assert destination(Asked(url=f"{url}opt", token="t"), environment) == Destination(
-        f"{url}opt", "t", "--url"
-    )
-    assert destination(Asked(profile="a"), environment) == Destination(
+    assert resolve_destination(
+        RegistryChoice(url=f"{url}opt", token="t"), environment
+    ) == Destination(f"{url}opt", "t", "--url")
+    assert resolve_destination(RegistryChoice(profile="a"), environment) == Destination(
         f"{url}a", "a-token", "--profile", "a"
     )
-    assert destination(Asked(profile="here"), environment).url == ""
-    assert destination(Asked(), environment) == Destination(f"{url}env", "env-token", "SIGIL_URL")
-    assert destination(Asked(), Settings(profile="a", registry_token="t")) == Destination(
-        f"{url}a", "t", "SIGIL_PROFILE", "a"
+    assert resolve_destination(RegistryChoice(profile="here"), environment).url == ""
+    assert resolve_destination(RegistryChoice(), environment) == Destination(
+        f"{url}env", "env-token", "SIGIL_URL"
     )
-    assert destination(Asked(), Settings()) == Destination(
+    assert resolve_destination(
+        RegistryChoice(), Settings(profile="a", registry_token="t")
+    ) == Destination(f"{url}a", "t", "SIGIL_PROFILE", "a")
+    assert resolve_destination(RegistryChoice(), Settings()) == Destination(
         f"{url}b", "a-token", "sigil profiles use", "b"
     )
     profiles.use("here")
-    assert destination(Asked(), Settings()) == Destination()
+    assert resolve_destination(RegistryChoice(), Settings()) == Destination()
     with pytest.raises(UsageError, match="name two registries"):
-        destination(Asked(url=f"{url}opt", profile="a"), environment)
+        resolve_destination(RegistryChoice(url=f"{url}opt", profile="a"), environment)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import sigil
-from sigil.cli.templates import files_for
+from sigil.cli.templates import make_files
 from sigil.compile.compiler import build
 from sigil.compile.toolchain import c
 from sigil.compile.toolchain.library_build import prebuild
@@ -300,7 +300,7 @@ def test_the_example_of_the_manifest_page_works(sandbox: Sandbox) -> None:
 
 
 def test_what_init_writes_passes_its_own_tests(sandbox: Sandbox) -> None:
-    files = files_for("greet", "c", bytes)
+    files = make_files("greet", "c", bytes)
     manifest, source = parse_toml(files["sigil.toml"].decode())
     assert (manifest.lang, source) == ("c", "main.c")
     wasm = c.compiled(files["main.c"], "test", CACHE).wasm

@@ -1,0 +1,34 @@
+"""`sigil doctor`: find what is wrong on this machine or with a registry elsewhere."""
+
+from __future__ import annotations
+
+import typer
+
+from sigil.cli.shell import shell_of
+
+
+def doctor(context: typer.Context) -> None:
+    """Find what is wrong, and say how to mend it.
+
+    Looks at the engine, the runners, the compilers, and at the store, the token and the library
+    here, or at the registry elsewhere and its token. Exit code 1 when something does not work; a
+    warning works today.
+    """
+    from sigil.cli.doctor import local_registry, machine, remote_registry
+    from sigil.cli.doctor.report import run_doctor
+    from sigil.settings import Settings
+
+    shell = shell_of(context)
+    settings = shell.settings_alone()
+    registry = (
+        remote_registry.registry_checks(settings)
+        if settings.registry_url
+        else local_registry.registry_checks(settings)
+    )
+    checks = {
+        **machine.machine_checks(settings),
+        **registry,
+        "logins": lambda: local_registry.check_logins(settings),
+    }
+    code = run_doctor(shell.printer, checks, Settings.read())
+    raise typer.Exit(code)
