@@ -22,11 +22,12 @@ from tests.deploy.requests import BOT, SECRET, TOKEN, update
 from tests.deploy.stack import Stack, deploy
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, say
+from tests.machine import within
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
 from tests.stories.stage import until
 
-PATIENCE = 30.0
+PATIENCE = within(30.0)
 OWNER = "telegram:77001"
 ALLOWED = (
     ("sqs:SendMessage", "Events"),

@@ -22,11 +22,12 @@ import httpx
 import pytest
 
 from tests.fakes.bot_api import BotApi
+from tests.machine import within
 
 SECRET = "the-secret-of-the-webhook"
 TOKEN = "an-admin-token-of-the-tests-0123456789"
 MEGABYTE = 1_000_000
-PATIENCE = 20.0
+PATIENCE = within(20.0)
 UPDATE = json.dumps({"update_id": 1, "callback_query": {}}).encode()
 
 

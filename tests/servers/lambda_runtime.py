@@ -22,10 +22,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from tests.machine import within
+
 ROOT = Path(__file__).parents[2]
 NOWHERE = "/dev/null"
 """A home that nobody can make, whoever runs the tests."""
-_PATIENCE = 20.0
+_PATIENCE = within(20.0)
 _STARTS = 3
 _PATH = "/2015-03-31/functions/function/invocations"
 _WARDEN = Path(__file__).with_name("warden.py")

@@ -19,11 +19,12 @@ from typing import Self
 import pytest
 
 from sigil.storage import aws
+from tests.machine import within
 from tests.servers.process import free_port
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
-START_SECONDS = 30.0
+START_SECONDS = within(30.0)
 _WARDEN = Path(__file__).with_name("warden.py")
 
 

@@ -13,8 +13,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tests.machine import within
+
 WARDEN = Path(__file__).with_name("warden.py")
-START_SECONDS = 60.0
+START_SECONDS = within(60.0)
 
 
 class Process:

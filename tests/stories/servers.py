@@ -15,9 +15,10 @@ from typing import Any, Self
 import httpx
 import orjson
 
+from tests.machine import within
 from tests.stories.switch import Order
 
-PATIENCE = 30.0
+PATIENCE = within(30.0)
 """Seconds after which something that had to happen counts as forgotten."""
 SECRET = "a-secret-of-the-webhook"
 ROOT = Path(__file__).parents[2]

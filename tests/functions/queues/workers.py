@@ -9,9 +9,10 @@ from collections.abc import Callable
 from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 from functions.queues.base import Delivery, Queue
+from tests.machine import within
 
 LEASE = 180.0
-PATIENCE = 20.0
+PATIENCE = within(20.0)
 """Seconds after which a thread that should have been woken counts as forgotten."""
 
 

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.machine import within
+
 ROOT = Path(__file__).parents[3]
-PATIENCE = 30.0
+PATIENCE = within(30.0)
 
 
 def started(*words: str, **options: Any) -> subprocess.Popen[bytes]:

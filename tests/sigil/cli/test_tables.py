@@ -20,11 +20,9 @@ DESCRIPTION = (
 
 
 def shown(*words: str, columns: int, **environment: str) -> list[str]:
-    return (
-        STEERING.sub("", Terminal(*words, columns=columns, environment=environment).ended())
-        .replace("\r\n", "\n")
-        .split("\n")
-    )
+    """Return the lines; each turn of the spinner, which a slow start shows, is one of its own."""
+    said = Terminal(*words, columns=columns, environment=environment).ended()
+    return re.split(r"\r?\n|\r", STEERING.sub("", said))
 
 
 @pytest.fixture

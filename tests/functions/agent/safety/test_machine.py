@@ -30,6 +30,7 @@ from tests.functions.agent.safety.rules import STATES, Agent
 from tests.functions.agent.safety.rules import fingerprint as ruled
 from tests.functions.agent.safety.workers import Twist, deliver, look, outside
 from tests.functions.agent.safety.world import DAY, Plan, World
+from tests.machine import times
 
 CHATS = some.sampled_from(["telegram:7", "telegram:8"])
 PEOPLE = some.sampled_from(["owner", "member", "guest"])
@@ -253,13 +254,16 @@ class Machine(RuleBasedStateMachine):
         COUNTS["sequences"] += 1
 
 
+SEQUENCES = 500
+
+
 def test_the_rules_hold_whatever_happens_in_whatever_order() -> None:
     COUNTS.clear()
 
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=1_000,
+            max_examples=times(SEQUENCES),
             stateful_step_count=16,
             deadline=None,
             derandomize="CI"
@@ -270,7 +274,7 @@ def test_the_rules_hold_whatever_happens_in_whatever_order() -> None:
     )
 
     print(dict(sorted(COUNTS.items())))
-    assert COUNTS["sequences"] >= 1_000
+    assert COUNTS["sequences"] >= times(SEQUENCES)
     assert [happened for happened in WANTED if not COUNTS[happened]] == []
 
 

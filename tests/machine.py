@@ -1,0 +1,42 @@
+"""How fast this machine is, and how long its tests are meant to be.
+
+Limits of time in tests are those of an idle machine of two cores: `within(20)` is more where the
+machine is slower or has more to do. `THOROUGH=10` in the environment makes the random and the
+repeated tests ten times as long, as `scripts/fuzz --rules` does.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cache
+
+WORK_SECONDS = 0.06
+"""Of the work below, on the machine that the limits were found on."""
+SLOWEST = 20.0
+
+
+def within(seconds: float) -> float:
+    """Return the seconds that what takes at most `seconds` on an idle machine may take on this
+    one.
+    """
+    return seconds * slowness()
+
+
+@cache
+def slowness() -> float:
+    """Return how many times longer work takes than on an idle machine, 1 at least: by a piece of
+    work that is timed once, and by the load at that time.
+    """
+    begun = time.perf_counter()
+    total = 0
+    for number in range(1_000_000):
+        total += number & 7
+    measured = (time.perf_counter() - begun) / WORK_SECONDS
+    loaded = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return min(max(measured, loaded, 1.0), SLOWEST)
+
+
+def times(count: int) -> int:
+    """Return how many examples or turns make a test whose short form has `count` of them."""
+    return round(count * float(os.environ.get("THOROUGH", "1")))
