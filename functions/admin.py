@@ -18,7 +18,7 @@ from sigil.access.authentication import Authenticator, require_admin
 from sigil.errors import SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.body import read_body
-from sigil.http.request import answer
+from sigil.http.request import json_response
 from sigil.storage.kv import keys
 from sigil.storage.stored import row
 
@@ -40,9 +40,9 @@ def router(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
                 else:
                     session = request.query_params.get("session", "")
                 _require_session(session)
-                return answer(await run_in_threadpool(act, runtime, session))
+                return json_response(await run_in_threadpool(act, runtime, session))
             except SigilError as problem:
-                return sigil_http.failure(problem)
+                return sigil_http.failure_response(problem)
 
         routes.add_api_route(path, endpoint, methods=[method])
 

@@ -153,7 +153,7 @@ def app(runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: N
     server.include_router(admin.router(runtime, gate))
     deps = webhook.WebhookDeps(runtime.channels, runtime.queue)
     server.include_router(webhook.router(lambda: deps))
-    sigil_http.furnish(server)
+    sigil_http.add_error_handling(server)
     return server
 
 
@@ -168,7 +168,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
             body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
             event = _read_event(body, runtime.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
-            return sigil_http.failure(problem)
+            return sigil_http.failure_response(problem)
         try:
             return await run_in_threadpool(_enqueue_and_wait, runtime, event)
         except asyncio.CancelledError:
@@ -185,7 +185,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         except UsageError:  # no key is that long, so no such message can exist
             reply = None
         except (Refused, BackendError) as problem:
-            return sigil_http.failure(problem)
+            return sigil_http.failure_response(problem)
         return _answer(reply, session, event)
 
     return routes

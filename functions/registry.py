@@ -30,9 +30,9 @@ class LazyApp:
         try:
             self._built = self._built or self._build()
         except BackendError as problem:
-            from sigil.http.app import failure
+            from sigil.http.app import failure_response
 
-            return await failure(problem)(scope, receive, send)
+            return await failure_response(problem)(scope, receive, send)
         number = scope.get("aws.event", {}).get("requestContext", {}).get("requestId")
         if number:
             scope["request_number"] = number  # the id in the gateway's log
@@ -51,7 +51,7 @@ def build() -> tuple[FastAPI, LazyOpener]:
     """
     from sigil import wiring
     from sigil.access.authentication import Authenticator
-    from sigil.http.app import app_of
+    from sigil.http.app import build_app
     from sigil.settings import Settings
 
     log.start()
@@ -62,7 +62,7 @@ def build() -> tuple[FastAPI, LazyOpener]:
         token = ""
     registry = LazyOpener(lambda: wiring.local_registry(settings, wiring.open_stores(settings)))
     gate = Authenticator(token, lambda: registry().keys, settings.agent, settings.rate)
-    return app_of(registry, gate), registry
+    return build_app(registry, gate), registry
 
 
 handler = Mangum(LazyApp(build), lifespan="off")

@@ -275,15 +275,15 @@ def _redact(settings: Settings) -> Callable[[str], str]:
     }
 
     def redact(text: str) -> str:
-        from sigil.run.host_calls.scrubbing import scrubbed_text
+        from sigil.run.host_calls.scrubbing import scrub_text
 
         told = {name: known(value) for name, value in named.items()}
         values = {name: value for name, value in told.items() if len(value) >= SECRET_CHARACTERS}
-        said = scrubbed_text(text, values)
+        said = scrub_text(text, values)
         # what a platform makes of the text may join what its marks keep apart: `sk\\-live`,
         # `sk-**live**`
         bare = normalize("NFKC", _MARKS.sub("", said))
-        plain = scrubbed_text(bare, values)
+        plain = scrub_text(bare, values)
         return said if plain == bare else plain
 
     return redact

@@ -30,8 +30,8 @@ from sigil.manifest.package import Package, parse_flat
 from sigil.manifest.permissions import ungranted_permissions
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Json, Ran, Ref, is_name
 from sigil.run.executor import Executor
-from sigil.run.live_services import LazyNetwork, LiveServices, Web, to_the_web
-from sigil.run.mcp_client.discovery import Importing
+from sigil.run.live_services import LazyNetwork, LiveServices, WebTransport, to_the_web
+from sigil.run.mcp_client.discovery import ServerToolLister
 from sigil.run.mcp_client.servers import Servers
 from sigil.run.older_callers import OlderCallers
 from sigil.run.recorder import CallRecorder
@@ -82,7 +82,7 @@ class LocalRegistry:
         clock: Callable[[], float] = time.time,
         *,
         rules: RegistryRules = DEFAULT,
-        web: Callable[[], Web] = to_the_web,
+        web: Callable[[], WebTransport] = to_the_web,
         servers: Servers | None = None,
     ) -> None:
         self._kv = kv
@@ -111,7 +111,7 @@ class LocalRegistry:
         books = CallRecorder(
             self._breaker, self._statistics, self._catalog, self._versions, self._audit
         )
-        self.importing = Importing(self._servers, self.secrets, self._facilities.way)
+        self.importing = ServerToolLister(self._servers, self.secrets, self._facilities.way)
         self._execution = Executor(sandbox, self._facilities, books, self._servers)
         room = RoomKeeper(kv, self._catalog, rules.room, clock)
         self._older_callers = OlderCallers(kv, self._catalog, pins_of)

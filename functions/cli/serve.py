@@ -13,8 +13,8 @@ from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import BackendError
-from sigil.http.access_log import Told
-from sigil.http.client_limits import Bounds
+from sigil.http.access_log import AccessLog
+from sigil.http.client_limits import ClientLimits
 from sigil.http.server import listen, serve, url_of
 from sigil.wiring import admin_token
 
@@ -25,11 +25,11 @@ def run(host: str, port: int) -> int:
     """Serve until told to stop; the exit code."""
     log.start()
     settings = Settings.read()
-    bounds = Bounds.of(settings)
+    bounds = ClientLimits.of(settings)
     door = listen(host, port)
     runtime = open_runtime(settings, _say)
     token = admin_token(settings)
-    app = Told(local.app(runtime, token, lambda: _greet(runtime, door, token)), log.note)
+    app = AccessLog(local.app(runtime, token, lambda: _greet(runtime, door, token)), log.note)
     ended = serve(app, door, GRACE_SECONDS, bounds=bounds)
     runtime.close()
     _say("stopped")

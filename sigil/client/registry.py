@@ -187,7 +187,7 @@ class RemoteRegistry:
 
 
 class RemoteGrants:
-    """See `sigil.admin_protocol.Granting`."""
+    """See `sigil.admin_protocol.GrantVerbs`."""
 
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
@@ -210,7 +210,7 @@ class RemoteGrants:
 
 
 class RemoteSecrets:
-    """See `sigil.admin_protocol.Secrets`."""
+    """See `sigil.admin_protocol.SecretVerbs`."""
 
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
@@ -227,7 +227,7 @@ class RemoteSecrets:
 
 
 class RemoteServers:
-    """See `sigil.admin_protocol.Importing`."""
+    """See `sigil.admin_protocol.ServerVerbs`."""
 
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
@@ -239,7 +239,7 @@ class RemoteServers:
 
 
 class RemoteTokens:
-    """See `sigil.admin_protocol.Keys`."""
+    """See `sigil.admin_protocol.TokenVerbs`."""
 
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
@@ -259,7 +259,7 @@ class RemoteTokens:
 
 
 class RemoteAudit:
-    """See `sigil.admin_protocol.Log`."""
+    """See `sigil.admin_protocol.AuditVerbs`."""
 
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from sigil.errors import Refused, UsageError
 from sigil.manifest.package import Package
 from sigil.sandbox.program import Grants, Limits, Outcome, Program
-from sigil.storage.artifacts import name_of
+from sigil.storage.artifacts import artifact_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Built:
 
     @property
     def digest(self) -> str:
-        return name_of(self.wasm)
+        return artifact_name(self.wasm)
 
 
 class Checker(Protocol):

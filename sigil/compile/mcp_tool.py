@@ -81,7 +81,7 @@ def module(package: Package) -> bytes:
     ).encode()
 
 
-def _demand_declared(package: Package, wanted: document.Document) -> None:
+def _demand_declared(package: Package, wanted: document.ServerToolDocument) -> None:
     """What it may do is what it says: nothing less, so that a grant is all that it waits for, and
     nothing more.
     """

@@ -17,7 +17,7 @@ from sigil.protocol import Json
 from sigil.sandbox.javascript_module import plugin
 from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.program import NO_GRANTS, Grants, Limits, Outcome, Program
-from sigil.storage.artifacts import name_of
+from sigil.storage.artifacts import artifact_name
 
 STRIPPER = Path(__file__).with_name("typescript.js")
 LIMITS = Limits(timeout_ms=8_000, output_bytes=1 << 20)
@@ -65,7 +65,7 @@ def _code(answer: Json, name: str) -> str:
 @lru_cache(maxsize=1)
 def _stripper() -> Program:
     module = plugin(f"{STRIPPER.read_text('utf-8')}\nreturn typescript.strip(input.text);")
-    return Program(name_of(module), "js", lambda: module, Rank.PERSISTENT)
+    return Program(artifact_name(module), "js", lambda: module, Rank.PERSISTENT)
 
 
 def _refused(message: str, name: str) -> Refused:

@@ -19,14 +19,14 @@ from sigil.manifest.model import Limits as Bounds
 from sigil.manifest.model import Manifest, Test
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.manifest.permissions import requested_permissions
-from sigil.network.exchange import Answer, Hop
+from sigil.network.exchange import HttpAnswer, HttpRequest
 from sigil.network.headers import Headers
 from sigil.network.urls import Target
 from sigil.protocol import Caller, Json
 from sigil.run import dependencies
 from sigil.run.executor import Executor
 from sigil.run.host_calls.context import Facilities, Part
-from sigil.run.host_calls.kv_service import Store
+from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.javascript_module import source_of
 from sigil.sandbox.pool import Sandbox, Share
 from sigil.sandbox.program import Grants, Limits, Outcome, Program
@@ -58,7 +58,7 @@ class FixtureWeb:
     known: Sequence[WebFixture]
     loopback: bool = False
 
-    def send(self, hop: Hop, seconds: float) -> Answer:
+    def send(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
         """The answer that the test states for this very method and address."""
         for fixture in self.known:
             if fixture.method.upper() == hop.method and _url(fixture.url) == hop.target.url:
@@ -87,8 +87,8 @@ class TestServices:
     def web(self) -> FixtureWeb:
         return self.fixtures
 
-    def store(self, part: Part, home: str) -> Store:
-        return Store(self.kv, (home, *part.identity))
+    def store(self, part: Part, home: str) -> KvService:
+        return KvService(self.kv, (home, *part.identity))
 
     def granted(self, part: Part, home: str) -> frozenset[str]:
         return frozenset(requested_permissions(part.manifest))
@@ -131,14 +131,14 @@ def _url(text: str) -> str:
         return text
 
 
-def _answer(fixture: WebFixture) -> Answer:
+def _answer(fixture: WebFixture) -> HttpAnswer:
     headers: Headers = tuple((name.lower(), value) for name, value in fixture.headers.items())
     if isinstance(fixture.body, str):
-        return Answer(fixture.status, "", headers, fixture.body.encode("utf-8", "replace"))
+        return HttpAnswer(fixture.status, "", headers, fixture.body.encode("utf-8", "replace"))
     kind: Headers = (
         () if "content-type" in dict(headers) else (("content-type", "application/json"),)
     )
-    return Answer(fixture.status, "", (*headers, *kind), orjson.dumps(fixture.body))
+    return HttpAnswer(fixture.status, "", (*headers, *kind), orjson.dumps(fixture.body))
 
 
 LOADING_MS = 500

@@ -42,7 +42,7 @@ Note = Callable[..., None]
 """Takes the name of what happened, and the facts by name."""
 
 
-class Told:
+class AccessLog:
     """An ASGI app, and the log of what it was asked, which goes to `note`."""
 
     def __init__(self, app: ASGIApp, note: Note) -> None:

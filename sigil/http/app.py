@@ -19,13 +19,13 @@ from sigil.access.authentication import Authenticator, require_admin
 from sigil.access.tokens import ADMIN, TokenHolder
 from sigil.admin_protocol import ServedRegistry
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
-from sigil.http.body import body_of, demand_unconditional
+from sigil.http.body import read_checked_body, require_unconditional
 from sigil.http.caller_headers import AUTHOR, read_caller
-from sigil.http.etag import tagged
-from sigil.http.public import Described
-from sigil.http.request import Ask, answer
-from sigil.http.request_id import NUMBER, Numbered, note
-from sigil.http.route import BUNDLE_FILE, Right, Route
+from sigil.http.etag import add_etag
+from sigil.http.public import ApiDescription
+from sigil.http.request import AuthorizedRequest, json_response
+from sigil.http.request_id import NUMBER, RequestIdMiddleware, log_mistake
+from sigil.http.route import BUNDLE_FILE, Access, Route
 from sigil.http.routes import GUARDED, OPEN
 from sigil.http.status_codes import BUG, status_of
 from sigil.protocol import Caller
@@ -39,38 +39,38 @@ them, and one token a quarter.
 BUSY_SECONDS = 1.0
 _Result = TypeVar("_Result")
 
-Open = Callable[[], ServedRegistry]
+OpenRegistry = Callable[[], ServedRegistry]
 """Gives the registry; called in a thread that may wait."""
 ROUTES = (*OPEN, *GUARDED)
-Door = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def app(registry: ServedRegistry, token: str, agent: str = "main") -> FastAPI:
     """An app with Sigil's routes alone. `agent`: the namespace of whoever asks without naming
     one.
     """
-    return app_of(lambda: registry, Authenticator(token, lambda: registry.keys, agent))
+    return build_app(lambda: registry, Authenticator(token, lambda: registry.keys, agent))
 
 
-def app_of(open: Open, gate: Authenticator) -> FastAPI:
+def build_app(open: OpenRegistry, gate: Authenticator) -> FastAPI:
     """An app with Sigil's routes alone, over a registry that is opened by the first request that
     needs it.
     """
     made = FastAPI(title="Sigil", docs_url=None, redoc_url=None, openapi_url=None)
     made.include_router(router(open, gate))
-    furnish(made)
+    add_error_handling(made)
     return made
 
 
-def router(open: Open, gate: Authenticator) -> APIRouter:
+def router(open: OpenRegistry, gate: Authenticator) -> APIRouter:
     """Sigil's routes, to be mounted beside others: one for each path, so that a wrong method is
     told all the right ones.
     """
     routes = APIRouter()
-    described = Described(ROUTES)
+    described = ApiDescription(ROUTES)
     makers = {
-        Right.NONE: partial(_public, described),
-        Right.PERHAPS: partial(_half_open, open, gate),
+        Access.NONE: partial(_public, described),
+        Access.PERHAPS: partial(_half_open, open, gate),
     }
     guarded = partial(_guarded, open, gate, Workers())
     by_path = sorted(ROUTES, key=lambda route: route.path)
@@ -82,31 +82,31 @@ def router(open: Open, gate: Authenticator) -> APIRouter:
     return routes
 
 
-def furnish(app: FastAPI) -> None:
+def add_error_handling(app: FastAPI) -> None:
     """Number every request, and answer unknown routes, wrong methods and our own bugs as every
     other failure is answered.
     """
 
     async def refused(request: Request, problem: Any) -> Response:
-        return failure(_of_route(problem, request), headers=_allowed(problem))
+        return failure_response(_of_route(problem, request), headers=_allowed(problem))
 
     async def broken(request: Request, problem: Exception) -> Response:
         number = str(request.scope.get(NUMBER, ""))
-        note(number, type(problem).__name__)
+        log_mistake(number, type(problem).__name__)
         bug = SigilError(
             "EBUG",
             "the server made a mistake",
             suggestion=f"its log says more about the request {number}",
         )
-        return failure(bug, headers={"X-Request-Id": number} if number else {})
+        return failure_response(bug, headers={"X-Request-Id": number} if number else {})
 
     app.router.redirect_slashes = False
-    app.add_middleware(Numbered)
+    app.add_middleware(RequestIdMiddleware)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(Exception, broken)
 
 
-def failure(
+def failure_response(
     problem: SigilError, *, logs: bool = False, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
     """The answer to a failed request: its status and `{"error": {source, code, message,
@@ -122,17 +122,17 @@ def failure(
     said = (
         {"logs": [one_line(line, 1_000) for line in problem.logs]} if logs and problem.logs else {}
     )
-    return answer({"error": {**problem.as_dict(), **said}}, status, given)
+    return json_response({"error": {**problem.as_dict(), **said}}, status, given)
 
 
-def _by_method(doors: Mapping[str, Door]) -> Door:
+def _by_method(doors: Mapping[str, Endpoint]) -> Endpoint:
     async def door(request: Request) -> Response:
         return await doors["GET" if request.method == "HEAD" else request.method](request)
 
     return door
 
 
-def _public(described: Described, route: Route) -> Door:
+def _public(described: ApiDescription, route: Route) -> Endpoint:
     async def door(request: Request) -> Response:
         # the check of health never waits for a thread: it tells that the server answers while all
         # of them run something
@@ -140,7 +140,7 @@ def _public(described: Described, route: Route) -> Door:
             await run_in_threadpool(route.action, described) if route.kept else route.action()
         )
         return (
-            tagged(response, request.headers.get("if-none-match", ""), own=False)
+            add_etag(response, request.headers.get("if-none-match", ""), own=False)
             if route.kept
             else response
         )
@@ -148,16 +148,16 @@ def _public(described: Described, route: Route) -> Door:
     return door
 
 
-def _half_open(open: Open, gate: Authenticator, route: Route) -> Door:
+def _half_open(open: OpenRegistry, gate: Authenticator, route: Route) -> Endpoint:
     async def door(request: Request) -> Response:
         try:
             holder = await admit(request, gate)
-            who = holder, _caller(holder, request, Right.WORK)
+            who = holder, _caller(holder, request, Access.WORK)
             return await run_in_threadpool(lambda: route.action(_ask(request, open(), who, b"")))
         except Refused:
             return route.action(None)
         except SigilError as problem:
-            return failure(problem)
+            return failure_response(problem)
 
     return door
 
@@ -197,16 +197,16 @@ class Workers:
             self._admission.leave(tenant)
 
 
-def _guarded(open: Open, gate: Authenticator, workers: Workers, route: Route) -> Door:
+def _guarded(open: OpenRegistry, gate: Authenticator, workers: Workers, route: Route) -> Endpoint:
     async def door(request: Request) -> Response:
         owner, holder = False, None
         try:
             holder = await admit(request, gate)
             caller = _caller(holder, request, route.right)
             owner = holder.kind == ADMIN and caller.owner
-            demand_unconditional(request)
+            require_unconditional(request)
             body = (
-                await body_of(request, route.most, zipped=route.takes is BUNDLE_FILE)
+                await read_checked_body(request, route.most, zipped=route.takes is BUNDLE_FILE)
                 if route.takes
                 else b""
             )
@@ -225,12 +225,12 @@ def _guarded(open: Open, gate: Authenticator, workers: Workers, route: Route) ->
                 workers.run(tenant_of(caller), act) if route.works else run_in_threadpool(act)
             )
             response = (
-                tagged(response, request.headers.get("if-none-match", ""))
+                add_etag(response, request.headers.get("if-none-match", ""))
                 if route.kept
                 else response
             )
         except SigilError as problem:
-            response = failure(problem, logs=owner)
+            response = failure_response(problem, logs=owner)
         response.headers.update(_rate(gate, holder))
         return response
 
@@ -266,22 +266,22 @@ def _rate(gate: Authenticator, holder: TokenHolder | None) -> dict[str, str]:
     }
 
 
-def _caller(holder: TokenHolder, request: Request, right: Right) -> Caller:
+def _caller(holder: TokenHolder, request: Request, right: Access) -> Caller:
     """On whose behalf. What the headers say is believed of the admin alone; what would be widened
     by not believing it is refused.
     """
     if holder.kind == ADMIN:
         return replace(read_caller(request.headers, holder.namespace), token=ADMIN)
-    if right is Right.KEEP:
+    if right is Access.KEEP:
         require_admin(holder, "does this")
-    if right is Right.WORK and holder.kind != "deploy":
+    if right is Access.WORK and holder.kind != "deploy":
         raise Refused(
             "EPERM",
             "this takes a deploy token",
             source="http",
             suggestion="`sigil whoami` shows what yours may",
         )
-    if right is Right.WORK and request.headers.get(AUTHOR, "") == "model":
+    if right is Access.WORK and request.headers.get(AUTHOR, "") == "model":
         raise Refused(
             "EPERM",
             "only the admin token speaks for a model",
@@ -297,7 +297,7 @@ def _ask(
     who: tuple[TokenHolder, Caller],
     body: bytes,
     again: Callable[[], object] = lambda: None,
-) -> Ask:
+) -> AuthorizedRequest:
     parameters: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
         parameters.setdefault(name, []).append(value)
@@ -305,7 +305,7 @@ def _ask(
     method = "GET" if request.method == "HEAD" else request.method
     base, url = str(request.base_url), str(request.url.replace(query="", fragment=""))
     ref = request.path_params.get("ref", "")
-    return Ask(
+    return AuthorizedRequest(
         registry,
         *who,
         method,

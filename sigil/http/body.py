@@ -34,12 +34,12 @@ _CONDITIONS = ("if-match", "if-unmodified-since")
 _NUMBER = re.compile(r"[A-Za-z0-9._~=+/-]{1,64}", re.ASCII)
 
 
-def number_of(given: str) -> str:
+def choose_request_id(given: str) -> str:
     """The number of a request: the one that its sender gave it, if it is one, else a new one."""
     return given if _NUMBER.fullmatch(given) else uuid.uuid4().hex
 
 
-def demand_unconditional(request: Request) -> None:
+def require_unconditional(request: Request) -> None:
     """`UsageError` EPRECONDITION for a condition on a change: no header could name what it is
     about, so nothing is done.
     """
@@ -55,7 +55,7 @@ def demand_unconditional(request: Request) -> None:
         )
 
 
-async def body_of(request: Request, most: int, *, zipped: bool = False) -> bytes:
+async def read_checked_body(request: Request, most: int, *, zipped: bool = False) -> bytes:
     """The request's body, counted as it arrives: what a header claims about its length is believed
     only when it is too much.
 

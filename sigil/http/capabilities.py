@@ -14,7 +14,7 @@ from sigil.catalog.cursors import nowhere
 from sigil.catalog.views import interface_row
 from sigil.errors import Conflict, UsageError
 from sigil.http import admin_bodies, pagination
-from sigil.http.request import SEALED, Ask, answer
+from sigil.http.request import SEALED, AuthorizedRequest, json_response
 from sigil.protocol import Json, deployed_row, glimpse_row, hit_row, is_name, report_row
 from sigil.rows import REPORT_TYPE, ListRow
 from sigil.strict_json import loads, read_object
@@ -23,17 +23,17 @@ FIND_LIMIT, EXPLORE_LIMIT = 3, 20
 _REFUSED = re.compile(r";q=0(\.0*)?(;|$)", re.ASCII)
 
 
-def deploy(ask: Ask) -> Response:
+def deploy(ask: AuthorizedRequest) -> Response:
     """Deploy a capability: 201 and what stands now, 200 when this very digest stood already."""
     spec = read_object(ask.body, source="http")
     name = spec.get("name")
     ask.demand_deploy(name if isinstance(name, str) else "*")
     deployed = ask.registry.deploy(spec, ask.caller)
     row = deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}")
-    return answer(row, 201 if deployed.created else 200)
+    return json_response(row, 201 if deployed.created else 200)
 
 
-def remove(ask: Ask) -> Response:
+def remove(ask: AuthorizedRequest) -> Response:
     """Take a capability of the namespace's own away, with every version of it: the one that the
     address names, or the body.
     """
@@ -50,10 +50,10 @@ def remove(ask: Ask) -> Response:
         raise Conflict("the request names several capabilities")
     name = names.pop()
     ask.registry.remove(name, ask.caller)
-    return answer({"removed": name})
+    return json_response({"removed": name})
 
 
-def query(ask: Ask) -> Response:
+def query(ask: AuthorizedRequest) -> Response:
     """Find what is relevant, ready to call (`mode=find`), or look around among names and
     descriptions (`mode=explore`).
     """
@@ -61,7 +61,7 @@ def query(ask: Ask) -> Response:
     mode = ask.choice("mode", ("find", "explore") if text else ("explore", "find"))
     limit = ask.whole("limit", FIND_LIMIT if mode == "find" else EXPLORE_LIMIT)
     if mode == "explore":
-        return answer(
+        return json_response(
             {
                 "items": [
                     glimpse_row(each)
@@ -70,7 +70,7 @@ def query(ask: Ask) -> Response:
             }
         )
     found = ask.registry.query(text, ask.caller, limit=limit)
-    return answer(
+    return json_response(
         {
             "items": [hit_row(hit, ask.registry, ask.caller) for hit in found.hits],
             "total": found.total,
@@ -78,16 +78,16 @@ def query(ask: Ask) -> Response:
     )
 
 
-def inspect(ask: Ask) -> Response:
+def inspect(ask: AuthorizedRequest) -> Response:
     """Everything about one capability; of the source, the tests and its use nothing to a token that
     may only run it.
     """
     brief = ask.choice("view", ("all", "interface")) == "interface" or ask.holder.kind == "invoke"
     row = ask.registry.inspect(ask.ref, ask.caller)
-    return answer(interface_row(row) if brief else row)
+    return json_response(interface_row(row) if brief else row)
 
 
-def everything(ask: Ask) -> Response:
+def everything(ask: AuthorizedRequest) -> Response:
     """One row for each name that the caller sees, nearest namespace first."""
     places = {namespace: number for number, namespace in enumerate(ask.caller.sees)}
 
@@ -96,7 +96,7 @@ def everything(ask: Ask) -> Response:
 
     start = _start(ask.last("after"))
     rows = (row for row in ask.registry.list(ask.caller) if start is None or place(row) > start)
-    return pagination.page(ask, rows, lambda row: "{}:{}".format(*place(row)))
+    return pagination.respond_page(ask, rows, lambda row: "{}:{}".format(*place(row)))
 
 
 def _start(after: str) -> tuple[int, str] | None:
@@ -108,7 +108,7 @@ def _start(after: str) -> tuple[int, str] | None:
     return int(number), name
 
 
-def run(ask: Ask) -> Response:
+def run(ask: AuthorizedRequest) -> Response:
     """Run it: the output as it is, JSON, or plain text for a string unless the client accepts only
     JSON.
     """

@@ -52,7 +52,7 @@ _NO_RESOURCE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _log = logging.getLogger("uncaged.sigil")
 
 
-class Bounding(Protocol):
+class ClientLimitSettings(Protocol):
     """The settings that bound what clients cost."""
 
     @property
@@ -64,7 +64,7 @@ class Bounding(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ClientLimits:
     """What clients may cost: open connections, and the seconds that the head of a request may take.
     `proxies`: the addresses and networks from which `X-Forwarded-For` and `X-Forwarded-Proto` are
     believed.
@@ -75,7 +75,7 @@ class Bounds:
     proxies: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, settings: Bounding) -> Self:
+    def of(cls, settings: ClientLimitSettings) -> Self:
         """The bounds of the settings; `UsageError` when one of them is none."""
         if settings.connections < 1:
             raise UsageError(
@@ -99,27 +99,27 @@ class Bounds:
         return cls(settings.connections, settings.request_seconds, settings.proxies)
 
 
-class Connections:
+class OpenConnections:
     """The open connections of one server.
 
     The longest idle one makes room for a new one; when none is idle, the new one is over the bound.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ClientLimits) -> None:
         self.seconds = bounds.seconds
         # half of the files that this process may open: the store, the sandbox and the model need
         # theirs
         self._most = max(
             min(bounds.connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 1
         )
-        self._within: OrderedDict[Connection, None] = OrderedDict()
-        self._over: OrderedDict[Connection, None] = OrderedDict()
+        self._within: OrderedDict[LimitedConnection, None] = OrderedDict()
+        self._over: OrderedDict[LimitedConnection, None] = OrderedDict()
 
-    def protocol(self, **given: Any) -> Connection:
+    def protocol(self, **given: Any) -> LimitedConnection:
         """The protocol of a new connection, as uvicorn asks for it."""
-        return Connection(self, **given)
+        return LimitedConnection(self, **given)
 
-    def enter(self, new: Connection) -> bool:
+    def enter(self, new: LimitedConnection) -> bool:
         """Count a new connection; True when it is within the bound."""
         if len(self._within) >= self._most:
             self._drop_idle()
@@ -132,7 +132,7 @@ class Connections:
         _warn_seldom("too many connections", most=self._most)
         return False
 
-    def leave(self, gone: Connection) -> None:
+    def leave(self, gone: LimitedConnection) -> None:
         self._within.pop(gone, None)
         self._over.pop(gone, None)
 
@@ -146,10 +146,10 @@ class Connections:
             idle.drop()
 
 
-class Connection(H11Protocol):
+class LimitedConnection(H11Protocol):
     """One connection of a client, whose every state has an end."""
 
-    def __init__(self, connections: Connections, **given: Any) -> None:
+    def __init__(self, connections: OpenConnections, **given: Any) -> None:
         super().__init__(**given)
         self._all = connections
         self._is_within = True
@@ -342,7 +342,7 @@ async def _say_error(
 
 
 def accept_failed(
-    connections: Connections,
+    connections: OpenConnections,
 ) -> Callable[[asyncio.AbstractEventLoop, Mapping[str, Any]], None]:
     """What the loop does about its failures: that no connection can be accepted is said seldom,
     because asyncio tells it hundreds of times a second, and an idle connection makes room.
@@ -359,7 +359,7 @@ def accept_failed(
     return failed
 
 
-class Seldom(logging.Filter):
+class RepeatFilter(logging.Filter):
     """Lets a warning of a library pass once a minute: who can provoke it must not be able to fill
     the disk with it.
     """
@@ -382,7 +382,7 @@ class Seldom(logging.Filter):
         return True
 
 
-_seldom = Seldom()
+_seldom = RepeatFilter()
 
 
 def _warn_seldom(message: str, **facts: object) -> None:

@@ -18,7 +18,7 @@ _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")', re.ASCII)
 _ALONG = ("cache-control", "vary", "etag")
 
 
-def tagged(response: Response, known: str, *, own: bool = True) -> Response:
+def add_etag(response: Response, known: str, *, own: bool = True) -> Response:
     """A good answer with its strong ETag, or 304 when `known`, the request's `If-None-Match`, names
     it.
 

@@ -14,9 +14,9 @@ from fastapi import Response
 
 from sigil.access.tokens import ADMIN
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.http.request import QUIET, Ask, answer
+from sigil.http.request import QUIET, AuthorizedRequest, json_response
 from sigil.mcp import jsonrpc
-from sigil.mcp.jsonrpc import HEADERS, METHOD, REFUSED, REQUEST, REVISION, Request, RpcError
+from sigil.mcp.jsonrpc import HEADERS, METHOD, REFUSED, REQUEST, REVISION, RpcError, RpcRequest
 from sigil.mcp.methods import Methods
 from sigil.mcp.revisions import (
     BATCHED,
@@ -27,9 +27,9 @@ from sigil.mcp.revisions import (
     UNSAID,
     VERSION_HEADER,
     is_stateless,
-    unspoken,
+    unknown_revision,
 )
-from sigil.mcp.tools import Demand, Toolbox
+from sigil.mcp.tools import DeployCheck, Toolbox
 from sigil.protocol import Caller, Json
 
 SESSION = "mcp"
@@ -40,7 +40,7 @@ single call may take.
 """
 
 
-def serve(ask: Ask) -> Response:
+def serve(ask: AuthorizedRequest) -> Response:
     """The answer to a POST: 200 with JSON, 202 to what wants no answer, 400 or 404 with the error
     where the revision says so.
     """
@@ -49,17 +49,17 @@ def serve(ask: Ask) -> Response:
     spoken = ask.headers.get(VERSION_HEADER, UNSAID)
     try:
         if spoken not in KNOWN:
-            raise unspoken(spoken)
-        value = jsonrpc.read(ask.body)
+            raise unknown_revision(spoken)
+        value = jsonrpc.parse_body(ask.body)
         said = _batch(ask, value, spoken) if isinstance(value, list) else _one(ask, value, spoken)
     except RpcError as problem:
-        return answer(jsonrpc.failure(None, problem), 400)
+        return json_response(jsonrpc.make_failure(None, problem), 400)
     if not said:
         return Response(status_code=202, headers=QUIET)
-    return answer(said, _status(said, spoken))
+    return json_response(said, _status(said, spoken))
 
 
-def _batch(ask: Ask, values: list[Json], spoken: str) -> list[Json]:
+def _batch(ask: AuthorizedRequest, values: list[Json], spoken: str) -> list[Json]:
     if spoken not in BATCHED or not 0 < len(values) <= BATCH:
         raise RpcError(
             REQUEST, "send one message" if spoken not in BATCHED else f"send 1 to {BATCH} messages"
@@ -72,7 +72,7 @@ def _batch(ask: Ask, values: list[Json], spoken: str) -> list[Json]:
     return [each for each in said if each]
 
 
-def _next(ask: Ask, value: Json, spoken: str, end: float) -> dict[str, Json] | None:
+def _next(ask: AuthorizedRequest, value: Json, spoken: str, end: float) -> dict[str, Json] | None:
     """The answer to one more message of a list: let in like a request of its own, as long as there
     is time for the list.
     """
@@ -87,23 +87,23 @@ def _next(ask: Ask, value: Json, spoken: str, end: float) -> dict[str, Json] | N
             REFUSED, f"{problem.code}: {problem.message}", {"error": problem.as_dict()}
         )
         return (
-            jsonrpc.failure(jsonrpc.id_of(value), refused)
+            jsonrpc.make_failure(jsonrpc.id_of(value), refused)
             if isinstance(value, dict) and "id" in value
             else None
         )
     return _one(ask, value, spoken)
 
 
-def _one(ask: Ask, value: Json, spoken: str) -> dict[str, Json] | None:
+def _one(ask: AuthorizedRequest, value: Json, spoken: str) -> dict[str, Json] | None:
     try:
-        message = jsonrpc.message(value)
-        if not isinstance(message, Request):
+        message = jsonrpc.parse_message(value)
+        if not isinstance(message, RpcRequest):
             return None
         if is_stateless(message.params) or spoken == STATELESS:
             _demand_agreement(ask.headers, message)
         return jsonrpc.result(message.id, Methods(_toolbox(ask)).answer(message))
     except RpcError as problem:
-        return jsonrpc.failure(jsonrpc.id_of(value), problem)
+        return jsonrpc.make_failure(jsonrpc.id_of(value), problem)
 
 
 def _status(said: Json, spoken: str) -> int:
@@ -116,11 +116,11 @@ def _status(said: Json, spoken: str) -> int:
     return 404 if code == METHOD else 400
 
 
-def _toolbox(ask: Ask) -> Toolbox:
+def _toolbox(ask: AuthorizedRequest) -> Toolbox:
     return Toolbox(ask.registry, _caller(ask), demand=_demand(ask))
 
 
-def _caller(ask: Ask) -> Caller:
+def _caller(ask: AuthorizedRequest) -> Caller:
     """Who speaks: with the admin token a model, whose deploys replace nobody's; else whatever the
     token's holder may.
     """
@@ -129,7 +129,7 @@ def _caller(ask: Ask) -> Caller:
     return replace(ask.caller, author="model", session=ask.caller.session or SESSION)
 
 
-def _demand(ask: Ask) -> Demand | None:
+def _demand(ask: AuthorizedRequest) -> DeployCheck | None:
     return ask.demand_deploy if ask.holder.kind in (ADMIN, "deploy") else None
 
 
@@ -163,7 +163,7 @@ def _demand_json(accept: str) -> None:
         )
 
 
-def _demand_agreement(headers: Mapping[str, str], message: Request) -> None:
+def _demand_agreement(headers: Mapping[str, str], message: RpcRequest) -> None:
     """`RpcError` unless the headers say the same as the body: what stands between may have gone by
     them.
     """

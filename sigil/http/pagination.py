@@ -9,14 +9,14 @@ from urllib.parse import urlencode
 
 from fastapi import Response
 
-from sigil.http.request import PAGE_MOST, Ask, answer
+from sigil.http.request import PAGE_MOST, AuthorizedRequest, json_response
 from sigil.protocol import Json
 
 RowT = TypeVar("RowT")
 
 
-def page(
-    ask: Ask,
+def respond_page(
+    ask: AuthorizedRequest,
     rows: Iterable[RowT],
     place: Callable[[RowT], str],
     *,
@@ -30,21 +30,25 @@ def page(
     between two pages.
     """
     limit = ask.whole("limit", default, most)
-    return told(ask, list(islice(rows, limit + 1)), limit, place)
+    return respond_rows(ask, list(islice(rows, limit + 1)), limit, place)
 
 
-def told(
-    ask: Ask, rows: Sequence[RowT], limit: int, place: Callable[[RowT], str], **beside: Json
+def respond_rows(
+    ask: AuthorizedRequest,
+    rows: Sequence[RowT],
+    limit: int,
+    place: Callable[[RowT], str],
+    **beside: Json,
 ) -> Response:
     """A page of `rows`, which has one more than `limit` when there are more; `beside`: what else
     the answer has.
     """
     after = place(rows[limit - 1]) if len(rows) > limit else ""
     body = {"items": rows[:limit], **beside, **({"next": after} if after else {})}
-    return answer(body, headers={"Link": _link(ask, after)} if after else {})
+    return json_response(body, headers={"Link": _link(ask, after)} if after else {})
 
 
-def _link(ask: Ask, after: str) -> str:
+def _link(ask: AuthorizedRequest, after: str) -> str:
     query = [
         (name, value) for name, values in ask.query.items() if name != "after" for value in values
     ]

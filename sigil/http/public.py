@@ -8,7 +8,7 @@ from functools import cached_property
 from fastapi import Response
 
 from sigil.http.admin import status_row
-from sigil.http.request import Ask, answer
+from sigil.http.request import AuthorizedRequest, json_response
 from sigil.http.route import Route
 from sigil.version import version
 
@@ -16,7 +16,7 @@ SHARED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age
 """The description is the same for everybody, and tells nothing that its source code does not."""
 
 
-class Described:
+class ApiDescription:
     """A table of routes, described for programs and for people when somebody first asks: it takes a
     while, and then stays.
     """
@@ -41,24 +41,24 @@ class Described:
 
 def health() -> Response:
     """That the server answers; opens nothing."""
-    return answer({"ok": True, "version": version()})
+    return json_response({"ok": True, "version": version()})
 
 
-def wellbeing(ask: Ask | None) -> Response:
+def wellbeing(ask: AuthorizedRequest | None) -> Response:
     """That the server answers; with a deploy token or the admin's also how the registry does."""
-    return answer(
+    return json_response(
         {"ok": True, "version": version(), **(status_row(ask.registry, ask.caller) if ask else {})}
     )
 
 
-def document(described: Described) -> Response:
+def document(described: ApiDescription) -> Response:
     """This description of the API, in OpenAPI 3.1."""
     return Response(
         described.document, headers={**SHARED, "Content-Type": "application/json; charset=utf-8"}
     )
 
 
-def docs(described: Described) -> Response:
+def docs(described: ApiDescription) -> Response:
     """The description as a page for people."""
     body, policy = described.page
     return Response(

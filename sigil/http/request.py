@@ -21,7 +21,7 @@ SEALED = {**QUIET, "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AuthorizedRequest:
     """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the
     path names.
 
@@ -102,7 +102,9 @@ class Ask:
             )
 
 
-def answer(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(
+    value: Json, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     """`value` as JSON that nobody keeps."""
     return Response(
         orjson.dumps(value),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from sigil.http.body import number_of
+from sigil.http.body import choose_request_id
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,7 +19,7 @@ function does, puts it there first.
 _log = logging.getLogger("uncaged.sigil")
 
 
-class Numbered:
+class RequestIdMiddleware:
     """An ASGI app whose answers carry `X-Request-Id`."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -36,7 +36,7 @@ class Numbered:
             ),
             "",
         )
-        number = scope[NUMBER] = number_of(str(scope.get(NUMBER, "")) or given)
+        number = scope[NUMBER] = choose_request_id(str(scope.get(NUMBER, "")) or given)
         header = (b"x-request-id", number.encode())
         bodiless = scope["method"] == "HEAD"
 
@@ -50,7 +50,7 @@ class Numbered:
         return await self._app(scope, receive, numbered)
 
 
-def note(number: str, kind: str) -> None:
+def log_mistake(number: str, kind: str) -> None:
     """A mistake of ours, with the request that met it; what it was is told by whoever runs the
     server.
     """

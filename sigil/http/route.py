@@ -61,7 +61,7 @@ OPENAPI_DOCUMENT = Media(
 )
 
 
-class Right(Enum):
+class Access(Enum):
     """What a route asks of a token."""
 
     NONE = auto()
@@ -90,7 +90,7 @@ class Route(NamedTuple):
     method: str
     path: str
     action: Callable[..., Response]
-    right: Right
+    right: Access
     gives: Mapping[int, Any]
     takes: Any = None
     ref: Schema = REF

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from sigil.errors import BackendError
-from sigil.http.client_limits import Bounds, Connections, Seldom, accept_failed
+from sigil.http.client_limits import ClientLimits, OpenConnections, RepeatFilter, accept_failed
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-DEFAULT = Bounds()
+DEFAULT = ClientLimits()
 BACKLOG = 512
 """Connections that wait to be accepted: asyncio tries as many at once."""
 
@@ -61,7 +61,7 @@ def public(door: socket.socket) -> bool:
     return not ipaddress.ip_address(door.getsockname()[0]).is_loopback
 
 
-def unsaid() -> None:
+def do_nothing() -> None:
     """Nobody waits to hear that it is served."""
 
 
@@ -69,9 +69,9 @@ def serve(
     app: ASGIApp,
     door: socket.socket,
     grace: int,
-    greet: Callable[[], None] = unsaid,
+    greet: Callable[[], None] = do_nothing,
     *,
-    bounds: Bounds = DEFAULT,
+    bounds: ClientLimits = DEFAULT,
 ) -> int:
     """Serve until SIGTERM or Ctrl-C, then let the requests at work end, for `grace` seconds at
     most; the number of the first signal.
@@ -80,9 +80,9 @@ def serve(
     anything is answered.
     """
     for name in ("uvicorn.error", "asyncio"):
-        logging.getLogger(name).addFilter(Seldom())
+        logging.getLogger(name).addFilter(RepeatFilter())
     logging.getLogger("uvicorn.error").addFilter(_no_cut)
-    connections = Connections(bounds)
+    connections = OpenConnections(bounds)
     server = _Server(
         uvicorn.Config(
             app,
@@ -115,7 +115,7 @@ def serve(
 class _Server(uvicorn.Server):
     """uvicorn's server, which says seldom that it cannot accept a connection."""
 
-    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+    def __init__(self, config: uvicorn.Config, connections: OpenConnections) -> None:
         super().__init__(config)
         self._connections = connections
 

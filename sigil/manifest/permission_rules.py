@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from sigil.errors import ToolError, UsageError, one_line
-from sigil.network.urls import PORTS, Target, path_of, place_of
+from sigil.network.urls import PORTS, Target, normalize_path, parse_host_port
 from sigil.protocol import is_name
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -119,7 +119,7 @@ def _is_place(host: str, port: int, target: Target) -> bool:
 
 def _parse_place(text: str, place: str) -> tuple[str, int]:
     try:
-        host, port = place_of(place, PORTS["https"])
+        host, port = parse_host_port(place, PORTS["https"])
     except ToolError as problem:
         _refuse(text, problem.message)
     has_port = re.search(r":[0-9]+$", place) is not None
@@ -135,7 +135,7 @@ def _parse_place(text: str, place: str) -> tuple[str, int]:
 
 def _require_plain_path(text: str, path: str) -> str:
     try:
-        plain = path_of(path)
+        plain = normalize_path(path)
     except ToolError as problem:
         _refuse(text, problem.message)
     if plain != path:

@@ -23,7 +23,7 @@ Id = str | int
 
 
 class RpcError(Exception):
-    """An error of the protocol. `message` is one clean line."""
+    """An error of the protocol. `parse_message` is one clean line."""
 
     def __init__(self, code: int, message: str, data: Json = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -33,7 +33,7 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RpcRequest:
     """What wants an answer."""
 
     id: Id
@@ -42,7 +42,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class RpcNotification:
     """What wants none."""
 
     method: str
@@ -50,7 +50,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RpcReply:
     """An answer; `error` when it is a failure. `id` is None when the other side could not tell
     which request it means.
     """
@@ -60,10 +60,10 @@ class Reply:
     error: RpcError | None = None
 
 
-Message = Request | Note | Reply
+Message = RpcRequest | RpcNotification | RpcReply
 
 
-def read(body: bytes | str) -> Json:
+def parse_body(body: bytes | str) -> Json:
     """The JSON in `body`; `RpcError` when it is none."""
     try:
         return strict_json.loads(body)
@@ -71,7 +71,7 @@ def read(body: bytes | str) -> Json:
         raise RpcError(PARSE, problem.message) from None
 
 
-def message(value: Json) -> Message:
+def parse_message(value: Json) -> Message:
     """The message that a JSON value is; `RpcError` when it is none."""
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         raise RpcError(REQUEST, "not a JSON-RPC 2.0 message")
@@ -83,13 +83,13 @@ def message(value: Json) -> Message:
     if not isinstance(params, dict):
         raise RpcError(REQUEST, "params is an object")
     if "id" not in value:
-        return Note(method, params)
+        return RpcNotification(method, params)
     id = _id(value["id"])
     if id is None:
         raise RpcError(
             REQUEST, f"id is a whole number, or a string of at most {ID_CHARACTERS} characters"
         )
-    return Request(id, method, params)
+    return RpcRequest(id, method, params)
 
 
 def id_of(value: Json) -> Id | None:
@@ -97,12 +97,12 @@ def id_of(value: Json) -> Id | None:
     return _id(value.get("id")) if isinstance(value, dict) else None
 
 
-def request(id: Id, method: str, params: Mapping[str, Json]) -> dict[str, Json]:
+def make_request(id: Id, method: str, params: Mapping[str, Json]) -> dict[str, Json]:
     """A request."""
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)}
 
 
-def note(method: str, params: Mapping[str, Json] | None = None) -> dict[str, Json]:
+def make_notification(method: str, params: Mapping[str, Json] | None = None) -> dict[str, Json]:
     """A notification."""
     return {"jsonrpc": "2.0", "method": method, **({"params": dict(params)} if params else {})}
 
@@ -112,7 +112,7 @@ def result(id: Id, value: Json) -> dict[str, Json]:
     return {"jsonrpc": "2.0", "id": id, "result": value}
 
 
-def failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
+def make_failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
     """The answer that tells a failure."""
     data = {} if problem.data is None else {"data": problem.data}
     return {
@@ -122,15 +122,15 @@ def failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
     }
 
 
-def _reply(value: Mapping[str, Json]) -> Reply:
+def _reply(value: Mapping[str, Json]) -> RpcReply:
     id = _id(value.get("id"))
     if "result" in value and "error" not in value and id is not None:
-        return Reply(id, value["result"])
+        return RpcReply(id, value["result"])
     error = value.get("error")
     if "result" in value or not isinstance(error, dict) or type(error.get("code")) is not int:
         raise RpcError(REQUEST, "neither a request nor an answer")
     said = error.get("message")
-    return Reply(
+    return RpcReply(
         id, error=RpcError(error["code"], said if isinstance(said, str) else "", error.get("data"))
     )
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sigil.mcp.jsonrpc import INTERNAL, METHOD, PARAMS, Request, RpcError
-from sigil.mcp.revisions import HANDSHAKE, NEWEST_HANDSHAKE, SERVER, STATELESS, about, is_stateless
+from sigil.mcp.jsonrpc import INTERNAL, METHOD, PARAMS, RpcError, RpcRequest
+from sigil.mcp.revisions import (
+    HANDSHAKE,
+    NEWEST_HANDSHAKE,
+    SERVER,
+    STATELESS,
+    is_stateless,
+    server_info,
+)
 from sigil.mcp.tools import Toolbox
 from sigil.protocol import Json
 
@@ -26,7 +33,7 @@ class Methods:
     toolbox: Toolbox
     changes: bool = False
 
-    def answer(self, request: Request) -> dict[str, Json]:
+    def answer(self, request: RpcRequest) -> dict[str, Json]:
         """The result of a request; `RpcError` when the protocol has none for it."""
         stateless = is_stateless(request.params)
         method = (_STATELESS if stateless else _HANDSHAKEN).get(request.method)
@@ -45,7 +52,7 @@ class Methods:
         return {
             "protocolVersion": spoken,
             "capabilities": self._offered(),
-            "serverInfo": about(),
+            "serverInfo": server_info(),
             "instructions": INSTRUCTIONS,
         }
 
@@ -56,7 +63,7 @@ class Methods:
             "capabilities": self._offered(),
             "instructions": INSTRUCTIONS,
         }
-        return {**said, "ttlMs": 60_000, "cacheScope": "private", "_meta": {SERVER: about()}}
+        return {**said, "ttlMs": 60_000, "cacheScope": "private", "_meta": {SERVER: server_info()}}
 
     def ping(self, params: Mapping[str, Json]) -> dict[str, Json]:
         """Here."""

@@ -36,14 +36,14 @@ VERSION_HEADER, METHOD_HEADER, NAME_HEADER, SESSION_HEADER = (
 )
 
 
-def about() -> dict[str, Json]:
+def server_info() -> dict[str, Json]:
     """Who we are, on either side."""
     return {"name": "sigil", "version": version()}
 
 
-def envelope(capabilities: Mapping[str, Json]) -> dict[str, Json]:
+def result_envelope(capabilities: Mapping[str, Json]) -> dict[str, Json]:
     """The `_meta` of a request that needs no handshake."""
-    return {SPOKEN: STATELESS, CLIENT: about(), CAPABILITIES: dict(capabilities)}
+    return {SPOKEN: STATELESS, CLIENT: server_info(), CAPABILITIES: dict(capabilities)}
 
 
 def is_stateless(params: Mapping[str, Json]) -> bool:
@@ -59,11 +59,11 @@ def is_stateless(params: Mapping[str, Json]) -> bool:
             PARAMS, f"params._meta has {SPOKEN}, a string, and {CAPABILITIES}, an object"
         )
     if spoken != STATELESS:
-        raise unspoken(spoken, (STATELESS,))
+        raise unknown_revision(spoken, (STATELESS,))
     return True
 
 
-def unspoken(asked: str, known: tuple[str, ...] = KNOWN) -> RpcError:
+def unknown_revision(asked: str, known: tuple[str, ...] = KNOWN) -> RpcError:
     """For a revision that is not known here."""
     return RpcError(
         REVISION,

@@ -10,7 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 from sigil.mcp import jsonrpc
-from sigil.mcp.jsonrpc import PARAMS, PARSE, REQUEST, Id, Message, Note, Request, RpcError
+from sigil.mcp.jsonrpc import (
+    PARAMS,
+    PARSE,
+    REQUEST,
+    Id,
+    Message,
+    RpcError,
+    RpcNotification,
+    RpcRequest,
+)
 from sigil.mcp.methods import Methods, mistake
 from sigil.mcp.revisions import SUBSCRIPTION, is_stateless
 from sigil.protocol import Json
@@ -23,7 +32,7 @@ LISTENERS, BATCH = 16, 50
 CHANGED = "notifications/tools/list_changed"
 
 
-class Pipe:
+class StdioServer:
     """One connection. `changed` may be called from any thread."""
 
     def __init__(self, inlet: BinaryIO, outlet: BinaryIO) -> None:
@@ -57,9 +66,9 @@ class Pipe:
         with self._state:
             shaken, listening = self._shaken, tuple(self._listening)
         if shaken:
-            self._write(jsonrpc.note(CHANGED))
+            self._write(jsonrpc.make_notification(CHANGED))
         for id in listening:
-            self._write(jsonrpc.note(CHANGED, {"_meta": {SUBSCRIPTION: id}}))
+            self._write(jsonrpc.make_notification(CHANGED, {"_meta": {SUBSCRIPTION: id}}))
 
     def _lines(self) -> Iterator[bytes]:
         while not self._closed and (line := self._inlet.readline(LINE_BYTES + 1)):
@@ -72,7 +81,7 @@ class Pipe:
 
     def _values(self, line: bytes) -> list[Json]:
         try:
-            value = jsonrpc.read(line)
+            value = jsonrpc.parse_body(line)
             if isinstance(value, list) and not 0 < len(value) <= BATCH:
                 raise RpcError(REQUEST, f"a list has 1 to {BATCH} messages")
         except RpcError as problem:
@@ -82,15 +91,15 @@ class Pipe:
 
     def _take(self, value: Json, methods: Methods, threads: ThreadPoolExecutor) -> None:
         try:
-            message: Message = jsonrpc.message(value)
-            if isinstance(message, Note):
+            message: Message = jsonrpc.parse_message(value)
+            if isinstance(message, RpcNotification):
                 self._note(message)
-            elif isinstance(message, Request):
+            elif isinstance(message, RpcRequest):
                 self._asked(message, methods, threads)
         except RpcError as problem:
             self._fail(jsonrpc.id_of(value), problem)
 
-    def _note(self, note: Note) -> None:
+    def _note(self, note: RpcNotification) -> None:
         named = note.params.get("requestId")
         with self._state:
             if note.method == "notifications/initialized":
@@ -100,7 +109,7 @@ class Pipe:
                 if named in self._running:
                     self._running[named] = False
 
-    def _asked(self, request: Request, methods: Methods, threads: ThreadPoolExecutor) -> None:
+    def _asked(self, request: RpcRequest, methods: Methods, threads: ThreadPoolExecutor) -> None:
         with self._state:
             if request.id in self._running or request.id in self._listening:
                 raise RpcError(REQUEST, "a request with this id is under way")
@@ -119,7 +128,7 @@ class Pipe:
         else:
             threads.submit(self._answer, request, methods)
 
-    def _listen(self, request: Request) -> None:
+    def _listen(self, request: RpcRequest) -> None:
         wanted = request.params.get("notifications")
         if not isinstance(wanted, dict):
             raise RpcError(PARAMS, "notifications says what to listen for")
@@ -129,17 +138,17 @@ class Pipe:
                 raise RpcError(REQUEST, f"at most {LISTENERS} listen at a time")
             said = {"notifications": heard, "_meta": {SUBSCRIPTION: request.id}}
             self._write(
-                jsonrpc.note("notifications/subscriptions/acknowledged", said)
+                jsonrpc.make_notification("notifications/subscriptions/acknowledged", said)
             )  # before the first change is told
             self._listening.update({request.id: None} if heard else {})
 
-    def _answer(self, request: Request, methods: Methods) -> None:
+    def _answer(self, request: RpcRequest, methods: Methods) -> None:
         try:
             said = jsonrpc.result(request.id, methods.answer(request))
         except RpcError as problem:
-            said = jsonrpc.failure(request.id, problem)
+            said = jsonrpc.make_failure(request.id, problem)
         except Exception:  # noqa: BLE001  a door: whatever a request does, it is answered and the connection goes on
-            said = jsonrpc.failure(request.id, mistake())
+            said = jsonrpc.make_failure(request.id, mistake())
         with self._state:
             wanted = self._running.pop(request.id, False)
         self._room.release()
@@ -147,7 +156,7 @@ class Pipe:
             self._write(said)
 
     def _fail(self, id: Id | None, problem: RpcError) -> None:
-        self._write(jsonrpc.failure(id, problem))
+        self._write(jsonrpc.make_failure(id, problem))
 
     def _write(self, message: dict[str, Json]) -> None:
         data = dumps(message) + b"\n"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sigil import builtin_tools
 from sigil.errors import SigilError, ToolError, UsageError, one_line
 from sigil.mcp.jsonrpc import PARAMS, RpcError
-from sigil.mcp.working_set import Resident
+from sigil.mcp.working_set import ResidentTools
 from sigil.protocol import TOOL_PREFIX, Caller, Hit, Json, Offer, Ref, Registry, capability_of
 from sigil.strict_json import dumps, loads
 from sigil.tool_parameters import own_arguments, told_schema
@@ -38,7 +38,7 @@ WIDE = 50
 """What is found before that which runs inside an agent alone is left out."""
 _READS = {"readOnlyHint": True, "openWorldHint": False}
 
-Demand = Callable[[str], None]
+DeployCheck = Callable[[str], None]
 """Raises `Refused` unless a capability of this name may be deployed; `*` stands for one without a
 name.
 """
@@ -54,8 +54,8 @@ class Toolbox:
 
     registry: Registry
     caller: Caller
-    resident: Resident | None = None
-    demand: Demand | None = None
+    resident: ResidentTools | None = None
+    demand: DeployCheck | None = None
     changed: Callable[[], None] = lambda: None
 
     def listed(self) -> list[Json]:
@@ -131,7 +131,7 @@ class Toolbox:
         )
         return dumps({"items": rows, "total": total, **_fallen(fallen)}).decode()
 
-    def _deploy(self, arguments: Mapping[str, Json], demand: Demand) -> str:
+    def _deploy(self, arguments: Mapping[str, Json], demand: DeployCheck) -> str:
         spec = builtin_tools.read_spec(arguments)
         demand(spec["name"] if isinstance(spec.get("name"), str) else "*")
         done = self.registry.deploy(spec, self.caller)

@@ -13,7 +13,7 @@ MOST = 40
 """Clients show all tools to their model, and many refuse a request with more than 128 of them."""
 
 
-class Resident:
+class ResidentTools:
     """The tools of one session; what was loaded longest ago falls out first. Thread-safe."""
 
     def __init__(self, most: int = MOST) -> None:

@@ -13,8 +13,8 @@ import httpcore
 
 from sigil.errors import ToolError
 from sigil.network.exchange import Asker
-from sigil.network.fair_share import Shares
-from sigil.network.guarded_connections import Guarded
+from sigil.network.fair_share import FairShares
+from sigil.network.guarded_connections import GuardedBackend
 from sigil.network.urls import Target
 
 MOST, PER_HOST, PER_NAMESPACE = 48, 12, 10
@@ -36,15 +36,15 @@ class _Connection(httpcore.HTTP11Connection):
         return self.is_idle() and not surplus and not self.has_expired()
 
 
-class Connections:
+class ConnectionPool:
     """Guarded connections. `context`: which certificates are trusted (default: the public
     authorities and the system's).
     """
 
-    def __init__(self, guard: Guarded, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, guard: GuardedBackend, context: ssl.SSLContext | None = None) -> None:
         self._guard = guard
         self._context = context
-        self._shares = Shares(MOST, PER_HOST, PER_NAMESPACE)
+        self._shares = FairShares(MOST, PER_HOST, PER_NAMESPACE)
         self._kept: list[tuple[_Key, _Connection]] = []
         self._lock = threading.Lock()
 

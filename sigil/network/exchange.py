@@ -26,7 +26,7 @@ class Asker(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class HttpRequest:
     """A request as it goes out, secrets in place."""
 
     method: str
@@ -37,7 +37,7 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What came back: `headers` without cookies and connection fields, `body` decoded."""
 
     status: int
@@ -46,13 +46,13 @@ class Answer:
     body: bytes
 
 
-class Web(Protocol):
+class WebTransport(Protocol):
     """Who carries requests. `loopback`: this machine may be asked too, without TLS; for tests."""
 
     @property
     def loopback(self) -> bool: ...
 
-    def send(self, hop: Hop, seconds: float) -> Answer:
+    def send(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
         """The answer to one request within `seconds`, no redirect followed; `SigilError` when there
         is none.
         """

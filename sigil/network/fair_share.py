@@ -10,7 +10,7 @@ from contextlib import contextmanager
 Claims = tuple[str, ...]
 
 
-class Shares:
+class FairShares:
     """`most` may be taken in all, and of it `each[n]` for the same n-th claim: so many to a host,
     so many for a namespace.
 

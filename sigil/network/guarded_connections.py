@@ -17,7 +17,7 @@ import httpcore
 
 from sigil.errors import Refused, ToolError
 from sigil.network.addresses import may_reach
-from sigil.network.fair_share import Shares
+from sigil.network.fair_share import FairShares
 
 Resolve = Callable[[str, int], list[str]]
 LOOKUPS, LOOKUPS_PER_NAMESPACE = 32, 6
@@ -41,7 +41,7 @@ def look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class Allowance(threading.local):
+class TransferBudget(threading.local):
     """What the request of this thread may still take: time until `end` of the monotonic clock,
     bytes, reads. `namespace`: for whom.
     """
@@ -75,7 +75,7 @@ class Allowance(threading.local):
         return seconds
 
 
-class Guarded(httpcore.NetworkBackend):
+class GuardedBackend(httpcore.NetworkBackend):
     """Connects only where `may_reach` says so; everything on its streams keeps to the thread's
     allowance.
     """
@@ -87,7 +87,7 @@ class Guarded(httpcore.NetworkBackend):
         loopback: bool = False,
         inner: httpcore.NetworkBackend | None = None,
     ) -> None:
-        self.allowance = Allowance()
+        self.allowance = TransferBudget()
         self._lookups = _Lookups(resolve)
         self._loopback = loopback
         self._inner = inner or httpcore.SyncBackend()
@@ -146,7 +146,7 @@ class _Lookups:
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._threads = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="lookup")
-        self._shares = Shares(LOOKUPS, LOOKUPS_PER_NAMESPACE)
+        self._shares = FairShares(LOOKUPS, LOOKUPS_PER_NAMESPACE)
         self._running: dict[str, Future[list[str]]] = {}
         self._lock = threading.Lock()
 
@@ -180,7 +180,7 @@ class _Timed(httpcore.NetworkStream):
     does not prolong it.
     """
 
-    def __init__(self, stream: httpcore.NetworkStream, allowance: Allowance) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, allowance: TransferBudget) -> None:
         self._stream = stream
         self._allowance = allowance
 

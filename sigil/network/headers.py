@@ -59,26 +59,26 @@ _BODY = frozenset("content-type content-encoding content-language content-locati
 CREDENTIALS = frozenset(("authorization", "cookie"))
 
 
-def outgoing(given: Json) -> Headers:
+def check_outgoing(given: Json) -> Headers:
     """The header fields of a guest's request, names in lower case; what a guest may not set is
     EPERM, what is none EINVAL.
     """
     if not isinstance(given, list) or len(given) > FIELDS_MOST:
         _wrong(f"headers are at most {FIELDS_MOST} pairs of a name and a value")
-    kept = tuple(field for field in map(_field, given) if plain(field[0]) not in _DROPPED)
+    kept = tuple(field for field in map(_field, given) if normalize_name(field[0]) not in _DROPPED)
     if sum(len(name) + len(value) for name, value in kept) > CHARACTERS_MOST:
         _wrong(f"headers have at most {CHARACTERS_MOST:,} characters together")
     return kept
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """The name as a server may read it: where fields become variables, `transfer_encoding` and
     `transfer-encoding` are one.
     """
     return _SIGN.sub("-", name)
 
 
-def incoming(given: Iterable[tuple[bytes, bytes]]) -> Headers:
+def read_incoming(given: Iterable[tuple[bytes, bytes]]) -> Headers:
     """The fields of an answer that a guest sees, names in lower case: no cookies, nothing about the
     connection.
     """
@@ -92,7 +92,7 @@ def incoming(given: Iterable[tuple[bytes, bytes]]) -> Headers:
     return tuple(kept)
 
 
-def bodiless(headers: Headers) -> Headers:
+def drop_body_headers(headers: Headers) -> Headers:
     """Without what describes a body, for a redirect that drops it."""
     return tuple(field for field in headers if field[0] not in _BODY)
 
@@ -109,7 +109,7 @@ def _field(pair: Json) -> tuple[str, str]:
         _wrong(f"not a header's name: {one_line(name, 40)!r}")
     if not _VALUE.fullmatch(value):
         _wrong(f"the header {name} holds more than visible ASCII")
-    if plain(name) in _REFUSED or plain(name).startswith(_PREFIXES + _CARRIERS):
+    if normalize_name(name) in _REFUSED or normalize_name(name).startswith(_PREFIXES + _CARRIERS):
         raise Refused("EPERM", f"the header {name} is the host's to set")
     return name, value
 

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 import httpcore
 
 from sigil.errors import Refused, ToolError
-from sigil.network.connection_pool import Connections
-from sigil.network.exchange import REPLY_BYTES, Answer, Hop
-from sigil.network.guarded_connections import Guarded, Resolve, look_up
-from sigil.network.headers import Headers, incoming
+from sigil.network.connection_pool import ConnectionPool
+from sigil.network.exchange import REPLY_BYTES, HttpAnswer, HttpRequest
+from sigil.network.guarded_connections import GuardedBackend, Resolve, look_up
+from sigil.network.headers import Headers, read_incoming
 
 PIECES_MOST = 10_000
 """Of an answer's body, of which each takes its time however small it is."""
 
 
-class Line:
+class GuardedTransport:
     """The web. `context`: which certificates are trusted (default: the public authorities).
-    `loopback`: for tests, see `Hop`.
+    `loopback`: for tests, see `HttpRequest`.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class Line:
         inner: httpcore.NetworkBackend | None = None,
     ) -> None:
         self.loopback = loopback
-        self._guard = Guarded(resolve, loopback=loopback, inner=inner)
-        self._connections = Connections(self._guard, context)
+        self._guard = GuardedBackend(resolve, loopback=loopback, inner=inner)
+        self._connections = ConnectionPool(self._guard, context)
 
-    def send(self, hop: Hop, seconds: float) -> Answer:
+    def send(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
         """The answer to one request, no redirect followed; `ToolError` ENET when there is none in
         time.
         """
@@ -67,7 +67,7 @@ class Line:
         self._connections.close()
         self._guard.close()
 
-    def _sent(self, hop: Hop, seconds: float) -> Answer:
+    def _sent(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
         target = hop.target
         request = httpcore.Request(
             method=hop.method,
@@ -86,17 +86,17 @@ class Line:
             try:
                 body = b"" if hop.method == "HEAD" else b"".join(_plain(response))
                 reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
-                return Answer(response.status, reason, incoming(response.headers), body)
+                return HttpAnswer(response.status, reason, read_incoming(response.headers), body)
             finally:
                 response.close()
 
 
-def open_line(*, loopback: bool = False) -> Line:
+def open_transport(*, loopback: bool = False) -> GuardedTransport:
     """A line to the web."""
-    return Line(loopback=loopback)
+    return GuardedTransport(loopback=loopback)
 
 
-def _fields(hop: Hop) -> list[tuple[bytes, bytes]]:
+def _fields(hop: HttpRequest) -> list[tuple[bytes, bytes]]:
     ours: Headers = (("host", hop.target.authority), ("accept-encoding", "identity"))
     if hop.body or hop.method in ("POST", "PUT", "PATCH"):
         ours += (("content-length", str(len(hop.body))),)

@@ -61,8 +61,10 @@ class Target:
         scheme = parts["scheme"].lower()
         if scheme not in PORTS:
             _refuse(f"{one_line(scheme, 20)}: is not https")
-        host, port = place_of(parts["place"], PORTS[scheme])
-        return cls(scheme, host, port, path_of(parts["path"]), _encoded(parts["query"] or ""))
+        host, port = parse_host_port(parts["place"], PORTS[scheme])
+        return cls(
+            scheme, host, port, normalize_path(parts["path"]), _encoded(parts["query"] or "")
+        )
 
     @property
     def origin(self) -> tuple[str, str, int]:
@@ -101,7 +103,7 @@ class Target:
         return replace(self, query=query)
 
 
-def place_of(text: str, port: int) -> tuple[str, int]:
+def parse_host_port(text: str, port: int) -> tuple[str, int]:
     """The host and port of `HOST[:PORT]`; user names, empty hosts, odd numbers and percent-encoding
     are refused.
     """
@@ -116,7 +118,7 @@ def place_of(text: str, port: int) -> tuple[str, int]:
     return _host(place["host"]), number
 
 
-def path_of(text: str) -> str:
+def normalize_path(text: str) -> str:
     """The path without dot segments, at least `/`; one whose segments hide dots behind an encoding
     is refused.
     """

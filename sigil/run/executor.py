@@ -30,11 +30,11 @@ from sigil.protocol import Caller, Json
 from sigil.run.call_chain import CallLink, FailureRecorder, NestedFailure, on_behalf_of
 from sigil.run.dependencies import DEPTH_MOST, circle, inside
 from sigil.run.host_calls.context import Begun, Facilities, Part
-from sigil.run.host_calls.dispatch import Desk
-from sigil.run.host_calls.fetch import Rights
-from sigil.run.host_calls.placeholders import Values, parted, parted_text, scrubbed, scrubbed_text
+from sigil.run.host_calls.dispatch import HostCallDispatcher
+from sigil.run.host_calls.fetch import NetworkRights
+from sigil.run.host_calls.placeholders import Values, scrub, scrub_text, split_body, split_text
 from sigil.run.mcp_client import document
-from sigil.run.mcp_client.servers import MARGIN_SECONDS, Means, Servers
+from sigil.run.mcp_client.servers import MARGIN_SECONDS, ServerAccess, Servers
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Limits, Outcome
 from sigil.sandbox.tenants import Tenant, tenant_of
@@ -169,7 +169,7 @@ class Executor:
                 ).answer
                 own = self._facilities.store(part, link.home)
                 desk = FailureRecorder(
-                    Desk(
+                    HostCallDispatcher(
                         rights,
                         self._facilities.web,
                         own,
@@ -239,12 +239,12 @@ class Executor:
         except SigilError as problem:
             tree.hear(link, rule.shown, problem.logs)
             caller.lose((time.perf_counter() - started) * 1000, link.blame)
-            message = parted_text(
+            message = split_text(
                 f"{rule.shown}: {problem.message}", _own_secrets(caller.part.manifest)
             )
             raise NestedFailure(problem, message, link.blame, host=link.troubled) from None
         tree.hear(link, rule.shown, outcome.logs)
-        return strict_json.loads(parted(outcome.output, _own_secrets(caller.part.manifest)))
+        return strict_json.loads(split_body(outcome.output, _own_secrets(caller.part.manifest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class _ServerCalls:
 
     part: Part
     servers: Servers
-    rights: Rights
+    rights: NetworkRights
     granted: frozenset[str]
     facilities: Facilities
 
@@ -295,7 +295,7 @@ class _ServerCalls:
                     "EPERM",
                     f"the program of {wanted.server.name} waits for an owner's grant: {grant}",
                 )
-        means = Means(
+        means = ServerAccess(
             self.rights,
             self.facilities.web,
             time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2),
@@ -332,7 +332,7 @@ def _require_no_mark(given: bytes, manifest: Manifest) -> None:
     What is sent to an MCP server is filled in its own headers alone.
     """
     if name := next(
-        (name for name in sorted(_own_secrets(manifest)) if parted(given, (name,)) != given), ""
+        (name for name in sorted(_own_secrets(manifest)) if split_body(given, (name,)) != given), ""
     ):
         message = f"the input holds {{{{{name}}}}}, which stands for a secret here"
         raise UsageError("EINVAL", message, suggestion="leave it out, or write it in another way")
@@ -347,7 +347,7 @@ def _own_secrets(manifest: Manifest) -> set[str]:
     }
 
 
-def _rights(link: CallLink, granted: frozenset[str], values: _LazySecrets) -> Rights:
+def _rights(link: CallLink, granted: frozenset[str], values: _LazySecrets) -> NetworkRights:
     wanted = requested_permissions(link.part.manifest)
     http = {
         text: parse_http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)
@@ -357,7 +357,7 @@ def _rights(link: CallLink, granted: frozenset[str], values: _LazySecrets) -> Ri
         for text in wanted
         if text.startswith(SECRET)
     }
-    return Rights(
+    return NetworkRights(
         link.part.name,
         tuple(rule for text, rule in http.items() if text in granted),
         tuple(rule for text, rule in http.items() if text not in granted),
@@ -372,27 +372,27 @@ def _sign(problem: SigilError, name: str, values: Values) -> None:
     """Give the failure its source and take secrets out of it."""
     problem.source = problem.source or name
     if values:
-        problem.message = scrubbed_text(problem.message, values)
+        problem.message = scrub_text(problem.message, values)
         problem.args = (f"{problem.code}: {problem.message}",)
-        problem.logs = tuple(scrubbed_text(line, values) for line in problem.logs)
+        problem.logs = tuple(scrub_text(line, values) for line in problem.logs)
 
 
 def _scrubbed(outcome: Outcome, values: Values) -> Outcome:
     """The outcome without secrets: a guest has never seen one, but a server may have told it in a
     way that nobody thought of.
     """
-    output = scrubbed(outcome.output, values)
+    output = scrub(outcome.output, values)
     if output != outcome.output:
         with suppress(UsageError):
             strict_json.loads(output)
             return replace(
                 outcome,
                 output=output,
-                logs=tuple(scrubbed_text(line, values) for line in outcome.logs),
+                logs=tuple(scrub_text(line, values) for line in outcome.logs),
             )
         raise ToolError("EOUTPUT", "the output holds a secret")
     return (
-        replace(outcome, logs=tuple(scrubbed_text(line, values) for line in outcome.logs))
+        replace(outcome, logs=tuple(scrub_text(line, values) for line in outcome.logs))
         if values
         else outcome
     )

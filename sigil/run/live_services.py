@@ -19,11 +19,11 @@ from sigil.catalog.public import PublicCapabilities
 from sigil.errors import Refused, UsageError
 from sigil.manifest import permissions
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
-from sigil.network.exchange import Web
+from sigil.network.exchange import WebTransport
 from sigil.protocol import LIBRARY, Caller, Ref, viewed
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Part
-from sigil.run.host_calls.kv_service import Store
+from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.program import Program
 from sigil.storage.artifacts import Artifacts
@@ -32,7 +32,7 @@ from sigil.storage.kv import KV
 if TYPE_CHECKING:
     from sigil.rows import PinRow
 
-__all__ = ["LazyNetwork", "LiveServices", "Web", "to_the_web"]
+__all__ = ["LazyNetwork", "LiveServices", "WebTransport", "to_the_web"]
 
 DIGEST_SHOWN = 19
 """Characters of a digest that tell one version from another in a message."""
@@ -41,12 +41,12 @@ DIGEST_SHOWN = 19
 class LazyNetwork:
     """The way to the network: opened when the first request needs it, once."""
 
-    def __init__(self, open_web: Callable[[], Web]) -> None:
+    def __init__(self, open_web: Callable[[], WebTransport]) -> None:
         self._open = open_web
-        self._web: Web | None = None
+        self._web: WebTransport | None = None
         self._lock = threading.Lock()
 
-    def __call__(self) -> Web:
+    def __call__(self) -> WebTransport:
         with self._lock:
             if self._web is None:
                 self._web = self._open()
@@ -79,17 +79,17 @@ class LiveServices:
         catalog = self.catalog.snapshot()
         return replace(self, kv=catalog.kv, catalog=catalog)
 
-    def web(self) -> Web:
+    def web(self) -> WebTransport:
         return self.way()
 
-    def store(self, part: Part, home: str) -> Store:
+    def store(self, part: Part, home: str) -> KvService:
         life = (
             None
             if part.expires_at is None or self._lasts(part)
             else max(part.expires_at - self.clock(), 1.0)
         )
         owner = (part.store, part.store, part.name) if part.store else (home, *part.identity)
-        return Store(self.kv, owner, life, self.clock)
+        return KvService(self.kv, owner, life, self.clock)
 
     def _lasts(self, part: Part) -> bool:
         """Whether a version of the name will be there when this one has ended: what they keep
@@ -312,8 +312,8 @@ class LiveServices:
         return record if record and record.namespace == namespace else None
 
 
-def to_the_web(*, loopback: bool = False) -> Web:
+def to_the_web(*, loopback: bool = False) -> WebTransport:
     """The network."""
-    from sigil.network.http_transport import open_line
+    from sigil.network.http_transport import open_transport
 
-    return open_line(loopback=loopback)
+    return open_transport(loopback=loopback)

@@ -34,7 +34,7 @@ def known(value: str) -> str:
     return _shared().known(value)
 
 
-class Secrets:
+class SecretReferences:
     """Remembers what it has read for `KEEP_SECONDS` of `clock`, which gives seconds from
     anywhere.
     """
@@ -108,5 +108,5 @@ _READERS = {"ssm": _parameter, "secretsmanager": _secret}
 
 
 @cache
-def _shared() -> Secrets:
-    return Secrets()
+def _shared() -> SecretReferences:
+    return SecretReferences()

@@ -13,7 +13,7 @@ from sigil.run.executor import Executor
 from sigil.manifest.package import Package, read_folder
 from sigil.protocol import Caller, Json
 from sigil.deploy.golden_tests import TestServices
-from sigil.network.http_transport import Line
+from sigil.network.http_transport import GuardedTransport
 from sigil.run.host_calls.context import Part
 from tests.capabilities.conftest import FOLDER, Library, program_of
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
@@ -69,7 +69,7 @@ def services() -> Iterator[Services]:
 @pytest.fixture(scope="module")
 def ask(library: Library, services: Services) -> Iterator[Ask]:
     """Calls a capability whose hosts are all the double."""
-    line = Line(loopback=True)
+    line = GuardedTransport(loopback=True)
 
     def called(name: str, **arguments: Json) -> Json:
         package = read_folder(FOLDER / name)

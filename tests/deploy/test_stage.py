@@ -74,8 +74,8 @@ def test_a_door_opens_from_its_stage_alone(name: str, staged: Path) -> None:
 @pytest.mark.parametrize("name", SANDBOXED)
 def test_where_capabilities_run_they_reach_the_web(name: str, staged: Path) -> None:
     reaches = (
-        "from sigil.network.http_transport import Line; from sigil.network.urls import Target;"
-        " Line().close()"
+        "from sigil.network.http_transport import GuardedTransport; from sigil.network.urls import Target;"
+        " GuardedTransport().close()"
     )
     assert (
         alone(staged / name, f"{reaches}; print(Target.parse('https://bücher.example/').host)")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.network.http_transport import Line
+from sigil.network.http_transport import GuardedTransport
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.servers.certificates import Authority, authority
 
@@ -62,15 +62,17 @@ def secure(trust: Authority) -> Iterator[Callable[..., Scripted]]:
 
 
 @pytest.fixture
-def lines(trust: Authority) -> Iterator[Callable[..., Line]]:
+def lines(trust: Authority) -> Iterator[Callable[..., GuardedTransport]]:
     """Opens lines that trust the authority and find `*.example.test` here: `lines(resolve=…,
     loopback=…)`.
     """
     context = ssl.create_default_context(cafile=str(trust.certificate))
     with ExitStack() as stack:
 
-        def opened(**given: object) -> Line:
-            made = Line(**{"loopback": True, "context": context, "resolve": here, **given})  # type: ignore[arg-type]
+        def opened(**given: object) -> GuardedTransport:
+            made = GuardedTransport(
+                **{"loopback": True, "context": context, "resolve": here, **given}
+            )  # type: ignore[arg-type]
             stack.callback(made.close)
             return made
 

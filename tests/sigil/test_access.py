@@ -94,7 +94,7 @@ def opened(sandbox: Sandbox) -> Iterator[Callable[..., Place]]:
             )
             gate = Authenticator(ADMIN, lambda: registry.keys, "main", rate, clock)
             return Place(
-                stack.enter_context(served(sigil_http.app_of(lambda: registry, gate))),
+                stack.enter_context(served(sigil_http.build_app(lambda: registry, gate))),
                 registry,
                 clock,
                 client,

@@ -79,7 +79,7 @@ def place(
     registry = LocalRegistry(kv, MemoryArtifacts(), sandbox, clock, rules=RegistryRules(pause=0))
     with (
         served(
-            sigil_http.app_of(
+            sigil_http.build_app(
                 lambda: registry, Authenticator(TOKEN, lambda: registry.keys, "main", 6_000, clock)
             )
         ) as url,

@@ -58,7 +58,7 @@ def web(compiled: Path, *, rate: float = 6_000, children: int = 1) -> Iterator[W
     )
     gate = Authenticator(TOKEN, lambda: registry.keys, "main", rate)
     with (
-        served(sigil_http.app_of(lambda: registry, gate)) as url,
+        served(sigil_http.build_app(lambda: registry, gate)) as url,
         httpx.Client(base_url=url, timeout=60) as client,
     ):
         client.headers["Authorization"] = f"Bearer {TOKEN}"

@@ -64,18 +64,18 @@ def serve(context: typer.Context, wanted: ServeOptions = USUAL) -> None:
     if context.invoked_subcommand:
         return
     from sigil.mcp.methods import Methods
-    from sigil.mcp.server_stdio import Pipe
+    from sigil.mcp.server_stdio import StdioServer
     from sigil.mcp.tools import Toolbox
-    from sigil.mcp.working_set import Resident
+    from sigil.mcp.working_set import ResidentTools
 
     shell = shell_of(context)
     with shell.registry() as opened, _reserve_stdout() as outlet:
-        pipe = Pipe(sys.stdin.buffer, outlet)
+        pipe = StdioServer(sys.stdin.buffer, outlet)
         demand = None if wanted.read_only else _allow_any_deploy
         toolbox = Toolbox(
             opened.registry,
             _find_speaker(opened, wanted, shell.address()),
-            Resident(),
+            ResidentTools(),
             demand,
             pipe.changed,
         )

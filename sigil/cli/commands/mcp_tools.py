@@ -81,7 +81,7 @@ class ServerTools:
     def __init__(self, opened: OpenRegistry, server: dict[str, Json], seconds: int) -> None:
         self._registry = opened.registry
         self._caller = opened.caller
-        self._read = document.server_of(server)
+        self._read = document.parse_server(server)
         self._seconds = seconds
         self.server = self._read.row
 
@@ -224,7 +224,7 @@ class ServerTools:
             "schema": row["schema"],
             "tags": [TAG, server.name],
             "lang": "mcp",
-            "code": document.Document(server, row["tool"]).code.decode(),
+            "code": document.ServerToolDocument(server, row["tool"]).code.decode(),
             "permissions": {
                 "http": list(server.http),
                 "secrets": list(server.secrets),
@@ -242,7 +242,7 @@ def find_servers(opened: OpenRegistry) -> list[dict[str, Any]]:
     for row, read in _inspect_tools(opened.registry, opened.caller):
         where = (
             read.server.url
-            if isinstance(read.server, document.Web)
+            if isinstance(read.server, document.WebAddress)
             else read.server.mcp[0].partition(" ")[2]
         )
         fresh = {"name": read.server.name, "where": where, "server": read.server.row, "seconds": 0}
@@ -270,7 +270,9 @@ def parse_server(
     return {"name": _require_name(name or _command_name(place)), **row}
 
 
-def _inspect_tools(registry: Any, caller: Any) -> list[tuple[dict[str, Json], document.Document]]:
+def _inspect_tools(
+    registry: Any, caller: Any
+) -> list[tuple[dict[str, Json], document.ServerToolDocument]]:
     """Return every tool of a server in the caller's own namespace, with its document."""
     found = []
     for row in registry.list(caller):

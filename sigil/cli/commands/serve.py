@@ -19,7 +19,7 @@ from sigil.errors import SigilError, UsageError
 if TYPE_CHECKING:
     import socket
 
-    from sigil.http.client_limits import Bounds
+    from sigil.http.client_limits import ClientLimits
     from sigil.settings import Settings
     from sigil.storage.kv import KV
 
@@ -46,7 +46,7 @@ def serve(
     requests at work are answered. On stderr: a line for each request that runs or changes
     something, or is turned away; with --json a line of JSON.
     """
-    from sigil.http.client_limits import Bounds
+    from sigil.http.client_limits import ClientLimits
     from sigil.http.server import listen
     from sigil.settings import Settings
 
@@ -58,7 +58,7 @@ def serve(
             suggestion="it serves the registry here, until Ctrl-C",
         )
     settings = replace(Settings.read(), registry_url="", registry_token="")
-    bounds = Bounds.of(settings)
+    bounds = ClientLimits.of(settings)
     door = listen(host, port)
     try:
         ended = _serve_registry(shell, settings, door, bounds)
@@ -69,10 +69,12 @@ def serve(
         raise typer.Exit(INTERRUPTED)
 
 
-def _serve_registry(shell: Shell, settings: Settings, door: socket.socket, bounds: Bounds) -> int:
+def _serve_registry(
+    shell: Shell, settings: Settings, door: socket.socket, bounds: ClientLimits
+) -> int:
     from sigil.access.authentication import Authenticator
-    from sigil.http.access_log import Told
-    from sigil.http.app import app_of
+    from sigil.http.access_log import AccessLog
+    from sigil.http.app import build_app
     from sigil.http.server import serve as serve_app
     from sigil.wiring import admin_token, local_registry, open_stores
 
@@ -85,12 +87,14 @@ def _serve_registry(shell: Shell, settings: Settings, door: socket.socket, bound
         target=_sweep_regularly, args=(shell, stores.kv, over), name="sweeper", daemon=True
     ).start()
     try:
-        app = app_of(
+        app = build_app(
             lambda: registry,
             Authenticator(token, lambda: registry.keys, settings.agent, settings.rate),
         )
         greet = partial(_greet, shell, settings, door, token)
-        return serve_app(Told(app, shell.printer.event), door, GRACE_SECONDS, greet, bounds=bounds)
+        return serve_app(
+            AccessLog(app, shell.printer.event), door, GRACE_SECONDS, greet, bounds=bounds
+        )
     finally:
         over.set()
         registry.close()

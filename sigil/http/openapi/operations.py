@@ -12,7 +12,7 @@ from sigil.http.caller_headers import AUTHOR, NAMESPACE, OWNER, SESSION
 from sigil.http.openapi import texts
 from sigil.http.openapi.examples import Example, of_route
 from sigil.http.openapi.schemas import collected, media
-from sigil.http.route import BUNDLE_FILE, DOCS_PAGE, RUN_ARGUMENTS, RUN_OUTPUT, Media, Right, Route
+from sigil.http.route import BUNDLE_FILE, DOCS_PAGE, RUN_ARGUMENTS, RUN_OUTPUT, Access, Media, Route
 from sigil.http.status_codes import codes_of
 from sigil.protocol import Json
 
@@ -70,7 +70,7 @@ def path_of(route: Route) -> str:
 
 def failures(route: Route) -> list[int]:
     """The statuses of its failures."""
-    found = {Right.NONE: set[int](), Right.PERHAPS: {400, 503}}.get(
+    found = {Access.NONE: set[int](), Access.PERHAPS: {400, 503}}.get(
         route.right, {400, 401, 403, 429, 503}
     )
     found |= {*route.fails} | ({404} if "{ref" in route.path else set())
@@ -90,7 +90,7 @@ def _operation(
         "tags": [group],
         "summary": lines.partition("\n")[0],
         "description": f"Takes {texts.ACCESS[route.right.name]}.",
-        "security": {Right.NONE: [], Right.PERHAPS: [{}, {"token": []}]}.get(
+        "security": {Access.NONE: [], Access.PERHAPS: [{}, {"token": []}]}.get(
             route.right, [{"token": []}]
         ),
         "parameters": list(_parameters(route, examples)),
@@ -126,7 +126,7 @@ def _parameters(route: Route, examples: Sequence[Example]) -> Iterator[Json]:
             "description": "an `ETag` that is known",
             "schema": {"type": "string"},
         }
-    if route.right not in (Right.NONE, Right.PERHAPS):
+    if route.right not in (Access.NONE, Access.PERHAPS):
         yield from ({"$ref": f"#/components/parameters/{name}"} for name in _CALLER)
 
 
@@ -198,7 +198,7 @@ def headers_of(route: Route) -> list[str]:
     """The headers of its good answers."""
     found = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"]
     found += ["ETag"] if route.kept else []
-    found += ["Vary"] if route.kept and route.right is not Right.NONE else []
+    found += ["Vary"] if route.kept and route.right is not Access.NONE else []
     found += ["Link"] if "after" in route.query else []
     found += (
         ["Content-Security-Policy"]
@@ -214,7 +214,7 @@ def headers_of(route: Route) -> list[str]:
 
 
 def _rates(route: Route) -> list[str]:
-    return [] if route.right in (Right.NONE, Right.PERHAPS) else ["RateLimit-Policy", "RateLimit"]
+    return [] if route.right in (Access.NONE, Access.PERHAPS) else ["RateLimit-Policy", "RateLimit"]
 
 
 def _headers(names: Sequence[str]) -> Json:

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from sigil.manifest.model import Manifest
 from sigil.manifest.permission_rules import CallRule
-from sigil.network.exchange import Web
-from sigil.run.host_calls.kv_service import Store
+from sigil.network.exchange import WebTransport
+from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.program import Program
 
 
@@ -60,10 +60,10 @@ class Begun:
 class Facilities(Protocol):
     """What services stand on. `home`: for whom a capability of the library runs."""
 
-    def web(self) -> Web:
+    def web(self) -> WebTransport:
         """The way to the network."""
 
-    def store(self, part: Part, home: str) -> Store:
+    def store(self, part: Part, home: str) -> KvService:
         """The capability's own store."""
 
     def granted(self, part: Part, home: str) -> frozenset[str]:

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sigil.errors import ToolError, one_line
-from sigil.network.exchange import Web
+from sigil.network.exchange import WebTransport
 from sigil.protocol import Json
-from sigil.run.host_calls.fetch import Rights, fetch
-from sigil.run.host_calls.kv_service import Store
+from sigil.run.host_calls.fetch import NetworkRights, fetch
+from sigil.run.host_calls.kv_service import KvService
 
 Compose = Callable[[str, Json, float], Json]
 Consult = Callable[[Json, float], Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class HostCallDispatcher:
     """The services of one run. `web` opens the way to the network when it is needed; `compose(name,
     input, seconds)` runs another.
 
@@ -26,9 +26,9 @@ class Desk:
     that stands for none.
     """
 
-    rights: Rights
-    web: Callable[[], Web]
-    store: Store
+    rights: NetworkRights
+    web: Callable[[], WebTransport]
+    store: KvService
     compose: Compose
     consult: Consult | None = None
 

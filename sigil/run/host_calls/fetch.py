@@ -11,12 +11,12 @@ from typing import NoReturn
 
 from sigil.errors import Refused, ToolError
 from sigil.manifest.permission_rules import HttpRule, SecretRule
-from sigil.network.exchange import Answer, Asker, Hop, Web
-from sigil.network.headers import CREDENTIALS, bodiless, plain
+from sigil.network.exchange import Asker, HttpAnswer, HttpRequest, WebTransport
+from sigil.network.headers import CREDENTIALS, drop_body_headers, normalize_name
 from sigil.network.urls import Target
 from sigil.protocol import Json
 from sigil.run.host_calls import placeholders, scrubbing
-from sigil.run.host_calls.fetch_messages import Asked, asked, reply
+from sigil.run.host_calls.fetch_messages import FetchRequest, build_reply, parse_request
 from sigil.run.host_calls.placeholders import Values
 
 REDIRECTS_MOST = 5
@@ -26,7 +26,7 @@ _MOVED = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class NetworkRights:
     """What one capability may fetch, and which of it waits for an owner. `values`: its granted
     secrets, read when they are needed.
 
@@ -97,16 +97,20 @@ class Rights:
 
 
 def fetch(
-    web: Web, rights: Rights, argument: Json, seconds: float, own: frozenset[str] | None = None
+    web: WebTransport,
+    rights: NetworkRights,
+    argument: Json,
+    seconds: float,
+    own: frozenset[str] | None = None,
 ) -> Json:
-    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes: `asked`
-    and `reply`.
+    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes:
+    `parse_request` and `build_reply`.
 
     `own`: the headers that secrets are put into, beside the query, where everything else is
     somebody else's words; None for all, and the body.
     """
     end = time.monotonic() + seconds
-    wanted, written = asked(argument), True
+    wanted, written = parse_request(argument), True
     for count in range(REDIRECTS_MOST + 1):
         rights.demand(wanted.method, wanted.target)
         _demand_scheme(web, wanted.target)
@@ -114,7 +118,7 @@ def fetch(
         location = _location(answer)
         if location is None or wanted.redirect == "manual":
             said = answer if own is not None else _parted(answer, rights)
-            return reply(
+            return build_reply(
                 _scrubbed(said, rights),
                 _shown(wanted.target, rights, written=written),
                 redirected=count > 0,
@@ -125,17 +129,19 @@ def fetch(
     raise ToolError("ENET", f"more than {REDIRECTS_MOST} redirects", source="http")
 
 
-def _demand_scheme(web: Web, target: Target) -> None:
+def _demand_scheme(web: WebTransport, target: Target) -> None:
     if target.scheme != "https" and not (web.loopback and target.here):
         raise Refused("EPERM", "only https is allowed", source="http")
 
 
-def _filled(wanted: Asked, rights: Rights, own: frozenset[str] | None, *, written: bool) -> Hop:
+def _filled(
+    wanted: FetchRequest, rights: NetworkRights, own: frozenset[str] | None, *, written: bool
+) -> HttpRequest:
     """The request with its secrets in place. `own`: see `fetch`. `written`: the address is the
     capability's own, not one a server sent.
     """
     target = wanted.target
-    if written and any(rights.secret(name, target) for name in placeholders.named(target.path)):
+    if written and any(rights.secret(name, target) for name in placeholders.names_in(target.path)):
         raise Refused(
             "EPERM",
             "a secret goes into headers, the query or the body, not into the path",
@@ -145,15 +151,15 @@ def _filled(wanted: Asked, rights: Rights, own: frozenset[str] | None, *, writte
     fields = [field for field in wanted.headers if own is None or field[0] in own]
     used = {
         name
-        for name in placeholders.named(query, *(value for _, value in fields), body)
+        for name in placeholders.names_in(query, *(value for _, value in fields), body)
         if rights.secret(name, target)
     }
     _demand_credentials(wanted, rights, used)
     if not used:
-        return Hop(wanted.method, target, wanted.headers, wanted.body, rights.asker)
+        return HttpRequest(wanted.method, target, wanted.headers, wanted.body, rights.asker)
     known = {name: rights.values()[name] for name in used}
     headers = tuple(
-        (field[0], placeholders.in_header(field[1], known)) if field in fields else field
+        (field[0], placeholders.fill_header(field[1], known)) if field in fields else field
         for field in wanted.headers
     )
     if not all(value.isascii() for _, value in headers):
@@ -161,28 +167,28 @@ def _filled(wanted: Asked, rights: Rights, own: frozenset[str] | None, *, writte
             "EPERM", "a secret that is not plain ASCII does not go into a header", source="http"
         )
     body = (
-        placeholders.in_body(wanted.body, dict(wanted.headers).get("content-type", ""), known)
+        placeholders.fill_body(wanted.body, dict(wanted.headers).get("content-type", ""), known)
         if own is None
         else wanted.body
     )
-    return Hop(
+    return HttpRequest(
         wanted.method,
-        target.asking(placeholders.in_query(query, known)) if written else target,
+        target.asking(placeholders.fill_query(query, known)) if written else target,
         headers,
         body,
         rights.asker,
     )
 
 
-def _demand_credentials(wanted: Asked, rights: Rights, used: set[str]) -> None:
+def _demand_credentials(wanted: FetchRequest, rights: NetworkRights, used: set[str]) -> None:
     for name, value in wanted.headers:
-        if name == "authorization" and not placeholders.named(value) & used:
+        if name == "authorization" and not placeholders.names_in(value) & used:
             _refuse("authorization is set from a secret alone: declare it, and write {{NAME}}")
-        if plain(name) in ("range", "if-range") and rights.secrets:
+        if normalize_name(name) in ("range", "if-range") and rights.secrets:
             _refuse(f"the header {name} could cut a secret in two")
 
 
-def _location(answer: Answer) -> str | None:
+def _location(answer: HttpAnswer) -> str | None:
     return (
         next((value for name, value in answer.headers if name == "location"), None)
         if answer.status in _MOVED
@@ -190,7 +196,7 @@ def _location(answer: Answer) -> str | None:
     )
 
 
-def _moved(wanted: Asked, status: int, location: str, rights: Rights) -> Asked:
+def _moved(wanted: FetchRequest, status: int, location: str, rights: NetworkRights) -> FetchRequest:
     """The next request, as the fetch standard makes it; what is secret stays behind when it goes to
     another place.
     """
@@ -201,60 +207,60 @@ def _moved(wanted: Asked, status: int, location: str, rights: Rights) -> Asked:
     if (status == 303 and wanted.method != "HEAD") or (
         status in (301, 302) and wanted.method == "POST"
     ):
-        moved = replace(moved, method="GET", headers=bodiless(moved.headers), body=b"")
+        moved = replace(moved, method="GET", headers=drop_body_headers(moved.headers), body=b"")
     if target.origin == wanted.target.origin:
         return moved
     own = {rule.name for rule in rights.secrets}
     if (
-        placeholders.named(moved.body) & own
-        or scrubbing.scrubbed_text(target.url, rights.values()) != target.url
+        placeholders.names_in(moved.body) & own
+        or scrubbing.scrub_text(target.url, rights.values()) != target.url
     ):
         _refuse("a redirect would carry a secret to another host")
     kept = tuple(
         (name, value)
         for name, value in moved.headers
-        if name not in CREDENTIALS and not placeholders.named(value) & own
+        if name not in CREDENTIALS and not placeholders.names_in(value) & own
     )
     return replace(moved, headers=kept)
 
 
-def _scrubbed(answer: Answer, rights: Rights) -> Answer:
+def _scrubbed(answer: HttpAnswer, rights: NetworkRights) -> HttpAnswer:
     if not rights.secrets:
         return answer
     values = rights.values()
     headers = tuple(
-        (scrubbing.scrubbed_name(name, values), scrubbing.scrubbed_field(value, values))
+        (scrubbing.scrub_name(name, values), scrubbing.scrub_field(value, values))
         for name, value in answer.headers
     )
-    return Answer(
+    return HttpAnswer(
         answer.status,
-        scrubbing.scrubbed_field(answer.reason, values),
+        scrubbing.scrub_field(answer.reason, values),
         headers,
-        scrubbing.scrubbed(answer.body, values),
+        scrubbing.scrub(answer.body, values),
     )
 
 
-def _parted(answer: Answer, rights: Rights) -> Answer:
+def _parted(answer: HttpAnswer, rights: NetworkRights) -> HttpAnswer:
     """Before it is scrubbed: what stands for a secret afterwards was one, and may be sent back as
     it is.
     """
     names = rights.named
     headers = tuple(
-        (name, placeholders.parted_field(value, names)) for name, value in answer.headers
+        (name, placeholders.split_field(value, names)) for name, value in answer.headers
     )
-    return Answer(
+    return HttpAnswer(
         answer.status,
-        placeholders.parted_field(answer.reason, names),
+        placeholders.split_field(answer.reason, names),
         headers,
-        placeholders.parted(answer.body, names),
+        placeholders.split_body(answer.body, names),
     )
 
 
-def _shown(target: Target, rights: Rights, *, written: bool) -> str:
+def _shown(target: Target, rights: NetworkRights, *, written: bool) -> str:
     if not rights.secrets:
         return target.url
-    return scrubbing.scrubbed_text(
-        target.url if written else placeholders.parted_text(target.url, rights.named),
+    return scrubbing.scrub_text(
+        target.url if written else placeholders.split_text(target.url, rights.named),
         rights.values(),
     )
 

@@ -9,8 +9,8 @@ from typing import Literal, NoReturn
 
 from sigil.errors import ToolError, one_line
 from sigil.manifest.permission_rules import METHODS
-from sigil.network.exchange import Answer
-from sigil.network.headers import Headers, outgoing
+from sigil.network.exchange import HttpAnswer
+from sigil.network.headers import Headers, check_outgoing
 from sigil.network.urls import Target
 from sigil.protocol import Json
 
@@ -22,7 +22,7 @@ _MODES: dict[str, Mode] = {"follow": "follow", "manual": "manual", "error": "err
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FetchRequest:
     """A request as the guest wrote it, placeholders and all."""
 
     method: str
@@ -32,7 +32,7 @@ class Asked:
     redirect: Mode
 
 
-def asked(argument: Json) -> Asked:
+def parse_request(argument: Json) -> FetchRequest:
     """The request that a guest's argument describes; `ToolError` EINVAL, or `Refused` EPERM for a
     header that is not the guest's to set.
     """
@@ -48,16 +48,16 @@ def asked(argument: Json) -> Asked:
     body = _body(argument.get("body"))
     if body and method.upper() in ("GET", "HEAD"):
         _wrong(f"a {method.upper()} request has no body")
-    return Asked(
+    return FetchRequest(
         method.upper(),
         Target.parse(argument["url"]),
-        outgoing(argument.get("headers") or []),
+        check_outgoing(argument.get("headers") or []),
         body,
         _mode(mode),
     )
 
 
-def reply(answer: Answer, url: str, *, redirected: bool) -> Json:
+def build_reply(answer: HttpAnswer, url: str, *, redirected: bool) -> Json:
     """What the guest reads."""
     return {
         "status": answer.status,

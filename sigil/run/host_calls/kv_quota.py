@@ -38,15 +38,15 @@ PAUSE_SECONDS = 0.002
 PAGE = 200
 
 
-class Change(NamedTuple):
+class QuotaChange(NamedTuple):
     """So many keys and bytes more."""
 
     keys: int = 0
     size: int = 0
 
     @property
-    def undone(self) -> Change:
-        return Change(-self.keys, -self.size)
+    def undone(self) -> QuotaChange:
+        return QuotaChange(-self.keys, -self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _State:
     token: str = ""
     rest: tuple[Json, ...] = ()
 
-    def after(self, change: Change) -> _State:
+    def after(self, change: QuotaChange) -> _State:
         return replace(
             self, keys=max(self.keys + change.keys, 0), size=max(self.size + change.size, 0)
         )
@@ -89,7 +89,7 @@ class _State:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Reservation:
     """What somebody found before its write. `mark`: the name of the room that it took, empty when
     it took none.
     """
@@ -98,7 +98,7 @@ class Held:
     mark: str = ""
 
 
-class Usage:
+class StorageUsage:
     """The usage at `places`: the key of its item, and the partition that it is about. `life`:
     seconds for which the item is kept.
     """
@@ -111,7 +111,7 @@ class Usage:
         self._life = life
         self._clock = clock
 
-    def take(self, change: Change, most: Change) -> Held:
+    def take(self, change: QuotaChange, most: QuotaChange) -> Reservation:
         """Take room for a write; `Refused` EQUOTA when more than `most` would be stored, also after
         counting anew.
         """
@@ -124,7 +124,7 @@ class Usage:
             if wanted.keys <= most.keys and wanted.size <= most.size:
                 held = self._written(wanted, read)
                 if held:
-                    return Held(held, wanted.marks[-1].name)
+                    return Reservation(held, wanted.marks[-1].name)
             elif counts and (not state.marks or counts >= COUNTS):
                 raise Refused(
                     "EQUOTA",
@@ -137,11 +137,11 @@ class Usage:
             pause(attempt)
         raise Conflict("the store is being written by too many at this moment")
 
-    def watch(self) -> Held:
+    def watch(self) -> Reservation:
         """Look before a write that takes no room."""
-        return Held(self._read())
+        return Reservation(self._read())
 
-    def settle(self, held: Held, change: Change = Change()) -> None:  # noqa: B008 (a constant)
+    def settle(self, held: Reservation, change: QuotaChange = QuotaChange()) -> None:  # noqa: B008 (a constant)
         """The write is done, and the store is that much larger beside what was taken. A store that
         is away fails nothing here.
         """
@@ -160,7 +160,7 @@ class Usage:
                 pause(attempt)
                 state = self._read()
 
-    def count(self) -> Change:
+    def count(self) -> QuotaChange:
         """What is stored."""
         keys = size = 0
         after = ""
@@ -168,13 +168,13 @@ class Usage:
             keys += len(page)
             size += sum(len(sort.encode()) + len(item.value) for sort, item in page)
             after = page[-1][0]
-        return Change(keys, size)
+        return QuotaChange(keys, size)
 
     def clear(self) -> None:
         """Forget the count; the next writer counts anew."""
         self._kv.delete(self._key)
 
-    def _is_settled(self, state: _State, held: Held, change: Change) -> bool:
+    def _is_settled(self, state: _State, held: Reservation, change: QuotaChange) -> bool:
         """Whether there is nothing to tell: no count to change, or one that somebody made since."""
         return not state.token or (
             not held.mark and (change == (0, 0) or state.epoch != held.state.epoch)
@@ -183,12 +183,12 @@ class Usage:
     def _fresh(self, read: _State) -> _State:
         """What is stored, and what may come by those who took room."""
         keys, size = self.count()
-        coming = Change(
+        coming = QuotaChange(
             sum(mark.keys for mark in read.marks), sum(mark.size for mark in read.marks)
         )
         return replace(read, keys=keys, size=size, epoch=secrets.token_hex(4)).after(coming)
 
-    def _marked(self, state: _State, change: Change) -> _State:
+    def _marked(self, state: _State, change: QuotaChange) -> _State:
         mark = _Mark(secrets.token_hex(6), change.keys, change.size, self._clock())
         return replace(state.after(change), marks=(*state.marks, mark))
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from sigil.errors import Conflict, ToolError
 from sigil.protocol import Json
-from sigil.run.host_calls.kv_quota import Change, Usage, pause
+from sigil.run.host_calls.kv_quota import QuotaChange, StorageUsage, pause
 from sigil.storage.kv import ABSENT, KV, Expect, Item, Key, keys
 
 KEY_BYTES, VALUE_BYTES = 512, 64 * 1024
@@ -23,7 +23,7 @@ RACES = 50
 PAGE = 200
 
 
-class Store:
+class KvService:
     """The store named `owner`. `life`: seconds after which all that is written goes, None for
     never.
     """
@@ -38,7 +38,7 @@ class Store:
         self._kv = kv
         self._owner = owner
         self._life = life
-        self._usage = Usage(kv, (keys.stored_usage(*owner), self._partition), life, clock)
+        self._usage = StorageUsage(kv, (keys.stored_usage(*owner), self._partition), life, clock)
 
     def answer(self, operation: str, argument: Json) -> Json:
         """The answer to `get`, `put`, `list` or `delete`; `ToolError` EINVAL, `Refused` EQUOTA."""
@@ -90,13 +90,13 @@ class Store:
         for attempt in range(RACES):
             old = self._kv.get(key)
             more = len(value) - len(old.value) if old else len(key.sort.encode()) + len(value)
-            if self._replaced(key, old, (value, ttl), Change(int(old is None), more)):
+            if self._replaced(key, old, (value, ttl), QuotaChange(int(old is None), more)):
                 return
             pause(attempt)
         raise Conflict(f"{key.sort} is being written by too many at this moment")
 
     def _replaced(
-        self, key: Key, old: Item | None, new: tuple[bytes, float | None], change: Change
+        self, key: Key, old: Item | None, new: tuple[bytes, float | None], change: QuotaChange
     ) -> bool:
         """Write over `old`; False when somebody else did."""
         expect: Expect = old.version if old else ABSENT
@@ -104,13 +104,13 @@ class Store:
             return self._written(key, new, expect)
         grows = change.keys > 0 or change.size > 0
         held = (
-            self._usage.take(change, Change(KEYS_MOST, BYTES_MOST))
+            self._usage.take(change, QuotaChange(KEYS_MOST, BYTES_MOST))
             if grows
             else self._usage.watch()
         )
         done = self._written(key, new, expect)
         if grows:
-            self._usage.settle(held, Change() if done else change.undone)
+            self._usage.settle(held, QuotaChange() if done else change.undone)
         elif done:
             self._usage.settle(held, change)
         return done
@@ -133,7 +133,7 @@ class Store:
             except Conflict:
                 pause(attempt)
                 continue
-            self._usage.settle(held, Change(-1, -len(key.sort.encode()) - len(old.value)))
+            self._usage.settle(held, QuotaChange(-1, -len(key.sort.encode()) - len(old.value)))
             return
         raise Conflict(f"{key.sort} is being written by too many at this moment")
 

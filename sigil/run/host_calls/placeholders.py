@@ -9,19 +9,19 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote, quote_plus
 
-from sigil.run.host_calls.scrubbing import Values, scrubbed, scrubbed_field, scrubbed_text
+from sigil.run.host_calls.scrubbing import Values, scrub, scrub_field, scrub_text
 
 __all__ = [
     "Values",
-    "in_body",
-    "in_header",
-    "in_query",
-    "named",
-    "parted",
-    "parted_field",
-    "parted_text",
-    "scrubbed",
-    "scrubbed_text",
+    "fill_body",
+    "fill_header",
+    "fill_query",
+    "names_in",
+    "scrub",
+    "scrub_text",
+    "split_body",
+    "split_field",
+    "split_text",
 ]
 
 _MARK = re.compile(r"\{\{([A-Z][A-Z0-9_]{0,62})\}\}", re.ASCII)
@@ -37,7 +37,7 @@ a word.
 Write = Callable[[str], str]
 
 
-def named(*texts: str | bytes) -> frozenset[str]:
+def names_in(*texts: str | bytes) -> frozenset[str]:
     """The names that stand in `texts` as placeholders, percent-encoded braces included."""
     found: set[str] = set()
     for text in texts:
@@ -48,40 +48,40 @@ def named(*texts: str | bytes) -> frozenset[str]:
     return frozenset(found)
 
 
-def parted(body: bytes, names: Iterable[str]) -> bytes:
-    """What somebody else wrote, with `{{ NAME }}` wherever a reading of it, as of `scrubbed`, would
+def split_body(body: bytes, names: Iterable[str]) -> bytes:
+    """What somebody else wrote, with `{{ NAME }}` wherever a reading of it, as of `scrub`, would
     be a placeholder: it fills nothing.
     """
-    return scrubbed(body, _marks(names))
+    return scrub(body, _marks(names))
 
 
-def parted_text(text: str, names: Iterable[str]) -> str:
+def split_text(text: str, names: Iterable[str]) -> str:
     """A text that somebody else wrote, likewise."""
-    return scrubbed_text(text, _marks(names))
+    return scrub_text(text, _marks(names))
 
 
-def parted_field(text: str, names: Iterable[str]) -> str:
+def split_field(text: str, names: Iterable[str]) -> str:
     """A header's value that somebody else wrote, likewise."""
-    return scrubbed_field(text, _marks(names))
+    return scrub_field(text, _marks(names))
 
 
 def _marks(names: Iterable[str]) -> Values:
     return {f" {name} ": f"{{{{{name}}}}}" for name in names}
 
 
-def in_header(text: str, values: Values) -> str:
+def fill_header(text: str, values: Values) -> str:
     """`text` with the values in place."""
     return _MARK.sub(lambda mark: values.get(mark[1], mark[0]), text)
 
 
-def in_query(text: str, values: Values) -> str:
+def fill_query(text: str, values: Values) -> str:
     """`text` with the values in place, percent-encoded."""
     return _MARK_ENCODED.sub(
         lambda mark: quote(values[mark[1]], safe="") if mark[1] in values else mark[0], text
     )
 
 
-def in_body(body: bytes, kind: str, values: Values) -> bytes:
+def fill_body(body: bytes, kind: str, values: Values) -> bytes:
     """`body` with the values in place, written as its content type wants them: JSON-escaped,
     percent-encoded, or as they are.
     """

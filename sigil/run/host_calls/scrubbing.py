@@ -62,7 +62,7 @@ class _Span(NamedTuple):
     name: str
 
 
-def scrubbed(body: bytes, values: Values) -> bytes:
+def scrub(body: bytes, values: Values) -> bytes:
     """`body` with `{{NAME}}` for each of `values`.
 
     Found are the value itself, in UTF-8, UTF-16 and Latin-1, in hexadecimal and in base64 at any
@@ -79,29 +79,29 @@ def scrubbed(body: bytes, values: Values) -> bytes:
     return _marked(body, spans) if spans else body
 
 
-def scrubbed_text(text: str, values: Values) -> str:
-    """`text`, scrubbed like `scrubbed`."""
+def scrub_text(text: str, values: Values) -> str:
+    """`text`, scrubbed like `scrub`."""
     return (
-        scrubbed(text.encode("utf-8", "surrogatepass"), values).decode("utf-8", "surrogatepass")
+        scrub(text.encode("utf-8", "surrogatepass"), values).decode("utf-8", "surrogatepass")
         if values
         else text
     )
 
 
-def scrubbed_field(text: str, values: Values) -> str:
+def scrub_field(text: str, values: Values) -> str:
     """A header's value, or the words beside a status, scrubbed as the bytes that they came as: each
     character is one.
     """
     try:
         body = text.encode("latin-1")
     except UnicodeEncodeError:
-        return scrubbed_text(text, values)
-    return scrubbed(body, values).decode("latin-1")
+        return scrub_text(text, values)
+    return scrub(body, values).decode("latin-1")
 
 
-def scrubbed_name(text: str, values: Values) -> str:
+def scrub_name(text: str, values: Values) -> str:
     """A header's name, which is read in lower case."""
-    return scrubbed_field(text, {name: value.lower() for name, value in values.items()})
+    return scrub_field(text, {name: value.lower() for name, value in values.items()})
 
 
 def _marked(body: bytes, spans: Iterable[_Span]) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from sigil.errors import ToolError, one_line
 from sigil.mcp import jsonrpc
-from sigil.mcp.jsonrpc import Id, Reply, RpcError
+from sigil.mcp.jsonrpc import Id, RpcError, RpcReply
 from sigil.protocol import Json
 from sigil.strict_json import dumps
 
@@ -17,18 +17,18 @@ PARTS_MOST = 1_000
 REMOTE = "EREMOTE"
 
 
-def reply_in(body: bytes, id: Id, *, streamed: bool) -> Reply:
+def reply_in(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
     """The answer to the request `id`; `ToolError` EREMOTE when there is none. `streamed`: it is a
     stream of events.
     """
     for text in _events(body) if streamed else (body,):
         try:
-            message = jsonrpc.message(jsonrpc.read(text))
+            message = jsonrpc.parse_message(jsonrpc.parse_body(text))
         except RpcError as problem:
-            raise strange(problem.message) from None
-        if isinstance(message, Reply) and message.id in (id, None):
+            raise foreign_reply(problem.message) from None
+        if isinstance(message, RpcReply) and message.id in (id, None):
             return message
-    raise strange("it is none to this request")
+    raise foreign_reply("it is none to this request")
 
 
 def output_of(result: Json) -> Json:
@@ -36,10 +36,12 @@ def output_of(result: Json) -> Json:
     asks something back.
     """
     if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-        raise strange("it asks something back" if isinstance(result, dict) else "it is no result")
+        raise foreign_reply(
+            "it asks something back" if isinstance(result, dict) else "it is no result"
+        )
     parts = result.get("content", [])
     if not isinstance(parts, list) or len(parts) > PARTS_MOST:
-        raise strange("its content is no list")
+        raise foreign_reply("its content is no list")
     shown = [_shown(part) for part in parts]
     if result.get("isError"):
         raise ToolError(REMOTE, one_line(" ".join(shown)) or "the tool failed and does not say why")
@@ -58,12 +60,12 @@ def output_of(result: Json) -> Json:
     return output
 
 
-def refused(problem: RpcError) -> ToolError:
+def refused_call(problem: RpcError) -> ToolError:
     """For an error of the protocol. Its text is the server's: one line, and no more than that."""
     return ToolError(REMOTE, f"the server refuses: {problem.message or 'it does not say why'}")
 
 
-def strange(why: str) -> ToolError:
+def foreign_reply(why: str) -> ToolError:
     """For an answer that is none."""
     return ToolError(REMOTE, f"the server's answer is not one of MCP: {one_line(why, 120)}")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sigil.errors import BackendError, ToolError, one_line
 from sigil.mcp import jsonrpc
-from sigil.mcp.jsonrpc import METHOD, Message, Reply, Request, RpcError
+from sigil.mcp.jsonrpc import METHOD, Message, RpcError, RpcReply, RpcRequest
 from sigil.protocol import Json
 from sigil.run.mcp_client.answers import REMOTE
 from sigil.strict_json import dumps
@@ -29,7 +29,7 @@ IDLE_SECONDS, LOOK_SECONDS = 300.0, 5.0
 END_SECONDS = 2.0
 
 
-class Child:
+class ServerProcess:
     """One running program. `environment`: all that it has of one. `idle`: seconds after which
     nobody needs it. Thread-safe.
     """
@@ -41,7 +41,7 @@ class Child:
         self._numbers = count(1)
         self._lock = threading.Condition()
         self._writing = threading.Lock()
-        self._answers: dict[int, Reply | None] = {}
+        self._answers: dict[int, RpcReply | None] = {}
         self._used = time.monotonic()
         self._complaint = b""
         self._over = False
@@ -55,7 +55,7 @@ class Child:
         """Whether it may be asked."""
         return not self._over
 
-    def ask(self, method: str, params: Mapping[str, Json], seconds: float) -> Reply:
+    def ask(self, method: str, params: Mapping[str, Json], seconds: float) -> RpcReply:
         """The answer to a request; `ToolError` ETIMEDOUT when there is none in time, EREMOTE when
         the program ended.
         """
@@ -65,7 +65,7 @@ class Child:
             self._answers[id] = None
             self._used = time.monotonic()
         try:
-            self._write(jsonrpc.request(id, method, params), end)
+            self._write(jsonrpc.make_request(id, method, params), end)
             return self._answer(id, end)
         finally:
             with self._lock:
@@ -74,7 +74,7 @@ class Child:
 
     def tell(self, method: str, seconds: float, params: Mapping[str, Json] | None = None) -> None:
         """Send what wants no answer."""
-        self._write(jsonrpc.note(method, params), time.monotonic() + seconds)
+        self._write(jsonrpc.make_notification(method, params), time.monotonic() + seconds)
 
     def close(self) -> None:
         """End the program and all that it started."""
@@ -95,7 +95,7 @@ class Child:
             self._process.kill()
             self._process.wait()
 
-    def _answer(self, id: int, end: float) -> Reply:
+    def _answer(self, id: int, end: float) -> RpcReply:
         with self._lock:
             while self._answers[id] is None and not self._over:
                 if not self._lock.wait(max(end - time.monotonic(), 0)):
@@ -186,21 +186,21 @@ class Child:
 
     def _take(self, line: bytes) -> None:
         try:
-            message: Message = jsonrpc.message(jsonrpc.read(line))
+            message: Message = jsonrpc.parse_message(jsonrpc.parse_body(line))
         except RpcError:
             return  # programs that print on their standard output are common
-        if isinstance(message, Reply) and isinstance(message.id, int):
+        if isinstance(message, RpcReply) and isinstance(message.id, int):
             with self._lock:
                 if message.id in self._answers:
                     self._answers[message.id] = message
                     self._lock.notify_all()
-        elif isinstance(message, Request):
+        elif isinstance(message, RpcRequest):
             self._refuse(message)
 
-    def _refuse(self, request: Request) -> None:
+    def _refuse(self, request: RpcRequest) -> None:
         """What it asks of us, but whether we are there, we never said that we can."""
         pong = jsonrpc.result(request.id, {})
-        refusal = jsonrpc.failure(request.id, RpcError(METHOD, "this client has none of that"))
+        refusal = jsonrpc.make_failure(request.id, RpcError(METHOD, "this client has none of that"))
         with suppress(ToolError):
             self._write(
                 pong if request.method == "ping" else refusal, time.monotonic() + LOOK_SECONDS / 10

@@ -12,13 +12,13 @@ from sigil.access.secret_store import SecretStore
 from sigil.catalog.owner import require_owner
 from sigil.errors import Refused
 from sigil.manifest.permission_rules import parse_http_rule, parse_secret_rule
-from sigil.network.exchange import Web
+from sigil.network.exchange import WebTransport
 from sigil.protocol import Caller, Json
-from sigil.run.host_calls.fetch import Rights
-from sigil.run.host_calls.placeholders import Values, scrubbed
+from sigil.run.host_calls.fetch import NetworkRights
+from sigil.run.host_calls.placeholders import Values, scrub
 from sigil.run.mcp_client import document
-from sigil.run.mcp_client.servers import Means, Servers
-from sigil.run.mcp_client.tools import cleaned
+from sigil.run.mcp_client.servers import ServerAccess, Servers
+from sigil.run.mcp_client.tools import clean_tools
 from sigil.strict_json import dumps, loads
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 LIST_SECONDS = 30.0
 
 
-class Importing:
+class ServerToolLister:
     """The verbs behind `sigil mcp`; an owner's."""
 
-    def __init__(self, servers: Servers, secretbook: SecretStore, web: Callable[[], Web]) -> None:
+    def __init__(
+        self, servers: Servers, secretbook: SecretStore, web: Callable[[], WebTransport]
+    ) -> None:
         self._servers = servers
         self._secrets = secretbook
         self._web = web
@@ -43,7 +45,7 @@ class Importing:
         have. A program is started for somebody in this process alone.
         """
         require_owner(caller)
-        wanted = document.server_of(server)
+        wanted = document.parse_server(server)
         if wanted.mcp and caller.token:
             message = "what starts a program of this machine is added on this machine alone"
             raise Refused(
@@ -53,14 +55,17 @@ class Importing:
                 suggestion="run `sigil mcp add -- COMMAND` there",
             )
         rights = self._rights(wanted, caller)
-        means = Means(rights, self._web, time.monotonic() + LIST_SECONDS)
+        means = ServerAccess(rights, self._web, time.monotonic() + LIST_SECONDS)
         rows = dumps(
-            [tool.row for tool in cleaned(self._servers.tools(wanted, means), wanted.name, only)]
+            [
+                tool.row
+                for tool in clean_tools(self._servers.tools(wanted, means), wanted.name, only)
+            ]
         )
-        told: list[ServerToolRow] = loads(scrubbed(rows, rights.values()))
+        told: list[ServerToolRow] = loads(scrub(rows, rights.values()))
         return told
 
-    def _rights(self, wanted: document.Server, caller: Caller) -> Rights:
+    def _rights(self, wanted: document.Server, caller: Caller) -> NetworkRights:
         http, secrets = (
             tuple(map(parse_http_rule, wanted.http)),
             tuple(map(parse_secret_rule, wanted.secrets)),
@@ -73,4 +78,4 @@ class Importing:
             found = {name: self._secrets.value(caller.namespace, name) for name in names}
             return {name: value for name, value in found.items() if value is not None}
 
-        return Rights(wanted.name, http, (), secrets, (), values, caller.namespace)
+        return NetworkRights(wanted.name, http, (), secrets, (), values, caller.namespace)

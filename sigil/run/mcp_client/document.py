@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from sigil.errors import SigilError, UsageError, one_line
-from sigil.network.headers import outgoing
+from sigil.network.headers import check_outgoing
 from sigil.network.urls import Target
 from sigil.protocol import Json, is_name
-from sigil.run.host_calls.placeholders import named
+from sigil.run.host_calls.placeholders import names_in
 from sigil.strict_json import canonical, loads
 
 SECRET = "secret:"
@@ -30,7 +30,7 @@ _OURS = ("accept", "content-type", "last-event-id")
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
+class WebAddress:
     """A server behind an address. `headers`: names in lower case; secrets stand in the values as
     `{{NAME}}`.
     """
@@ -51,7 +51,7 @@ class Web:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What it asks for under `permissions.secrets`."""
-        names = sorted(named(self.url, *(value for _, value in self.headers)))
+        names = sorted(names_in(self.url, *(value for _, value in self.headers)))
         return tuple(f"{name}@{self.target.authority}" for name in names)
 
     @property
@@ -69,7 +69,7 @@ class Web:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ProgramCommand:
     """A server that is a program of this machine. `env`: its variables; a value `secret:NAME` is
     that secret's.
     """
@@ -111,11 +111,11 @@ class Command:
         }
 
 
-Server = Web | Command
+Server = WebAddress | ProgramCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ServerToolDocument:
     """One tool of one server."""
 
     server: Server
@@ -127,12 +127,12 @@ class Document:
         return canonical({"server": self.server.row, "tool": self.tool})
 
 
-def read(code: bytes | str) -> Document:
+def read(code: bytes | str) -> ServerToolDocument:
     """The document that `code` is; `UsageError` EMANIFEST when it is none."""
     value = loads(code)
     if not isinstance(value, dict) or set(value) != {"server", "tool"}:
         _wrong("it is {server, tool}")
-    return Document(server_of(value["server"]), tool_of(value["tool"]))
+    return ServerToolDocument(parse_server(value["server"]), read_tool_name(value["tool"]))
 
 
 def secrets_in(permission: str) -> frozenset[str]:
@@ -148,14 +148,14 @@ def secrets_in(permission: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def tool_of(value: Json) -> str:
+def read_tool_name(value: Json) -> str:
     """A tool's name; `UsageError` when nobody could have meant it."""
     if not isinstance(value, str) or not _TOOL.fullmatch(value):
         _wrong(f"not a tool's name: {one_line(str(value), 60)!r}")
     return value
 
 
-def server_of(row: Json) -> Server:
+def parse_server(row: Json) -> Server:
     """The server that a row describes; `UsageError` EMANIFEST that says what is wrong with it."""
     if (
         not isinstance(row, dict)
@@ -172,7 +172,7 @@ def server_of(row: Json) -> Server:
     )
 
 
-def _web(name: str, row: Mapping[str, Json]) -> Web:
+def _web(name: str, row: Mapping[str, Json]) -> WebAddress:
     headers = row.get("headers", {})
     if not set(row) <= {"name", "url", "headers"} or not isinstance(row["url"], str):
         _wrong("a server of the web is {name, url, headers}")
@@ -180,7 +180,7 @@ def _web(name: str, row: Mapping[str, Json]) -> Web:
         _wrong(f"headers are an object of at most {PAIRS_MOST}")
     try:
         target = Target.parse(row["url"])
-        fields = outgoing([[field, value] for field, value in headers.items()])
+        fields = check_outgoing([[field, value] for field, value in headers.items()])
     except SigilError as problem:
         raise UsageError(
             "EMANIFEST", problem.message, suggestion="such as https://mcp.example.com/mcp"
@@ -188,12 +188,12 @@ def _web(name: str, row: Mapping[str, Json]) -> Web:
     own = next((field for field, _ in fields if field in _OURS or field.startswith("mcp-")), None)
     if own:
         _wrong(f"the header {own} is the protocol's own")
-    if named(target.path):
+    if names_in(target.path):
         _wrong("a secret goes into a header or the query, not into the path")
-    return Web(name, target.url, tuple(sorted(fields)))
+    return WebAddress(name, target.url, tuple(sorted(fields)))
 
 
-def _command(name: str, row: Mapping[str, Json]) -> Command:
+def _command(name: str, row: Mapping[str, Json]) -> ProgramCommand:
     words, env = row["command"], row.get("env", {})
     if (
         not set(row) <= {"name", "command", "env"}
@@ -227,7 +227,7 @@ def _command(name: str, row: Mapping[str, Json]) -> Command:
     )
     if lost or not words[0].strip():
         _wrong(f"no secret: {lost!r}" if lost else "a command begins with a program")
-    made = Command(name, tuple(words), tuple(sorted(env.items())))
+    made = ProgramCommand(name, tuple(words), tuple(sorted(env.items())))
     if len(made.mcp[0]) > COMMAND_CHARACTERS:
         _wrong(f"a command has at most {COMMAND_CHARACTERS:,} characters")
     return made

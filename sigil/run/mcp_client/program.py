@@ -9,24 +9,24 @@ import time
 from collections.abc import Mapping
 
 from sigil.errors import Refused, ToolError
-from sigil.mcp.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS, about, envelope
+from sigil.mcp.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS, result_envelope, server_info
 from sigil.protocol import Json
 from sigil.run.host_calls.placeholders import Values
-from sigil.run.mcp_client.answers import REMOTE, refused
-from sigil.run.mcp_client.child import Child
-from sigil.run.mcp_client.document import SECRET, Command
+from sigil.run.mcp_client.answers import REMOTE, refused_call
+from sigil.run.mcp_client.child import ServerProcess
+from sigil.run.mcp_client.document import SECRET, ProgramCommand
 
 
-class Program:
+class ProgramServer:
     """One program as one agent speaks to it. `environment`: what it has of ours; `idle`: seconds
     after which it is ended. Thread-safe.
     """
 
-    def __init__(self, server: Command, environment: Mapping[str, str], idle: float) -> None:
+    def __init__(self, server: ProgramCommand, environment: Mapping[str, str], idle: float) -> None:
         self.server = server
         self._environment = environment
         self._idle = idle
-        self._child: Child | None = None
+        self._child: ServerProcess | None = None
         self._given: dict[str, str] = {}
         self._stateless = False
         self._lock = threading.Lock()
@@ -39,10 +39,10 @@ class Program:
         """
         end = time.monotonic() + seconds
         child = self._ready(values, end)
-        given = {**params, "_meta": envelope({})} if self._stateless else params
+        given = {**params, "_meta": result_envelope({})} if self._stateless else params
         reply = child.ask(method, given, _left(end))
         if reply.error:
-            raise refused(reply.error)
+            raise refused_call(reply.error)
         return reply.result
 
     def retire(self) -> None:
@@ -59,7 +59,7 @@ class Program:
         if child:
             child.close()
 
-    def _ready(self, values: Values, end: float) -> Child:
+    def _ready(self, values: Values, end: float) -> ServerProcess:
         own = {key: _value(value, values) for key, value in self.server.env}
         if not self._lock.acquire(timeout=_left(end)):
             raise ToolError("ETIMEDOUT", "the program did not start in time")
@@ -72,8 +72,8 @@ class Program:
         finally:
             self._lock.release()
 
-    def _started(self, own: dict[str, str], end: float) -> Child:
-        child = Child(self.server.words, {**self._environment, **own}, self._idle)
+    def _started(self, own: dict[str, str], end: float) -> ServerProcess:
+        child = ServerProcess(self.server.words, {**self._environment, **own}, self._idle)
         try:
             self._shake(child, end)
         except ToolError:
@@ -82,17 +82,21 @@ class Program:
         self._given = own
         return child
 
-    def _shake(self, child: Child, end: float) -> None:
-        said = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": about()}
+    def _shake(self, child: ServerProcess, end: float) -> None:
+        said = {
+            "protocolVersion": NEWEST_HANDSHAKE,
+            "capabilities": {},
+            "clientInfo": server_info(),
+        }
         reply = child.ask("initialize", said, _left(end))
         self._stateless = reply.error is not None
         if reply.error:  # it may know no handshake any more
-            found = child.ask("server/discover", {"_meta": envelope({})}, _left(end))
+            found = child.ask("server/discover", {"_meta": result_envelope({})}, _left(end))
             known = (
                 found.result.get("supportedVersions") if isinstance(found.result, dict) else None
             )
             if not isinstance(known, list) or STATELESS not in known:
-                raise refused(reply.error)
+                raise refused_call(reply.error)
             return
         if (
             not isinstance(reply.result, dict)

@@ -14,13 +14,13 @@ from functools import partial
 
 from sigil.errors import BackendError, Refused, ToolError
 from sigil.manifest.permissions import MCP
-from sigil.network.exchange import Web as Network
+from sigil.network.exchange import WebTransport as Network
 from sigil.protocol import Json
-from sigil.run.host_calls.fetch import Rights, fetch
-from sigil.run.mcp_client.answers import REMOTE, output_of, strange
+from sigil.run.host_calls.fetch import NetworkRights, fetch
+from sigil.run.mcp_client.answers import REMOTE, foreign_reply, output_of
 from sigil.run.mcp_client.child import IDLE_SECONDS
-from sigil.run.mcp_client.document import Document, Server, Web
-from sigil.run.mcp_client.program import Program
+from sigil.run.mcp_client.document import Server, ServerToolDocument, WebAddress
+from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.web import WebServer
 from sigil.strict_json import canonical
 
@@ -32,12 +32,12 @@ PAGES_MOST, TOOLS_MOST = 1_000, 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ServerAccess:
     """What a call goes by: what it may fetch and for whom, over which network, until when (of the
     monotonic clock).
     """
 
-    rights: Rights
+    rights: NetworkRights
     network: Callable[[], Network]
     end: float
 
@@ -45,7 +45,7 @@ class Means:
     def left(self) -> float:
         return max(self.end - time.monotonic(), 0.01)
 
-    def fetch(self, server: Web, argument: Json) -> Json:
+    def fetch(self, server: WebAddress, argument: Json) -> Json:
         """See `services.fetch`; secrets go where the server's document has them. Late is late
         whatever it waits for.
         """
@@ -71,11 +71,13 @@ class Servers:
     ) -> None:
         self._environment = environment
         self._idle = idle
-        self._kept: OrderedDict[bytes, WebServer | Program] = OrderedDict()
+        self._kept: OrderedDict[bytes, WebServer | ProgramServer] = OrderedDict()
         self._asked: Counter[bytes] = Counter()
         self._lock = threading.Lock()
 
-    def call(self, document: Document, arguments: Mapping[str, Json], means: Means) -> Json:
+    def call(
+        self, document: ServerToolDocument, arguments: Mapping[str, Json], means: ServerAccess
+    ) -> Json:
         """What the tool returns; `ToolError` EREMOTE when it fails, ETIMEDOUT, or what the network
         fails with.
         """
@@ -87,7 +89,7 @@ class Servers:
         )
         return output_of(result)
 
-    def tools(self, server: Server, means: Means) -> Iterator[Json]:
+    def tools(self, server: Server, means: ServerAccess) -> Iterator[Json]:
         """The tools of a server, as it tells them, page by page; `ToolError` when it tells no end
         of them.
         """
@@ -97,7 +99,7 @@ class Servers:
             page = self._ask(server, "tools/list", cursor, means)
             tools = page.get("tools") if isinstance(page, dict) else None
             if not isinstance(tools, list):
-                raise strange("it lists no tools")
+                raise foreign_reply("it lists no tools")
             count += len(tools)
             if count > TOOLS_MOST:
                 break
@@ -106,7 +108,7 @@ class Servers:
             if not isinstance(after, str) or not after:
                 return
             if len(after) > 10_000 or {"cursor": after} == cursor:
-                raise strange("its list does not go on")
+                raise foreign_reply("its list does not go on")
             cursor = {"cursor": after}
         raise ToolError(REMOTE, f"the server tells no end of tools: more than {count:,}")
 
@@ -117,7 +119,7 @@ class Servers:
         texts = {text.removeprefix(MCP) for text in permissions if text.startswith(MCP)}
         with self._lock:
             programs = (
-                [(key, each) for key, each in self._kept.items() if isinstance(each, Program)]
+                [(key, each) for key, each in self._kept.items() if isinstance(each, ProgramServer)]
                 if texts
                 else []
             )
@@ -136,17 +138,19 @@ class Servers:
         with self._lock:
             kept, self._kept = list(self._kept.values()), OrderedDict()
         for each in kept:
-            if isinstance(each, Program):
+            if isinstance(each, ProgramServer):
                 each.close()
 
-    def _ask(self, server: Server, method: str, params: Mapping[str, Json], means: Means) -> Json:
+    def _ask(
+        self, server: Server, method: str, params: Mapping[str, Json], means: ServerAccess
+    ) -> Json:
         with self._conversation(server, means.rights.namespace) as spoken:
-            if isinstance(spoken, Program):
+            if isinstance(spoken, ProgramServer):
                 return spoken.ask(method, params, means.rights.values(), means.left)
             return spoken.ask(partial(means.fetch, spoken.server), method, params, means.left)
 
     @contextmanager
-    def _conversation(self, server: Server, namespace: str) -> Iterator[WebServer | Program]:
+    def _conversation(self, server: Server, namespace: str) -> Iterator[WebServer | ProgramServer]:
         """The conversation with a server, which makes no room for another while it is asked
         something.
         """
@@ -165,8 +169,8 @@ class Servers:
             with self._lock:
                 self._asked -= Counter((key,))
 
-    def _opened(self, server: Server) -> WebServer | Program:
-        if isinstance(server, Web):
+    def _opened(self, server: Server) -> WebServer | ProgramServer:
+        if isinstance(server, WebAddress):
             return WebServer(server)
         if self._environment is None:
             message = (
@@ -176,15 +180,15 @@ class Servers:
             raise Refused(
                 "EPERM", message, source="mcp", suggestion="or add the server by its address"
             )
-        return Program(server, self._environment, self._idle)
+        return ProgramServer(server, self._environment, self._idle)
 
-    def _fallen(self, new: WebServer | Program) -> list[Program]:
+    def _fallen(self, new: WebServer | ProgramServer) -> list[ProgramServer]:
         """What was used longest ago, and is asked nothing now, makes room; `BackendError` EBUSY
         when every program is at work.
         """
         idle = [key for key in self._kept if not self._asked[key]]
-        programs = [key for key, each in self._kept.items() if isinstance(each, Program)]
-        surplus = max(len(programs) + 1 - PROGRAMS_MOST, 0) if isinstance(new, Program) else 0
+        programs = [key for key, each in self._kept.items() if isinstance(each, ProgramServer)]
+        surplus = max(len(programs) + 1 - PROGRAMS_MOST, 0) if isinstance(new, ProgramServer) else 0
         going = [key for key in programs if key in idle][:surplus]
         if len(going) < surplus:
             message = f"{PROGRAMS_MOST} programs are at work, which is as many as may be"
@@ -196,7 +200,7 @@ class Servers:
                 retry_after=BUSY_SECONDS,
             )
         keys = {*going, *idle[: max(len(self._kept) + 1 - KEPT, 0)]}
-        return [each for key in keys if isinstance(each := self._kept.pop(key), Program)]
+        return [each for key in keys if isinstance(each := self._kept.pop(key), ProgramServer)]
 
 
 def _key(namespace: str, server: Server) -> bytes:

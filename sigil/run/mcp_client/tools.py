@@ -61,7 +61,7 @@ _SIGNATURE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ImportedTool:
     """One tool. `capability`: what it is called here; `problem`: why it cannot be one, empty when
     it can.
     """
@@ -84,13 +84,13 @@ class Tool:
         }
 
 
-def cleaned(told: Iterable[Json], server: str, only: Sequence[str] = ()) -> list[Tool]:
+def clean_tools(told: Iterable[Json], server: str, only: Sequence[str] = ()) -> list[ImportedTool]:
     """The tools of `server`, by name; of those that would share one name none can be a capability.
     `only`: these alone.
 
     `UsageError` when there are too many, or one of `only` is not there.
     """
-    found: dict[str, Tool] = {}
+    found: dict[str, ImportedTool] = {}
     for value in told:
         wanted = isinstance(value, dict) and (not only or value.get("name") in only)
         tool = _tool(value, server) if wanted else None
@@ -123,10 +123,10 @@ def capability_of(tool: str, server: str) -> str:
     return f"{name[: NAME_LIMIT - 7].rstrip('-')}-h{hashlib.sha256(tool.encode()).hexdigest()[:5]}"
 
 
-def _alone(tool: Tool, shared: Counter[str]) -> Tool:
+def _alone(tool: ImportedTool, shared: Counter[str]) -> ImportedTool:
     if tool.problem or shared[tool.capability] == 1:
         return tool
-    return Tool(
+    return ImportedTool(
         tool.name,
         tool.capability,
         tool.description,
@@ -135,21 +135,21 @@ def _alone(tool: Tool, shared: Counter[str]) -> Tool:
     )
 
 
-def _tool(value: Json, server: str) -> Tool | None:
+def _tool(value: Json, server: str) -> ImportedTool | None:
     """None of what does not even have a name."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"]:
         return None
     name = one_line(value["name"], 128)
     try:
-        document.tool_of(value["name"])
+        document.read_tool_name(value["name"])
         capability = capability_of(name, server)
         if not is_name(capability):
             raise UsageError("ENAME", "its name has no letters")
-        return Tool(
+        return ImportedTool(
             name, capability, _described(value, name, server), _schema(value.get("inputSchema"))
         )
     except UsageError as problem:
-        return Tool(name, "", "", {}, problem.message)
+        return ImportedTool(name, "", "", {}, problem.message)
 
 
 def _described(value: Mapping[str, Json], name: str, server: str) -> str:

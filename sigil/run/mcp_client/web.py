@@ -14,7 +14,7 @@ from itertools import count
 
 from sigil.errors import ToolError, one_line
 from sigil.mcp import jsonrpc
-from sigil.mcp.jsonrpc import REVISION, Reply
+from sigil.mcp.jsonrpc import REVISION, RpcReply
 from sigil.mcp.revisions import (
     HANDSHAKE,
     METHOD_HEADER,
@@ -23,12 +23,12 @@ from sigil.mcp.revisions import (
     SESSION_HEADER,
     STATELESS,
     VERSION_HEADER,
-    about,
-    envelope,
+    result_envelope,
+    server_info,
 )
 from sigil.protocol import Json
-from sigil.run.mcp_client.answers import REMOTE, refused, reply_in, strange
-from sigil.run.mcp_client.document import Web
+from sigil.run.mcp_client.answers import REMOTE, foreign_reply, refused_call, reply_in
+from sigil.run.mcp_client.document import WebAddress
 from sigil.strict_json import dumps
 
 Fetch = Callable[[Json], Json]
@@ -56,7 +56,7 @@ class _Got:
 
     status: int
     session: str
-    reply: Reply | None
+    reply: RpcReply | None
 
 
 class WebServer:
@@ -64,7 +64,7 @@ class WebServer:
     side.
     """
 
-    def __init__(self, server: Web) -> None:
+    def __init__(self, server: WebAddress) -> None:
         self.server = server
         self._spoken: _Spoken | None = None
         self._numbers = count(1)
@@ -121,7 +121,11 @@ class WebServer:
         return _Spoken(STATELESS) if isinstance(known, list) and STATELESS in known else None
 
     def _shaken(self, fetch: Fetch) -> _Spoken:
-        said = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": about()}
+        said = {
+            "protocolVersion": NEWEST_HANDSHAKE,
+            "capabilities": {},
+            "clientInfo": server_info(),
+        }
         got = self._post(fetch, "initialize", said, None)
         result = _result(got)
         revision = result.get("protocolVersion") if isinstance(result, dict) else None
@@ -132,15 +136,15 @@ class WebServer:
                 f" {one_line(str(revision), 40)}",
             )
         spoken = _Spoken(revision, got.session)
-        self._send(fetch, jsonrpc.note("notifications/initialized"), _headers(spoken))
+        self._send(fetch, jsonrpc.make_notification("notifications/initialized"), _headers(spoken))
         return spoken
 
     def _post(
         self, fetch: Fetch, method: str, params: Mapping[str, Json], spoken: _Spoken | None
     ) -> _Got:
         stateless = spoken is not None and spoken.revision == STATELESS
-        given = {**params, "_meta": envelope({})} if stateless else params
-        message = jsonrpc.request(next(self._numbers), method, given)
+        given = {**params, "_meta": result_envelope({})} if stateless else params
+        message = jsonrpc.make_request(next(self._numbers), method, given)
         routing = (
             [
                 [METHOD_HEADER, method],
@@ -181,9 +185,9 @@ class WebServer:
         return _Got(status, session if _SESSION.fullmatch(session) else "", reply)
 
 
-def _read(said: bytes, id: int, kind: str, status: int) -> Reply | None:
+def _read(said: bytes, id: int, kind: str, status: int) -> RpcReply | None:
     if kind not in ("application/json", "text/event-stream"):
-        raise strange(f"it is {kind or 'of no type'}")
+        raise foreign_reply(f"it is {kind or 'of no type'}")
     try:
         return reply_in(said, id, streamed=kind == "text/event-stream")
     except ToolError:
@@ -207,7 +211,7 @@ def _speaks_otherwise(got: _Got) -> bool:
 
 def _result(got: _Got) -> Json:
     if got.reply and got.reply.error:
-        raise refused(got.reply.error)
+        raise refused_call(got.reply.error)
     if got.status >= 300 or got.reply is None:
         raise ToolError(REMOTE, f"the server answers with status {got.status}{_why(got.status)}")
     return got.reply.result

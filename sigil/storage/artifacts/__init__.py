@@ -2,8 +2,8 @@
 place to keep them.
 """
 
-from sigil.storage.artifacts.base import Artifacts, name_of
+from sigil.storage.artifacts.base import Artifacts, artifact_name
 from sigil.storage.artifacts.folder import FolderArtifacts
 from sigil.storage.artifacts.memory import MemoryArtifacts
 
-__all__ = ["Artifacts", "FolderArtifacts", "MemoryArtifacts", "name_of"]
+__all__ = ["Artifacts", "FolderArtifacts", "MemoryArtifacts", "artifact_name"]

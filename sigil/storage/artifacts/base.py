@@ -11,7 +11,7 @@ from sigil.errors import BackendError
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 
-def name_of(body: bytes) -> str:
+def artifact_name(body: bytes) -> str:
     """The name of a body: 64 hex digits."""
     return hashlib.sha256(body).hexdigest()
 
@@ -26,18 +26,18 @@ class Artifacts(Protocol):
         """The body; `BackendError` with EDAMAGED when it is missing or not what its name says."""
 
 
-def asked(name: str) -> str:
+def require_name(name: str) -> str:
     """`name`, when it can be the name of a body: nothing else becomes part of a path or a key."""
     if not _NAME.fullmatch(name):
         raise _lost(name, "missing")
     return name
 
 
-def checked(name: str, body: bytes | None) -> bytes:
+def verify_body(name: str, body: bytes | None) -> bytes:
     """What was found under `name`, when it is what `name` says."""
     if body is None:
         raise _lost(name, "missing")
-    if name_of(body) != name:
+    if artifact_name(body) != name:
         raise _lost(name, "damaged")
     return body
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sigil.errors import BackendError
 from sigil.storage import untrusted_files
-from sigil.storage.artifacts.base import asked, checked, name_of
+from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
 
 BODY_BYTES = 1 << 30
 """Of the largest body that is kept: a search index."""
@@ -23,7 +23,7 @@ class FolderArtifacts:
 
     def put(self, body: bytes) -> str:
         """Store the body and return its name."""
-        name = name_of(body)
+        name = artifact_name(body)
         path = self._path(name)
         try:
             if not _holds(path, body):
@@ -39,10 +39,10 @@ class FolderArtifacts:
     def get(self, name: str) -> bytes:
         """The body."""
         try:
-            body = untrusted_files.read(self._path(asked(name)), BODY_BYTES)
+            body = untrusted_files.read(self._path(require_name(name)), BODY_BYTES)
         except OSError:
             body = None
-        return checked(name, body)
+        return verify_body(name, body)
 
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigil.storage.artifacts.base import asked, checked, name_of
+from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
 
 
 class MemoryArtifacts:
@@ -13,10 +13,10 @@ class MemoryArtifacts:
 
     def put(self, body: bytes) -> str:
         """Store the body and return its name."""
-        name = name_of(body)
+        name = artifact_name(body)
         self._bodies[name] = bytes(body)
         return name
 
     def get(self, name: str) -> bytes:
         """The body."""
-        return checked(name, self._bodies.get(asked(name)))
+        return verify_body(name, self._bodies.get(require_name(name)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sigil.storage import aws
-from sigil.storage.artifacts.base import asked, checked, name_of
+from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
 
 _THERE = ("PreconditionFailed", "412")
 _UNDECIDED = ("ConditionalRequestConflict", "409")
@@ -24,7 +24,7 @@ class S3Artifacts:
 
     def put(self, body: bytes) -> str:
         """Store the body and return its name."""
-        name = name_of(body)
+        name = artifact_name(body)
         _, refused = self._ask("put_object", Key=self._key(name), Body=body, IfNoneMatch="*")
         if (
             refused in _UNDECIDED
@@ -34,7 +34,7 @@ class S3Artifacts:
 
     def get(self, name: str) -> bytes:
         """The body."""
-        return checked(name, self._body(self._key(asked(name))))
+        return verify_body(name, self._body(self._key(require_name(name))))
 
     def _body(self, key: str) -> bytes | None:
         """What lies under `key`. A body that breaks off is asked for again: the client repeats what

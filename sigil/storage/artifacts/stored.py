@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigil.storage.artifacts.base import asked, checked, name_of
+from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
 from sigil.storage.kv import KV, keys
 
 CHUNK = 256 * 1024
@@ -21,7 +21,7 @@ class StoredArtifacts:
 
     def put(self, body: bytes) -> str:
         """Store the body and return its name."""
-        name = name_of(body)
+        name = artifact_name(body)
         if self._kv.get(keys.artifact(name)) is None:
             rest = [body[start : start + CHUNK] for start in range(CHUNK, len(body), CHUNK)]
             for number, chunk in enumerate(rest):
@@ -31,11 +31,11 @@ class StoredArtifacts:
 
     def get(self, name: str) -> bytes:
         """The body."""
-        index = self._kv.get(keys.artifact(asked(name)))
+        index = self._kv.get(keys.artifact(require_name(name)))
         if index is None:
-            return checked(name, None)
+            return verify_body(name, None)
         count, _, first = index.value.partition(b"\n")
-        return checked(name, first + self._rest(name, count))
+        return verify_body(name, first + self._rest(name, count))
 
     def _rest(self, name: str, count: bytes) -> bytes:
         if not (count.isdigit() and count != b"0" and len(count) < 8):

@@ -11,9 +11,9 @@ from typing import Final
 from sigil.errors import Conflict, UsageError
 from sigil.storage.kv.base import ABSENT, Expect, Item, Key
 from sigil.storage.kv.encoding import encoded, expiry, new_version, text_bytes
-from sigil.storage.kv.redis_client import Link
+from sigil.storage.kv.redis_client import RedisLink
 from sigil.storage.kv.redis_scripts import DELETE, PRUNE, PUT, SCAN, Script
-from sigil.storage.kv.redis_url import address
+from sigil.storage.kv.redis_url import parse_redis_url
 
 PREFIX: Final = b"uncaged:"
 VALUE_LIMIT: Final = 8 << 20
@@ -37,7 +37,7 @@ class RedisKV:
     """
 
     def __init__(self, url: str, clock: Callable[[], float] = time.time) -> None:
-        self._link = Link(address(url))
+        self._link = RedisLink(parse_redis_url(url))
         self._clock = clock
 
     def get(self, key: Key) -> Item | None:

@@ -25,7 +25,7 @@ from redis.retry import Retry
 from sigil.errors import BackendError
 from sigil.storage.kv.redis_failures import failure, is_passing
 from sigil.storage.kv.redis_scripts import Script
-from sigil.storage.kv.redis_url import Address
+from sigil.storage.kv.redis_url import RedisAddress
 
 PAUSES: Final = (0.02, 0.1, 0.4)
 """Seconds before each repeat, give or take a half."""
@@ -65,12 +65,12 @@ class _Server(Protocol):
     def renew(self) -> None: ...
 
 
-class Link:
+class RedisLink:
     """The server at an address. Safe for threads, and for processes that fork. Failures are
     `BackendError`.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: RedisAddress) -> None:
         self._name = address.name
         self._server: _Server = _Cluster(address) if address.cluster else _Single(address)
         self._closed = False
@@ -138,7 +138,7 @@ class Link:
 class _Single:
     """One server. Each connection is used by one thread at a time and kept for the next."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: RedisAddress) -> None:
         kinds: dict[str, Callable[..., _Connection]] = {
             "redis": redis.Connection,
             "rediss": redis.SSLConnection,
@@ -211,7 +211,7 @@ class _Cluster:
     moved.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: RedisAddress) -> None:
         # one repeat of redis-py's own: after it has asked again who has which slot
         self._options = {
             **_timeouts(address, repeats=1),
@@ -253,7 +253,7 @@ class _Cluster:
             return self._client
 
 
-def _timeouts(address: Address, repeats: int = 0) -> dict[str, Any]:
+def _timeouts(address: RedisAddress, repeats: int = 0) -> dict[str, Any]:
     options: dict[str, Any] = {
         "protocol": 2,
         "retry": Retry(NoBackoff(), repeats),

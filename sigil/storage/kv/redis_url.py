@@ -55,7 +55,7 @@ _OPTIONS: Mapping[str, Callable[[str], Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RedisAddress:
     """Where the server is. `kind`: `redis`, `rediss` or `unix`; `name` is for messages; `options`
     are redis-py's, with the password.
     """
@@ -66,7 +66,7 @@ class Address:
     options: Mapping[str, Any] = field(repr=False)
 
 
-def address(url: str) -> Address:
+def parse_redis_url(url: str) -> RedisAddress:
     """`url` taken apart; `UsageError` when it is none of `FORMS`, or asks for what a store does not
     know.
     """
@@ -89,7 +89,7 @@ def address(url: str) -> Address:
         if parts.scheme == "unix"
         else f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
     )
-    return Address(parts.scheme, name, cluster, options)
+    return RedisAddress(parts.scheme, name, cluster, options)
 
 
 def _login(parts: SplitResult) -> dict[str, str]:

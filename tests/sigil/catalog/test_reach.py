@@ -16,7 +16,7 @@ from sigil.catalog.expiry import IDLE_SECONDS, Sweeper
 from sigil.deploy.transfer import Transfer
 from sigil.errors import Refused, UsageError
 from sigil.http.capabilities import query
-from sigil.http.request import Ask
+from sigil.http.request import AuthorizedRequest
 from sigil.protocol import LIBRARY, Caller, Deployed
 from sigil.registry import LocalRegistry
 from sigil.storage.kv.sqlite import SqliteKV
@@ -168,9 +168,9 @@ def test_what_a_model_made_public_is_not_published_for_everybody(registry: Local
 # -----------------------------------------------------------------------------------------------------------
 
 
-def ask(registry: LocalRegistry, holder: TokenHolder, **parameters: str) -> Ask:
+def ask(registry: LocalRegistry, holder: TokenHolder, **parameters: str) -> AuthorizedRequest:
     given = {name: [value] for name, value in parameters.items()}
-    return Ask(registry, holder, holder.caller(), "GET", "/", "", given, "", b"")
+    return AuthorizedRequest(registry, holder, holder.caller(), "GET", "/", "", given, "", b"")
 
 
 def test_a_token_about_one_name_is_not_about_anothers_of_that_name(registry: LocalRegistry) -> None:

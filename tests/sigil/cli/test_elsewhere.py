@@ -15,7 +15,7 @@ from sigil.cli.shell import Shell
 from sigil.cli.source_folder import retry_when_limited
 from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused
-from sigil.http.app import app_of
+from sigil.http.app import build_app
 from sigil.protocol import Caller, Deployed
 from sigil.settings import Settings
 from tests.fakes.server import Answer, Recorded, RecordingServer
@@ -160,7 +160,7 @@ def test_two_deploys_in_a_row_both_take_place(
         )["token"]
     )
     with served(
-        app_of(lambda: registry, Authenticator("admin", lambda: registry.keys, rate=600))
+        build_app(lambda: registry, Authenticator("admin", lambda: registry.keys, rate=600))
     ) as url:
         for number in (1, 2):
             ended = run_sigil(

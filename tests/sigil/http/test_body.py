@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from sigil.http import app as sigil_http
-from sigil.http.request import Ask
+from sigil.http.request import AuthorizedRequest
 from tests.sigil.serving import served
 from tests.sigil.web import TOKEN, Web, error, raw, web
 
@@ -380,13 +380,15 @@ def test_every_way_to_429_and_503_says_when_to_come_back(place: Web) -> None:
         BackendError("EUNAVAILABLE", "x"),
     ]
     answers = [
-        sigil_http.failure(problem)
+        sigil_http.failure_response(problem)
         for problem in (*known, Halt("EBUDGET", "x"), Refused("ERATE", "x"))
     ]
     assert [answer.headers["retry-after"] for answer in answers] == ["1", "62", "5", "5", "5"]
 
 
 def test_a_parameter_is_whole_or_refused() -> None:
-    ask = Ask(None, None, None, "GET", "", "", {"a": ["1"], "b": [""], "c": ["x", "2"]}, "", b"")  # type: ignore[arg-type]
+    ask = AuthorizedRequest(
+        None, None, None, "GET", "", "", {"a": ["1"], "b": [""], "c": ["x", "2"]}, "", b""
+    )  # type: ignore[arg-type]
     assert (ask.whole("a", 5), ask.whole("c", 5), ask.whole("d", 5)) == (1, 2, 5)
     assert (ask.flag("a"), ask.flag("d"), ask.choice("d", ("x", "y"))) == (True, False, "x")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sigil.network.http_transport import Line, open_line
+from sigil.network.http_transport import GuardedTransport, open_transport
 from sigil.protocol import Caller, Json
 from sigil.registry import LocalRegistry
 from sigil.run.mcp_client import document
@@ -38,7 +38,7 @@ class Ground:
         self, server: dict[str, Json], *, grant: bool = True, timeout: int = 5_000
     ) -> list[str]:
         """Bring in every tool that can be a capability, and grant it; their names."""
-        read = document.server_of(server)
+        read = document.parse_server(server)
         names = []
         for row in self.told(server):
             if not row["problem"]:
@@ -62,7 +62,7 @@ def spec(server: document.Server, row: dict[str, Any], timeout: int = 5_000) -> 
         "description": row["description"],
         "schema": row["schema"],
         "lang": "mcp",
-        "code": document.Document(server, row["tool"]).code.decode(),
+        "code": document.ServerToolDocument(server, row["tool"]).code.decode(),
         "permissions": {
             "http": list(server.http),
             "secrets": list(server.secrets),
@@ -84,11 +84,13 @@ def grounds(sandbox: Sandbox) -> Iterator[Callable[..., Ground]]:
     """Opens registries: `grounds(web=…, servers=…)`."""
     with ExitStack() as stack:
 
-        def opened(web: Callable[[], Line] | None = None, servers: Servers | None = None) -> Ground:
+        def opened(
+            web: Callable[[], GuardedTransport] | None = None, servers: Servers | None = None
+        ) -> Ground:
             here = servers or Servers({"PATH": os.environ["PATH"], "HOME": "/"})
-            line = web or (lambda: open_line(loopback=True))
+            line = web or (lambda: open_transport(loopback=True))
 
-            def network() -> Line:
+            def network() -> GuardedTransport:
                 made = line()
                 stack.callback(made.close)
                 return made

@@ -137,8 +137,8 @@ def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> Non
     ground.registry.deploy(tagged, OWNER)
     brought = ServerTools(OpenRegistry(ground.registry, OWNER), shown, 5)
     lines = brought.standing()
-    other = document.Document(
-        document.server_of({**shown, "url": f"{fake.address}/elsewhere"}), "greet"
+    other = document.ServerToolDocument(
+        document.parse_server({**shown, "url": f"{fake.address}/elsewhere"}), "greet"
     )
     permissions = {**spec["permissions"], "http": list(other.server.http)}
     ground.registry.deploy(

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from sigil.errors import BackendError, Refused, ToolError
-from sigil.mcp.jsonrpc import Reply, RpcError
+from sigil.mcp.jsonrpc import RpcError, RpcReply
 from sigil.run.mcp_client import document
-from sigil.run.mcp_client.program import Program
+from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.servers import Servers
 from tests.project.tree import ROOT
 from tests.sigil.mcp.conftest import OWNER, Ground
@@ -169,8 +169,8 @@ def test_closing_a_registry_ends_its_programs_and_what_they_started(
 def test_kill_9_of_the_registrys_process_ends_its_programs_too() -> None:
     code = """
 import os, sys, time
-from sigil.run.mcp_client.child import Child
-child = Child(sys.argv[1:], {"PATH": os.environ["PATH"]})
+from sigil.run.mcp_client.child import ServerProcess
+child = ServerProcess(sys.argv[1:], {"PATH": os.environ["PATH"]})
 said = child.ask("tools/call", {"name": "pid"}, 20).result["content"][0]["text"]
 print(said, flush=True)
 os.kill(os.getpid(), 9)
@@ -231,15 +231,15 @@ def test_starting_and_asking_a_program_take_their_time_from_one_call(
         def __init__(self, *_: object) -> None:
             pass
 
-        def ask(self, method: str, params: object, seconds: float) -> Reply:
+        def ask(self, method: str, params: object, seconds: float) -> RpcReply:
             given.append(seconds)
             time.sleep(0.02)
             if method == "initialize":
-                return Reply(1, error=RpcError(-32601, "what?"))
-            return Reply(1, {"supportedVersions": ["2026-07-28"]})
+                return RpcReply(1, error=RpcError(-32601, "what?"))
+            return RpcReply(1, {"supportedVersions": ["2026-07-28"]})
 
-    monkeypatch.setattr("sigil.run.mcp_client.program.Child", Slow)
-    Program(document.Command("local", ("x",)), {}, 1.0).ask("tools/list", {}, {}, 5.0)
+    monkeypatch.setattr("sigil.run.mcp_client.program.ServerProcess", Slow)
+    ProgramServer(document.ProgramCommand("local", ("x",)), {}, 1.0).ask("tools/list", {}, {}, 5.0)
 
     assert len(given) == 3
     assert given == sorted({*given}, reverse=True)
@@ -308,10 +308,10 @@ def test_a_token_never_has_a_program_started(ground: Ground) -> None:
         ground.registry.importing.tools(program(), admin)
     row = ground.told(program(), "pid")[0]
     with pytest.raises(Refused, match="on this machine alone"):
-        ground.registry.deploy(spec(document.server_of(program()), row), admin)
+        ground.registry.deploy(spec(document.parse_server(program()), row), admin)
     model = replace(OWNER, author="model", session="chat")
     with pytest.raises(Refused, match="JavaScript alone"):
-        ground.registry.deploy(spec(document.server_of(program()), row), model)
+        ground.registry.deploy(spec(document.parse_server(program()), row), model)
 
 
 def test_calls_go_side_by_side(local: Ground) -> None:

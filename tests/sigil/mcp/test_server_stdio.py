@@ -165,9 +165,9 @@ def test_a_tool_runs_the_digest_that_was_offered(
     pipe: Any, ground: Ground, surroundings: dict[str, str]
 ) -> None:
     from sigil.mcp.tools import Toolbox
-    from sigil.mcp.working_set import Resident
+    from sigil.mcp.working_set import ResidentTools
 
-    toolbox = Toolbox(ground.registry, OWNER, Resident(), lambda name: None)
+    toolbox = Toolbox(ground.registry, OWNER, ResidentTools(), lambda name: None)
     toolbox.call("sigil_deploy", SHOUT)
     ground.registry.deploy({**SHOUT, "execute": "return 'something else'"}, OWNER)
 
@@ -180,9 +180,9 @@ def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_model
     ground: Ground,
 ) -> None:
     from sigil.mcp.tools import Toolbox
-    from sigil.mcp.working_set import Resident
+    from sigil.mcp.working_set import ResidentTools
 
-    toolbox = Toolbox(ground.registry, OWNER, Resident(), lambda name: None)
+    toolbox = Toolbox(ground.registry, OWNER, ResidentTools(), lambda name: None)
     schema = {"type": "object", "required": ["城市"], "properties": {"城市": {"type": "string"}}}
     toolbox.call("sigil_deploy", {**SHOUT, "schema": schema, "execute": "return input['城市']"})
     told = toolbox.listed()[-1]["inputSchema"]
@@ -196,11 +196,11 @@ def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_model
 
 def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> None:
     from sigil.mcp.tools import Toolbox
-    from sigil.mcp.working_set import Resident
+    from sigil.mcp.working_set import ResidentTools
 
     changes: list[bool] = []
     toolbox = Toolbox(
-        ground.registry, OWNER, Resident(2), lambda name: None, lambda: changes.append(True)
+        ground.registry, OWNER, ResidentTools(2), lambda name: None, lambda: changes.append(True)
     )
     for name in ("one", "two", "three"):
         made = toolbox.call("sigil_deploy", {**SHOUT, "name": name, "execute": f"return '{name}'"})

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sigil.errors import Refused, SigilError, ToolError, UsageError
-from sigil.network.http_transport import Line
+from sigil.network.http_transport import GuardedTransport
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.web import WebServer
 from tests.fakes.mcp import FakeMcp, tool
@@ -319,7 +319,7 @@ def test_a_secret_goes_to_its_server_alone_and_is_never_told(
     grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority
 ) -> None:
     context = ssl.create_default_context(cafile=str(trust.certificate))
-    ground = grounds(web=lambda: Line(loopback=True, context=context))
+    ground = grounds(web=lambda: GuardedTransport(loopback=True, context=context))
     place = at(secure, headers={"Authorization": "Bearer {{TRACKER_KEY}}"})
     with pytest.raises(Refused, match="the secret TRACKER_KEY is not set"):
         ground.told(place)
@@ -347,7 +347,7 @@ def test_a_secrets_name_in_anybodys_words_stays_a_name(
     grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority
 ) -> None:
     context = ssl.create_default_context(cafile=str(trust.certificate))
-    ground = grounds(web=lambda: Line(loopback=True, context=context))
+    ground = grounds(web=lambda: GuardedTransport(loopback=True, context=context))
     ground.registry.secrets.set("TRACKER_KEY", "correct-horse-battery", OWNER)
     secure.session = "{{TRACKER_KEY}}"  # a server's words are somebody else's too
     ground.bring(at(secure, headers={"Authorization": "Bearer {{TRACKER_KEY}}"}))
@@ -369,7 +369,7 @@ def test_a_secrets_name_in_anybodys_words_stays_a_name(
 
 
 def test_a_call_waits_for_anothers_handshake_no_longer_than_it_may_take() -> None:
-    server = WebServer(document.Web("tracker", "https://tracker.example/mcp"))
+    server = WebServer(document.WebAddress("tracker", "https://tracker.example/mcp"))
     begun, ended = threading.Event(), threading.Event()
 
     def hangs(argument: Any) -> Any:
@@ -392,7 +392,7 @@ def test_what_a_document_asks_for_has_to_be_declared(ground: Ground, fake: FakeM
     from tests.sigil.mcp.conftest import spec
 
     row = ground.told(at(fake))[0]
-    good = spec(document.server_of(at(fake)), row)
+    good = spec(document.parse_server(at(fake)), row)
     for wrong in (
         {"http": []},
         {**good["permissions"], "kv": True},

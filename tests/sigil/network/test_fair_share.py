@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from sigil.network.fair_share import Shares
+from sigil.network.fair_share import FairShares
 
 
 def test_one_takes_its_share_and_others_have_theirs() -> None:
-    shares = Shares(3, 2)
+    shares = FairShares(3, 2)
     assert shares.take(("a",), 0)
     assert shares.take(("a",), 0)
     assert not shares.take(("a",), 0)
@@ -19,13 +19,13 @@ def test_one_takes_its_share_and_others_have_theirs() -> None:
 
 
 def test_who_is_nobody_is_bound_by_the_whole_alone() -> None:
-    shares = Shares(3, 1, 1)
+    shares = FairShares(3, 1, 1)
     assert all(shares.take(("", ""), 0) for _ in range(3))
     assert not shares.take(("", ""), 0)
 
 
 def test_who_waits_goes_on_when_somebody_has_finished() -> None:
-    shares, outcome = Shares(1), []
+    shares, outcome = FairShares(1), []
     with shares.taken((), 0) as free:
         assert free
         waiting = threading.Thread(target=lambda: outcome.append(shares.take((), 10)))
@@ -35,7 +35,7 @@ def test_who_waits_goes_on_when_somebody_has_finished() -> None:
 
 
 def test_what_was_not_taken_is_not_given_back() -> None:
-    shares = Shares(1)
+    shares = FairShares(1)
     assert shares.take((), 0)
     with shares.taken((), 0) as free:
         assert not free

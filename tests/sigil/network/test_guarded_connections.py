@@ -10,17 +10,17 @@ import httpcore
 import pytest
 
 from sigil.errors import Refused, ToolError
-from sigil.network.exchange import Hop
+from sigil.network.exchange import HttpRequest
 from sigil.network.guarded_connections import look_up
-from sigil.network.http_transport import Line
+from sigil.network.http_transport import GuardedTransport
 from sigil.network.urls import Target
 from tests.sigil.conftest import Scripted
 
-Lines = Callable[..., Line]
+Lines = Callable[..., GuardedTransport]
 
 
-def hop(url: str) -> Hop:
-    return Hop("GET", Target.parse(url), (), b"")
+def hop(url: str) -> HttpRequest:
+    return HttpRequest("GET", Target.parse(url), (), b"")
 
 
 class Diverted(httpcore.NetworkBackend):

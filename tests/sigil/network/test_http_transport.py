@@ -12,15 +12,15 @@ import pytest
 
 from sigil.errors import ToolError
 from sigil.network.connection_pool import MOST, PER_HOST, PER_NAMESPACE
-from sigil.network.exchange import Answer, Asker, Hop
+from sigil.network.exchange import Asker, HttpAnswer, HttpRequest
 from sigil.network.guarded_connections import LOOKUPS, LOOKUPS_PER_NAMESPACE
-from sigil.network.http_transport import Line
+from sigil.network.http_transport import GuardedTransport
 from sigil.network.urls import Target
 from tests.fakes.server import Answer as Said
 from tests.servers.certificates import Authority
 from tests.sigil.conftest import Scripted
 
-Lines = Callable[..., Line]
+Lines = Callable[..., GuardedTransport]
 Speak = Callable[[socket.socket], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 MINE = Asker("main", "main/far")
@@ -81,8 +81,8 @@ def raw() -> Iterator[Callable[[Speak], Raw]]:
         yield started
 
 
-def send(line: Line, url: str, seconds: float = 10, asker: Asker = MINE) -> Answer:
-    return line.send(Hop("GET", Target.parse(url), (), b"", asker), seconds)
+def send(line: GuardedTransport, url: str, seconds: float = 10, asker: Asker = MINE) -> HttpAnswer:
+    return line.send(HttpRequest("GET", Target.parse(url), (), b"", asker), seconds)
 
 
 def endless(head: bytes, unit: bytes) -> Speak:
@@ -170,7 +170,7 @@ class Slow:
 
 @contextmanager
 def hanging(
-    line: Line, slow: Slow, urls: list[str], asker: Callable[[int], Asker]
+    line: GuardedTransport, slow: Slow, urls: list[str], asker: Callable[[int], Asker]
 ) -> Iterator[None]:
     """Requests that get no answer for as long as this lasts."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sigil.errors import Conflict, Refused, SigilError, UsageError
-from sigil.network.http_transport import Line
+from sigil.network.http_transport import GuardedTransport
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
@@ -43,7 +43,7 @@ def sandbox(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def registry(
-    tmp_path: Path, sandbox: Sandbox, lines: Callable[..., Line]
+    tmp_path: Path, sandbox: Sandbox, lines: Callable[..., GuardedTransport]
 ) -> Iterator[LocalRegistry]:
     kv = SqliteKV(tmp_path / "store.db")
     yield LocalRegistry(kv, FolderArtifacts(tmp_path / "artifacts"), sandbox, web=lines)

@@ -23,7 +23,7 @@ from sigil.search import Index, IndexDocument, catalog_search, index_file, index
 from sigil.search.catalog_search import CatalogSearch
 from sigil.search.file_documents import KINDS
 from sigil.search.index_file import RULES, unpack
-from sigil.storage.artifacts import MemoryArtifacts, name_of
+from sigil.storage.artifacts import MemoryArtifacts, artifact_name
 from sigil.storage.artifacts.stored import StoredArtifacts
 from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -351,7 +351,7 @@ def forge(garden: Garden, body: bytes, group: str = LIBRARY, **more: object) -> 
     old = snapshot(garden, group)
     garden.artifacts.put(body)
     garden.kv.put(
-        keys.snapshot(group, MADE), orjson.dumps({**old, "artifact": name_of(body), **more})
+        keys.snapshot(group, MADE), orjson.dumps({**old, "artifact": artifact_name(body), **more})
     )
 
 

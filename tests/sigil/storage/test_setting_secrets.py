@@ -8,7 +8,7 @@ import pytest
 
 from sigil.errors import BackendError, UsageError
 from sigil.storage import aws
-from sigil.storage.setting_secrets import KEEP_SECONDS, Secrets, reveal
+from sigil.storage.setting_secrets import KEEP_SECONDS, SecretReferences, reveal
 from tests.servers.ministack import Ministack, unique
 from tests.servers.process import free_port
 from tests.sigil.storage.kv.contract import in_parallel
@@ -50,7 +50,7 @@ def test_a_secret_is_read_whole_or_by_one_of_its_fields(aws_here: Ministack) -> 
 
 def test_a_secret_is_read_once_in_five_minutes(aws_here: Ministack) -> None:
     clock = Clock()
-    secrets, name = Secrets(clock), parameter("old")
+    secrets, name = SecretReferences(clock), parameter("old")
     assert secrets.reveal(f"ssm:{name}") == "old"
     aws.client("ssm").put_parameter(Name=name, Value="new", Type="SecureString", Overwrite=True)
     clock.advance(KEEP_SECONDS - 1)
@@ -60,7 +60,7 @@ def test_a_secret_is_read_once_in_five_minutes(aws_here: Ministack) -> None:
 
 
 def test_what_failed_is_asked_again(aws_here: Ministack) -> None:
-    secrets, name = Secrets(), f"/{unique('late')}"
+    secrets, name = SecretReferences(), f"/{unique('late')}"
     with pytest.raises(BackendError):
         secrets.reveal(f"ssm:{name}")
     aws.client("ssm").put_parameter(Name=name, Value="here", Type="SecureString")

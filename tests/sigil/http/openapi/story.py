@@ -20,7 +20,7 @@ import orjson
 
 import sigil
 from sigil.access.authentication import Authenticator
-from sigil.http.app import app_of
+from sigil.http.app import build_app
 from sigil.http.openapi.examples import FILE, Example, examples
 from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
@@ -70,7 +70,7 @@ def stage(
     )
     try:
         with served(
-            app_of(lambda: registry, Authenticator(ADMIN, lambda: registry.keys, "main", rate))
+            build_app(lambda: registry, Authenticator(ADMIN, lambda: registry.keys, "main", rate))
         ) as url:
             tokens = {"": "", "admin": ADMIN}
             for kind in ("deploy", "invoke"):

@@ -18,8 +18,8 @@ from starlette.routing import Route as Served
 from sigil.access.authentication import Authenticator
 from sigil.http import admin_bodies, app
 from sigil.http.openapi import operations, schemas, texts
-from sigil.http.request import Ask
-from sigil.http.route import Media, Right
+from sigil.http.request import AuthorizedRequest
+from sigil.http.route import Access, Media
 from sigil.http.status_codes import _TABLE
 from sigil.manifest.model import Manifest
 from tests.project.tree import ROOT
@@ -59,9 +59,9 @@ def test_every_parameter_that_is_read_is_described_and_no_other(
     document: dict[str, Any], compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: dict[str, set[str]] = defaultdict(set)
-    asked = Ask.last
+    asked = AuthorizedRequest.last
     monkeypatch.setattr(
-        Ask,
+        AuthorizedRequest,
         "last",
         lambda ask, name: (
             read[f"{ask.method} {template(ask, document)}"].add(name),
@@ -79,7 +79,7 @@ def test_every_parameter_that_is_read_is_described_and_no_other(
             assert read[f"{method.upper()} {path}"] == named, f"{method} {path}"
 
 
-def template(ask: Ask, document: dict[str, Any]) -> str:
+def template(ask: AuthorizedRequest, document: dict[str, Any]) -> str:
     path = "/" + ask.url.partition("//")[2].partition("/")[2]
     return next(
         (
@@ -143,7 +143,7 @@ def test_whoever_has_no_token_learns_what_the_routes_ask_for(document: dict[str,
     for route in app.ROUTES:
         own = document["paths"][operations.path_of(route)][route.method.lower()]
         assert texts.ACCESS[route.right.name] in own["description"]
-        assert (own["security"] == []) is (route.right is Right.NONE)
+        assert (own["security"] == []) is (route.right is Access.NONE)
 
 
 def test_the_description_is_good_openapi(stage: Stage, tools: Path, tmp_path: Path) -> None:

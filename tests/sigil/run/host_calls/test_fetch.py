@@ -16,14 +16,14 @@ import pytest
 from sigil.errors import Refused, SigilError, ToolError
 from sigil.manifest.permission_rules import parse_http_rule, parse_secret_rule
 from sigil.network.exchange import REPLY_BYTES
-from sigil.network.http_transport import Line
+from sigil.network.http_transport import GuardedTransport
 from sigil.protocol import Json
-from sigil.run.host_calls.fetch import Rights, fetch
+from sigil.run.host_calls.fetch import NetworkRights, fetch
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.sigil.conftest import Scripted
 
 VALUE = "s3cret+value/42"
-Lines = Callable[..., Line]
+Lines = Callable[..., GuardedTransport]
 
 
 def rights(
@@ -32,8 +32,8 @@ def rights(
     secrets: tuple[str, ...] = (),
     secrets_waiting: tuple[str, ...] = (),
     **values: str,
-) -> Rights:
-    return Rights(
+) -> NetworkRights:
+    return NetworkRights(
         "far",
         tuple(map(parse_http_rule, http)),
         tuple(map(parse_http_rule, waiting)),
@@ -43,7 +43,7 @@ def rights(
     )
 
 
-def anywhere(server: Scripted, *more: Scripted) -> Rights:
+def anywhere(server: Scripted, *more: Scripted) -> NetworkRights:
     return rights(*(f"* 127.0.0.1:{each.port}/" for each in (server, *more)))
 
 
@@ -51,7 +51,9 @@ def body_of(answer: Json) -> bytes:
     return base64.b64decode(answer["body"])
 
 
-def ask(line: Line, right: Rights, url: str, seconds: float = 5, **more: Any) -> Any:
+def ask(
+    line: GuardedTransport, right: NetworkRights, url: str, seconds: float = 5, **more: Any
+) -> Any:
     return fetch(line, right, {"url": url, **more}, seconds)
 
 
@@ -317,7 +319,7 @@ def test_a_redirect_from_tls_to_plain_is_refused(
     assert not server.requests
 
 
-def with_secret(api: Scripted, *more: str, **values: str) -> Rights:
+def with_secret(api: Scripted, *more: str, **values: str) -> NetworkRights:
     return rights(
         f"* api.example.test:{api.port}/",
         *more,

@@ -13,8 +13,8 @@ import pytest
 
 from sigil.errors import BackendError, Refused
 from sigil.run.host_calls import kv_service
-from sigil.run.host_calls.kv_quota import HOLD_SECONDS, Change
-from sigil.run.host_calls.kv_service import Store
+from sigil.run.host_calls.kv_quota import HOLD_SECONDS, QuotaChange
+from sigil.run.host_calls.kv_service import KvService
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.redis import RedisKV
@@ -28,14 +28,14 @@ WRITER = f"""
 import random, time
 from sigil.storage.kv.redis import RedisKV
 from sigil.run.host_calls import kv_service as store
-from sigil.run.host_calls.kv_service import Store
+from sigil.run.host_calls.kv_service import KvService
 from sigil.errors import Refused
 store.KEYS_MOST = {MOST}
 where, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 begun = float(sys.argv[4])
 clock = lambda: begun + (time.time() - begun) * 20  # so that values end while it runs
 kv = RedisKV(where, clock) if "://" in where else SqliteKV(where, clock)
-book, dice, most, refused = Store(kv, {OWNER!r}, clock=clock), random.Random(seed), 0, 0
+book, dice, most, refused = KvService(kv, {OWNER!r}, clock=clock), random.Random(seed), 0, 0
 while rounds:
     rounds -= 1
     key, chance = str(dice.randrange(2 * {MOST})), dice.random()
@@ -53,7 +53,7 @@ print(most, refused)
 """.replace("kv.scan(keys,", f"kv.scan({keys.stored(*OWNER, '').partition!r},")
 
 
-def ask(book: Store, operation: str, **argument: Any) -> Any:
+def ask(book: KvService, operation: str, **argument: Any) -> Any:
     return book.answer(f"kv.{operation}", argument)
 
 
@@ -68,7 +68,7 @@ def opened(where: str, clock: Callable[[], float] = time.time) -> KV:
     return RedisKV(where, clock) if "://" in where else SqliteKV(where, clock)
 
 
-def room(book: Store) -> int:
+def room(book: KvService) -> int:
     """How many keys it holds once it is full."""
     for number in range(3 * MOST):
         try:
@@ -92,7 +92,7 @@ def test_two_processes_never_store_too_much_and_never_lose_room(
     def later() -> float:
         return begun + (time.time() - begun) * 20 + 3600
 
-    book = Store(opened(where, later), OWNER, clock=later)
+    book = KvService(opened(where, later), OWNER, clock=later)
     used, stored = book._usage._read(), book._usage.count()
     assert (used.marks, used.keys >= stored.keys, used.size >= stored.size) == ((), True, True)
     assert room(book) == MOST
@@ -117,7 +117,7 @@ def test_a_process_that_was_killed_takes_no_room_for_long(
     def later() -> float:
         return time.time() * 1.0 + 86_400 * 365
 
-    assert room(Store(opened(where, later), OWNER, clock=later)) == MOST
+    assert room(KvService(opened(where, later), OWNER, clock=later)) == MOST
 
 
 class Stumbling(MemoryKV):
@@ -160,11 +160,11 @@ def kv(now: list[float], monkeypatch: pytest.MonkeyPatch) -> Stumbling:
 
 
 @pytest.fixture
-def book(kv: Stumbling, now: list[float]) -> Store:
-    return Store(kv, OWNER, clock=lambda: now[0])
+def book(kv: Stumbling, now: list[float]) -> KvService:
+    return KvService(kv, OWNER, clock=lambda: now[0])
 
 
-def fills(book: Store, name: str) -> None:
+def fills(book: KvService, name: str) -> None:
     """What somebody else writes as long as there is room: at the end the store is full."""
     for number in range(4):
         try:
@@ -178,7 +178,7 @@ def held(kv: KV) -> int:
 
 
 def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(
-    kv: Stumbling, book: Store, now: list[float]
+    kv: Stumbling, book: KvService, now: list[float]
 ) -> None:
     ask(book, "put", key="a", value="1", ttl=1)
     now[0] += 2  # so the count is too high, and whoever fills the store counts anew
@@ -191,7 +191,7 @@ def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(
 
 
 def test_what_is_being_deleted_is_given_back_once(
-    kv: Stumbling, book: Store, now: list[float]
+    kv: Stumbling, book: KvService, now: list[float]
 ) -> None:
     ask(book, "put", key="a", value="1", ttl=1)
     ask(book, "put", key="b", value="1")
@@ -208,7 +208,7 @@ def test_what_is_being_deleted_is_given_back_once(
 
 
 def test_a_write_that_came_to_nothing_gives_its_room_back(
-    kv: Stumbling, book: Store, now: list[float]
+    kv: Stumbling, book: KvService, now: list[float]
 ) -> None:
     def away() -> None:
         raise BackendError("EUNAVAILABLE", "the store is away")
@@ -225,7 +225,7 @@ def test_a_write_that_came_to_nothing_gives_its_room_back(
 
 
 def test_a_writer_that_comes_too_late_is_counted_after_all(
-    kv: Stumbling, book: Store, now: list[float]
+    kv: Stumbling, book: KvService, now: list[float]
 ) -> None:
     def stall() -> None:
         now[0] += HOLD_SECONDS + 1
@@ -240,22 +240,22 @@ def test_a_writer_that_comes_too_late_is_counted_after_all(
     assert (used.keys, used.size) == book._usage.count()
 
 
-def test_a_race_for_one_key_is_counted_once(kv: Stumbling, book: Store) -> None:
+def test_a_race_for_one_key_is_counted_once(kv: Stumbling, book: KvService) -> None:
     kv.before = lambda: ask(book, "put", key="a", value="12345")
     ask(book, "put", key="a", value="1")
     used = book._usage._read()
     assert (used.keys, used.size, used.marks) == (1, 2, ())
 
 
-def test_a_store_that_was_emptied_meanwhile_is_counted_anew(kv: Stumbling, book: Store) -> None:
+def test_a_store_that_was_emptied_meanwhile_is_counted_anew(kv: Stumbling, book: KvService) -> None:
     fills(book, "a")
     kv.before = book.clear
     ask(book, "put", key="a0", value="12")
-    assert book._usage.take(Change(2, 0), Change(3, 100)).state.keys == 3
+    assert book._usage.take(QuotaChange(2, 0), QuotaChange(3, 100)).state.keys == 3
 
 
 def test_a_count_that_was_written_before_there_were_marks_is_read(
-    kv: Stumbling, book: Store
+    kv: Stumbling, book: KvService
 ) -> None:
     ask(book, "put", key="a", value="1")
     kv.put(keys.stored_usage(*OWNER), b"[1,2]")

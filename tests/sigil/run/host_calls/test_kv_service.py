@@ -12,18 +12,18 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sigil.errors import Refused, ToolError
 from sigil.run.host_calls import kv_service
-from sigil.run.host_calls.kv_service import Store
+from sigil.run.host_calls.kv_service import KvService
 from sigil.storage.kv.memory import MemoryKV
 
 OWNER = ("main", "main", "notes")
 
 
-def ask(book: Store, operation: str, **argument: Any) -> Any:
+def ask(book: KvService, operation: str, **argument: Any) -> Any:
     return book.answer(f"kv.{operation}", argument)
 
 
 def test_what_is_put_is_got_listed_and_deleted() -> None:
-    book = Store(MemoryKV(), OWNER)
+    book = KvService(MemoryKV(), OWNER)
     assert ask(book, "get", key="a") == {"value": None}
     for key in ("b", "a", "c/1", "c/2", "ü"):
         assert ask(book, "put", key=key, value=f"value of {key}") is None
@@ -58,16 +58,16 @@ def test_two_capabilities_namespaces_and_homes_share_nothing() -> None:
         ("main~x", "main~x", "notes"),
     ]
     for number, owner in enumerate(owners):
-        ask(Store(kv, owner), "put", key="k", value=str(number))
-    assert [ask(Store(kv, owner), "get", key="k")["value"] for owner in owners] == [
+        ask(KvService(kv, owner), "put", key="k", value=str(number))
+    assert [ask(KvService(kv, owner), "get", key="k")["value"] for owner in owners] == [
         "0",
         "1",
         "2",
         "3",
         "4",
     ]
-    Store(kv, owners[0]).clear()
-    assert [ask(Store(kv, owner), "get", key="k")["value"] for owner in owners] == [
+    KvService(kv, owners[0]).clear()
+    assert [ask(KvService(kv, owner), "get", key="k")["value"] for owner in owners] == [
         None,
         "1",
         "2",
@@ -90,7 +90,7 @@ def test_two_capabilities_namespaces_and_homes_share_nothing() -> None:
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(operation: str, argument: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match="EINVAL"):
-        Store(MemoryKV(), OWNER).answer(f"kv.{operation}", argument)
+        KvService(MemoryKV(), OWNER).answer(f"kv.{operation}", argument)
 
 
 def test_a_value_goes_when_its_time_is_over_and_its_room_comes_back(
@@ -98,7 +98,7 @@ def test_a_value_goes_when_its_time_is_over_and_its_room_comes_back(
 ) -> None:
     monkeypatch.setattr(kv_service, "KEYS_MOST", 2)
     now = [1000.0]
-    book = Store(MemoryKV(lambda: now[0]), OWNER)
+    book = KvService(MemoryKV(lambda: now[0]), OWNER)
     ask(book, "put", key="a", value="1", ttl=60)
     ask(book, "put", key="b", value="1")
     with pytest.raises(Refused, match="EQUOTA"):
@@ -112,14 +112,14 @@ def test_a_value_goes_when_its_time_is_over_and_its_room_comes_back(
 
 def test_a_store_of_a_capability_that_ends_ends_with_it() -> None:
     now = [1000.0]
-    book = Store(MemoryKV(lambda: now[0]), OWNER, life=30.0)
+    book = KvService(MemoryKV(lambda: now[0]), OWNER, life=30.0)
     ask(book, "put", key="a", value="1", ttl=3600)
     now[0] += 31
     assert ask(book, "get", key="a") == {"value": None}
 
 
 def test_a_store_takes_a_mebibyte_and_not_more() -> None:
-    book = Store(MemoryKV(), OWNER)
+    book = KvService(MemoryKV(), OWNER)
     for number in range(15):
         ask(book, "put", key=str(number), value="x" * 65_536)
     with pytest.raises(Refused, match="EQUOTA"):
@@ -141,7 +141,7 @@ def test_many_writers_at_once_keep_within_the_quota_and_count_right(
     def write(start: int) -> None:
         for number in range(start, start + 8):
             try:
-                ask(Store(kv, OWNER), "put", key=str(number % 20), value="x" * number)
+                ask(KvService(kv, OWNER), "put", key=str(number % 20), value="x" * number)
             except Refused:
                 refused.append(number)
 
@@ -150,7 +150,7 @@ def test_many_writers_at_once_keep_within_the_quota_and_count_right(
         thread.start()
     for thread in threads:
         thread.join()
-    book = Store(kv, OWNER)
+    book = KvService(kv, OWNER)
     names = [row["name"] for row in ask(book, "list")["keys"]]
     assert refused
     assert len(names) == 10
@@ -165,7 +165,7 @@ class AsADictionary(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = Store(MemoryKV(), OWNER)
+        self.book = KvService(MemoryKV(), OWNER)
         self.model: dict[str, str] = {}
 
     @rule(key=st.sampled_from("abcdé"), size=st.sampled_from([0, 1, 30_000, 65_000]))

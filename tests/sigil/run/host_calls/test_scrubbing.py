@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigil.run.host_calls.scrubbing import scrubbed, scrubbed_field, scrubbed_name, scrubbed_text
+from sigil.run.host_calls.scrubbing import scrub, scrub_field, scrub_name, scrub_text
 
 VALUE = "Ab/cd+Ef=gh'IJ\"12&x<é>"
 ASCII = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)
@@ -81,7 +81,7 @@ WRITERS: dict[str, Callable[[str], str]] = {
 @example("a key: %41\\u0026&amp;&#38;")
 def test_a_value_is_found_however_it_is_escaped(writer: str, value: str) -> None:
     written = WRITERS[writer](value).encode()
-    assert b"{{KEY}}" in scrubbed(b"<" + written + b">", {"KEY": value})
+    assert b"{{KEY}}" in scrub(b"<" + written + b">", {"KEY": value})
 
 
 @pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase, str.title])
@@ -96,24 +96,24 @@ def test_a_value_is_found_in_capitals_and_in_small_letters(
         "url": quote(said, safe=""),
         "html": html.escape(said),
     }[writer]
-    shown = scrubbed_text(f"<you sent {wrote}>", {"KEY": "Ab/cd+Ef&secret"})
+    shown = scrub_text(f"<you sent {wrote}>", {"KEY": "Ab/cd+Ef&secret"})
     assert "{{KEY}}" in shown
     assert "secret" not in shown.lower()
 
 
 @pytest.mark.parametrize("said", ["PÄSSWÖRD-STRASSE", "pässwörd-straße"])
 def test_a_value_of_other_letters_is_found_in_capitals_too(said: str) -> None:
-    assert scrubbed_text(f"<{said}>", {"KEY": "Pässwörd-Straße"}) == "<{{KEY}}>"
+    assert scrub_text(f"<{said}>", {"KEY": "Pässwörd-Straße"}) == "<{{KEY}}>"
 
 
 def test_what_stands_around_a_value_stays() -> None:
-    assert scrubbed_text("<%3C Ab%2fcd+Ef &gt;>", {"KEY": "Ab/cd+Ef"}) == "<%3C {{KEY}} &gt;>"
+    assert scrub_text("<%3C Ab%2fcd+Ef &gt;>", {"KEY": "Ab/cd+Ef"}) == "<%3C {{KEY}} &gt;>"
     assert (
-        scrubbed_text('{"a": "x\\u0026\\u0041b\\/cd\\u002BEf\\""}', {"KEY": "Ab/cd+Ef"})
+        scrub_text('{"a": "x\\u0026\\u0041b\\/cd\\u002BEf\\""}', {"KEY": "Ab/cd+Ef"})
         == '{"a": "x\\u0026{{KEY}}\\""}'
     )
     assert (
-        scrubbed_text("one-value-1 two-value-2", {"ONE": "one-value-1", "TWO": "two-value-2"})
+        scrub_text("one-value-1 two-value-2", {"ONE": "one-value-1", "TWO": "two-value-2"})
         == "{{ONE}} {{TWO}}"
     )
 
@@ -127,7 +127,7 @@ def test_base64_in_lines_does_not_hide_a_value(value: str, before: bytes, after:
         json.dumps(written.decode()).encode(),
         quote(written).encode(),
     ):
-        assert b"{{KEY}}" in scrubbed(text, {"KEY": value})
+        assert b"{{KEY}}" in scrub(text, {"KEY": value})
 
 
 @given(
@@ -143,20 +143,20 @@ def test_what_a_capability_writes_beside_a_value_does_not_hide_it(
         json.dumps(text)[1:-1].replace("&", "\\u0026")
         for text in (f"{before}{value}{after}", value[5:-3])
     )
-    assert core not in scrubbed_text(echo, {"KEY": value})
+    assert core not in scrub_text(echo, {"KEY": value})
 
 
 def test_a_header_is_scrubbed_as_the_bytes_that_came() -> None:
     value = "pässwörd-12"
-    assert scrubbed_field(value.encode().decode("latin-1"), {"KEY": value}) == "{{KEY}}"
-    assert scrubbed_field(value, {"KEY": value}) == "{{KEY}}"
-    assert scrubbed_field(f"€ {value}", {"KEY": value}) == "€ {{KEY}}"
-    assert scrubbed_name("x-mysecret-key-99", {"KEY": "MySecret-KEY-99"}) == "x-{{KEY}}"
+    assert scrub_field(value.encode().decode("latin-1"), {"KEY": value}) == "{{KEY}}"
+    assert scrub_field(value, {"KEY": value}) == "{{KEY}}"
+    assert scrub_field(f"€ {value}", {"KEY": value}) == "€ {{KEY}}"
+    assert scrub_name("x-mysecret-key-99", {"KEY": "MySecret-KEY-99"}) == "x-{{KEY}}"
 
 
 @given(st.binary(max_size=300))
 def test_a_text_without_the_value_stays_as_it_is(body: bytes) -> None:
-    assert scrubbed(body, {"KEY": "a value that is not there", "TWO": "%41%41%41 \\u0041"}) == body
+    assert scrub(body, {"KEY": "a value that is not there", "TWO": "%41%41%41 \\u0041"}) == body
 
 
 @pytest.mark.parametrize(
@@ -181,4 +181,4 @@ def test_an_answer_of_a_mebibyte_is_scrubbed_of_twenty_secrets_that_repeat_thems
 ) -> None:
     values = {f"KEY_{letter}": "a" * 4_000 + letter for letter in "BCDEFGHIJKLMNOPQRSTU"}
     body = (unit * (1 << 20))[: 1 << 20].encode()
-    assert scrubbed(body, values) == body
+    assert scrub(body, values) == body

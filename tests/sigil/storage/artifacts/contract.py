@@ -9,7 +9,7 @@ import os
 import pytest
 
 from sigil.errors import BackendError
-from sigil.storage.artifacts import Artifacts, name_of
+from sigil.storage.artifacts import Artifacts, artifact_name
 from tests.sigil.storage.kv.contract import in_parallel
 
 SIZES = [0, 1, 255 * 1024, 256 * 1024, 256 * 1024 + 1, 512 * 1024, 1_200_000]
@@ -28,16 +28,16 @@ class ArtifactsContract:
     def test_a_body_comes_back_under_its_hash(self, artifacts: Artifacts, size: int) -> None:
         body = os.urandom(size)
         name = artifacts.put(body)
-        assert name == name_of(body)
+        assert name == artifact_name(body)
         assert artifacts.get(name) == body
 
     def test_storing_it_again_changes_nothing(self, artifacts: Artifacts) -> None:
         assert artifacts.put(LARGE) == artifacts.put(LARGE)
-        assert artifacts.get(name_of(LARGE)) == LARGE
+        assert artifacts.get(artifact_name(LARGE)) == LARGE
 
     def test_many_may_store_one_body_at_once(self, artifacts: Artifacts) -> None:
-        assert in_parallel(6, lambda _: artifacts.put(LARGE)) == [name_of(LARGE)] * 6
-        assert artifacts.get(name_of(LARGE)) == LARGE
+        assert in_parallel(6, lambda _: artifacts.put(LARGE)) == [artifact_name(LARGE)] * 6
+        assert artifacts.get(artifact_name(LARGE)) == LARGE
 
     def test_bodies_do_not_mix(self, artifacts: Artifacts) -> None:
         bodies = [LARGE[:number] for number in (100, 270_000, 300_000)]

@@ -11,7 +11,7 @@ import pytest
 
 from sigil.errors import BackendError
 from sigil.storage import aws
-from sigil.storage.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts, name_of
+from sigil.storage.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts, artifact_name
 from sigil.storage.artifacts.s3 import S3Artifacts
 from sigil.storage.artifacts.stored import CHUNK, StoredArtifacts
 from sigil.storage.kv import KV, keys
@@ -48,7 +48,7 @@ class TestFolderArtifacts(ArtifactsContract):
 def test_what_is_no_file_in_a_folder_of_artifacts_is_missing_and_not_waited_for(
     tmp_path: Path,
 ) -> None:
-    artifacts, name = FolderArtifacts(tmp_path), name_of(b"body")
+    artifacts, name = FolderArtifacts(tmp_path), artifact_name(b"body")
     (tmp_path / name[:2]).mkdir()
     for made in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
         made(tmp_path / name[:2] / name)
@@ -123,7 +123,7 @@ def test_a_body_that_a_crash_cut_short_does_not_exist_and_can_be_stored_again(at
     with pytest.raises(BackendError, match="gone"):
         StoredArtifacts(kv).put(LARGE)
     with pytest.raises(BackendError, match="is missing"):
-        StoredArtifacts(kv).get(name_of(LARGE))
+        StoredArtifacts(kv).get(artifact_name(LARGE))
     kv.left = 10
     assert StoredArtifacts(kv).get(StoredArtifacts(kv).put(LARGE)) == LARGE
 
