@@ -25,7 +25,7 @@ import wasmtime
 
 from scripts.benchmarks.rows import Row
 from scripts.benchmarks.sandbox import ECHO, ENGINE, INPUT, JS, program, timed
-from sigil.sandbox.javascript_module import plugin
+from sigil.sandbox.javascript_module import make_module
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Kind
 
@@ -122,7 +122,7 @@ def _weight(sandbox: Sandbox) -> float:
     (pid,) = sandbox.pids()
     before = resident(pid)
     for number in range(LOADED * 4):
-        sandbox.run(program(plugin(f"return [{number}, input]"), "js"), INPUT)
+        sandbox.run(program(make_module(f"return [{number}, input]"), "js"), INPUT)
     return (resident(pid) - before) / (LOADED * 4)
 
 

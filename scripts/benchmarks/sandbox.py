@@ -27,10 +27,10 @@ from scripts.benchmarks.rows import Row
 from sigil.errors import ToolError
 from sigil.sandbox import spawn
 from sigil.sandbox.driver import Driver
-from sigil.sandbox.javascript_module import plugin, source_of
-from sigil.sandbox.memory_images import Images
+from sigil.sandbox.javascript_module import make_module, read_source
+from sigil.sandbox.memory_images import MemoryImages
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Kind, Limits, Program
+from sigil.sandbox.program import Kind, Program, SandboxLimits
 
 CALLS: Final = 2_000
 PROGRAMS: Final = 60
@@ -38,8 +38,8 @@ STARTS: Final = 7
 INPUT: Final = b'{"text":"hello world","format":"base64"}'
 LIMITS: Final = (64 << 20, 256 << 10)
 ENGINE: Final = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
-JS: Final = plugin("return input")
-LARGE: Final = plugin(
+JS: Final = make_module("return input")
+LARGE: Final = make_module(
     "".join(
         f"""// Computes the number {n} of the table from its two arguments, and remembers it there for the next time.
 function computeTheNumber{n}(first, second) {{
@@ -120,7 +120,7 @@ def run(data: Path | None) -> Iterator[Row]:
         fresh = [
             timed(
                 lambda n=n: sandbox.run(  # type: ignore[misc]
-                    program(plugin(f"return [{n}, input]"), "js"), INPUT
+                    program(make_module(f"return [{n}, input]"), "js"), INPUT
                 )
             )
             for n in range(PROGRAMS)
@@ -155,8 +155,8 @@ def _bare() -> tuple[float, float, float]:
     echo, engine = (
         driver.prepare(driver.compile(module)) for module in (ECHO, ENGINE.read_bytes())
     )
-    images = Images(driver, engine)
-    scripts = [images.take(source_of(module).encode(), LIMITS[0]) for module in (JS, LARGE)]
+    images = MemoryImages(driver, engine)
+    scripts = [images.take(read_source(module).encode(), LIMITS[0]) for module in (JS, LARGE)]
     calls = [partial(images.call, each, INPUT, LIMITS, bytes) for each in scripts]
     calls.insert(0, partial(driver.call, echo, None, INPUT, LIMITS, bytes))
     first, second, third = (statistics.median(timed(call) for _ in range(CALLS)) for call in calls)
@@ -223,7 +223,7 @@ def _starts() -> Iterator[Row]:
 
 def _hung(sandbox: Sandbox, echo: Program) -> None:
     with suppress(ToolError):
-        sandbox.run(echo, INPUT, limits=Limits(timeout_ms=1))
+        sandbox.run(echo, INPUT, limits=SandboxLimits(timeout_ms=1))
     sandbox.run(echo, INPUT)
 
 

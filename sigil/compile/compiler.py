@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from sigil.errors import Refused, UsageError
 from sigil.manifest.package import Package
-from sigil.sandbox.program import Grants, Limits, Outcome, Program
+from sigil.sandbox.program import Grants, Outcome, Program, SandboxLimits
 from sigil.storage.artifacts import artifact_name
 
 
@@ -40,7 +40,7 @@ class Checker(Protocol):
         """`Refused` with EMODULE when the module may not run here."""
 
     def run(
-        self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...
+        self, program: Program, input: bytes, grants: Grants = ..., limits: SandboxLimits = ...
     ) -> Outcome:
         """The answer of a program, which may itself be a compiler."""
 
@@ -56,14 +56,16 @@ def build(package: Package, sandbox: Checker) -> Built:
     """
     match package.manifest.lang:
         case "js":
-            from sigil.sandbox.javascript_module import plugin
+            from sigil.sandbox.javascript_module import make_module
 
-            return Built("js", plugin(_text(package)))
+            return Built("js", make_module(_text(package)))
         case "ts":
             from sigil.compile.typescript import stripped
-            from sigil.sandbox.javascript_module import plugin
+            from sigil.sandbox.javascript_module import make_module
 
-            return Built("js", plugin(stripped(_text(package), package.manifest.name, sandbox)))
+            return Built(
+                "js", make_module(stripped(_text(package), package.manifest.name, sandbox))
+            )
         case "wat":
             return _checked(sandbox.assemble(package.code), sandbox)
         case "wasm":

@@ -14,13 +14,12 @@ from typing import Protocol
 from sigil import strict_json
 from sigil.errors import Refused, ToolError, UsageError, one_line
 from sigil.protocol import Json
-from sigil.sandbox.javascript_module import plugin
-from sigil.sandbox.loaded_programs import Rank
-from sigil.sandbox.program import NO_GRANTS, Grants, Limits, Outcome, Program
+from sigil.sandbox.javascript_module import make_module
+from sigil.sandbox.program import NO_GRANTS, Grants, Outcome, Program, Rank, SandboxLimits
 from sigil.storage.artifacts import artifact_name
 
 STRIPPER = Path(__file__).with_name("typescript.js")
-LIMITS = Limits(timeout_ms=8_000, output_bytes=1 << 20)
+LIMITS = SandboxLimits(timeout_ms=8_000, output_bytes=1 << 20)
 """A source of the largest size takes one to two seconds of a processor."""
 _DEEP = ("ESTACK", "ENOMEM", "ETIMEDOUT", "ELIMIT")
 
@@ -29,7 +28,7 @@ class Runner(Protocol):
     """The sandbox."""
 
     def run(
-        self, program: Program, input: bytes, grants: Grants = ..., limits: Limits = ...
+        self, program: Program, input: bytes, grants: Grants = ..., limits: SandboxLimits = ...
     ) -> Outcome:
         """The answer of a program, as the sandbox gives it."""
 
@@ -64,7 +63,7 @@ def _code(answer: Json, name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stripper() -> Program:
-    module = plugin(f"{STRIPPER.read_text('utf-8')}\nreturn typescript.strip(input.text);")
+    module = make_module(f"{STRIPPER.read_text('utf-8')}\nreturn typescript.strip(input.text);")
     return Program(artifact_name(module), "js", lambda: module, Rank.PERSISTENT)
 
 

@@ -31,9 +31,8 @@ from sigil.run import dependencies
 from sigil.run.host_calls.context import Part
 from sigil.run.live_services import LiveServices
 from sigil.run.older_callers import OlderCallers
-from sigil.sandbox.loaded_programs import Rank
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Program
+from sigil.sandbox.program import Program, Rank
 from sigil.sandbox.tenants import tenant_of
 from sigil.storage.kv import KV, Read
 

@@ -27,9 +27,9 @@ from sigil.run import dependencies
 from sigil.run.executor import Executor
 from sigil.run.host_calls.context import Facilities, Part
 from sigil.run.host_calls.kv_service import KvService
-from sigil.sandbox.javascript_module import source_of
-from sigil.sandbox.pool import Sandbox, Share
-from sigil.sandbox.program import Grants, Limits, Outcome, Program
+from sigil.sandbox.javascript_module import read_source
+from sigil.sandbox.pool import Sandbox, TenantSandbox
+from sigil.sandbox.program import Grants, Outcome, Program, SandboxLimits
 from sigil.sandbox.tenants import NOBODY, Tenant
 from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
@@ -252,9 +252,9 @@ def require_loadable(
         raise _unloadable(problem.message, manifest)
 
 
-def _tried(sandbox: Share, program: Program, given: bytes) -> ToolError | None:
+def _tried(sandbox: TenantSandbox, program: Program, given: bytes) -> ToolError | None:
     try:
-        sandbox.run(program, given, Grants(), Limits(timeout_ms=LOADING_MS))
+        sandbox.run(program, given, Grants(), SandboxLimits(timeout_ms=LOADING_MS))
     except ToolError as problem:
         return problem
     return None
@@ -272,7 +272,7 @@ def _placed(message: str, program: Program) -> str:
     if not found:
         return message
     line, column = int(found[2]), int(found[3])
-    lines = source_of(program.load()).split("\n")
+    lines = read_source(program.load()).split("\n")
     begin = max(column - LINE_SHOWN // 2, 0)
     text = one_line(lines[line - 1][begin : begin + LINE_SHOWN]) if line <= len(lines) else ""
     return f"line {line}, column {column}: {found[1]}" + (f": `{text}`" if text else "")

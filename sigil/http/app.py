@@ -29,7 +29,7 @@ from sigil.http.route import BUNDLE_FILE, Access, Route
 from sigil.http.routes import GUARDED, OPEN
 from sigil.http.status_codes import BUG, status_of
 from sigil.protocol import Caller
-from sigil.sandbox.tenants import Admission, Tenant, tenant_of
+from sigil.sandbox.tenants import AdmissionControl, Tenant, tenant_of
 
 RETRY_SECONDS = 5
 PLACES = 64
@@ -172,7 +172,7 @@ class Workers:
 
     def __init__(self, places: int = PLACES) -> None:
         self._places = places
-        self._admission = Admission(places)
+        self._admission = AdmissionControl(places)
         self._threads: CapacityLimiter | None = None
 
     async def run(self, tenant: Tenant, action: Callable[[], _Result]) -> _Result:

@@ -36,7 +36,7 @@ from sigil.run.host_calls.placeholders import Values, scrub, scrub_text, split_b
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.servers import MARGIN_SECONDS, ServerAccess, Servers
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits, Outcome
+from sigil.sandbox.program import Grants, Outcome, SandboxLimits
 from sigil.sandbox.tenants import Tenant, tenant_of
 
 CALLS_MOST = 32
@@ -116,7 +116,7 @@ class Executor:
             part, limit, part, home_of(part.namespace, caller), on_behalf_of(caller, part)
         )
         try:
-            outcome = self._run(arguments, tree, (root,), Limits(timeout_ms=limit))
+            outcome = self._run(arguments, tree, (root,), SandboxLimits(timeout_ms=limit))
         except SigilError as problem:
             problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
             raise
@@ -131,7 +131,7 @@ class Executor:
         arguments: Mapping[str, Json],
         tree: _CallTree,
         path: tuple[CallLink, ...],
-        limits: Limits,
+        limits: SandboxLimits,
     ) -> Outcome:
         link = path[-1]
         if link.part.manifest.lang == HOST:
@@ -150,7 +150,7 @@ class Executor:
         arguments: Mapping[str, Json],
         tree: _CallTree,
         path: tuple[CallLink, ...],
-        limits: Limits,
+        limits: SandboxLimits,
     ) -> Outcome:
         link, values = path[-1], _LazySecrets(dict)
         part = link.part
@@ -229,7 +229,7 @@ class Executor:
             )
             raise NestedFailure(Refused("ELIMIT", most), most, path[0].part)
         left = max(int(seconds * 1000), 1)
-        limits = Limits(
+        limits = SandboxLimits(
             timeout_ms=min(callee.manifest.limits.timeout_ms, left),
             patience_ms=min(PATIENCE_MS, left),
         )

@@ -24,8 +24,7 @@ from sigil.protocol import LIBRARY, Caller, Ref, viewed
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Part
 from sigil.run.host_calls.kv_service import KvService
-from sigil.sandbox.loaded_programs import Rank
-from sigil.sandbox.program import Program
+from sigil.sandbox.program import Program, Rank
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
 

@@ -1,4 +1,11 @@
-"""Native code on disk, under a key that only this user can read."""
+"""The code store has native code on disk, sealed with a key that only this user can read.
+
+Shipped code came with the package, compiled when it was made: a first start in a read-only place
+compiles nothing. Its seal is made with a key that everybody knows. It tells damage, and code for
+another runtime, other settings or another processor, which is then compiled anew; it does not tell
+who made it. It need not: the code lies among this package's own modules, so whoever can change it
+can change those, and a secret key beside it would say no more.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +16,12 @@ import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
-from sigil.sandbox.sealed_memory import CHUNK, Code, Draft
+from sigil.sandbox.compile_job import CompileJobs, fingerprint
+from sigil.sandbox.sealed_memory import CHUNK, CodeDraft, SealedCode
 
 _KEY_BYTES = 32
 _FILES = 128
@@ -23,8 +32,9 @@ _SUFFIX = ".code"
 _PART = ".part"
 
 
-class Vault:
-    """A folder of kept code. Every failure of the disk means "not kept": nothing here stops a run.
+class CodeStore:
+    """A folder of stored code. Every failure of the disk means "not stored": nothing here stops a
+    run.
 
     `context`: what the code depends on beside the module; it is a part of what the HMAC covers, so
     a file never fits another. `key`: that of the HMAC (default: the folder's own).
@@ -36,15 +46,15 @@ class Vault:
         self._shipped = key is not None
         self._key = key or _key(folder)
 
-    def read(self, digest: str) -> Code | None:
-        """The code kept for the module `digest` (hex), copied into a sealed file; None when it is
+    def read(self, digest: str) -> SealedCode | None:
+        """Return the code of the module `digest` (hex), copied into a sealed file; None when it is
         not there or was changed.
         """
         if self._key is None:
             return None
         try:
             with (
-                Draft() as draft,
+                CodeDraft() as draft,
                 open(self._path(digest), "rb", buffering=0, opener=_plain) as file,
             ):
                 facts = os.fstat(file.fileno())
@@ -63,8 +73,8 @@ class Vault:
         except OSError:
             return None
 
-    def write(self, digest: str, code: Code) -> None:
-        """Keep `code` for the module `digest`, whole or not at all."""
+    def write(self, digest: str, code: SealedCode) -> None:
+        """Store `code` for the module `digest`, whole or not at all."""
         if self._key is None:
             return
         mac = self._mac(digest)
@@ -96,8 +106,8 @@ class Vault:
 
 
 def _key(folder: Path) -> bytes | None:
-    """The folder's key, made when there is none that can be trusted; None when nothing can be kept
-    there.
+    """Return the folder's key, made when there is none that can be trusted; None when nothing can
+    be stored there.
     """
     path = folder / "key"
     with suppress(OSError):
@@ -116,7 +126,7 @@ def _plain(path: str, flags: int) -> int:
 
 
 def _private(path: Path) -> bytes | None:
-    """The key in `path` if it is a whole one, ours, and readable by nobody else."""
+    """Return the key in `path` if it is a whole one, ours, and readable by nobody else."""
     try:
         descriptor = _plain(str(path), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -141,3 +151,20 @@ def _replace(path: Path, pieces: Iterable[bytes]) -> None:
     except OSError:
         os.unlink(name)
         raise
+
+
+FOLDER = Path(__file__).parent / "shipped"
+_KNOWN = b"shipped with the package"
+
+
+def open_shipped(folder: Path = FOLDER) -> CodeStore | None:
+    """Return the package's own compiled code; None when it came without."""
+    return CodeStore(folder, fingerprint(), _KNOWN) if folder.is_dir() else None
+
+
+def ship(wasm: bytes, folder: Path = FOLDER) -> None:
+    """Compile `wasm` into the package. `UnfitModule` or `BackendError` when that fails."""
+    folder.mkdir(exist_ok=True)
+    CodeStore(folder, fingerprint(), _KNOWN).write(
+        sha256(wasm).hexdigest(), CompileJobs().work("compile", wasm)
+    )

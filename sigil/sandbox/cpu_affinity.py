@@ -21,8 +21,10 @@ time.
 """
 
 
-class Near:
-    """Of one crew. Thread-safe; does nothing where the system does not offer it."""
+class CpuAffinity:
+    """The processors of one worker pool. Thread-safe; does nothing where the system does not offer
+    it.
+    """
 
     def __init__(self) -> None:
         self._processor = _offered()
@@ -31,8 +33,8 @@ class Near:
         self._mine = threading.local()
 
     def join(self, pid: int, *, alone: bool) -> bool:
-        """Before the runner `pid` is given work: whether the calling thread has to `part` from it
-        when that is done.
+        """Put the calling thread beside the runner `pid` before that is given work; return whether
+        the thread has to `part` from it afterwards.
         """
         if self._processor is None:
             return False
@@ -54,7 +56,7 @@ class Near:
         return near
 
     def part(self) -> None:
-        """The calling thread may run anywhere again, as it did before its first call."""
+        """Let the calling thread run anywhere again, as it did before its first call."""
         if self._processor is None:
             return
         try:
@@ -63,9 +65,7 @@ class Near:
             self._processor = None
 
     def leave(self, pid: int) -> None:
-        """The call waits for a service: its thread may start others, and meanwhile the runner is
-        nobody's company.
-        """
+        """Let both run anywhere while the call waits for a service: its thread may start others."""
         self.part()
         if self._processor is not None and self._places.get(pid, -1) != -1:
             self._places[pid] = -1

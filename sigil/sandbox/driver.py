@@ -1,7 +1,7 @@
 """Drives wasmtime: the engine's settings, linking, one fresh instance a call, traps in our own
 words.
 
-This is the only room that knows the runtime. A guest's pointers are 32-bit numbers until they are
+This is the only module that knows the runtime. A guest's pointers are 32-bit numbers until they are
 checked against the size of its memory, which is read anew after each call into the guest. A store
 lives for one call and never longer, whatever its end.
 
@@ -12,17 +12,72 @@ and a place for each export.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from ctypes import byref, c_int32, c_uint32, c_void_p
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_int, c_int32, c_long, c_size_t, c_uint32, c_void_p
 from functools import partial
 from typing import Any, NamedTuple
 
 from sigil.sandbox import capi, runtime_features, wasi_functions
-from sigil.sandbox.call_end import Stopped
-from sigil.sandbox.engine_buffers import TWO, Door
-from sigil.sandbox.faults import Faults, Invalid
-from sigil.sandbox.file_mapping import mapped
-from sigil.sandbox.wasi_link import Commands
+from sigil.sandbox.faults import Faults, Invalid, Stopped
+from sigil.sandbox.wasi import WasiCommands
+
+TWO = struct.Struct("<2I")
+"""Two of a guest's pointers or sizes."""
+_BUFFERS = struct.Struct("<5I")
+
+
+class EngineBuffers(NamedTuple):
+    """Addresses in the guest's memory: of the `room` bytes for an input, of the output's place and
+    length, of the end of what it needs.
+    """
+
+    input: int
+    room: int
+    output: int
+    end: int
+
+    @classmethod
+    def at(cls, address: int, memory: bytes) -> EngineBuffers:
+        """Read the buffers at `address`, as shim.c lays them out: input, its room, output, its
+        length, the end.
+        """
+        pointer, room, _, _, end = _BUFFERS.unpack_from(memory, address)
+        return cls(pointer, room, address + TWO.size, end)
+
+    def fits(self, memory: int) -> bool:
+        """Return whether all of them lie in a memory of so many bytes: then they need not be
+        checked again, for a memory never shrinks.
+        """
+        return (
+            self.end <= memory
+            and self.input + self.room < self.end
+            and self.output + TWO.size <= self.end
+        )
+
+
+_READ, _PRIVATE = 1, 2  # sys/mman.h
+_FAILED = c_void_p(-1).value
+
+
+@contextmanager
+def map_file(descriptor: int, size: int) -> Iterator[int]:
+    """Map the first `size` bytes, read only, until the end of the `with`; yield their address.
+
+    Only two system calls are needed, which a locked process still has. `OSError` when they cannot
+    be mapped.
+    """
+    c = ctypes.CDLL(None)
+    c.mmap.restype = c_void_p
+    address = c.mmap(None, c_size_t(size), _READ, _PRIVATE, c_int(descriptor), c_long(0))
+    if address is None or address == _FAILED:
+        raise OSError("a file cannot be mapped")
+    try:
+        yield address
+    finally:
+        c.munmap(c_void_p(address), c_size_t(size))
+
 
 __all__ = ("LINKED", "Driver", "Host", "Invalid", "Loaded")
 
@@ -60,8 +115,8 @@ class Driver:
         self._engine = capi.engine(self._c, pooling, target)
         self._callbacks = (capi.HostFunction(self._on_call), capi.HostFunction(self._on_take))
         self._linker = capi.linker(self._c, self._engine, self._callbacks)
-        self._commands = Commands(self._c, self.place)
-        self._host: Host = _deaf
+        self._commands = WasiCommands(self._c, self.place)
+        self._host: Host = _refuse_request
         self._waiting = b""
         self._context: int = 0
         self._instances = (capi.Instance(), capi.Instance())
@@ -81,7 +136,7 @@ class Driver:
     # -- loading
 
     def compile(self, wasm: bytes) -> int:
-        """A module from its bytes; `Invalid` when it is not valid."""
+        """Return a module from its bytes; `Invalid` when it is not valid."""
         module = c_void_p()
         self._faults.sound(
             self._c.wasmtime_module_new(self._engine, wasm, len(wasm), byref(module))
@@ -89,20 +144,20 @@ class Driver:
         return module.value or 0
 
     def assemble(self, text: bytes) -> bytes:
-        """The bytes of the module whose text form `text` is; `Invalid` when it is none."""
+        """Return the bytes of the module whose text form `text` is; `Invalid` when it is none."""
         vector = capi.Bytes()
         self._faults.sound(self._c.wasmtime_wat2wasm(text, len(text), byref(vector)))
         return self._faults.taken(vector)
 
     def serialize(self, module: int) -> bytes:
-        """The native code of `module`."""
+        """Return the native code of `module`."""
         vector = capi.Bytes()
         self._faults.sound(self._c.wasmtime_module_serialize(module, byref(vector)))
         return self._faults.taken(vector)
 
     def restore(self, path: str) -> int:
-        """A module from the file of native code at `path`, which must be our own: nothing checks
-        what it does.
+        """Load a module from the file of native code at `path`, which must be our own: nothing
+        checks what it does.
         """
         module = c_void_p()
         self._faults.sound(
@@ -111,18 +166,18 @@ class Driver:
         return module.value or 0
 
     def copied(self, descriptor: int, size: int) -> int:
-        """As `restore`, from an open file and without opening another: a copy in this process's own
-        memory.
+        """Load a module as `restore` does, from an open file and without opening another: it is a
+        copy in this process's own memory.
         """
         module = c_void_p()
-        with mapped(descriptor, size) as address:
+        with map_file(descriptor, size) as address:
             self._faults.sound(
                 self._c.wasmtime_module_deserialize(self._engine, address, size, byref(module))
             )
         return module.value or 0
 
     def prepare(self, module: int) -> Loaded:
-        """`module` linked to the host's functions, or ready to be linked to the engine."""
+        """Link `module` to the host's functions, or make it ready to be linked to the engine."""
         names = capi.imports(self._c, module)
         if any(owner == LINKED for owner, _ in names):
             return Loaded(module, 0, tuple(name for _, name in names))
@@ -157,8 +212,9 @@ class Driver:
         limits: tuple[int, int],
         host: Host,
     ) -> tuple[bool, bytes]:
-        """Run `program` on `data`: whether it succeeded and its output. `limits`: memory and output
-        in bytes.
+        """Run `program` on `data`; return whether it succeeded, and its output.
+
+        `limits`: memory and output in bytes.
         """
         store = self.open(limits[0], host)
         try:
@@ -174,8 +230,8 @@ class Driver:
             self.close(store)
 
     def open(self, memory_bytes: int, host: Host) -> int:
-        """A store for one call, to be closed at its end; until then it is what the other verbs work
-        in.
+        """Open a store for one call, to be closed at its end; until then the other verbs work in
+        it.
         """
         store: int = self._c.wasmtime_store_new(self._engine, None, None)
         self._context = self._c.wasmtime_store_context(store)
@@ -188,7 +244,7 @@ class Driver:
         return store
 
     def close(self, store: int) -> None:
-        self._host, self._waiting, self._context = _deaf, b"", 0
+        self._host, self._waiting, self._context = _refuse_request, b"", 0
         self._c.wasmtime_store_delete(store)
 
     def enter(self, program: Loaded, engine: Loaded | None = None) -> None:
@@ -209,7 +265,7 @@ class Driver:
             self._link(program)
 
     def invoke(self, name: bytes, *arguments: int) -> int:
-        """Call an export with at most two integers: its result."""
+        """Call an export with at most two integers; return its result."""
         function = self._export(name)
         if arguments:
             self._first.i32 = arguments[0]
@@ -229,7 +285,7 @@ class Driver:
         return self._result.i32
 
     def give(self, data: bytes) -> int:
-        """Where the guest has a copy of `data`."""
+        """Copy `data` into the guest; return the copy's address there."""
         pointer = self.invoke(b"sigil_alloc", len(data))
         if not pointer:
             raise Stopped("ENOMEM", "no room for the input")
@@ -241,14 +297,16 @@ class Driver:
         failed = self.invoke(b"sigil_run", self.give(data), len(data))
         return not failed, self.output(limit)
 
-    def pass_through(self, door: Door, data: bytes, limit: int, memory: int) -> tuple[bool, bytes]:
-        """As `answer`, on an instance whose memory begins at `memory` and has a door that is wide
-        enough: three calls into it less.
+    def run_in_buffers(
+        self, buffers: EngineBuffers, data: bytes, limit: int, memory: int
+    ) -> tuple[bool, bytes]:
+        """As `answer`, on an instance whose memory begins at `memory` and whose input buffer is
+        large enough: three calls into it less.
         """
-        ctypes.memmove(memory + door.input, data, len(data))
-        failed = self.invoke(b"sigil_run", door.input, len(data))
+        ctypes.memmove(memory + buffers.input, data, len(data))
+        failed = self.invoke(b"sigil_run", buffers.input, len(data))
         size, memory = self.size(), self._c.wasmtime_memory_data(self._context, self._memory)
-        pointer, length = TWO.unpack(ctypes.string_at(memory + door.output, TWO.size))
+        pointer, length = TWO.unpack(ctypes.string_at(memory + buffers.output, TWO.size))
         if length > limit:
             raise _too_long(limit)
         if pointer + length > size:
@@ -262,15 +320,15 @@ class Driver:
         return ctypes.string_at(self.place(pointer, length), length)
 
     def place(self, pointer: int, length: int) -> int:
-        """Where `length` bytes at the guest's `pointer` lie in this process, valid until the guest
-        runs again.
+        """Return the address in this process of `length` bytes at the guest's `pointer`, valid
+        until the guest runs again.
         """
         if pointer + length > self.size():
             raise Stopped("ETRAP", "a pointer of the module's lies outside its memory")
         return int(self._c.wasmtime_memory_data(self._context, self._memory)) + pointer
 
     def size(self) -> int:
-        """Bytes of the guest's memory."""
+        """Return the bytes of the guest's memory."""
         return int(self._c.wasmtime_memory_data_size(self._context, self._memory))
 
     def grow(self, size: int) -> None:
@@ -301,9 +359,7 @@ class Driver:
         self._faults.check(error, self._trap)
 
     def _start(self) -> int:
-        """Call the optional `sigil_start`: what it returns, 0 when it returns nothing or is not
-        there.
-        """
+        """Call the optional `sigil_start`; return its result, 0 when it has none or is missing."""
         name = b"sigil_start"
         if not self._c.wasmtime_instance_export_get(
             self._context, self._from, name, len(name), self._exports[name][1]
@@ -326,7 +382,7 @@ class Driver:
         self._faults.check(error, self._trap)
 
     def _export(self, name: bytes, kind: int = capi.EXTERN_FUNC) -> Any:
-        """A reference to the export; `Stopped` when there is none of that kind."""
+        """Return a reference to the export; `Stopped` when there is none of that kind."""
         extern, whole, inner = self._exports[name]
         if (
             not self._c.wasmtime_instance_export_get(
@@ -340,17 +396,15 @@ class Driver:
     # -- what the guest may call
 
     def _on_call(self, _environment: int, _caller: int, slots: int, _count: int) -> int:
-        pointer, length = (
-            c_uint32.from_address(slots).value,
-            c_uint32.from_address(slots + capi.SLOT).value,
-        )
+        pointer = c_uint32.from_address(slots).value
+        length = c_uint32.from_address(slots + capi.SLOT).value
         try:
             answer = (
                 self._host(ctypes.string_at(self.place(pointer, length), length))
                 if length <= _REQUEST_LIMIT
                 else None
             )
-        except Exception:  # noqa: BLE001 (a door: nothing may leave through C; an odd request is none)
+        except Exception:  # noqa: BLE001 (entry point: nothing may leave through C; an odd request is none)
             answer = None
         self._waiting = answer or b""
         c_int32.from_address(slots).value = -1 if answer is None else len(answer)
@@ -371,5 +425,5 @@ def _too_long(limit: int) -> Stopped:
     return Stopped("ELIMIT", f"the output is larger than {limit} bytes")
 
 
-def _deaf(_request: bytes) -> bytes | None:
+def _refuse_request(_request: bytes) -> bytes | None:
     return None

@@ -8,7 +8,16 @@ import ctypes
 from ctypes import byref, c_uint8, c_void_p
 
 from sigil.sandbox import capi
-from sigil.sandbox.call_end import Stopped
+
+
+class Stopped(Exception):
+    """The call was stopped. `code` and `message` are our own words."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
 
 _TRAPS = {
     capi.TRAP_STACK_OVERFLOW: ("ESTACK", "the stack overflowed: the recursion is too deep"),

@@ -18,7 +18,7 @@ from sigil.sandbox.protocol import (
     LOG_CHARACTERS,
     LOG_LINES,
     OPERATIONS,
-    Run,
+    RunOrder,
     service_of,
 )
 
@@ -37,10 +37,10 @@ class Denied(Exception):
         self.message = message
 
 
-class Host:
+class GuestRequests:
     """The host of one run. `lines`: what it logged, at most 100 clean lines."""
 
-    def __init__(self, run: Run, ask: Ask) -> None:
+    def __init__(self, run: RunOrder, ask: Ask) -> None:
         self._run = run
         self._ask = ask
         self._asks = 0
@@ -108,10 +108,10 @@ class Host:
             self.lines.append(one_line(mark + text[: LOG_CHARACTERS * 2], LOG_CHARACTERS))
 
 
-_OWN: dict[str, Callable[[Host, Any], Any]] = {
-    "clock": Host._clock,
-    "random": Host._random,
-    "log": Host._log,
+_OWN: dict[str, Callable[[GuestRequests, Any], Any]] = {
+    "clock": GuestRequests._clock,
+    "random": GuestRequests._random,
+    "log": GuestRequests._log,
 }
 
 

@@ -39,7 +39,7 @@ _IMPORTS = (
 _ALLOC, _LOAD, _RUN, _OUT_PTR, _OUT_LEN, _START = range(6)
 
 
-def plugin(source: str) -> bytes:
+def make_module(source: str) -> bytes:
     """The capability with this source, a body or a module; equal sources give equal bytes.
     UsageError: too long, or no Unicode text.
     """
@@ -57,8 +57,8 @@ def plugin(source: str) -> bytes:
     return wasm.module(_sections(text))
 
 
-def source_of(module: bytes) -> str:
-    """The source that `plugin` put into `module`. UsageError when it is no such module."""
+def read_source(module: bytes) -> str:
+    """The source that `make_module` put into `module`. UsageError when it is no such module."""
     try:
         manifest = json.loads(wasm.custom_section(module, _MANIFEST) or b"")
         data = wasm.Reader(

@@ -1,5 +1,5 @@
-"""Memory images: what loading a JavaScript source changes in the engine's memory, kept once and
-written back before each call.
+"""A memory image holds what loading a JavaScript source changes in the engine's memory: it is taken
+once and written back before each call.
 
 A capability is then a few pages of data, not code: nothing is compiled for it, and nothing is
 parsed again. The image is taken when no call is on the stack, from the same build of the engine
@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from sigil.sandbox import runtime_features
-from sigil.sandbox.driver import Driver, Host, Loaded
-from sigil.sandbox.engine_buffers import Door
+from sigil.sandbox.driver import Driver, EngineBuffers, Host, Loaded
 
 IMAGE_BYTES = 4 << 20
 """An image has at most so many bytes; a larger one is not kept."""
@@ -30,13 +29,13 @@ _PAGE = 4096
 
 
 class Image(NamedTuple):
-    """`size`: of the memory; `pages`: (address, bytes) of what loading changed; `door`: where it
-    takes input and puts output.
+    """`size`: of the memory; `pages`: (address, bytes) of what loading changed; `buffers`: where
+    it takes input and puts output.
     """
 
     size: int
     pages: tuple[tuple[int, bytes], ...]
-    door: Door
+    buffers: EngineBuffers
 
     @property
     def weight(self) -> int:
@@ -50,7 +49,7 @@ class Script(NamedTuple):
     image: Image | None
 
 
-class Images:
+class MemoryImages:
     """The engine of one runner and the sources that it can run."""
 
     def __init__(self, driver: Driver, engine: Loaded) -> None:
@@ -83,8 +82,10 @@ class Images:
             self._driver.enter(self._engine)
             if script.image and script.image.size <= limits[0]:
                 memory = self._write(script.image)
-                if len(data) <= script.image.door.room:
-                    return self._driver.pass_through(script.image.door, data, limits[1], memory)
+                if len(data) <= script.image.buffers.room:
+                    return self._driver.run_in_buffers(
+                        script.image.buffers, data, limits[1], memory
+                    )
             elif self._load(script.source):
                 return False, self._driver.output(limits[1])
             return self._driver.answer(data, limits[1])
@@ -92,18 +93,16 @@ class Images:
             self._driver.close(store)
 
     def _packed(self) -> bytes:
-        """What was loaded, as bytecode; empty when there is no room for it."""
-        return (
-            b""
-            if self._driver.invoke(b"sigil_pack")
-            else self._driver.output(runtime_features.MEMORY_BYTES)
-        )
+        """Return what was loaded as bytecode; empty when there is no room for it."""
+        if self._driver.invoke(b"sigil_pack"):
+            return b""
+        return self._driver.output(runtime_features.MEMORY_BYTES)
 
     def _unpacked(self, code: bytes, memory_bytes: int) -> Image | None:
         """An image that is loaded of bytecode: half as large, for it has none of the holes that a
         parser leaves.
         """
-        with self._opened(memory_bytes, _nobody):
+        with self._opened(memory_bytes, _answer_nothing):
             at = self._driver.invoke(b"sigil_hold", len(code))
             if not at:
                 return None
@@ -123,7 +122,7 @@ class Images:
         return memory
 
     def _pristine(self) -> bytes:
-        with self._opened(1 << 40, _nobody):
+        with self._opened(1 << 40, _answer_nothing):
             return self._memory()
 
     @contextmanager
@@ -141,17 +140,18 @@ class Images:
         return ctypes.string_at(self._driver.place(0, size), size)
 
     def _image(self) -> Image | None:
-        """What was loaded until now; None when what it says of itself cannot be."""
-        door = self._driver.invoke(b"sigil_tidy")
+        """Return an image of what was loaded until now; None when its buffers cannot be true."""
+        address = self._driver.invoke(b"sigil_tidy")
         memory = self._memory()
-        found = Door.at(door, memory)
-        if not found.fits(len(memory)):
+        buffers = EngineBuffers.at(address, memory)
+        if not buffers.fits(len(memory)):
             return None
-        return Image(found.end, tuple(_differences(self._base, memory[: found.end])), found)
+        pages = _differences(self._base, memory[: buffers.end])
+        return Image(buffers.end, tuple(pages), buffers)
 
 
 def _differences(before: bytes, after: bytes) -> list[tuple[int, bytes]]:
-    """(address, bytes) of the runs of pages that differ; what lies beyond `before` was zero."""
+    """Return (address, bytes) of the runs of pages that differ; `before` goes on with zeros."""
     runs: list[tuple[int, bytes]] = []
     begin = None
     old, new, zero = memoryview(before), memoryview(after), bytes(_PAGE)
@@ -166,5 +166,5 @@ def _differences(before: bytes, after: bytes) -> list[tuple[int, bytes]]:
     return runs
 
 
-def _nobody(_request: bytes) -> bytes | None:
+def _answer_nothing(_request: bytes) -> bytes | None:
     return None

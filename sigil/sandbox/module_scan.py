@@ -4,12 +4,69 @@ refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sigil.errors import one_line
-from sigil.sandbox.abi import SIGIL, Abi, Signature
+from sigil.sandbox import wasi_functions
 from sigil.sandbox.runtime_features import MEMORY_BYTES, TABLE_ELEMENTS, TABLES
+
+I32, I64 = 0x7F, 0x7E
+
+Signature = tuple[tuple[int, ...], tuple[int, ...]]
+"""Parameter and result types of a function, as the bytes of the format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abi:
+    """What a module may import and has to export. `only` says the former in an error; `needs` are
+    imports that it cannot do without.
+    """
+
+    imports: Mapping[tuple[bytes, bytes], Signature]
+    exports: Mapping[bytes, Signature]
+    optional: Mapping[bytes, tuple[Signature, ...]]
+    only: str
+    needs: Mapping[tuple[bytes, bytes], str]
+
+
+def _preview1(kinds: str) -> Signature:
+    parameters, _, results = kinds.partition(" ")
+    return tuple(I64 if kind == "I" else I32 for kind in parameters), tuple(I32 for _ in results)
+
+
+SIGIL = Abi(
+    imports={
+        (b"sigil", b"call"): ((I32, I32), (I32,)),
+        (b"sigil", b"take"): ((I32,), ()),
+    },
+    exports={
+        b"sigil_alloc": ((I32,), (I32,)),
+        b"sigil_run": ((I32, I32), (I32,)),
+        b"sigil_out_ptr": ((), (I32,)),
+        b"sigil_out_len": ((), (I32,)),
+    },
+    optional={b"sigil_start": (((), ()), ((), (I32,)))},
+    only="only sigil.call and sigil.take exist",
+    needs={},
+)
+COMMAND = Abi(
+    imports={
+        (wasi_functions.MODULE, name): _preview1(kinds)
+        for name, kinds in wasi_functions.FUNCTIONS.items()
+    },
+    exports={wasi_functions.START: ((), ())},
+    optional={},
+    only="a command has the functions of wasi_snapshot_preview1 alone",
+    needs={
+        (
+            wasi_functions.MODULE,
+            b"fd_write",
+        ): "imports no fd_write: a command writes its answer to stdout"
+    },
+)
+ABIS: Mapping[str, Abi] = {"sigil": SIGIL, "wasi": COMMAND}
+
 
 MAGIC = b"\0asm\x01\0\0\0"
 MODULE_BYTES = 2 << 20
@@ -41,12 +98,12 @@ _ORDER = {section: place for place, section in enumerate((1, 2, 3, 4, 5, 6, 7, 8
 _COUNTED = {_GLOBAL: "globals", _ELEMENT: "element segments", _DATA: "data segments"}
 
 
-class Unfit(Exception):
+class UnfitModule(Exception):
     """The module cannot be taken; the text says why, in one clean line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ModuleShape:
     """What the scan learnt. `bulk`: bytes that a compiler has to work on (everything but data and
     custom sections).
 
@@ -57,7 +114,7 @@ class Shape:
     memory: int = 0
 
 
-class Reader:
+class SectionReader:
     """A cursor over one section's bytes; every read is checked against the section's end."""
 
     __slots__ = ("at", "data", "end")
@@ -67,7 +124,7 @@ class Reader:
 
     def byte(self) -> int:
         if self.at >= self.end:
-            raise Unfit(f"the module is cut short at byte {self.at}")
+            raise UnfitModule(f"the module is cut short at byte {self.at}")
         self.at += 1
         return self.data[self.at - 1]
 
@@ -81,11 +138,11 @@ class Reader:
             value |= (part & 0x7F) << shift
             if part < 0x80:
                 return value
-        raise Unfit(f"a number at byte {self.at - 1} does not fit 32 bits")
+        raise UnfitModule(f"a number at byte {self.at - 1} does not fit 32 bits")
 
     def skip(self, count: int) -> None:
         if count > self.end - self.at:
-            raise Unfit(f"the module is cut short at byte {self.at}")
+            raise UnfitModule(f"the module is cut short at byte {self.at}")
         self.at += count
 
     def take(self, count: int) -> bytes:
@@ -99,7 +156,7 @@ class Reader:
     def count(self, what: str, limit: int) -> int:
         number = self.u32()
         if number > limit:
-            raise Unfit(f"{number} {what}: at most {limit}")
+            raise UnfitModule(f"{number} {what}: at most {limit}")
         return number
 
     def value_types(self) -> tuple[int, ...]:
@@ -110,50 +167,54 @@ class Reader:
     def _value_type(self) -> int:
         kind = self.byte()
         if kind not in _VALUE_TYPES:
-            raise Unfit(f"a type at byte {self.at - 1} is not supported")
+            raise UnfitModule(f"a type at byte {self.at - 1} is not supported")
         return kind
 
 
-def scan(wasm: bytes, abi: Abi = SIGIL) -> Shape:
-    """The shape of an upload that keeps to `abi` and the published limits; `Unfit` otherwise."""
+def scan(wasm: bytes, abi: Abi = SIGIL) -> ModuleShape:
+    """Return the shape of an upload that keeps to `abi` and the published limits; `UnfitModule`
+    otherwise.
+    """
     module = _Module(abi)
     bulk = 0
     for section, reader in sections(wasm):
         module.read(section, reader)
         bulk += _bulk(section, reader)
     module.finish()
-    return Shape(bulk, module.pages << 16)
+    return ModuleShape(bulk, module.pages << 16)
 
 
-def measure(wasm: bytes) -> Shape:
+def measure(wasm: bytes) -> ModuleShape:
     """The shape of a module that is not an upload; only the frame of its sections is checked."""
-    return Shape(sum(_bulk(section, reader) for section, reader in sections(wasm)))
+    return ModuleShape(sum(_bulk(section, reader) for section, reader in sections(wasm)))
 
 
-def sections(wasm: bytes) -> Iterator[tuple[int, Reader]]:
-    """The sections in order, each with a reader over its body; `Unfit` when the frame is broken."""
+def sections(wasm: bytes) -> Iterator[tuple[int, SectionReader]]:
+    """Yield the sections in order, each with a reader over its body; `UnfitModule` when the frame
+    is broken.
+    """
     if len(wasm) > MODULE_BYTES:
-        raise Unfit(f"the module has {len(wasm)} bytes: at most {MODULE_BYTES}")
+        raise UnfitModule(f"the module has {len(wasm)} bytes: at most {MODULE_BYTES}")
     if not wasm.startswith(MAGIC):
-        raise Unfit("not a binary WebAssembly core module of version 1")
-    reader = Reader(wasm, len(MAGIC), len(wasm))
+        raise UnfitModule("not a binary WebAssembly core module of version 1")
+    reader = SectionReader(wasm, len(MAGIC), len(wasm))
     last = -1
     while reader.at < reader.end:
         section = reader.byte()
         size = reader.u32()
-        body = Reader(wasm, reader.at, reader.at + size)
+        body = SectionReader(wasm, reader.at, reader.at + size)
         reader.skip(size)
         if section != _CUSTOM:
             place = _ORDER.get(section)
             if place is None:
-                raise Unfit(f"section {section} is not supported")
+                raise UnfitModule(f"section {section} is not supported")
             if place <= last:
-                raise Unfit(f"section {section} is out of order")
+                raise UnfitModule(f"section {section} is out of order")
             last = place
         yield section, body
 
 
-def _bulk(section: int, reader: Reader) -> int:
+def _bulk(section: int, reader: SectionReader) -> int:
     return 0 if section in (_CUSTOM, _DATA) else reader.end - reader.at
 
 
@@ -171,76 +232,76 @@ class _Module:
         self.bodies = 0
         self.exports: dict[bytes, tuple[int, int]] = {}
 
-    def read(self, section: int, reader: Reader) -> None:
+    def read(self, section: int, reader: SectionReader) -> None:
         at = reader.at
         if section == _CUSTOM:
             self._custom(reader)
         elif section == _START:
-            raise Unfit("a start section is not allowed: export sigil_start instead")
+            raise UnfitModule("a start section is not allowed: export sigil_start instead")
         elif section in _COUNTED:
             reader.count(_COUNTED[section], ENTRIES)
         elif section in _READERS:
             _READERS[section](self, reader)
             if reader.at != reader.end:
-                raise Unfit(f"section {section} has {reader.end - reader.at} bytes too many")
+                raise UnfitModule(f"section {section} has {reader.end - reader.at} bytes too many")
         reader.at = at
 
-    def _custom(self, reader: Reader) -> None:
+    def _custom(self, reader: SectionReader) -> None:
         if reader.end - reader.at > CUSTOM_BYTES:
-            raise Unfit(
+            raise UnfitModule(
                 f"a custom section has {reader.end - reader.at} bytes: at most {CUSTOM_BYTES}"
             )
         reader.name()
 
-    def _types(self, reader: Reader) -> None:
+    def _types(self, reader: SectionReader) -> None:
         for _ in range(reader.count("types", ENTRIES)):
             if reader.byte() != 0x60:
-                raise Unfit(f"a type at byte {reader.at - 1} is not a plain function type")
+                raise UnfitModule(f"a type at byte {reader.at - 1} is not a plain function type")
             self.types.append((reader.value_types(), reader.value_types()))
 
-    def _imports(self, reader: Reader) -> None:
+    def _imports(self, reader: SectionReader) -> None:
         for _ in range(reader.count("imports", _IMPORTS_MOST)):
             name = (reader.name(), reader.name())
             signature = self.abi.imports.get(name)
             if signature is None:
-                raise Unfit(f"imports {_shown(name[0])}.{_shown(name[1])}: {self.abi.only}")
+                raise UnfitModule(f"imports {_shown(name[0])}.{_shown(name[1])}: {self.abi.only}")
             if reader.byte() != 0 or self._signature(reader.u32()) != signature:
-                raise Unfit(f"imports {_shown(name[0])}.{_shown(name[1])} with a wrong type")
+                raise UnfitModule(f"imports {_shown(name[0])}.{_shown(name[1])} with a wrong type")
             self.needs.pop(name, None)
             self.functions.append(-1)
             self.imported += 1
 
-    def _functions(self, reader: Reader) -> None:
+    def _functions(self, reader: SectionReader) -> None:
         self.functions += [reader.u32() for _ in range(reader.count("functions", FUNCTIONS))]
 
-    def _tables(self, reader: Reader) -> None:
+    def _tables(self, reader: SectionReader) -> None:
         for _ in range(reader.count("tables", TABLES)):
             if reader.byte() not in (0x70, 0x6F):
-                raise Unfit(f"a table's type at byte {reader.at - 1} is not supported")
+                raise UnfitModule(f"a table's type at byte {reader.at - 1} is not supported")
             if _limits(reader) > TABLE_ELEMENTS:
-                raise Unfit(f"a table starts with more than {TABLE_ELEMENTS} elements")
+                raise UnfitModule(f"a table starts with more than {TABLE_ELEMENTS} elements")
 
-    def _memory(self, reader: Reader) -> None:
+    def _memory(self, reader: SectionReader) -> None:
         self.memories = reader.count("memories", 1)
         self.pages = _limits(reader) if self.memories else 0
         if self.pages > MEMORY_PAGES:
-            raise Unfit(f"the memory starts with more than {MEMORY_PAGES} pages")
+            raise UnfitModule(f"the memory starts with more than {MEMORY_PAGES} pages")
 
-    def _exports(self, reader: Reader) -> None:
+    def _exports(self, reader: SectionReader) -> None:
         for _ in range(reader.count("exports", ENTRIES)):
             name, kind, index = reader.name(), reader.byte(), reader.u32()
             if name in self.exports:
-                raise Unfit(f"exports {_shown(name)} twice")
+                raise UnfitModule(f"exports {_shown(name)} twice")
             self.exports[name] = (kind, index)
 
-    def _code(self, reader: Reader) -> None:
+    def _code(self, reader: SectionReader) -> None:
         self.bodies = reader.count("function bodies", FUNCTIONS)
         for _ in range(self.bodies):
             size = reader.u32()
-            _locals(Reader(reader.data, reader.at, min(reader.at + size, reader.end)))
+            _locals(SectionReader(reader.data, reader.at, min(reader.at + size, reader.end)))
             reader.skip(size)
 
-    def _data_count(self, reader: Reader) -> None:
+    def _data_count(self, reader: SectionReader) -> None:
         reader.count("data segments", ENTRIES)
 
     def _signature(self, index: int) -> Signature | None:
@@ -248,27 +309,27 @@ class _Module:
 
     def finish(self) -> None:
         if self.bodies != len(self.functions) - self.imported:
-            raise Unfit("the functions and their bodies differ in number")
+            raise UnfitModule("the functions and their bodies differ in number")
         if self.exports.get(b"memory") != (2, 0) or not self.memories:
-            raise Unfit("exports no memory")
+            raise UnfitModule("exports no memory")
         for name, signature in self.abi.exports.items():
             self._exported(name, (signature,))
         for name, allowed in self.abi.optional.items():
             if name in self.exports:
                 self._exported(name, allowed)
         for reason in self.needs.values():
-            raise Unfit(reason)
+            raise UnfitModule(reason)
 
     def _exported(self, name: bytes, allowed: tuple[Signature, ...]) -> None:
         if name not in self.exports:
-            raise Unfit(f"exports no {name.decode()}")
+            raise UnfitModule(f"exports no {name.decode()}")
         kind, index = self.exports[name]
         if (
             kind != 0
             or not self.imported <= index < len(self.functions)
             or self._signature(self.functions[index]) not in allowed
         ):
-            raise Unfit(f"exports {name.decode()} with a wrong type")
+            raise UnfitModule(f"exports {name.decode()} with a wrong type")
 
 
 _READERS = {
@@ -283,26 +344,26 @@ _READERS = {
 }
 
 
-def _limits(reader: Reader) -> int:
+def _limits(reader: SectionReader) -> int:
     """The minimum of a memory's or table's limits; shared, 64-bit and other sized ones are
     refused.
     """
     flags = reader.byte()
     if flags not in (0, 1):
-        raise Unfit(f"limits at byte {reader.at - 1} are not plain 32-bit ones")
+        raise UnfitModule(f"limits at byte {reader.at - 1} are not plain 32-bit ones")
     minimum = reader.u32()
     if flags:
         reader.u32()
     return minimum
 
 
-def _locals(reader: Reader) -> None:
+def _locals(reader: SectionReader) -> None:
     total = 0
     for _ in range(reader.count("groups of locals in a function", LOCALS)):
         total += reader.u32()
         reader.byte()
         if total > LOCALS:
-            raise Unfit(f"a function has more than {LOCALS} locals")
+            raise UnfitModule(f"a function has more than {LOCALS} locals")
 
 
 def _shown(name: bytes) -> str:

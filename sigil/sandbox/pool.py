@@ -16,40 +16,45 @@ from typing import Literal
 
 from sigil import strict_json
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
-from sigil.sandbox.abi import ABIS
-from sigil.sandbox.aot import Codes
-from sigil.sandbox.code_cache import Supplies
-from sigil.sandbox.compile_job import Press
-from sigil.sandbox.host_call_bridge import Closed, answered
-from sigil.sandbox.isolation import Means, told, wanted
-from sigil.sandbox.module_scan import Unfit, scan
+from sigil.protocol import Json
+from sigil.sandbox.code_cache import CodeCache, NativeCodeCache
+from sigil.sandbox.compile_job import CompileJobs
+from sigil.sandbox.module_scan import ABIS, UnfitModule, scan
 from sigil.sandbox.program import (
     DEFAULT_LIMITS,
     NO_GRANTS,
     Grants,
-    Limits,
     Outcome,
     Program,
+    SandboxLimits,
     Services,
 )
 from sigil.sandbox.protocol import (
+    ASK_LIMIT,
     INPUT_LIMIT,
     LOG_CHARACTERS,
     OUTPUT_LIMIT,
     OWN,
     SERVICES,
-    Breach,
-    Escape,
-    Kind,
-    Late,
-    Run,
-    Unheard,
+    DeadlinePassed,
+    FrameKind,
+    GrantViolation,
+    PeerGone,
+    ProtocolBreach,
+    RunOrder,
     unpack_answer,
 )
-from sigil.sandbox.runner_process import Child, Sealed, Supply
+from sigil.sandbox.runner_process import (
+    CodeRefused,
+    Isolation,
+    LoadableCode,
+    RunnerProcess,
+    choose_isolation,
+    describe_isolation,
+)
 from sigil.sandbox.runtime_features import MEMORY_BYTES
 from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
-from sigil.sandbox.worker_pool import Crew
+from sigil.sandbox.worker_pool import WorkerPool
 
 TEXT_BYTES = 256 << 10
 TIMEOUT_LIMIT_MS = 60_000
@@ -57,7 +62,7 @@ UPLOAD_PATIENCE = 60.0
 UPLOADS = 2
 """So many foreign modules are made or checked at once, and one of each namespace."""
 _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
-_NOT_THE_GUESTS = frozenset(
+_RUNTIME_CODES = frozenset(
     (
         *(
             "ENOTRESIDENT",
@@ -103,28 +108,28 @@ class Sandbox:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._way = way
-        self._wanted = wanted(way)
-        self._press = Press()
+        self._wanted = choose_isolation(way)
+        self._compile_jobs = CompileJobs()
         self._uploads = FairQueue(
             UPLOADS, most=1
         )  # fewer than there are compilers: a run that needs one finds it
-        self._codes = Codes(cache, self._press)
-        self._supplies = Supplies(engine, self._codes)
-        self._crew = Crew(children, self._wanted, strict=way == "fast", clock=clock)
-        self._finalizer = weakref.finalize(self, self._crew.close)
+        self._native_code = NativeCodeCache(cache, self._compile_jobs)
+        self._code_cache = CodeCache(engine, self._native_code)
+        self._workers = WorkerPool(children, self._wanted, strict=way == "fast", clock=clock)
+        self._finalizer = weakref.finalize(self, self._workers.close)
 
     def run(
         self,
         program: Program,
         input: bytes,
         grants: Grants = NO_GRANTS,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         services: Services | None = None,
         *,
         tenant: Tenant = NOBODY,
     ) -> Outcome:
-        """The answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB). `services`
-        answers what `grants` allow of them.
+        """Return the answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB).
+        `services` answers what `grants` allow of them.
 
         It counts for `tenant`, and so does what it calls.
 
@@ -135,53 +140,53 @@ class Sandbox:
         if len(input) > INPUT_LIMIT:
             raise ToolError("ELIMIT", f"the input is larger than {INPUT_LIMIT} bytes")
         order = _order(program, input, grants, limits)
-        work = _Work(program, order, limits.patience_ms / 1000, services or Closed(), tenant)
-        started, kind, payload, cold = self._obeyed(work)
-        if kind is Kind.FAILED:
+        work = _Work(program, order, limits.patience_ms / 1000, services or NoServices(), tenant)
+        started, kind, payload, cold = self._run_order(work)
+        if kind is FrameKind.FAILED:
             raise _failure(payload, order)
         output, logs = _answer(payload, order)
-        if kind is Kind.GUEST:
-            raise _with(logs, _guests(output))
-        return Outcome(_strict(output), logs, (perf_counter() - started) * 1000, cold)
+        if kind is FrameKind.GUEST:
+            raise _with_logs(logs, _guest_error(output))
+        return Outcome(_require_json(output), logs, (perf_counter() - started) * 1000, cold)
 
     def warm(self, progress: Callable[[str], None]) -> None:
-        """Have the engine's native code at hand before somebody waits for an answer; that it has to
-        be compiled is told first.
+        """Load the engine's native code before somebody waits for an answer; `progress` is called
+        first when it has to be compiled.
 
-        That it cannot be had is told by the call that needs it: others may go on without.
+        An engine that is missing is reported by the call that needs it: others may go on without.
         """
         with suppress(BackendError):
-            self._supplies.warm(lambda: progress("compiling the JavaScript engine, once"))
+            self._code_cache.warm(lambda: progress("compiling the JavaScript engine, once"))
 
     def check(
         self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil", *, tenant: Tenant = NOBODY
     ) -> None:
-        """Whether an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE says
-        why not.
+        """Check that an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE
+        says why not.
         """
         try:
             with self.compiling(tenant=tenant):
                 scan(wasm, ABIS[abi])
-                self._codes.code(wasm, tenant)
-        except Unfit as unfit:
+                self._native_code.code(wasm, tenant)
+        except UnfitModule as unfit:
             raise Refused("EMODULE", str(unfit)) from None
 
     def assemble(self, text: bytes, *, tenant: Tenant = NOBODY) -> bytes:
-        """The module that a WAT text (UTF-8, at most 256 KiB) describes, not checked yet; `Refused`
-        EMODULE when it is none.
+        """Return the module that a WAT text (UTF-8, at most 256 KiB) describes, not checked yet;
+        `Refused` EMODULE when it is none.
         """
         if len(text) > TEXT_BYTES:
             raise Refused("EMODULE", f"the text has {len(text)} bytes: at most {TEXT_BYTES}")
         try:
-            with self.compiling(tenant=tenant), self._press.turn(tenant):
-                return b"".join(self._press.work("assemble", text).chunks())
-        except Unfit as unfit:
+            with self.compiling(tenant=tenant), self._compile_jobs.turn(tenant):
+                return b"".join(self._compile_jobs.work("assemble", text).chunks())
+        except UnfitModule as unfit:
             raise Refused("EMODULE", str(unfit)) from None
 
     @contextmanager
     def compiling(self, *, tenant: Tenant = NOBODY) -> Iterator[None]:
-        """While something foreign is made or checked: one upload of a namespace at a time.
-        `BackendError` EBUSY after a minute's wait.
+        """Hold the turn in which something foreign is made or checked: one upload of a namespace at
+        a time. `BackendError` EBUSY after a minute's wait.
         """
         if not self._uploads.acquire(tenant, UPLOAD_PATIENCE):
             raise BackendError(
@@ -195,79 +200,81 @@ class Sandbox:
         finally:
             self._uploads.release(tenant)
 
-    def of(self, tenant: Tenant) -> Share:
-        """This sandbox as one tenant has it."""
-        return Share(self, tenant)
+    def of(self, tenant: Tenant) -> TenantSandbox:
+        """Return this sandbox as one tenant has it."""
+        return TenantSandbox(self, tenant)
 
     def stats(self) -> Mapping[str, int]:
-        """`children` alive, `busy`, `waiting` callers, `started`, `killed` and `renewed` so far,
-        `calls`.
+        """Return the counts of `children` alive, `busy`, `waiting` callers, `started`, `killed` and
+        `renewed` so far, and `calls`.
 
-        Of what the children keep: `slots` in use, their `bytes`, `cold` starts and `evictions` so
-        far.
+        Of the programs in the children: `slots` in use, their `bytes`, `cold` starts and
+        `evictions` so far.
         """
-        return MappingProxyType(self._crew.counts())
+        return MappingProxyType(self._workers.counts())
 
     def pids(self) -> frozenset[int]:
-        """The process ids of the children that live."""
-        return self._crew.pids()
+        """Return the process ids of the children that live."""
+        return self._workers.pids()
 
-    def means(self) -> Means:
-        """What the children use, as far as one has been started."""
-        return self._crew.means
+    def means(self) -> Isolation:
+        """Return what the children use, as far as one has been started."""
+        return self._workers.means
 
     def told(self) -> str:
-        """Which path runs and why, in one line."""
-        return told(self._way, self._crew.means)
+        """Tell which path runs and why, in one line."""
+        return describe_isolation(self._way, self._workers.means)
 
     def close(self) -> None:
         """End all children. Calls in progress and later ones fail with EUNAVAILABLE."""
         self._finalizer()
-        self._supplies.clear()
-        self._codes.close()
+        self._code_cache.clear()
+        self._native_code.close()
 
-    def _obeyed(self, work: _Work, *, again: bool = True) -> tuple[float, Kind, bytes, bool]:
+    def _run_order(
+        self, work: _Work, *, again: bool = True
+    ) -> tuple[float, FrameKind, bytes, bool]:
         try:
-            return self._obeyed_by_one(work)
-        except Late:
+            return self._run_on_one(work)
+        except DeadlinePassed:
             raise _timed_out(work.order) from None
-        except Escape:
+        except GrantViolation:
             raise ToolError(
                 "EBREACH", "the sandbox process asked for what it was not granted, and was ended"
             ) from None
-        except Breach as breach:
-            if isinstance(breach, Unheard) and again:  # it died while it was idle: nothing has run
-                return self._obeyed(work, again=False)
+        except ProtocolBreach as breach:
+            if isinstance(breach, PeerGone) and again:  # it died while it was idle: nothing has run
+                return self._run_order(work, again=False)
             if not self._finalizer.alive:
                 raise BackendError(
                     "EUNAVAILABLE", "the sandbox was closed", source="sandbox"
                 ) from None
             raise ToolError("ETRAP", "the sandbox process ended unexpectedly") from None
-        except Unfit as unfit:
+        except UnfitModule as unfit:
             raise ToolError("EMODULE", str(unfit)) from None
 
-    def _obeyed_by_one(self, work: _Work) -> tuple[float, Kind, bytes, bool]:
-        """What turns out to be code, after a runner was chosen that takes none any more, goes to
-        one that does.
+    def _run_on_one(self, work: _Work) -> tuple[float, FrameKind, bytes, bool]:
+        """Run an order on one runner.
 
-        No runner waits for a compiler: what needs one is compiled before its turn comes, and who
-        finds that one is needed all the same gives his runner back for so long.
+        A program that turns out to be code, after a runner was chosen that takes none any more,
+        goes to one that does. No runner waits for a compiler: code is compiled before the turn
+        comes, and a call that finds that it is not gives its runner back for so long.
         """
         program = work.program
         code = program.kind != "js" or not self._wanted.images
         ready = False
-        if not self._crew.has(program.digest):
+        if not self._workers.has(program.digest):
             if not self._is_at_hand(program):
                 self._fetch(work, program.digest)
             ready = True
         for takes_code in (code, True, True):
-            lent = self._crew.runner(
+            lent = self._workers.runner(
                 program.digest, work.patience, code=takes_code, tenant=work.tenant
             )
-            with suppress(Sealed), lent as child:
-                if ready or program.digest in child.shelf or self._is_at_hand(program):
+            with suppress(CodeRefused), lent as child:
+                if ready or program.digest in child.programs or self._is_at_hand(program):
                     started = perf_counter()
-                    return started, *child.obey(
+                    return started, *child.run(
                         work.order, partial(self._fetch, work), partial(self._serve, child, work)
                     )
             self._fetch(work, program.digest)
@@ -279,23 +286,27 @@ class Sandbox:
         )
 
     def _serve(
-        self, child: Child, work: _Work, operation: str, argument: bytes, seconds: float
+        self, child: RunnerProcess, work: _Work, operation: str, argument: bytes, seconds: float
     ) -> bytes:
         calls = operation == "call"  # what it calls works in its own slot
-        with self._crew.calling(child) if calls else self._crew.parked(child, work.tenant, seconds):
-            return answered(work.services, operation, argument, seconds)
+        with (
+            self._workers.calling(child)
+            if calls
+            else self._workers.parked(child, work.tenant, seconds)
+        ):
+            return answer_request(work.services, operation, argument, seconds)
 
     def _is_at_hand(self, program: Program) -> bool:
-        return self._supplies.at_hand(program, images=self._wanted.images)
+        return self._code_cache.at_hand(program, images=self._wanted.images)
 
-    def _fetch(self, work: _Work, name: str) -> Supply:
-        return self._supplies.fetch(
+    def _fetch(self, work: _Work, name: str) -> LoadableCode:
+        return self._code_cache.fetch(
             work.program, name, images=self._wanted.images, tenant=work.tenant
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class TenantSandbox:
     """A sandbox as one tenant has it: see the verbs of the same names there."""
 
     sandbox: Sandbox
@@ -306,7 +317,7 @@ class Share:
         program: Program,
         input: bytes,
         grants: Grants = NO_GRANTS,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: SandboxLimits = DEFAULT_LIMITS,
         services: Services | None = None,
     ) -> Outcome:
         return self.sandbox.run(program, input, grants, limits, services, tenant=self.tenant)
@@ -328,16 +339,16 @@ class _Work:
     """
 
     program: Program
-    order: Run
+    order: RunOrder
     patience: float
     services: Services
     tenant: Tenant
 
 
-def _order(program: Program, input: bytes, grants: Grants, limits: Limits) -> Run:
+def _order(program: Program, input: bytes, grants: Grants, limits: SandboxLimits) -> RunOrder:
     if not _DIGEST.fullmatch(program.digest):
         raise ValueError("not a digest")
-    return Run(
+    return RunOrder(
         digest=program.digest,
         linked=program.kind == "js",
         grants=_names(grants),
@@ -355,10 +366,10 @@ def _names(grants: Grants) -> frozenset[str]:
     )
 
 
-def _failure(payload: bytes, order: Run) -> SigilError:
+def _failure(payload: bytes, order: RunOrder) -> SigilError:
     try:
         words, logs = unpack_answer(payload)
-    except Breach:  # the words alone
+    except ProtocolBreach:  # the words alone
         words, logs = payload, []
     code, _, message = words.decode("utf-8", "replace").partition(" ")
     if code == "EUNAVAILABLE":
@@ -366,52 +377,78 @@ def _failure(payload: bytes, order: Run) -> SigilError:
             code, "there is no address space for a guest's memory", source="sandbox"
         )
     known = ToolError(code if code in _OUR_CODES else "ETRAP", one_line(message[:LOG_CHARACTERS]))
-    return _with(map(_line, logs), _timed_out(order) if code == "ETIMEDOUT" else known)
+    return _with_logs(map(_line, logs), _timed_out(order) if code == "ETIMEDOUT" else known)
 
 
-def _with(logs: Iterable[str], problem: SigilError) -> SigilError:
+def _with_logs(logs: Iterable[str], problem: SigilError) -> SigilError:
     problem.logs = tuple(logs)
     return problem
 
 
-def _timed_out(order: Run) -> ToolError:
+def _timed_out(order: RunOrder) -> ToolError:
     return ToolError("ETIMEDOUT", f"timed out after {order.timeout_ms} ms")
 
 
-def _answer(payload: bytes, order: Run) -> tuple[bytes, tuple[str, ...]]:
+def _answer(payload: bytes, order: RunOrder) -> tuple[bytes, tuple[str, ...]]:
     try:
         output, logs = unpack_answer(payload)
-    except Breach:
+    except ProtocolBreach:
         raise ToolError("ETRAP", "the sandbox process answered nonsense") from None
     if len(output) > order.output_bytes:
         raise ToolError("ELIMIT", f"the output is larger than {order.output_bytes} bytes")
     return output, tuple(map(_line, logs))
 
 
-def _line(said: str) -> str:
-    return one_line(said[: 2 * LOG_CHARACTERS], LOG_CHARACTERS)
+def _line(text: str) -> str:
+    return one_line(text[: 2 * LOG_CHARACTERS], LOG_CHARACTERS)
 
 
-def _guests(output: bytes) -> ToolError:
+def _guest_error(output: bytes) -> ToolError:
     try:
         failure = strict_json.loads(output)
     except UsageError:
         failure = None
-    said = failure if isinstance(failure, dict) else {}
-    code, message = said.get("code"), said.get("message")
-    known = (
-        code
-        if isinstance(code, str) and _GUEST_CODE.fullmatch(code) and code not in _NOT_THE_GUESTS
-        else "EGUEST"
-    )
-    return ToolError(
-        known, one_line(message) if isinstance(message, str) else "failed without a message"
-    )
+    fields = failure if isinstance(failure, dict) else {}
+    code = fields.get("code")
+    message = fields.get("message")
+    if not isinstance(code, str) or not _GUEST_CODE.fullmatch(code) or code in _RUNTIME_CODES:
+        code = "EGUEST"
+    if not isinstance(message, str):
+        return ToolError(code, "failed without a message")
+    return ToolError(code, one_line(message))
 
 
-def _strict(output: bytes) -> bytes:
+def _require_json(output: bytes) -> bytes:
     try:
         strict_json.loads(output)
     except UsageError:
         raise ToolError("EOUTPUT", "the output is not one JSON value in UTF-8") from None
     return output
+
+
+class NoServices:
+    """The services of a run that has none, whatever its grants say."""
+
+    def answer(self, operation: str, argument: Json, seconds: float) -> Json:
+        raise ToolError("EPERM", f"{operation} is not served here")
+
+
+def answer_request(services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
+    """Return what the guest reads: `{"ok": value}` or `{"error": {"code", "message"}}`."""
+    try:
+        return _answer_in_time(services, operation, argument, seconds)
+    except SigilError as problem:
+        return strict_json.dumps(
+            {"error": {"code": problem.code, "message": one_line(problem.message)}}
+        )
+
+
+def _answer_in_time(services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
+    if seconds <= 0:
+        raise ToolError("ETIMEDOUT", f"no time is left for {operation}")
+    answer = strict_json.dumps(
+        {"ok": services.answer(operation, strict_json.loads(argument), seconds)}
+    )
+    if len(answer) > ASK_LIMIT + len(b'{"ok":}'):
+        raise ToolError("ELIMIT", f"the answer of {operation} is larger than {ASK_LIMIT} bytes")
+    return answer

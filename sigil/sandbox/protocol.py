@@ -55,7 +55,7 @@ OPERATIONS = ("http.fetch", "kv.get", "kv.put", "kv.list", "kv.delete", "call", 
 """What an ASK may ask for; the word before the dot is the service."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     READY = 1
     RUN = 2
     NEED = 3
@@ -69,29 +69,29 @@ class Kind(IntEnum):
     SOURCE = 11
 
 
-_KINDS = {int(kind): kind for kind in Kind}
-_PROGRAMS = frozenset((Kind.MODULE, Kind.CODE, Kind.SOURCE))
+_KINDS = {int(kind): kind for kind in FrameKind}
+_PROGRAMS = frozenset((FrameKind.MODULE, FrameKind.CODE, FrameKind.SOURCE))
 
 
-class Breach(Exception):
+class ProtocolBreach(Exception):
     """The other side is gone or does not keep to the protocol: nothing more can be said to it."""
 
 
-class Escape(Breach):
+class GrantViolation(ProtocolBreach):
     """The other side asks for what it was not granted. It checks that itself before it asks, so it
     is no longer what was started.
     """
 
 
-class Unheard(Breach):
+class PeerGone(ProtocolBreach):
     """The other side was gone before it had read what was said to it."""
 
 
-class Late(Exception):
+class DeadlinePassed(Exception):
     """The deadline passed."""
 
 
-class Run(NamedTuple):
+class RunOrder(NamedTuple):
     """An order: run `digest` on `data`. `linked`: to the engine."""
 
     digest: str
@@ -103,23 +103,23 @@ class Run(NamedTuple):
     data: bytes
 
 
-def pack_run(run: Run) -> bytes:
+def pack_run(run: RunOrder) -> bytes:
     digest = run.digest.encode("ascii")
     flags = _bits(run.grants) | (_LINKED if run.linked else 0)
     head = _RUN.pack(flags, run.timeout_ms, run.memory_bytes, run.output_bytes, len(digest))
     return b"".join((head, digest, run.data))
 
 
-def unpack_run(payload: bytes) -> Run:
+def unpack_run(payload: bytes) -> RunOrder:
     try:
         flags, timeout_ms, memory_bytes, output_bytes, size = _RUN.unpack_from(payload)
         at = _RUN.size + size
         digest = payload[_RUN.size : at].decode("ascii")
     except (struct.error, UnicodeDecodeError):
-        raise Breach("not an order") from None
+        raise ProtocolBreach("not an order") from None
     if len(payload) < at:
-        raise Breach("an order is cut short")
-    return Run(
+        raise ProtocolBreach("an order is cut short")
+    return RunOrder(
         digest,
         bool(flags & _LINKED),
         _names(flags),
@@ -154,7 +154,7 @@ def pack_size(size: int) -> bytes:
 
 def unpack_size(body: bytes) -> int:
     if len(body) != _SIZE.size:
-        raise Breach("code without its size")
+        raise ProtocolBreach("code without its size")
     return int(_SIZE.unpack(body)[0])
 
 
@@ -163,9 +163,9 @@ def unpack_code(payload: bytes) -> tuple[list[str], bytes]:
         at = _SIZE.unpack_from(payload)[0] + _SIZE.size
         names = payload[_SIZE.size : at].decode("ascii")
     except (struct.error, UnicodeDecodeError):
-        raise Breach("a program without its head") from None
+        raise ProtocolBreach("a program without its head") from None
     if len(payload) < at:
-        raise Breach("a program is cut short")
+        raise ProtocolBreach("a program is cut short")
     return names.split("\n") if names else [], payload[at:]
 
 
@@ -179,7 +179,7 @@ def pack_ask(operation: str, milliseconds: int, argument: bytes) -> bytes:
 
 
 def unpack_ask(payload: bytes) -> tuple[str, int, bytes]:
-    """Operation, milliseconds and argument; `Breach` when there is no such operation or the
+    """Operation, milliseconds and argument; `ProtocolBreach` when there is no such operation or the
     argument is too long.
     """
     argument = payload[_ASK.size :]
@@ -187,9 +187,9 @@ def unpack_ask(payload: bytes) -> tuple[str, int, bytes]:
         number, milliseconds = _ASK.unpack_from(payload)
         operation = OPERATIONS[number]
     except (struct.error, IndexError):
-        raise Breach("not a request") from None
+        raise ProtocolBreach("not a request") from None
     if len(argument) > ASK_LIMIT:
-        raise Breach("a request is too long")
+        raise ProtocolBreach("a request is too long")
     return operation, milliseconds, argument
 
 
@@ -203,7 +203,7 @@ def pack_answer(output: bytes, logs: list[str]) -> bytes:
 
 
 def unpack_answer(payload: bytes) -> tuple[bytes, list[str]]:
-    """Output and log lines; `Breach` unless the sizes add up and the limits are kept."""
+    """Output and log lines; `ProtocolBreach` unless the sizes add up and the limits are kept."""
     parts: list[bytes] = []
     at = 0
     try:
@@ -212,9 +212,9 @@ def unpack_answer(payload: bytes) -> tuple[bytes, list[str]]:
             at += _SIZE.size + size
             parts.append(payload[at - size : at])
     except struct.error:
-        raise Breach("an answer is cut short") from None
+        raise ProtocolBreach("an answer is cut short") from None
     if at != len(payload) or len(parts) > LOG_LINES + 1:
-        raise Breach("an answer does not add up")
+        raise ProtocolBreach("an answer does not add up")
     return parts[0], [part.decode("utf-8", "replace") for part in parts[1:]]
 
 
@@ -229,19 +229,19 @@ class Channel:
         self._end.close()
 
     def hang_up(self) -> None:
-        """End the talk from another thread: whoever waits here gets a `Breach`."""
+        """End the talk from another thread: whoever waits here gets a `ProtocolBreach`."""
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RDWR)
 
     def send(
         self,
-        kind: Kind,
+        kind: FrameKind,
         payload: bytes = b"",
         *,
         deadline: float | None = None,
         descriptor: int | None = None,
     ) -> None:
-        """Send one frame until `deadline` (monotonic seconds). `Late` when it passes, `Breach` when
+        """Send one frame until `deadline` (monotonic seconds). `DeadlinePassed` when it passes, `ProtocolBreach` when
         nobody listens.
         """
         frame = _HEADER.pack(kind, len(payload)) + payload
@@ -256,40 +256,40 @@ class Channel:
                 self._bound(socket.SO_SNDTIMEO, deadline)
                 sent += self._end.send(memoryview(frame)[sent:])
         except BlockingIOError:
-            raise Late from None
+            raise DeadlinePassed from None
         except OSError as problem:
-            raise Unheard(f"cannot send: {problem.strerror}") from None
+            raise PeerGone(f"cannot send: {problem.strerror}") from None
 
     def receive(
-        self, expected: frozenset[Kind], *, deadline: float | None = None
-    ) -> tuple[Kind, bytes]:
-        """The next frame, one of `expected`. `Late` when `deadline` passes, `Breach` at everything
+        self, expected: frozenset[FrameKind], *, deadline: float | None = None
+    ) -> tuple[FrameKind, bytes]:
+        """The next frame, one of `expected`. `DeadlinePassed` when `deadline` passes, `ProtocolBreach` at everything
         else.
         """
         kind, payload, descriptors = self._receive(expected, 0, deadline)
         _close(descriptors)
         return kind, payload
 
-    def receive_code(self) -> tuple[Kind, bytes, int | None]:
+    def receive_code(self) -> tuple[FrameKind, bytes, int | None]:
         """The answer to a NEED: its kind, its payload, and the descriptor that comes with CODE."""
         kind, payload, descriptors = self._receive(_PROGRAMS, 1, None)
-        if len(descriptors) != (kind is Kind.CODE):
+        if len(descriptors) != (kind is FrameKind.CODE):
             _close(descriptors)
-            raise Breach("a descriptor too few or too many")
+            raise ProtocolBreach("a descriptor too few or too many")
         return kind, payload, descriptors[0] if descriptors else None
 
     def _receive(
-        self, expected: frozenset[Kind], descriptors: int, deadline: float | None
-    ) -> tuple[Kind, bytes, list[int]]:
+        self, expected: frozenset[FrameKind], descriptors: int, deadline: float | None
+    ) -> tuple[FrameKind, bytes, list[int]]:
         first, passed = self._first(descriptors, deadline)
         while len(first) < _HEADER.size:
             first += self._more(_HEADER.size - len(first), deadline)
         number, size = _HEADER.unpack_from(first)
         if number not in expected or size > FRAME_LIMIT:
-            raise Breach("an unexpected frame")
+            raise ProtocolBreach("an unexpected frame")
         missing = _HEADER.size + size - len(first)
         if missing < 0:
-            raise Breach("speaks out of turn")
+            raise ProtocolBreach("speaks out of turn")
         payload = (
             first[_HEADER.size :] + self._rest(missing, deadline)
             if missing
@@ -303,9 +303,9 @@ class Channel:
         try:
             first, passed, _, _ = socket.recv_fds(self._end, _CHUNK, descriptors)
         except OSError as problem:
-            raise Breach(f"cannot receive: {problem.strerror}") from None
+            raise ProtocolBreach(f"cannot receive: {problem.strerror}") from None
         if not first:
-            raise Breach("the other side is gone")
+            raise ProtocolBreach("the other side is gone")
         return first, passed
 
     def _rest(self, missing: int, deadline: float | None) -> bytes:
@@ -319,15 +319,15 @@ class Channel:
             self._bound(socket.SO_RCVTIMEO, deadline)
             part = self._end.recv(size)
         except BlockingIOError:
-            raise Late from None
+            raise DeadlinePassed from None
         except (
             ConnectionResetError
         ):  # Linux says so when an end is closed with bytes in it that were never read
-            raise Unheard("the other side is gone") from None
+            raise PeerGone("the other side is gone") from None
         except OSError as problem:
-            raise Breach(f"cannot receive: {problem.strerror}") from None
+            raise ProtocolBreach(f"cannot receive: {problem.strerror}") from None
         if not part:
-            raise Breach("the other side is gone")
+            raise ProtocolBreach("the other side is gone")
         return part
 
     def _bound(self, option: int, deadline: float | None) -> None:
@@ -338,7 +338,7 @@ class Channel:
             return
         left = ceil((deadline - monotonic()) * 1000)
         if left <= 0:
-            raise Late
+            raise DeadlinePassed
         if left != self._waits[option]:
             self._waits[option] = left
             self._end.setsockopt(

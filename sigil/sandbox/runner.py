@@ -10,30 +10,30 @@ import sys
 from time import monotonic
 
 from sigil.sandbox import lockdown, seccomp
-from sigil.sandbox.call_end import Stopped
 from sigil.sandbox.driver import Driver, Invalid, Loaded
-from sigil.sandbox.guest_requests import Host
-from sigil.sandbox.memory_images import Images, Script
+from sigil.sandbox.faults import Stopped
+from sigil.sandbox.guest_requests import GuestRequests
+from sigil.sandbox.memory_images import MemoryImages, Script
 from sigil.sandbox.protocol import (
     ENGINE,
     POOLED,
     SEALS,
-    Breach,
     Channel,
-    Kind,
-    Run,
+    FrameKind,
+    ProtocolBreach,
+    RunOrder,
     pack_answer,
     pack_ask,
     unpack_code,
     unpack_run,
     unpack_size,
 )
-from sigil.sandbox.watchdog import Ticker
+from sigil.sandbox.watchdog import Watchdog
 
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 # wasmtime writes a module's first memory, up to 16 MiB of it, into an anonymous file.
 _BOUNDS = lockdown.Bounds(data=256 << 20, files=160, written=20 << 20)
-_ORDERS = frozenset((Kind.RUN,))
+_ORDERS = frozenset((FrameKind.RUN,))
 
 _Held = Loaded | Script | bytes
 """A module, a loaded source, or a source that was never loaded yet."""
@@ -49,43 +49,43 @@ class Runner:
     ) -> None:
         self._channel = channel
         self._driver = driver
-        self._ticker = Ticker(driver.bump, server)
+        self._watchdog = Watchdog(driver.bump, server)
         self._held: dict[str, _Held] = {}
-        self._images: Images | None = None
+        self._images: MemoryImages | None = None
         self._sealing = sealing
         self._sealed = False
         self._deadline = 0.0
 
     def serve(self, means: int) -> None:
         """`means`: what the server is told of this runner."""
-        self._channel.send(Kind.READY, bytes((means,)))
+        self._channel.send(FrameKind.READY, bytes((means,)))
         while True:
             _, payload = self._channel.receive(_ORDERS)
             self._channel.send(*self._obey(unpack_run(payload)))
 
-    def _obey(self, run: Run) -> tuple[Kind, bytes]:
-        host = Host(run, self._ask)
+    def _obey(self, run: RunOrder) -> tuple[FrameKind, bytes]:
+        host = GuestRequests(run, self._ask)
         try:
             self._load(run)
             self._seal()
             succeeded, output = self._timed(run, host)
         except Stopped as stopped:
-            return Kind.FAILED, pack_answer(
+            return FrameKind.FAILED, pack_answer(
                 f"{stopped.code} {stopped.message}".encode("ascii"), host.lines
             )
         except Invalid:
-            return Kind.FAILED, b"EMODULE the module is not valid"
-        return Kind.DONE if succeeded else Kind.GUEST, pack_answer(output, host.lines)
+            return FrameKind.FAILED, b"EMODULE the module is not valid"
+        return FrameKind.DONE if succeeded else FrameKind.GUEST, pack_answer(output, host.lines)
 
-    def _timed(self, run: Run, host: Host) -> tuple[bool, bytes]:
+    def _timed(self, run: RunOrder, host: GuestRequests) -> tuple[bool, bytes]:
         self._deadline = monotonic() + run.timeout_ms / 1000
-        self._ticker.arm(run.timeout_ms / 1000)
+        self._watchdog.arm(run.timeout_ms / 1000)
         try:
             return self._call(run, host)
         finally:
-            self._ticker.disarm()
+            self._watchdog.disarm()
 
-    def _call(self, run: Run, host: Host) -> tuple[bool, bytes]:
+    def _call(self, run: RunOrder, host: GuestRequests) -> tuple[bool, bytes]:
         held = self._held[run.digest]
         limits = (run.memory_bytes, run.output_bytes)
         if isinstance(held, Loaded):
@@ -98,12 +98,12 @@ class Runner:
             held = self._held[run.digest] = images.take(held, run.memory_bytes)
         return images.call(held, run.data, limits, host)
 
-    def _imaged(self) -> Images:
+    def _imaged(self) -> MemoryImages:
         if self._images is None:
             engine = self._held[ENGINE]
             if not isinstance(engine, Loaded):
                 raise Stopped("EMODULE", "the JavaScript engine is no module")
-            self._images = Images(self._driver, engine)
+            self._images = MemoryImages(self._driver, engine)
         return self._images
 
     def _ask(self, operation: str, argument: bytes) -> bytes:
@@ -112,12 +112,12 @@ class Runner:
         """
         left = max(0, int((self._deadline - monotonic()) * 1000))
         try:
-            self._channel.send(Kind.ASK, pack_ask(operation, left, argument))
-            return self._channel.receive(frozenset((Kind.ANSWER,)))[1]
-        except Breach:  # the driver would take it for a request that is none
+            self._channel.send(FrameKind.ASK, pack_ask(operation, left, argument))
+            return self._channel.receive(frozenset((FrameKind.ANSWER,)))[1]
+        except ProtocolBreach:  # the driver would take it for a request that is none
             os._exit(0)
 
-    def _load(self, run: Run) -> None:
+    def _load(self, run: RunOrder) -> None:
         for name in (ENGINE, run.digest) if run.linked else (run.digest,):
             if name not in self._held:
                 self._held[name] = self._fetch(name)
@@ -131,12 +131,12 @@ class Runner:
             seccomp.lock(executable=executable)
 
     def _fetch(self, name: str) -> _Held:
-        self._channel.send(Kind.NEED, name.encode("ascii"))
+        self._channel.send(FrameKind.NEED, name.encode("ascii"))
         kind, payload, descriptor = self._channel.receive_code()
         gone, body = unpack_code(payload)
         for old in gone:
             self._forget(old)
-        if kind is Kind.SOURCE:
+        if kind is FrameKind.SOURCE:
             return body
         if name != ENGINE:
             self._seal(executable=True)
@@ -175,5 +175,5 @@ def main(server: str, library: str, descriptor: str, sealing: str, pooling: str)
     lockdown.lock(int(server), _BOUNDS)
     try:
         runner.serve((SEALS if seals else 0) | (POOLED if pooling == "1" else 0))
-    except Breach:
+    except ProtocolBreach:
         os._exit(0)

@@ -1,5 +1,5 @@
-"""The server's side of one runner: give it an order, believe nothing that it says, end it when it
-is late or odd.
+"""The server's side of one runner: it sends an order, believes nothing that comes back, and ends
+the runner when it is late or odd.
 """
 
 from __future__ import annotations
@@ -13,63 +13,107 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import NamedTuple
 
-from sigil.errors import BackendError
+from sigil.errors import BackendError, UsageError
 from sigil.sandbox import spawn
-from sigil.sandbox.isolation import PLAIN, Means
-from sigil.sandbox.loaded_programs import Held, Shelf
+from sigil.sandbox.program import LoadedProgram, LoadedPrograms
 from sigil.sandbox.protocol import (
     ASKS,
     ENGINE,
     POOLED,
     SEALS,
-    Breach,
     Channel,
-    Escape,
-    Kind,
-    Late,
-    Run,
-    Unheard,
+    DeadlinePassed,
+    FrameKind,
+    GrantViolation,
+    PeerGone,
+    ProtocolBreach,
+    RunOrder,
     pack_code,
     pack_run,
     pack_size,
     service_of,
     unpack_ask,
 )
-from sigil.sandbox.sealed_memory import Code
+from sigil.sandbox.sealed_memory import SealedCode
+
+WAYS = ("auto", "fast", "plain")
+
+
+class Isolation(NamedTuple):
+    """The means that a runner uses: a pool of memories, a filter of system calls, memory images of
+    loaded sources.
+    """
+
+    pooling: bool
+    sealing: bool
+    images: bool
+
+
+PLAIN = Isolation(pooling=False, sealing=False, images=False)
+FAST = Isolation(pooling=True, sealing=True, images=True)
+
+
+def choose_isolation(way: str) -> Isolation:
+    """Return what `SIGIL_SANDBOX` asks for; `UsageError` ESETTING when there is no such way."""
+    if way not in WAYS:
+        raise UsageError(
+            "ESETTING", f"SIGIL_SANDBOX={way!r} is none of {', '.join(WAYS)}", suggestion="use auto"
+        )
+    return PLAIN if way == "plain" else FAST
+
+
+def describe_isolation(way: str, means: Isolation) -> str:
+    """Tell a person in one line which path runs, and why."""
+    if way == "plain":
+        return "plain, as SIGIL_SANDBOX says: no pooled memory, no seccomp, no memory images"
+    used = [name for has, name in zip(means, _NAMES, strict=True) if has]
+    missing = [reason for has, reason in zip(means, _MISSING, strict=True) if not has]
+    return "; ".join([f"fast: {', '.join(used)}", *missing])
+
+
+_NAMES = ("pooled memory", "seccomp", "memory images")
+_MISSING = (
+    "no pooled memory: the address space is too small for it",
+    "no seccomp: this kernel or processor has no filter for it",
+    "no memory images",
+)
+
 
 START_SECONDS = 10.0
 LOAD_SECONDS = 2.0
 GRACE_SECONDS = 0.1
 
-_NEWS = frozenset((Kind.NEED, Kind.ASK, Kind.DONE, Kind.GUEST, Kind.FAILED))
+_NEWS = frozenset(
+    (FrameKind.NEED, FrameKind.ASK, FrameKind.DONE, FrameKind.GUEST, FrameKind.FAILED)
+)
 
 
-class Supply(NamedTuple):
-    """What a runner is given: a JavaScript source (`str`), wasm that it may compile by itself, or
-    native code.
+class LoadableCode(NamedTuple):
+    """Code for a runner: a JavaScript source (`str`), wasm that it may compile by itself, or native
+    code.
 
-    `held`: what it weighs there, and for how long it is kept.
+    `held`: its weight there, and how long it stays.
     """
 
-    code: str | bytes | Code
-    held: Held
+    code: str | bytes | SealedCode
+    held: LoadedProgram
 
 
-class Sealed(Exception):
+class CodeRefused(Exception):
     """The runner began with a JavaScript source and takes no code any more: it has to be replaced
     by a fresh one.
     """
 
 
-Fetch = Callable[[str], Supply]
-"""Gives what a runner asks for by its name."""
+Fetch = Callable[[str], LoadableCode]
+"""Returns the code that a runner asks for by its name."""
 
 Serve = Callable[[str, bytes, float], bytes]
 """Answers a guest: operation, its argument as JSON, the seconds that are left → the answer as JSON.
 """
 
 
-class Child:
+class RunnerProcess:
     """A runner process and the socket to it. One order at a time.
 
     `cold`: how many programs it had to load, `evicted`: how many left it for that.
@@ -80,7 +124,7 @@ class Child:
     evicted = 0
     _strict: bool | None = None  # as long as it has run nothing
 
-    def __init__(self, wanted: Means = PLAIN, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, wanted: Isolation = PLAIN, clock: Callable[[], float] = time.time) -> None:
         """Start it, without waiting; `BackendError` when that fails. `clock`: by which programs
         that it holds expire.
         """
@@ -107,7 +151,7 @@ class Child:
                 ours.close()
                 raise
         self._channel = Channel(ours)
-        self.shelf = Shelf(clock=clock)
+        self.programs = LoadedPrograms(clock=clock)
         self._poll = select.poll()
         self._poll.register(ours, select.POLLIN)
 
@@ -115,14 +159,14 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def greet(self) -> None:
+    def wait_until_ready(self) -> None:
         """Wait until it is ready; `BackendError` (and its end) when it does not come up."""
         try:
             said = self._channel.receive(
-                frozenset((Kind.READY,)), deadline=monotonic() + START_SECONDS
+                frozenset((FrameKind.READY,)), deadline=monotonic() + START_SECONDS
             )[1][0]
-            self.means = Means(bool(said & POOLED), bool(said & SEALS), self._images)
-        except (Breach, Late, IndexError):
+            self.means = Isolation(bool(said & POOLED), bool(said & SEALS), self._images)
+        except (ProtocolBreach, DeadlinePassed, IndexError):
             self.kill()
             raise BackendError(
                 "EUNAVAILABLE", "no sandbox process comes up", source="sandbox"
@@ -130,83 +174,86 @@ class Child:
 
     @property
     def strict(self) -> bool:
-        """Whether it takes no code any more."""
+        """True when it takes no code any more."""
         return bool(self._strict)
 
     def quiet(self) -> bool:
-        """Whether it waits for an order: alive, and has said nothing unasked."""
+        """Return whether it waits for an order: alive, and has sent nothing unasked."""
         return not self._poll.poll(0)
 
-    def obey(self, run: Run, fetch: Fetch, serve: Serve) -> tuple[Kind, bytes, bool]:
-        """The runner's answer to `run`, and whether it had to load something for it.
+    def run(self, run: RunOrder, fetch: Fetch, serve: Serve) -> tuple[FrameKind, bytes, bool]:
+        """Return the runner's answer to `run`, and whether it had to load something for it.
 
-        `Late` when it is late, `Breach` when it is gone or odd, `Sealed` when it cannot load what
-        it needs; what `fetch` and `serve` raise. After each of them it must be killed.
+        `DeadlinePassed` when it is late, `ProtocolBreach` when it is gone or odd, `CodeRefused`
+        when it cannot load its code; also what `fetch` and `serve` raise. After each of
+        them it must be killed.
         """
         needs = {run.digest, ENGINE} if run.linked else {run.digest}
         allowed = run.timeout_ms / 1000 + GRACE_SECONDS
         deadline = monotonic() + allowed
-        self._channel.send(Kind.RUN, pack_run(run), deadline=deadline)
-        self.shelf.use(run.digest)
+        self._channel.send(FrameKind.RUN, pack_run(run), deadline=deadline)
+        self.programs.use(run.digest)
         asks, cold = 0, False
         while True:
             kind, payload = (
                 self._hear(deadline) if asks else self._channel.receive(_NEWS, deadline=deadline)
             )
-            if kind is Kind.ASK:
+            if kind is FrameKind.ASK:
                 asks += 1
                 self._answer(run, payload, asks, serve, deadline)
-            elif kind is Kind.NEED:
+            elif kind is FrameKind.NEED:
                 name = payload.decode("ascii", "replace")
                 if name not in needs or asks:
-                    raise Breach("asks for what it has no need of")
+                    raise ProtocolBreach("asks for what it has no need of")
                 needs.remove(name)
                 cold = True
                 deadline = self._supply(name, fetch(name), allowed + LOAD_SECONDS)
             else:
                 return kind, payload, cold
 
-    def _answer(self, run: Run, payload: bytes, asks: int, serve: Serve, deadline: float) -> None:
+    def _answer(
+        self, run: RunOrder, payload: bytes, asks: int, serve: Serve, deadline: float
+    ) -> None:
         operation, milliseconds, argument = unpack_ask(payload)
         if asks > ASKS or service_of(operation) not in run.grants:
-            raise Escape("asks for what it was not granted")
+            raise GrantViolation("asks for what it was not granted")
         # Only the runner knows when the guest began, and it may lie: it gains no more than what
         # loading is allowed.
         left = min(milliseconds / 1000, deadline - GRACE_SECONDS - monotonic())
         answer = serve(operation, argument, left)
-        with _done():
-            self._channel.send(Kind.ANSWER, answer, deadline=deadline)
+        with _until_heard():
+            self._channel.send(FrameKind.ANSWER, answer, deadline=deadline)
 
-    def _hear(self, deadline: float) -> tuple[Kind, bytes]:
-        with _done():
+    def _hear(self, deadline: float) -> tuple[FrameKind, bytes]:
+        with _until_heard():
             return self._channel.receive(_NEWS, deadline=deadline)
 
-    def _supply(self, name: str, supply: Supply, seconds: float) -> float:
+    def _supply(self, name: str, supply: LoadableCode, seconds: float) -> float:
         deadline = monotonic() + seconds
         if name != ENGINE and self._strict is None:
             self._strict = self.means.sealing and isinstance(supply.code, str)
         elif self._strict and not isinstance(supply.code, str):
-            raise Sealed
-        gone = () if name == ENGINE else self.shelf.add(name, supply.held)
+            raise CodeRefused
+        gone = () if name == ENGINE else self.programs.add(name, supply.held)
         self.cold += name != ENGINE
         self.evicted += len(gone)
-        if isinstance(supply.code, Code):
+        if isinstance(supply.code, SealedCode):
             self._channel.send(
-                Kind.CODE,
+                FrameKind.CODE,
                 pack_code(gone, pack_size(supply.code.size)),
                 deadline=deadline,
                 descriptor=supply.code.descriptor,
             )
         elif isinstance(supply.code, str):
             self._channel.send(
-                Kind.SOURCE, pack_code(gone, supply.code.encode()), deadline=deadline
+                FrameKind.SOURCE, pack_code(gone, supply.code.encode()), deadline=deadline
             )
         else:
-            self._channel.send(Kind.MODULE, pack_code(gone, supply.code), deadline=deadline)
+            self._channel.send(FrameKind.MODULE, pack_code(gone, supply.code), deadline=deadline)
         return deadline
 
     def interrupt(self) -> None:
-        """Make the call in progress, which another thread waits for, end in a `Breach`."""
+        """Make the call in progress, which another thread waits for, end in a `ProtocolBreach`."""
         self._channel.hang_up()
 
     def kill(self) -> None:
@@ -216,11 +263,11 @@ class Child:
 
 
 @contextmanager
-def _done() -> Iterator[None]:
-    """What was asked for was done: a runner that did not hear of it must not be taken for one that
-    did nothing.
+def _until_heard() -> Iterator[None]:
+    """Treat a runner that did not hear an answer as one that broke the protocol: what it asked for
+    was done, so it must not be taken for one that did nothing.
     """
     try:
         yield
-    except Unheard as unheard:
-        raise Breach(str(unheard)) from None
+    except PeerGone as unheard:
+        raise ProtocolBreach(str(unheard)) from None

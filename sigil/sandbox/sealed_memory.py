@@ -13,7 +13,7 @@ from types import TracebackType
 CHUNK = 256 << 10
 
 
-class Code:
+class SealedCode:
     """A sealed file with `size` bytes of native code; closed when nobody holds it any more."""
 
     __slots__ = ("__weakref__", "descriptor", "size")
@@ -31,14 +31,14 @@ class Code:
         os.close(self.descriptor)
 
 
-class Draft:
+class CodeDraft:
     """A file that is being written; it is closed at the end of the `with` unless it was sealed."""
 
     def __init__(self) -> None:
         self.descriptor = _anonymous()
         self._open = True
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> CodeDraft:
         return self
 
     def __exit__(
@@ -55,7 +55,7 @@ class Draft:
         while view:
             view = view[os.write(self.descriptor, view) :]
 
-    def seal(self) -> Code:
+    def seal(self) -> SealedCode:
         """The file, which nobody can change from now on."""
         if sys.platform == "linux":
             seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
@@ -64,7 +64,7 @@ class Draft:
             ):  # a file of the temporary folder takes no seals; it has no name either
                 fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
         self._open = False
-        return Code(self.descriptor, os.fstat(self.descriptor).st_size)
+        return SealedCode(self.descriptor, os.fstat(self.descriptor).st_size)
 
 
 def _anonymous() -> int:

@@ -190,7 +190,7 @@ def machine() -> Machine | None:
 def available() -> bool:
     """Whether this kernel takes the filter: tried on a thread that ends with it."""
     here = machine()
-    if here is None or _call(here, _ACTION_AVAILABLE, 0, ctypes.byref(ctypes.c_uint32(_KILL))):
+    if here is None or _seccomp(here, _ACTION_AVAILABLE, 0, ctypes.byref(ctypes.c_uint32(_KILL))):
         return False
     taken: list[bool] = []
 
@@ -225,10 +225,10 @@ def lock(*, executable: bool = False) -> None:
 def _install(here: Machine, flags: int, *, executable: bool) -> int:
     ctypes.CDLL(None).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
     code = program(here, executable=executable)
-    return _call(here, _MODE_FILTER, flags, ctypes.byref(_Filter(len(code) // 8, code)))
+    return _seccomp(here, _MODE_FILTER, flags, ctypes.byref(_Filter(len(code) // 8, code)))
 
 
-def _call(here: Machine, operation: int, flags: int, argument: object) -> int:
+def _seccomp(here: Machine, operation: int, flags: int, argument: object) -> int:
     return int(
         ctypes.CDLL(None).syscall(*map(ctypes.c_long, (here.seccomp, operation, flags)), argument)
     )

@@ -176,7 +176,7 @@ class FairQueue:
             self._hand_out()
 
 
-class Admission:
+class AdmissionControl:
     """Bounds what is under way at once: `places` in all, and never the last ones for one namespace.
 
     A namespace may have as many as are still free: half of the places when it is alone, a third

@@ -10,12 +10,15 @@ the memory traps.
 from __future__ import annotations
 
 import base64
+import ctypes
 import json
 import struct
 from collections.abc import Callable
+from ctypes import byref, c_int32, c_uint32, c_uint64, c_void_p
 from typing import Any, Protocol
 
-from sigil.sandbox.call_end import Stopped
+from sigil.sandbox import capi, wasi_functions
+from sigil.sandbox.faults import Stopped
 
 SUCCESS, BADF, INVAL, NOSYS, SPIPE = 0, 8, 28, 52, 70
 
@@ -29,7 +32,7 @@ _REALTIME, _MONOTONIC = 0, 1
 _CLOCK_STEP_NS = 1_000_000
 
 
-class Exit(Exception):
+class WasiExit(Exception):
     """The program is over, by its own will (`refusal` is empty) or because the host refused
     something: `{"code", "message"}`.
     """
@@ -50,7 +53,7 @@ class Memory(Protocol):
         """Put `data` at the address `at`."""
 
 
-class World:
+class WasiWorld:
     """One run of one command."""
 
     def __init__(
@@ -167,7 +170,7 @@ class World:
     # -- the end
 
     def proc_exit(self, status: int) -> int:
-        raise Exit(status)
+        raise WasiExit(status)
 
     def close(self) -> None:
         """Log what stands on stderr without an end of line."""
@@ -220,7 +223,7 @@ class World:
     def _ask(self, operation: str, argument: Any = None) -> Any:
         answer = json.loads(self._host(_request(operation, argument)) or b"{}")
         if "ok" not in answer:
-            raise Exit(
+            raise WasiExit(
                 1,
                 answer.get("error") or {"code": "EPERM", "message": f"{operation} is not granted"},
             )
@@ -233,3 +236,136 @@ def _request(operation: str, argument: Any) -> bytes:
 
 def _u32(number: int) -> bytes:
     return struct.pack("<I", number)
+
+
+_KINDS = {"i": 0, "I": 1}  # wasm_valkind_t
+_READ: dict[str, Any] = {"i": c_uint32.from_address, "I": c_uint64.from_address}
+_BLANK = b" \t\r\n"
+
+
+class WasiCommands:
+    """What commands are linked to in one runner. `place(pointer, length)`: where the guest's bytes
+    lie; it raises when outside.
+    """
+
+    def __init__(self, c: ctypes.CDLL, place: Callable[[int, int], int]) -> None:
+        self._c = c
+        self._place = place
+        self._callback = capi.HostFunction(
+            self._on_call
+        )  # made now: later, nothing executable may be made any more
+        self._names = tuple(wasi_functions.FUNCTIONS)
+        self._served = tuple(getattr(WasiWorld, name.decode(), None) for name in self._names)
+        self._linked = False
+        self._world: WasiWorld | None = None
+        self._end: Exception | None = None
+
+    def link(self, linker: int) -> None:
+        """Define every function of preview 1 in `linker`, once."""
+        if self._linked:
+            return
+        entry = ctypes.cast(self._callback, c_void_p)
+        for number, (name, kinds) in enumerate(wasi_functions.FUNCTIONS.items(), 1):
+            parameters, _, results = kinds.partition(" ")
+            kind = self._c.wasm_functype_new(
+                byref(self._types(parameters)), byref(self._types(results))
+            )
+            where = (wasi_functions.MODULE, len(wasi_functions.MODULE), name, len(name))
+            if self._c.wasmtime_linker_define_func_unchecked(
+                linker, *where, kind, entry, number, None
+            ):
+                raise ValueError("a function of a command cannot be defined")
+            self._c.wasm_functype_delete(kind)
+        self._linked = True
+
+    def run(
+        self,
+        start: Callable[[], None],
+        data: bytes,
+        limit: int,
+        host: Callable[[bytes], bytes | None],
+    ) -> tuple[bool, bytes]:
+        """Run a command whose `_start` is `start`: whether it succeeded, and its answer without the
+        white space around it.
+
+        An exit code other than 0, or a trap after words on stderr, is a failure: the object on
+        stdout, or the last words. `Stopped` when something else ended it.
+        """
+        self._world, self._end = WasiWorld(self, data, limit, host), None
+        try:
+            return self._finished(self._world, start)
+        finally:
+            self._world, self._end = None, None
+
+    def read(self, at: int, size: int) -> bytes:
+        return ctypes.string_at(self._place(at, size), size)
+
+    def write(self, at: int, data: bytes) -> None:
+        ctypes.memmove(self._place(at, len(data)), data, len(data))
+
+    def _finished(self, world: WasiWorld, start: Callable[[], None]) -> tuple[bool, bytes]:
+        end: Exception | None = None
+        try:
+            start()
+        except Stopped as stopped:
+            end = self._end or stopped
+        world.close()
+        if isinstance(end, Stopped):
+            if end.code == "ETRAP" and world.last:  # a runtime that panics says why, then traps
+                return False, _said("ETRAP", f"{end.message}: {_text(world.last)}")
+            raise end
+        status, refusal = (end.status, end.refusal) if isinstance(end, WasiExit) else (0, None)
+        if refusal:
+            return False, json.dumps(refusal).encode("ascii")
+        answer = bytes(world.stdout).strip(_BLANK)
+        return (True, answer) if status == 0 else (False, _failure(answer, world.last, status))
+
+    def _on_call(self, number: int, _caller: int, slots: int, _count: int) -> int:
+        name = self._names[number - 1]
+        kinds = wasi_functions.FUNCTIONS[name].partition(" ")[0]
+        arguments = tuple(
+            _READ[kind](slots + capi.SLOT * at).value for at, kind in enumerate(kinds)
+        )
+        served, world = self._served[number - 1], self._world
+        try:
+            if world is None:
+                raise Stopped("EMODULE", "a command calls its host before it starts")
+            c_int32.from_address(slots).value = (
+                served(world, *arguments) if served else world.refuse(name, arguments)
+            )
+        except (WasiExit, Stopped) as end:
+            self._end = end
+        except Exception:  # noqa: BLE001 (entry point: nothing may leave through C)
+            self._end = Stopped("ETRAP", "the host failed")
+        return int(self._c.wasmtime_trap_new_code(capi.TRAP_UNREACHABLE)) if self._end else 0
+
+    def _types(self, letters: str) -> capi.Bytes:
+        """A vector of value types that its user takes over."""
+        kinds = (c_void_p * len(letters))(
+            *(self._c.wasm_valtype_new(_KINDS[letter]) for letter in letters)
+        )
+        vector = capi.Bytes()
+        self._c.wasm_valtype_vec_new(byref(vector), len(letters), kinds)
+        return vector
+
+
+def _failure(answer: bytes, last: bytes, status: int) -> bytes:
+    """What a failed command says of its failure: `{"code", "message"}` on stdout, the same on
+    stderr's last line, or that line.
+    """
+    for text in (answer, last):
+        try:
+            said = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(said, dict) and "code" in said:
+            return text
+    return _said("EGUEST", _text(last) or f"the program ended with exit code {status}")
+
+
+def _said(code: str, message: str) -> bytes:
+    return json.dumps({"code": code, "message": message}).encode("ascii")
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").strip()

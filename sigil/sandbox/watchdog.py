@@ -12,7 +12,7 @@ _IDLE = 1.0
 _NEVER = float("inf")
 
 
-class Ticker:
+class Watchdog:
     """A thread that looks at the clock while calls run and sleeps after a second without one.
 
     A signal would not do: Python's handlers do not run while the main thread is inside a guest.

@@ -1,5 +1,5 @@
-"""The runners of one sandbox: started when they are needed, at most so many, handed out one call at
-a time.
+"""The worker pool starts the runners of one sandbox when they are needed, at most so many, and
+lends them one call at a time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ from contextlib import contextmanager
 from time import monotonic
 
 from sigil.errors import BackendError
-from sigil.sandbox.cpu_affinity import Near
-from sigil.sandbox.isolation import PLAIN, Means, told
-from sigil.sandbox.runner_process import Child, Sealed
+from sigil.sandbox.cpu_affinity import CpuAffinity
+from sigil.sandbox.runner_process import (
+    PLAIN,
+    CodeRefused,
+    Isolation,
+    RunnerProcess,
+    describe_isolation,
+)
 from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
 
 PARKED = 32
@@ -30,7 +35,7 @@ class _Within(threading.local):
     depth = 0
 
 
-class Crew:
+class WorkerPool:
     """Hands out runners; whoever comes when all are busy waits for his turn.
 
     A runner works in a slot. One namespace has at most `size` slots. Where that is more than one,
@@ -41,7 +46,7 @@ class Crew:
     def __init__(
         self,
         size: int,
-        wanted: Means = PLAIN,
+        wanted: Isolation = PLAIN,
         *,
         strict: bool = False,
         clock: Callable[[], float] = time.time,
@@ -53,13 +58,13 @@ class Crew:
         self.means = wanted
         self._lock = threading.Lock()
         self._within = _Within()
-        self._idle: list[Child] = []
-        self._busy: set[Child] = set()
-        self._parked: set[Child] = set()
+        self._idle: list[RunnerProcess] = []
+        self._busy: set[RunnerProcess] = set()
+        self._parked: set[RunnerProcess] = set()
         self._parked_by: Counter[str] = Counter()
         self._starting = 0
         self._calls = 0
-        self._near = Near()
+        self._affinity = CpuAffinity()
         self._started = 0
         self._past = {"cold": 0, "evictions": 0, "killed": 0, "renewed": 0}
         self._closed = False
@@ -70,9 +75,9 @@ class Crew:
     @contextmanager
     def runner(
         self, program: str, patience: float, *, code: bool, tenant: Tenant = NOBODY
-    ) -> Iterator[Child]:
-        """A runner for one call, after at most `patience` seconds; it goes back unless the call
-        ends in an exception.
+    ) -> Iterator[RunnerProcess]:
+        """Lend a runner for one call, after at most `patience` seconds; it goes back unless the
+        call ends in an exception.
 
         Rather one that has `program` already, or, when that is `code`, one that takes code. A call
         within a call works in the slot of the outer one, which waits for it: it stands in no queue,
@@ -89,14 +94,14 @@ class Crew:
                 self._slots.release(tenant)
 
     @contextmanager
-    def _lent(self, program: str, code: bool) -> Iterator[Child]:
+    def _lent(self, program: str, code: bool) -> Iterator[RunnerProcess]:
         child = self._take(program, code)
-        near = self._near.join(
+        near = self._affinity.join(
             child.pid, alone=len(self._busy) + len(self._parked) + self._starting == 1
         )
         try:
             yield child
-        except Sealed:
+        except CodeRefused:
             self._drop(child, "renewed")
             raise
         except BaseException:
@@ -104,17 +109,19 @@ class Crew:
             raise
         finally:
             if near:
-                self._near.part()
+                self._affinity.part()
         self._give(child)
 
     @contextmanager
-    def calling(self, child: Child) -> Iterator[None]:
-        """While its call waits for a call of its own, which works in its slot."""
+    def calling(self, child: RunnerProcess) -> Iterator[None]:
+        """Mark a runner as waiting while its call waits for a call of its own, which works in its
+        slot.
+        """
         with self._lock:
             self._busy.discard(child)
             self._parked.add(child)
         self._within.depth += 1
-        self._near.leave(child.pid)
+        self._affinity.leave(child.pid)
         try:
             yield
         finally:
@@ -124,9 +131,9 @@ class Crew:
                 self._busy.add(child)
 
     @contextmanager
-    def parked(self, child: Child, tenant: Tenant, seconds: float) -> Iterator[None]:
-        """While its call waits for a service, at most `seconds`, a runner leaves its slot to
-        another one.
+    def parked(self, child: RunnerProcess, tenant: Tenant, seconds: float) -> Iterator[None]:
+        """Leave a runner's slot to another one while its call waits for a service, at most
+        `seconds`.
 
         When the service has answered, the call may have to wait for its own namespace's other
         calls, so that a hundred of them that go on at the same moment are not a hundred at work.
@@ -139,7 +146,7 @@ class Crew:
                 self._busy.discard(child)
                 self._parked.add(child)
                 self._parked_by[tenant.namespace] += 1
-        self._near.leave(child.pid)
+        self._affinity.leave(child.pid)
         if not room:
             yield
             return
@@ -157,10 +164,10 @@ class Crew:
                 self._busy.add(child)
 
     def has(self, program: str) -> bool:
-        """Whether a runner has this program already."""
+        """Return whether a runner has this program already."""
         with self._lock:
             return any(
-                program in child.shelf for child in (*self._idle, *self._busy, *self._parked)
+                program in child.programs for child in (*self._idle, *self._busy, *self._parked)
             )
 
     def counts(self) -> dict[str, int]:
@@ -174,8 +181,8 @@ class Crew:
                 "killed": self._past["killed"],
                 "renewed": self._past["renewed"],
                 "calls": self._calls,
-                "slots": sum(len(child.shelf) for child in alive),
-                "bytes": sum(child.shelf.weight for child in alive),
+                "slots": sum(len(child.programs) for child in alive),
+                "bytes": sum(child.programs.weight for child in alive),
                 "cold": self._past["cold"] + sum(child.cold for child in alive),
                 "evictions": self._past["evictions"] + sum(child.evicted for child in alive),
             }
@@ -197,7 +204,7 @@ class Crew:
             child.kill()
         self._starter.shutdown(wait=False)
 
-    def _take(self, program: str, code: bool) -> Child:
+    def _take(self, program: str, code: bool) -> RunnerProcess:
         while True:
             child = self._claim(program, code)
             if child is None:
@@ -208,8 +215,8 @@ class Crew:
                 return child
             self._drop(child)
 
-    def _renewed(self, child: Child) -> Child:
-        """A fresh runner in the place of one that takes no code, which nobody else gets
+    def _renewed(self, child: RunnerProcess) -> RunnerProcess:
+        """Start a fresh runner in the place of one that takes no code, which nobody else gets
         meanwhile.
         """
         child.kill()
@@ -218,8 +225,8 @@ class Crew:
             self._starting += 1
         return self._start()
 
-    def _claim(self, program: str, code: bool) -> Child | None:
-        """An idle runner, or None and the right to start one."""
+    def _claim(self, program: str, code: bool) -> RunnerProcess | None:
+        """Take an idle runner; None is the right to start one."""
         with self._lock:
             self._calls += 1
             if self._closed:
@@ -232,17 +239,17 @@ class Crew:
                 self._busy.add(child)
             return child
 
-    def _chosen(self, program: str, code: bool) -> Child | None:
-        """The idle runner that is best for `program`; None when a new one is better, or none is
-        idle.
+    def _chosen(self, program: str, code: bool) -> RunnerProcess | None:
+        """Return the idle runner that is best for `program`; None when a new one is better, or none
+        is idle.
         """
         fit = [each for each in reversed(self._idle) if not (code and each.strict)]
         if fit:
-            return next((each for each in fit if program in each.shelf), fit[0])
+            return next((each for each in fit if program in each.programs), fit[0])
         full = len(self._idle) + len(self._busy) + self._starting >= self._size
         return self._idle[-1] if self._idle and full else None
 
-    def _start(self) -> Child:
+    def _start(self) -> RunnerProcess:
         child = None
         try:
             child = self._started_child()
@@ -257,9 +264,9 @@ class Crew:
             raise _closed()
         return child
 
-    def _started_child(self) -> Child:
-        """A runner that is ready. Where the address space is too small for a pool, it does without
-        (and so do the later ones).
+    def _started_child(self) -> RunnerProcess:
+        """Start a runner and wait until it is ready. Where the address space is too small for a
+        memory pool, it does without (and so do the later ones).
         """
         try:
             child = self._spawned(self.means)
@@ -271,22 +278,22 @@ class Crew:
             child.kill()
             raise BackendError(
                 "EUNAVAILABLE",
-                f"SIGIL_SANDBOX=fast: {told('fast', child.means)}",
+                f"SIGIL_SANDBOX=fast: {describe_isolation('fast', child.means)}",
                 source="sandbox",
                 suggestion="use auto",
             )
         self.means = child.means
         return child
 
-    def _spawned(self, means: Means) -> Child:
+    def _spawned(self, means: Isolation) -> RunnerProcess:
         try:
-            child = self._starter.submit(Child, means, self._clock).result()
+            child = self._starter.submit(RunnerProcess, means, self._clock).result()
         except RuntimeError:  # the executor is shut down
             raise _closed() from None
-        child.greet()
+        child.wait_until_ready()
         return child
 
-    def _give(self, child: Child) -> None:
+    def _give(self, child: RunnerProcess) -> None:
         with self._lock:
             self._busy.discard(child)
             kept = (
@@ -298,16 +305,16 @@ class Crew:
         if not kept:  # closed, or started in the place of one that was parked
             child.kill()
 
-    def _drop(self, child: Child, why: str = "killed") -> None:
+    def _drop(self, child: RunnerProcess, why: str = "killed") -> None:
         child.kill()
         with self._lock:
             self._forget(child, why)
 
-    def _forget(self, child: Child, why: str) -> None:
+    def _forget(self, child: RunnerProcess, why: str) -> None:
         self._past["cold"] += child.cold
         self._past["evictions"] += child.evicted
         self._past[why] += 1
-        self._near.forget(child.pid)
+        self._affinity.forget(child.pid)
         self._busy.discard(child)
 
 

@@ -672,9 +672,9 @@ def test_a_wat_module_that_is_none_or_not_ours_is_refused(
 def test_an_upload_may_not_name_the_engine(registry: LocalRegistry) -> None:
     import base64
 
-    from sigil.sandbox.javascript_module import plugin
+    from sigil.sandbox.javascript_module import make_module
 
-    stolen = base64.b64encode(plugin("return 1")).decode()
+    stolen = base64.b64encode(make_module("return 1")).decode()
     assert (
         refusal(registry, {"name": "bad", "description": "x", "schema": {}, "wasm": stolen}).code
         == "EMODULE"

@@ -82,24 +82,24 @@ def check_cache(settings: Settings) -> str:
 
 
 def _is_cache_whole(folder: Path, engine: Path) -> bool:
-    from sigil.sandbox.code_store import Vault
-    from sigil.sandbox.fingerprint import fingerprint
+    from sigil.sandbox.code_store import CodeStore
+    from sigil.sandbox.compile_job import fingerprint
 
     if not engine.is_file() or engine.stat().st_size > MODULE_BYTES:
         return True  # told by its own check
     digest = hashlib.sha256(untrusted_files.read(engine, MODULE_BYTES)).hexdigest()
     return (
         not (folder / f"{digest}.code").exists()
-        or Vault(folder, fingerprint()).read(digest) is not None
+        or CodeStore(folder, fingerprint()).read(digest) is not None
     )
 
 
 def check_runners(settings: Settings) -> str:
     """Check that a runner starts and answers twice, and report how tightly it is confined."""
-    from sigil.sandbox.javascript_module import plugin
+    from sigil.sandbox.javascript_module import make_module
     from sigil.sandbox.program import Program
 
-    wasm = plugin(_ECHO)
+    wasm = make_module(_ECHO)
     with closing(open_sandbox(settings)) as opened:
         first = opened.run(Program("doctor", "js", lambda: wasm), b'{"number":41}')
         second = opened.run(Program("doctor", "js", lambda: wasm), b'{"number":41}')

@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from sigil.compile.toolchain.c import BUILT
+from sigil.sandbox.code_store import FOLDER, ship
 from sigil.sandbox.engine import ENGINE
-from sigil.sandbox.shipped_code import FOLDER, ship
 
 
 def compile_package(folder: Path = FOLDER) -> None:

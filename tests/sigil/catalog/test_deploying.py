@@ -16,8 +16,7 @@ from sigil.errors import Refused, SigilError, UsageError
 from sigil.manifest.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from sigil.sandbox.loaded_programs import Rank
-from sigil.sandbox.program import Outcome, Program
+from sigil.sandbox.program import Outcome, Program, Rank
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.sigil.catalog.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
 

@@ -125,7 +125,7 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
 ) -> None:
     kept = place.parent / "kept"
     monkeypatch.setattr(
-        "sigil.sandbox.aot.shipped", lambda: None
+        "sigil.sandbox.code_cache.open_shipped", lambda: None
     )  # an installation has the engine's code beside it
     monkeypatch.setenv("UNCAGED_CACHE", str(kept))
     doctor()

@@ -11,10 +11,10 @@ import pytest
 import sigil
 from sigil.errors import SigilError
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Limits, Program
+from sigil.sandbox.program import Program, SandboxLimits
 
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
-SHORT = Limits(timeout_ms=150)
+SHORT = SandboxLimits(timeout_ms=150)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def sandbox(compiled: Path) -> Iterator[Sandbox]:
 def failure(sandbox: Sandbox) -> Callable[..., str]:
     """How a run fails, as `CODE: message`."""
 
-    def run(program: Program, data: bytes = b"{}", limits: Limits = SHORT) -> str:
+    def run(program: Program, data: bytes = b"{}", limits: SandboxLimits = SHORT) -> str:
         with pytest.raises(SigilError) as caught:
             sandbox.run(program, data, limits=limits)
         return f"{caught.value.code}: {caught.value.message}"

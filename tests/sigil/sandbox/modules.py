@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import wasmtime
 
-from sigil.sandbox.javascript_module import plugin
+from sigil.sandbox.javascript_module import make_module
 from sigil.sandbox.program import Program
 
 MEMORY = '(memory (export "memory") 2)'
@@ -75,4 +75,4 @@ def program(module: bytes, kind: str = "sigil") -> Program:
 
 def script(source: str) -> Program:
     """A JavaScript capability's program."""
-    return program(plugin(source), "js")
+    return program(make_module(source), "js")

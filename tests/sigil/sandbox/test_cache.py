@@ -9,35 +9,34 @@ from pathlib import Path
 import pytest
 
 from sigil.sandbox import runtime_features
-from sigil.sandbox.aot import Codes
-from sigil.sandbox.code_store import Vault
-from sigil.sandbox.compile_job import Press
-from sigil.sandbox.fingerprint import fingerprint
+from sigil.sandbox.code_cache import NativeCodeCache
+from sigil.sandbox.code_store import CodeStore
+from sigil.sandbox.compile_job import CompileJobs, fingerprint
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.sealed_memory import Code
+from sigil.sandbox.sealed_memory import SealedCode
 from tests.sigil.sandbox.modules import guest, program
 
 MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
 
 
-class CountingPress(Press):
+class CountingPress(CompileJobs):
     """Compiles for real and counts how often."""
 
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
 
-    def work(self, task: str, data: bytes) -> Code:  # type: ignore[override]
+    def work(self, task: str, data: bytes) -> SealedCode:  # type: ignore[override]
         self.count += 1
         return super().work("compile", data)
 
 
 def compiled_anew(folder: Path | None) -> bool:
     """Whether a new process would have to compile the module, given what is in `folder`."""
-    press = CountingPress()
-    code = Codes(folder, press).code(MODULE)
+    compile_jobs = CountingPress()
+    code = NativeCodeCache(folder, compile_jobs).code(MODULE)
     assert next(code.chunks())[:4] == b"\x7fELF"
-    return press.count == 1
+    return compile_jobs.count == 1
 
 
 def only(folder: Path) -> Path:
@@ -74,7 +73,9 @@ def test_a_file_that_is_not_ours_is_compiled_again(content: bytes, tmp_path: Pat
 def test_code_of_another_module_is_not_taken_for_this_ones(tmp_path: Path) -> None:
     compiled_anew(tmp_path)
     first = only(tmp_path)
-    Codes(tmp_path, Press()).code(guest(more="(func (result i32) (i32.const 2))" * 600))
+    NativeCodeCache(tmp_path, CompileJobs()).code(
+        guest(more="(func (result i32) (i32.const 2))" * 600)
+    )
     (other,) = set(tmp_path.glob("*.code")) - {first}
     first.write_bytes(other.read_bytes())
     assert compiled_anew(tmp_path)
@@ -85,7 +86,7 @@ def test_code_for_another_runtime_is_not_used(
 ) -> None:
     compiled_anew(tmp_path)
     monkeypatch.setattr(runtime_features, "ON", (*runtime_features.ON, "something"))
-    assert Vault(tmp_path, fingerprint()).read(only(tmp_path).stem) is None
+    assert CodeStore(tmp_path, fingerprint()).read(only(tmp_path).stem) is None
 
 
 @pytest.mark.parametrize(
@@ -116,16 +117,16 @@ def test_the_cache_does_not_grow_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.sandbox.code_store._FILES", 3)
-    vault = Vault(tmp_path, bytes(32))
-    code = Press().work("compile", guest())
+    store = CodeStore(tmp_path, bytes(32))
+    code = CompileJobs().work("compile", guest())
     for number in range(6):
-        vault.write(f"{number:064x}", code)
+        store.write(f"{number:064x}", code)
         os.utime(tmp_path / f"{number:064x}.code", (number, number))
     assert sorted(path.stem[-1] for path in tmp_path.glob("*.code")) == ["3", "4", "5"]
 
 
 def test_code_in_hand_cannot_be_changed() -> None:
-    code = Press().work("compile", guest())
+    code = CompileJobs().work("compile", guest())
     for change in (
         lambda: os.write(code.descriptor, b"x"),
         lambda: os.ftruncate(code.descriptor, 0),

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sigil.errors import Refused, ToolError, one_line
-from sigil.sandbox.compile_job import Press
-from sigil.sandbox.module_scan import Unfit
+from sigil.sandbox.compile_job import CompileJobs
+from sigil.sandbox.module_scan import UnfitModule
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Limits
+from sigil.sandbox.program import SandboxLimits
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 
@@ -78,8 +78,8 @@ def test_a_bomb_that_eats_memory_is_stopped(checker: Sandbox) -> None:
 
 
 def test_a_bomb_that_eats_time_is_stopped() -> None:
-    with pytest.raises(Unfit, match="the module takes too long to compile"):
-        Press(seconds=1).work("compile", crowded(1000, 4000, 8))
+    with pytest.raises(UnfitModule, match="the module takes too long to compile"):
+        CompileJobs(seconds=1).work("compile", crowded(1000, 4000, 8))
 
 
 def test_text_becomes_a_module(checker: Sandbox) -> None:
@@ -119,7 +119,7 @@ def test_a_changed_module_runs_or_fails_cleanly_and_the_next_one_runs(
         module[at] = value
     message = ""
     try:
-        checker.run(program(bytes(module)), b"{}", limits=Limits(timeout_ms=50))
+        checker.run(program(bytes(module)), b"{}", limits=SandboxLimits(timeout_ms=50))
     except ToolError as failure:
         message = failure.message
     assert message == one_line(message)

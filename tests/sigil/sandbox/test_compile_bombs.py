@@ -8,9 +8,8 @@ from time import process_time
 
 import pytest
 
-from sigil.sandbox.abi import COMMAND, SIGIL
-from sigil.sandbox.compile_job import Press
-from sigil.sandbox.module_scan import Unfit, scan
+from sigil.sandbox.compile_job import CompileJobs
+from sigil.sandbox.module_scan import COMMAND, SIGIL, UnfitModule, scan
 from tests.sigil.sandbox.modules import guest
 from tests.sigil.sandbox.wasi_modules import command, say
 
@@ -55,8 +54,8 @@ def test_a_module_that_is_expensive_to_compile_is_compiled_or_stopped_within_its
     scan(module, SIGIL)
     since, said = process_time(), ""
     try:
-        assert Press(seconds=1).work("compile", module).size > 1000
-    except Unfit as unfit:
+        assert CompileJobs(seconds=1).work("compile", module).size > 1000
+    except UnfitModule as unfit:
         said = str(unfit)
     assert said.startswith(STOPPED) or not said
     assert process_time() - since < 1  # the work is the child's, not the server's
@@ -65,14 +64,14 @@ def test_a_module_that_is_expensive_to_compile_is_compiled_or_stopped_within_its
 def test_a_command_has_the_same_bounds() -> None:
     module = command(say("(i32.const 0)"), more=BOMBS["nested loops over many locals"])
     scan(module, COMMAND)
-    with pytest.raises(Unfit, match=STOPPED):
-        Press(seconds=1).work("compile", module)
-    with pytest.raises(Unfit, match="20002 functions: at most 20000"):
+    with pytest.raises(UnfitModule, match=STOPPED):
+        CompileJobs(seconds=1).work("compile", module)
+    with pytest.raises(UnfitModule, match="20002 functions: at most 20000"):
         scan(command("", more="(func)" * 20_001), COMMAND)
 
 
 def test_the_same_expensive_thing_is_refused_before_it_is_compiled_where_its_size_tells() -> None:
-    with pytest.raises(Unfit, match="a function has more than 1000 locals"):
+    with pytest.raises(UnfitModule, match="a function has more than 1000 locals"):
         scan(guest(more=f"(func (local {'i32 ' * 49_000}))"), SIGIL)
-    with pytest.raises(Unfit, match="the memory starts with more than 1024 pages"):
+    with pytest.raises(UnfitModule, match="the memory starts with more than 1024 pages"):
         scan(command("", memory='(memory (export "memory") 65536)'), COMMAND)

@@ -15,9 +15,9 @@ import pytest
 
 from sigil.errors import ToolError
 from sigil.protocol import Json
-from sigil.sandbox.cpu_affinity import CROWDED_SECONDS, Near
+from sigil.sandbox.cpu_affinity import CROWDED_SECONDS, CpuAffinity
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits
+from sigil.sandbox.program import Grants, SandboxLimits
 from tests.sigil.sandbox.modules import guest, program, script
 
 pytestmark = pytest.mark.skipif(
@@ -41,14 +41,14 @@ def test_a_caller_that_is_alone_has_its_runner_beside_it_and_is_free_afterwards(
     with ThreadPoolExecutor(1) as watcher:
         running = watcher.submit(lambda: (time.sleep(0.1), places(caller))[1])
         with pytest.raises(ToolError, match="ETIMEDOUT"):
-            sandbox.run(LOOP, b"1", limits=Limits(timeout_ms=300))
+            sandbox.run(LOOP, b"1", limits=SandboxLimits(timeout_ms=300))
         assert len(running.result()) == 1
     assert places(0) == everywhere
 
 
 def test_callers_side_by_side_are_left_alone(opened: Callable[..., Sandbox]) -> None:
     sandbox, everywhere = opened(children=2), places(0)
-    limits = Limits(timeout_ms=2_000)
+    limits = SandboxLimits(timeout_ms=2_000)
 
     def loop() -> None:
         with pytest.raises(ToolError, match="ETIMEDOUT"):
@@ -89,7 +89,7 @@ def test_while_a_service_works_neither_its_caller_nor_the_runner_is_tied(
 
 
 def test_a_runner_that_is_gone_ties_nobody() -> None:
-    near, everywhere = Near(), places(0)
+    near, everywhere = CpuAffinity(), places(0)
     time.sleep(CROWDED_SECONDS / 10)
     assert not near.join(2**22 + 1, alone=True)
     assert places(0) == everywhere

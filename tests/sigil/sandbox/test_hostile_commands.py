@@ -10,7 +10,7 @@ import pytest
 
 from sigil.errors import SigilError
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits
+from sigil.sandbox.program import Grants, SandboxLimits
 from tests.sigil.sandbox import modules
 from tests.sigil.sandbox.modules import data
 from tests.sigil.sandbox.wasi_modules import ECHO, command, say
@@ -118,7 +118,7 @@ def test_a_command_that_breaks_the_rules_fails_cleanly_and_the_next_one_works(
     module, expected = RUNS[name]
     killed, since = sandbox.stats()["killed"], process_time()
     with pytest.raises(SigilError) as caught:
-        sandbox.run(modules.program(module, "wasi"), b"{}", ALL, Limits(timeout_ms=200))
+        sandbox.run(modules.program(module, "wasi"), b"{}", ALL, SandboxLimits(timeout_ms=200))
     assert f"{caught.value.code}: {caught.value.message}" == expected
     assert process_time() - since < 1  # the work is the child's, not the server's
     assert (

@@ -13,7 +13,7 @@ import pytest
 
 from sigil.errors import ToolError
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Limits
+from sigil.sandbox.program import SandboxLimits
 from tests.sigil.sandbox.modules import CALL, MEMORY, TAKE, data, guest, program, saying, wasm
 
 FILL = "(memory.fill (i32.const 0) (i32.const 1) (i32.const 131072))"
@@ -167,14 +167,15 @@ def test_a_start_without_a_result_is_called_once_before_the_run(sandbox: Sandbox
 def test_more_memory_than_the_limit_is_refused_and_says_so(failure: Callable[..., str]) -> None:
     module = guest(memory='(memory (export "memory") 64)')
     expected = "ENOMEM: the module starts with more memory or tables than it may have"
-    assert failure(program(module), limits=Limits(memory_bytes=1 << 20)) == expected
+    assert failure(program(module), limits=SandboxLimits(memory_bytes=1 << 20)) == expected
 
 
 def test_memory_can_grow_to_the_limit_and_not_beyond(sandbox: Sandbox) -> None:
     grown = """(if (i32.eq (memory.grow (i32.const 30)) (i32.const -1)) (then unreachable))
         (if (i32.ne (memory.grow (i32.const 1)) (i32.const -1)) (then unreachable)) (global.set $n (local.get 1)) (i32.const 0)"""
     assert (
-        sandbox.run(program(guest(grown)), b"1", limits=Limits(memory_bytes=2 << 20)).output == b"1"
+        sandbox.run(program(guest(grown)), b"1", limits=SandboxLimits(memory_bytes=2 << 20)).output
+        == b"1"
     )
 
 

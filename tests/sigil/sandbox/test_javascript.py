@@ -10,7 +10,7 @@ import pytest
 
 from sigil.errors import ToolError
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits
+from sigil.sandbox.program import Grants, SandboxLimits
 from tests.sigil.sandbox.modules import script
 
 LATE = "ETIMEDOUT: timed out after 150 ms"
@@ -155,6 +155,6 @@ def test_many_callers_and_two_children_give_each_his_own_answer(
 
 
 def test_the_published_limits_are_the_defaults() -> None:
-    assert Limits() == Limits(
+    assert SandboxLimits() == SandboxLimits(
         timeout_ms=5000, memory_bytes=64 * 1024 * 1024, output_bytes=256 * 1024
     )

@@ -11,28 +11,28 @@ from wasmtime import Engine, Module
 
 from sigil.errors import UsageError
 from sigil.sandbox.engine import wasm
-from sigil.sandbox.javascript_module import SOURCE_LIMIT, plugin, source_of
+from sigil.sandbox.javascript_module import SOURCE_LIMIT, make_module, read_source
 from tests.sigil.sandbox.engine.driver import Call, run
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 @settings(max_examples=60, deadline=None)
 def test_a_source_comes_back_as_it_was(source: str) -> None:
-    assert source_of(plugin(source)) == source
+    assert read_source(make_module(source)) == source
 
 
 def test_the_same_source_gives_the_same_small_module() -> None:
-    assert plugin("return 1") == plugin("return 1")
-    assert len(plugin("")) < 512
+    assert make_module("return 1") == make_module("return 1")
+    assert len(make_module("")) < 512
 
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 16_384, SOURCE_LIMIT])
 def test_a_module_is_valid_at_every_size(size: int) -> None:
-    Module.validate(Engine(), plugin(" " * size))
+    Module.validate(Engine(), make_module(" " * size))
 
 
 def test_a_module_imports_the_engine_alone_and_offers_the_abi() -> None:
-    module = Module(Engine(), plugin("return 1"))
+    module = Module(Engine(), make_module("return 1"))
     names = ["memory", "sigil_alloc", "sigil_load", "sigil_run", "sigil_out_ptr", "sigil_out_len"]
     assert [(each.module, each.name) for each in module.imports] == [
         ("sigil_js_v1", name) for name in names
@@ -48,7 +48,7 @@ def test_a_module_imports_the_engine_alone_and_offers_the_abi() -> None:
 
 
 def test_a_module_carries_its_manifest() -> None:
-    content = wasm.custom_section(plugin("return 1"), "sigil:manifest")
+    content = wasm.custom_section(make_module("return 1"), "sigil:manifest")
     assert content is not None
     assert json.loads(content) == {"abi": "sigil/1", "engine": "sigil_js_v1"}
 
@@ -64,21 +64,21 @@ def test_the_longest_source_loads() -> None:
 
 def test_a_source_that_is_too_long_is_refused() -> None:
     with pytest.raises(UsageError, match="ETOOBIG: the source is 262,145 bytes long"):
-        plugin("ä" * (SOURCE_LIMIT // 2) + "x")
+        make_module("ä" * (SOURCE_LIMIT // 2) + "x")
 
 
 def test_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(UsageError, match="EINVAL"):
-        plugin("return '\ud800'")
+        make_module("return '\ud800'")
 
 
 OTHERS = (
     b"",
     wasm.MAGIC,
-    plugin("return 1")[:-1],
-    plugin("return 1").replace(b"return 1", b"return\xff1"),
-    plugin("return 1").replace(b'sigil_js_v1"', b'sigil_js_v9"'),
-    plugin("return 1").replace(b'{"abi"', b'["abi"'),
+    make_module("return 1")[:-1],
+    make_module("return 1").replace(b"return 1", b"return\xff1"),
+    make_module("return 1").replace(b'sigil_js_v1"', b'sigil_js_v9"'),
+    make_module("return 1").replace(b'{"abi"', b'["abi"'),
     wasm.module([wasm.custom("sigil:manifest", b'{"engine":"sigil_js_v1"}')]),
     wasm.module([wasm.custom("sigil:manifest", b"[" * 100_000)]),
 )
@@ -87,7 +87,7 @@ OTHERS = (
 @pytest.mark.parametrize("module", OTHERS)
 def test_what_is_no_such_module_has_no_source(module: bytes) -> None:
     with pytest.raises(UsageError, match="this is no JavaScript capability"):
-        source_of(module)
+        read_source(module)
 
 
 def test_no_room_for_the_source_is_a_failure_and_no_trap() -> None:

@@ -10,9 +10,9 @@ import pytest
 from sigil.errors import ToolError, UsageError
 from sigil.sandbox import memory_images, spawn
 from sigil.sandbox.driver import Driver
-from sigil.sandbox.memory_images import Images
+from sigil.sandbox.memory_images import MemoryImages
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits
+from sigil.sandbox.program import Grants, SandboxLimits
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import program, script, wasm
 
@@ -40,9 +40,9 @@ MISCHIEF = {
 
 
 @pytest.fixture(scope="module")
-def driven() -> tuple[Driver, Images]:
+def driven() -> tuple[Driver, MemoryImages]:
     driver = Driver(spawn.library())
-    return driver, Images(driver, driver.prepare(driver.compile(ENGINE.read_bytes())))
+    return driver, MemoryImages(driver, driver.prepare(driver.compile(ENGINE.read_bytes())))
 
 
 def nobody(_request: bytes) -> bytes | None:
@@ -56,7 +56,9 @@ def test_no_call_leaves_a_trace(way: str, opened: Callable[..., Sandbox]) -> Non
         mischief = script(body)
         for _ in range(2):
             with suppress(ToolError):
-                assert sandbox.run(mischief, b"{}", limits=Limits(timeout_ms=100)).output in (
+                assert sandbox.run(
+                    mischief, b"{}", limits=SandboxLimits(timeout_ms=100)
+                ).output in (
                     b"1",
                     b"0",
                     b"41943040",
@@ -66,7 +68,7 @@ def test_no_call_leaves_a_trace(way: str, opened: Callable[..., Sandbox]) -> Non
     assert sandbox.stats()["killed"] == 0
 
 
-def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, Images]) -> None:
+def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, MemoryImages]) -> None:
     driver, engine = driven
     filler = engine.take(
         b"globalThis.n = new Uint8Array(30 << 20).fill(165); return n.length", LIMITS[0]
@@ -88,7 +90,7 @@ def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, Imag
 
 
 def test_an_image_holds_what_loading_changed_and_nothing_dead(
-    driven: tuple[Driver, Images],
+    driven: tuple[Driver, MemoryImages],
 ) -> None:
     _, engine = driven
     small = engine.take(b"return input", LIMITS[0]).image
@@ -107,7 +109,7 @@ def test_an_image_holds_what_loading_changed_and_nothing_dead(
 
 
 def test_an_image_that_is_too_large_is_not_kept(
-    driven: tuple[Driver, Images], monkeypatch: pytest.MonkeyPatch
+    driven: tuple[Driver, MemoryImages], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, engine = driven
     monkeypatch.setattr(memory_images, "IMAGE_BYTES", 4096)
@@ -161,7 +163,7 @@ def test_an_image_larger_than_the_memory_of_a_run_is_loaded_anew(
     )
     assert sandbox.run(script(source), b"{}").output == b"2"
     with pytest.raises(ToolError, match="ENOMEM"):
-        sandbox.run(script(source), b"{}", limits=Limits(memory_bytes=900 << 10))
+        sandbox.run(script(source), b"{}", limits=SandboxLimits(memory_bytes=900 << 10))
     assert sandbox.run(script(source), b"{}").output == b"2"
 
 
@@ -171,7 +173,7 @@ def test_a_source_that_needs_too_long_to_load_ends_at_the_deadline(
     sandbox = opened()
     slow = script("/* */" * 50_000 + "return 1")
     with suppress(ToolError):
-        assert sandbox.run(slow, b"{}", limits=Limits(timeout_ms=1)).output == b"1"
+        assert sandbox.run(slow, b"{}", limits=SandboxLimits(timeout_ms=1)).output == b"1"
     assert sandbox.run(slow, b"{}").output == b"1"
 
 
@@ -196,7 +198,7 @@ def test_an_unknown_way_is_refused(opened: Callable[..., Sandbox]) -> None:
 
 @pytest.mark.parametrize("length", [2, 2046, 2047, 2048, 2049, 100_000])
 def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(
-    length: int, driven: tuple[Driver, Images]
+    length: int, driven: tuple[Driver, MemoryImages]
 ) -> None:
     _, images = driven
     echo = images.take(b"return input", LIMITS[0])
@@ -204,7 +206,7 @@ def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(
     for _ in range(2):
         assert images.call(echo, text, LIMITS, nobody) == (True, text)
     assert echo.image
-    assert echo.image.door.room == 2047
+    assert echo.image.buffers.room == 2047
 
 
 FORMS = """
@@ -232,7 +234,7 @@ const answer = [Point.at.x, [...Point.at.walk()].map(String), tag`a\\n${first}b`
     ],
 )
 def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
-    source: str, driven: tuple[Driver, Images], monkeypatch: pytest.MonkeyPatch
+    source: str, driven: tuple[Driver, MemoryImages], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, taker = driven
     data = b'{"a": 7}'
@@ -249,7 +251,7 @@ def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
     assert packed.image
 
 
-def test_a_large_source_has_a_dense_image(driven: tuple[Driver, Images]) -> None:
+def test_a_large_source_has_a_dense_image(driven: tuple[Driver, MemoryImages]) -> None:
     _, taker = driven
     source = (
         "".join(

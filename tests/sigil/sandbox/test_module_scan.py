@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigil.errors import one_line
-from sigil.sandbox.module_scan import LOCALS, MODULE_BYTES, Unfit, measure, scan
+from sigil.sandbox.module_scan import LOCALS, MODULE_BYTES, UnfitModule, measure, scan
 from tests.sigil.sandbox.modules import CALL, MEMORY, TAKE, guest, wasm
 
 ECHO = guest(
@@ -77,7 +77,7 @@ REFUSED = {
 
 
 def refusal(module: bytes) -> str:
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(UnfitModule) as caught:
         scan(module)
     return str(caught.value)
 
@@ -124,7 +124,7 @@ def test_a_changed_module_passes_or_is_refused_in_one_line(changes: list[tuple[i
     reason = ""
     try:
         scan(bytes(module))
-    except Unfit as unfit:
+    except UnfitModule as unfit:
         reason = str(unfit)
     assert reason == one_line(reason)
 

@@ -17,20 +17,19 @@ import pytest
 
 from sigil.errors import BackendError, ToolError
 from sigil.sandbox import spawn
-from sigil.sandbox.loaded_programs import Held, Shelf
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Limits
+from sigil.sandbox.program import LoadedProgram, LoadedPrograms, SandboxLimits
 from sigil.sandbox.protocol import (
-    Breach,
     Channel,
-    Kind,
-    Late,
-    Run,
+    DeadlinePassed,
+    FrameKind,
+    ProtocolBreach,
+    RunOrder,
     pack_answer,
     pack_ask,
     unpack_answer,
 )
-from sigil.sandbox.runner_process import Child, Supply
+from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
 from sigil.sandbox.tenants import Tenant
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
@@ -90,11 +89,11 @@ def test_this_process_never_loads_the_runtime() -> None:
         import sys
         from pathlib import Path
         from hashlib import sha256
-        from sigil.sandbox.javascript_module import plugin
+        from sigil.sandbox.javascript_module import make_module
         from sigil.sandbox.pool import Sandbox
         from sigil.sandbox.program import Program
         sandbox = Sandbox(engine=Path({str(ENGINE)!r}), cache=None)
-        wasm = plugin("return 1")
+        wasm = make_module("return 1")
         assert sandbox.run(Program("x", "js", lambda: wasm), b"{{}}").output == b"1"
         sandbox.close()
         assert "wasmtime" not in sys.modules, "imported"
@@ -153,7 +152,7 @@ def test_a_child_killed_in_mid_call_fails_that_call_alone(opened: Callable[..., 
     sandbox.run(ECHO, b"1")
     (pid,) = pids_of(sandbox)
     with ThreadPoolExecutor(1) as pool:
-        call = pool.submit(sandbox.run, LOOP, b"1", limits=Limits(timeout_ms=30_000))
+        call = pool.submit(sandbox.run, LOOP, b"1", limits=SandboxLimits(timeout_ms=30_000))
         spinning(pid)
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ToolError, match="ETRAP: the sandbox process ended unexpectedly"):
@@ -181,7 +180,7 @@ def test_a_child_that_hangs_is_killed_and_replaced(opened: Callable[..., Sandbox
     (pid,) = pids_of(sandbox)
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ToolError, match="ETIMEDOUT: timed out after 50 ms"):
-        sandbox.run(ECHO, b"1", limits=Limits(timeout_ms=50))
+        sandbox.run(ECHO, b"1", limits=SandboxLimits(timeout_ms=50))
     assert gone(pid)
     assert sandbox.run(ECHO, b"2").output == b"2"
 
@@ -191,7 +190,7 @@ def test_two_children_run_side_by_side_and_a_stuck_one_disturbs_nobody(
 ) -> None:
     sandbox = opened(children=2)
     with ThreadPoolExecutor(9) as pool:
-        stuck = pool.submit(sandbox.run, LOOP, b"1", limits=Limits(timeout_ms=1500))
+        stuck = pool.submit(sandbox.run, LOOP, b"1", limits=SandboxLimits(timeout_ms=1500))
         started(sandbox)
         answers = list(pool.map(lambda n: sandbox.run(ECHO, b"%d" % n).output, range(200)))
         assert not stuck.done()
@@ -221,7 +220,7 @@ def test_a_child_outlives_the_thread_that_asked_for_it(opened: Callable[..., San
 def test_closing_ends_every_child_and_tells_who_is_waiting(opened: Callable[..., Sandbox]) -> None:
     sandbox = opened(children=1)
     with ThreadPoolExecutor(2) as pool:
-        busy = pool.submit(sandbox.run, LOOP, b"1", limits=Limits(timeout_ms=30_000))
+        busy = pool.submit(sandbox.run, LOOP, b"1", limits=SandboxLimits(timeout_ms=30_000))
         started(sandbox)
         pids = pids_of(sandbox)
         queued = pool.submit(sandbox.run, ECHO, b"1")
@@ -242,12 +241,12 @@ def test_children_die_with_a_server_that_is_killed(busy: bool) -> None:
         import threading, time
         from pathlib import Path
         from sigil.sandbox.pool import Sandbox
-        from sigil.sandbox.program import Limits
+        from sigil.sandbox.program import SandboxLimits
         from tests.sigil.sandbox.test_processes import ECHO, LOOP, started
         sandbox = Sandbox(engine=Path({str(ENGINE)!r}), cache=None)
         sandbox.run(ECHO, b"1")
         if {busy}:
-            threading.Thread(target=sandbox.run, args=(LOOP, b"1"), kwargs=dict(limits=Limits(timeout_ms=60_000)), daemon=True).start()
+            threading.Thread(target=sandbox.run, args=(LOOP, b"1"), kwargs=dict(limits=SandboxLimits(timeout_ms=60_000)), daemon=True).start()
             started(sandbox)
         print(*sandbox.pids(), flush=True)
         time.sleep(60)
@@ -315,18 +314,18 @@ def nobody(operation: str, argument: bytes, seconds: float) -> bytes:
 HOSTILE = {
     "garbage": lambda end: end.sendall(b"\xff" * 64),
     "a huge length": lambda end: end.sendall(b"\x06\xff\xff\xff\xff"),
-    "a wrong kind": lambda end: Channel(end).send(Kind.RUN, b""),
+    "a wrong kind": lambda end: Channel(end).send(FrameKind.RUN, b""),
     "an unknown kind": lambda end: end.sendall(b"\x63\0\0\0\0"),
     "half a header": lambda end: (end.sendall(b"\x06\0"), end.close()),
     "half a frame": lambda end: (end.sendall(b"\x06\0\0\0\x09abc"), end.close()),
     "two frames at once": lambda end: end.sendall(b"\x06\0\0\0\x00\x06\0\0\0\x00"),
-    "a need of another program": lambda end: Channel(end).send(Kind.NEED, b"other"),
-    "a need without end": lambda end: [Channel(end).send(Kind.NEED, b"x") for _ in range(3)],
+    "a need of another program": lambda end: Channel(end).send(FrameKind.NEED, b"other"),
+    "a need without end": lambda end: [Channel(end).send(FrameKind.NEED, b"x") for _ in range(3)],
     "a request without a grant": (
-        lambda end: Channel(end).send(Kind.ASK, pack_ask("kv.get", 1000, b"{}"))
+        lambda end: Channel(end).send(FrameKind.ASK, pack_ask("kv.get", 1000, b"{}"))
     ),
-    "an unknown request": lambda end: Channel(end).send(Kind.ASK, b"\x63\0\0\0\0{}"),
-    "half a request": lambda end: Channel(end).send(Kind.ASK, b"\0"),
+    "an unknown request": lambda end: Channel(end).send(FrameKind.ASK, b"\x63\0\0\0\0{}"),
+    "half a request": lambda end: Channel(end).send(FrameKind.ASK, b"\0"),
     "nothing": lambda end: end.close(),
 }
 
@@ -334,27 +333,27 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_child_that_breaks_the_protocol_breaks_nothing_else(name: str) -> None:
     ours, theirs = socket.socketpair()
-    child = Child.__new__(Child)
+    child = RunnerProcess.__new__(RunnerProcess)
     child._channel = Channel(ours)
-    child.shelf = Shelf()
-    order = Run("x", False, frozenset(), 1000, 1 << 20, 100, b"1")
+    child.programs = LoadedPrograms()
+    order = RunOrder("x", False, frozenset(), 1000, 1 << 20, 100, b"1")
     with ours, theirs:
         HOSTILE[name](theirs)
-        with pytest.raises(Breach):
-            child.obey(order, lambda _: Supply(b"wasm", Held(0)), nobody)
+        with pytest.raises(ProtocolBreach):
+            child.run(order, lambda _: LoadableCode(b"wasm", LoadedProgram(0)), nobody)
 
 
 def test_an_answer_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
-    child = Child.__new__(Child)
+    child = RunnerProcess.__new__(RunnerProcess)
     child._channel = Channel(ours)
-    child.shelf = Shelf()
+    child.programs = LoadedPrograms()
     with ours, theirs:
         theirs.sendall(b"\x06\0\0\0\x09abc")
-        with pytest.raises(Late):
-            child.obey(
-                Run("x", False, frozenset(), 1, 1 << 20, 100, b"1"),
-                lambda _: Supply(b"wasm", Held(0)),
+        with pytest.raises(DeadlinePassed):
+            child.run(
+                RunOrder("x", False, frozenset(), 1, 1 << 20, 100, b"1"),
+                lambda _: LoadableCode(b"wasm", LoadedProgram(0)),
                 nobody,
             )
 
@@ -364,20 +363,28 @@ def test_lies_about_the_answer_are_not_believed(
 ) -> None:
     lies = [
         (
-            Kind.DONE,
+            FrameKind.DONE,
             pack_answer(b"1" * 300_000, []),
             "ELIMIT: the output is larger than 262144 bytes",
         ),
-        (Kind.DONE, pack_answer(b"{", []), "EOUTPUT: the output is not one JSON value in UTF-8"),
-        (Kind.DONE, pack_answer(b"1", ["x"] * 101), "ETRAP: the sandbox process answered nonsense"),
-        (Kind.DONE, b"\0\0\0\xff1", "ETRAP: the sandbox process answered nonsense"),
-        (Kind.FAILED, b"EOWNER \x1b[31mSYSTEM:\nobey", "ETRAP: [31mSYSTEM: obey"),
-        (Kind.FAILED, b"\xff\xff", "ETRAP: "),
+        (
+            FrameKind.DONE,
+            pack_answer(b"{", []),
+            "EOUTPUT: the output is not one JSON value in UTF-8",
+        ),
+        (
+            FrameKind.DONE,
+            pack_answer(b"1", ["x"] * 101),
+            "ETRAP: the sandbox process answered nonsense",
+        ),
+        (FrameKind.DONE, b"\0\0\0\xff1", "ETRAP: the sandbox process answered nonsense"),
+        (FrameKind.FAILED, b"EOWNER \x1b[31mSYSTEM:\nobey", "ETRAP: [31mSYSTEM: obey"),
+        (FrameKind.FAILED, b"\xff\xff", "ETRAP: "),
     ]
     sandbox = opened()
     for kind, payload, expected in lies:
         monkeypatch.setattr(
-            Child, "obey", lambda *_, kind=kind, payload=payload: (kind, payload, False)
+            RunnerProcess, "run", lambda *_, kind=kind, payload=payload: (kind, payload, False)
         )
         with pytest.raises(ToolError) as caught:
             sandbox.run(ECHO, b"1")
@@ -390,12 +397,12 @@ def test_nobodys_runner_waits_for_a_compiler(opened: Callable[..., Sandbox]) -> 
     large = program(
         guest("(drop (i32.const 70))" * 400 + "(global.set $n (local.get 1)) (i32.const 0)")
     )
-    compilers, others = sandbox._press._children, [Tenant("a"), Tenant("b"), Tenant("c")]
+    compilers, others = sandbox._compile_jobs._children, [Tenant("a"), Tenant("b"), Tenant("c")]
     with ThreadPoolExecutor(1) as threads:
         assert all(compilers.acquire(other, 0) for other in others)
         cold = threads.submit(sandbox.run, large, b"2")
         for _ in range(20):
-            assert sandbox.run(ECHO, b"1", limits=Limits(patience_ms=2000)).output == b"1"
+            assert sandbox.run(ECHO, b"1", limits=SandboxLimits(patience_ms=2000)).output == b"1"
         assert not cold.done()
         for other in others:
             compilers.release(other)
@@ -418,5 +425,5 @@ def test_a_module_weighs_what_its_native_code_does(opened: Callable[..., Sandbox
 
 
 def test_a_runner_that_lies_about_how_much_it_said_is_found_out_soon() -> None:
-    with pytest.raises(Breach):
+    with pytest.raises(ProtocolBreach):
         unpack_answer(bytes(4 << 20))

@@ -14,11 +14,11 @@ from sigil.sandbox.protocol import (
     FRAME_LIMIT,
     GRANTS,
     OPERATIONS,
-    Breach,
     Channel,
-    Kind,
-    Late,
-    Run,
+    DeadlinePassed,
+    FrameKind,
+    ProtocolBreach,
+    RunOrder,
     pack_answer,
     pack_ask,
     pack_run,
@@ -27,16 +27,16 @@ from sigil.sandbox.protocol import (
     unpack_run,
 )
 
-ANY = frozenset(Kind)
+ANY = frozenset(FrameKind)
 SIZES = st.integers(0, 2**32 - 1)
 RUNS = st.builds(
-    Run, st.text("abc0:-", max_size=128), st.booleans(), st.frozensets(st.sampled_from(sorted(GRANTS))),
+    RunOrder, st.text("abc0:-", max_size=128), st.booleans(), st.frozensets(st.sampled_from(sorted(GRANTS))),
     SIZES, SIZES, SIZES, st.binary(max_size=100),
 )  # fmt: skip
 
 
 @given(RUNS)
-def test_an_order_arrives_as_it_was_given(run: Run) -> None:
+def test_an_order_arrives_as_it_was_given(run: RunOrder) -> None:
     assert unpack_run(pack_run(run)) == run
 
 
@@ -44,7 +44,7 @@ def test_an_order_arrives_as_it_was_given(run: Run) -> None:
 def test_any_bytes_are_an_order_or_a_breach(payload: bytes) -> None:
     try:
         unpack_run(payload)
-    except Breach:
+    except ProtocolBreach:
         return
 
 
@@ -63,7 +63,7 @@ def test_a_request_arrives_as_it_was_made(
 def test_any_bytes_are_a_request_or_a_breach(payload: bytes) -> None:
     try:
         operation, _, argument = unpack_ask(payload)
-    except Breach:
+    except ProtocolBreach:
         return
     assert (operation in OPERATIONS, argument) == (True, payload[5:])
 
@@ -79,7 +79,7 @@ def test_an_answer_arrives_as_it_was_given(output: bytes, logs: list[str]) -> No
 def test_any_bytes_are_an_answer_or_a_breach(payload: bytes) -> None:
     try:
         output, logs = unpack_answer(payload)
-    except Breach:
+    except ProtocolBreach:
         return
     assert len(output) + sum(len(line) for line in logs) <= len(payload)
 
@@ -93,7 +93,7 @@ def test_any_bytes_on_the_wire_are_a_frame_or_a_breach(data: bytes) -> None:
         theirs.shutdown(socket.SHUT_WR)
         try:
             kind, payload = Channel(ours).receive(ANY, deadline=monotonic() + 5)
-        except Breach:
+        except ProtocolBreach:
             return
         assert bytes([kind]) + len(payload).to_bytes(4, "big") + payload == data
 
@@ -102,28 +102,28 @@ def test_a_large_frame_arrives_whole() -> None:
     ours, theirs = socket.socketpair()
     payload = bytes(range(256)) * (FRAME_LIMIT // 256)
     with ours, theirs:
-        thread = threading.Thread(target=lambda: Channel(theirs).send(Kind.DONE, payload))
+        thread = threading.Thread(target=lambda: Channel(theirs).send(FrameKind.DONE, payload))
         thread.start()
-        assert Channel(ours).receive(ANY, deadline=monotonic() + 10) == (Kind.DONE, payload)
+        assert Channel(ours).receive(ANY, deadline=monotonic() + 10) == (FrameKind.DONE, payload)
         thread.join()
 
 
 def test_a_frame_that_nobody_reads_is_late() -> None:
     ours, theirs = socket.socketpair()
-    with ours, theirs, pytest.raises(Late):
-        Channel(ours).send(Kind.RUN, bytes(FRAME_LIMIT), deadline=monotonic() + 0.02)
+    with ours, theirs, pytest.raises(DeadlinePassed):
+        Channel(ours).send(FrameKind.RUN, bytes(FRAME_LIMIT), deadline=monotonic() + 0.02)
 
 
 def test_a_frame_to_nobody_is_a_breach() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
-    with ours, pytest.raises(Breach):
-        Channel(ours).send(Kind.RUN, b"x")
+    with ours, pytest.raises(ProtocolBreach):
+        Channel(ours).send(FrameKind.RUN, b"x")
 
 
 def test_code_without_its_descriptor_is_a_breach() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        Channel(theirs).send(Kind.CODE)
-        with pytest.raises(Breach):
+        Channel(theirs).send(FrameKind.CODE)
+        with pytest.raises(ProtocolBreach):
             Channel(ours).receive_code()

@@ -16,21 +16,20 @@ import pytest
 
 from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.protocol import Json
-from sigil.sandbox.loaded_programs import Held, Shelf
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits
+from sigil.sandbox.program import Grants, LoadedProgram, LoadedPrograms, SandboxLimits
 from sigil.sandbox.protocol import (
     ASK_LIMIT,
     ASKS,
-    Breach,
     Channel,
-    Kind,
-    Late,
-    Run,
+    DeadlinePassed,
+    FrameKind,
+    ProtocolBreach,
+    RunOrder,
     pack_answer,
     pack_ask,
 )
-from sigil.sandbox.runner_process import Child, Supply
+from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
 from sigil.sandbox.tenants import NOBODY, Tenant
 from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
 
@@ -68,7 +67,7 @@ def run(
     source: str,
     services: Any,
     grants: Grants = ALL,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: SandboxLimits = SandboxLimits(),  # noqa: B008
     input: Any = None,
     tenant: Tenant = NOBODY,
 ) -> Any:
@@ -99,7 +98,7 @@ def test_a_guest_is_answered_in_the_callers_thread_with_what_is_left_of_its_time
         sandbox,
         "return [await env.call('a', { ü: '日' }), await env.call('b', 2)]",
         services,
-        limits=Limits(timeout_ms=2000),
+        limits=SandboxLimits(timeout_ms=2000),
     ) == [
         {"name": "a", "input": {"ü": "日"}},
         {"name": "b", "input": 2},
@@ -277,7 +276,7 @@ def test_answers_that_do_not_fit_into_the_memory_are_the_guests_failure(sandbox:
     services = Serving(lambda operation, argument: "x" * (ASK_LIMIT - 2))
     source = "const all = []; for (;;) all.push((await env.call('x')).split(''))"
     with pytest.raises(ToolError, match="ENOMEM"):
-        run(sandbox, source, services, limits=Limits(memory_bytes=8 << 20))
+        run(sandbox, source, services, limits=SandboxLimits(memory_bytes=8 << 20))
     module = guest(
         "(global.set $n (call $call (i32.const 4096) (i32.const 13))) (call $take (i32.const"
         " 120000)) (i32.const 0)",
@@ -326,7 +325,7 @@ def test_a_service_that_takes_all_the_time_leaves_none_for_the_guest(
     run(sandbox, "return 1", None)
     before = sandbox.pids()
     with pytest.raises(ToolError, match="ETIMEDOUT: timed out after 100 ms"):
-        run(sandbox, source, Slow(), limits=Limits(timeout_ms=100))
+        run(sandbox, source, Slow(), limits=SandboxLimits(timeout_ms=100))
     assert sandbox.pids() == before
 
 
@@ -336,7 +335,7 @@ def test_a_service_that_is_much_too_late_costs_the_call_and_its_child(
     sandbox = opened()
     run(sandbox, source := "return input.k && env.KV.get(input.k)", None)
     with pytest.raises(ToolError, match="ETIMEDOUT: timed out after 50 ms"):
-        run(sandbox, source, Slow(0.3), limits=Limits(timeout_ms=50), input={"k": "a"})
+        run(sandbox, source, Slow(0.3), limits=SandboxLimits(timeout_ms=50), input={"k": "a"})
     assert sandbox.stats()["killed"] == 1
     assert run(sandbox, "return 1", None) == 1
 
@@ -349,7 +348,7 @@ def test_a_child_killed_while_the_server_works_for_it_fails_that_call_alone(
 
     def kill(operation: str, argument: Json) -> Json:
         asked.append(operation)
-        for child in list(sandbox._crew._parked):
+        for child in list(sandbox._workers._parked):
             child._process.kill()
             child._process.wait()
         return {"value": "too late"}
@@ -400,7 +399,12 @@ def test_a_call_within_a_call_goes_before_those_that_only_come(
         return {}
 
     with ThreadPoolExecutor(3) as pool:
-        run(sandbox, "return env.call('x', 1)", Serving(answer), limits=Limits(timeout_ms=20_000))
+        run(
+            sandbox,
+            "return env.call('x', 1)",
+            Serving(answer),
+            limits=SandboxLimits(timeout_ms=20_000),
+        )
         for other in others:
             other.result()
     assert done.index("within") <= 1
@@ -435,7 +439,11 @@ def test_slow_services_keep_nobody_else_waiting(opened: Callable[..., Sandbox]) 
 
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(
-            run, sandbox, "return env.KV.get('k')", Serving(wait), limits=Limits(timeout_ms=20_000)
+            run,
+            sandbox,
+            "return env.KV.get('k')",
+            Serving(wait),
+            limits=SandboxLimits(timeout_ms=20_000),
         )
         assert inside.wait(10)
         assert run(sandbox, "return 1", None) == 1
@@ -446,11 +454,11 @@ def test_slow_services_keep_nobody_else_waiting(opened: Callable[..., Sandbox]) 
 def test_who_cannot_wait_for_a_place_is_told(opened: Callable[..., Sandbox]) -> None:
     sandbox = opened(children=1)
     with ThreadPoolExecutor(1) as pool:
-        busy = pool.submit(run, sandbox, "for (;;);", None, limits=Limits(timeout_ms=1000))
+        busy = pool.submit(run, sandbox, "for (;;);", None, limits=SandboxLimits(timeout_ms=1000))
         while not sandbox.stats()["busy"]:
             time.sleep(0.005)
         with pytest.raises(BackendError, match="EBUSY"):
-            run(sandbox, "return 1", None, limits=Limits(patience_ms=20))
+            run(sandbox, "return 1", None, limits=SandboxLimits(patience_ms=20))
         with pytest.raises(ToolError, match="ETIMEDOUT"):
             busy.result(timeout=20)
 
@@ -469,19 +477,19 @@ def test_closing_ends_a_call_that_waits_for_a_service(opened: Callable[..., Sand
 
 def ask(
     operation: str = "kv.get", milliseconds: int = 1000, argument: bytes = b"{}"
-) -> tuple[Kind, bytes]:
-    return Kind.ASK, pack_ask(operation, milliseconds, argument)
+) -> tuple[FrameKind, bytes]:
+    return FrameKind.ASK, pack_ask(operation, milliseconds, argument)
 
 
-FORGED: dict[str, list[tuple[Kind, bytes]]] = {
+FORGED: dict[str, list[tuple[FrameKind, bytes]]] = {
     "a request for what was not granted": [ask("http.fetch")],
-    "an unknown operation": [(Kind.ASK, b"\x06\0\0\0\0{}")],
-    "a request cut short": [(Kind.ASK, b"\x01\0\0")],
+    "an unknown operation": [(FrameKind.ASK, b"\x06\0\0\0\0{}")],
+    "a request cut short": [(FrameKind.ASK, b"\x01\0\0")],
     "a huge request": [ask(argument=b'"' + b"x" * ASK_LIMIT + b'"')],
     "two requests at once": [ask(), ask()],
-    "a request and an output at once": [ask(), (Kind.DONE, pack_answer(b"1", []))],
-    "an answer of its own": [(Kind.ANSWER, b"{}")],
-    "a need after a request": [ask(), (Kind.NEED, b"x")],
+    "a request and an output at once": [ask(), (FrameKind.DONE, pack_answer(b"1", []))],
+    "an answer of its own": [(FrameKind.ANSWER, b"{}")],
+    "a need after a request": [ask(), (FrameKind.NEED, b"x")],
     "one request too many": [ask()] * (ASKS + 1),
 }
 
@@ -489,10 +497,10 @@ FORGED: dict[str, list[tuple[Kind, bytes]]] = {
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
     ours, theirs = socket.socketpair()
-    child = Child.__new__(Child)
+    child = RunnerProcess.__new__(RunnerProcess)
     child._channel = Channel(ours)
-    child.shelf = Shelf()
-    child.shelf = Shelf()
+    child.programs = LoadedPrograms()
+    child.programs = LoadedPrograms()
     served: list[bytes] = []
 
     def serve(operation: str, argument: bytes, seconds: float) -> bytes:
@@ -501,7 +509,7 @@ def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
 
     def forge() -> None:
         channel = Channel(theirs)
-        channel.receive(frozenset((Kind.RUN,)))
+        channel.receive(frozenset((FrameKind.RUN,)))
         if "at once" in name:
             theirs.sendall(
                 b"".join(
@@ -512,15 +520,15 @@ def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
             return
         for kind, payload in FORGED[name]:
             channel.send(kind, payload)
-            if len(FORGED[name]) > 1 and kind is Kind.ASK:
-                channel.receive(frozenset((Kind.ANSWER,)))
+            if len(FORGED[name]) > 1 and kind is FrameKind.ASK:
+                channel.receive(frozenset((FrameKind.ANSWER,)))
 
     with ours, theirs, ThreadPoolExecutor(1) as pool:
         forging = pool.submit(forge)
-        order = Run("x", False, frozenset({"kv"}), 5000, 1 << 20, 100, b"1")
+        order = RunOrder("x", False, frozenset({"kv"}), 5000, 1 << 20, 100, b"1")
         try:
-            with pytest.raises(Breach):
-                child.obey(order, lambda _: Supply(b"wasm", Held(0)), serve)
+            with pytest.raises(ProtocolBreach):
+                child.run(order, lambda _: LoadableCode(b"wasm", LoadedProgram(0)), serve)
         finally:
             ours.close()
         forging.exception(timeout=10)
@@ -529,10 +537,10 @@ def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
 
 def test_a_runner_that_claims_more_time_than_it_has_gains_none() -> None:
     ours, theirs = socket.socketpair()
-    child = Child.__new__(Child)
+    child = RunnerProcess.__new__(RunnerProcess)
     child._channel = Channel(ours)
-    child.shelf = Shelf()
-    child.shelf = Shelf()
+    child.programs = LoadedPrograms()
+    child.programs = LoadedPrograms()
     left: list[float] = []
 
     def serve(operation: str, argument: bytes, seconds: float) -> bytes:
@@ -541,10 +549,10 @@ def test_a_runner_that_claims_more_time_than_it_has_gains_none() -> None:
 
     with ours, theirs:
         Channel(theirs).send(*ask(milliseconds=2**32 - 1))
-        with pytest.raises(Late):
-            child.obey(
-                Run("x", False, frozenset({"kv"}), 50, 1 << 20, 100, b"1"),
-                lambda _: Supply(b"wasm", Held(0)),
+        with pytest.raises(DeadlinePassed):
+            child.run(
+                RunOrder("x", False, frozenset({"kv"}), 50, 1 << 20, 100, b"1"),
+                lambda _: LoadableCode(b"wasm", LoadedProgram(0)),
                 serve,
             )
     assert left[0] <= 0.05
@@ -582,7 +590,7 @@ def test_a_call_within_a_call_works_in_the_slot_of_the_outer_one(
                 sandbox,
                 "return env.call('x', 3)",
                 services,
-                limits=Limits(timeout_ms=20_000),
+                limits=SandboxLimits(timeout_ms=20_000),
                 tenant=owner,
             )
             == "end"
@@ -610,7 +618,7 @@ def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(
                 sandbox,
                 "env.KV.get('k'); for (;;);",
                 Serving(wait),
-                limits=Limits(timeout_ms=20_000),
+                limits=SandboxLimits(timeout_ms=20_000),
                 tenant=alice,
             )
         done.append("alice")

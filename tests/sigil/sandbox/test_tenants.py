@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from sigil.protocol import Caller
-from sigil.sandbox.tenants import REMEMBERED, Admission, FairQueue, Tenant, tenant_of
+from sigil.sandbox.tenants import REMEMBERED, AdmissionControl, FairQueue, Tenant, tenant_of
 
 ALICE, BOB, OWNER = Tenant("alice", "a1"), Tenant("bob", "b1"), Tenant("main", "admin")
 
@@ -148,13 +148,13 @@ def test_what_is_remembered_of_namespaces_is_bounded() -> None:
     assert len(queue._last_turn) == REMEMBERED
 
 
-def admitted(admission: Admission, tenant: Tenant, most: int = 1_000) -> int:
+def admitted(admission: AdmissionControl, tenant: Tenant, most: int = 1_000) -> int:
     """How many more get in."""
     return next((number for number in range(most) if not admission.enter(tenant)), most)
 
 
 def test_a_token_leaves_room_for_others_and_a_namespace_for_other_namespaces() -> None:
-    admission = Admission(64)
+    admission = AdmissionControl(64)
     assert admitted(admission, ALICE) == 16
     assert admitted(admission, Tenant("alice", "a2")) == 8
     assert admitted(admission, OWNER) >= 8
@@ -163,14 +163,14 @@ def test_a_token_leaves_room_for_others_and_a_namespace_for_other_namespaces() -
 
 @pytest.mark.parametrize("others", [0, 1, 10])
 def test_however_many_tokens_a_namespace_has_there_is_a_place_for_another(others: int) -> None:
-    admission = Admission(64)
+    admission = AdmissionControl(64)
     for number in range(others):
         admitted(admission, Tenant("alice", str(number)))
     assert admission.enter(OWNER)
 
 
 def test_a_place_that_is_left_can_be_taken_again() -> None:
-    admission = Admission(64)
+    admission = AdmissionControl(64)
     count = admitted(admission, ALICE)
     for _ in range(count):
         admission.leave(ALICE)

@@ -12,10 +12,9 @@ import sigil
 from sigil.compile.toolchain.c import compiled
 from sigil.errors import ToolError
 from sigil.sandbox import wasi_functions
-from sigil.sandbox.abi import COMMAND
-from sigil.sandbox.module_scan import Unfit, scan
+from sigil.sandbox.module_scan import COMMAND, UnfitModule, scan
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits, Outcome, Program
+from sigil.sandbox.program import Grants, Outcome, Program, SandboxLimits
 from tests.sigil.sandbox import modules
 from tests.sigil.sandbox.modules import MEMORY, data, guest, wasm
 from tests.sigil.sandbox.wasi_modules import ECHO, answering, command, imported, say, speaking
@@ -31,7 +30,7 @@ def program(module: bytes) -> Program:
 
 def run(sandbox: Sandbox, module: bytes, text: bytes = b"{}", grants: Grants = ALL) -> Outcome:
     scan(module, COMMAND)
-    return sandbox.run(program(module), text, grants, Limits(timeout_ms=2_000))
+    return sandbox.run(program(module), text, grants, SandboxLimits(timeout_ms=2_000))
 
 
 def failure(sandbox: Sandbox, module: bytes, grants: Grants = ALL) -> str:
@@ -240,7 +239,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_command_is_refused_by_name(name: str) -> None:
     module, reason = REFUSED[name]
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(UnfitModule) as caught:
         scan(module, COMMAND)
     assert str(caught.value) == reason
 

@@ -9,7 +9,7 @@ import pytest
 
 from sigil.cli.commands.check import find_advice
 from sigil.manifest.package import Package, parse_flat, read_folder
-from sigil.sandbox.javascript_module import plugin
+from sigil.sandbox.javascript_module import make_module
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import PATIENCE, started
 
@@ -26,7 +26,7 @@ LIBRARY = sorted((Path(__file__).parents[4] / "capabilities").glob("*/sigil.toml
 
 def advice(**changed: object) -> set[str]:
     package = parse_flat({**GOOD, **changed})  # type: ignore[dict-item]
-    return {one.field for one in find_advice(package, plugin(package.code.decode()))}
+    return {one.field for one in find_advice(package, make_module(package.code.decode()))}
 
 
 def test_a_good_one_hears_nothing() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from wasmtime import Config, Engine, Func, FuncType, Instance, Memory, Module, Store, ValType
 
 from sigil.sandbox.engine.build import build
-from sigil.sandbox.javascript_module import plugin
+from sigil.sandbox.javascript_module import make_module
 
 Grants = Mapping[str, Callable[[Any], Any]]
 STACK = 512 * 1024
@@ -78,7 +78,7 @@ class Call:
             "sigil_out_len",
         )
         linked = Instance(
-            self.store, Module(engine, plugin(source)), [self.exports[name] for name in names]
+            self.store, Module(engine, make_module(source)), [self.exports[name] for name in names]
         )
         self.plugin = linked.exports(self.store)
 

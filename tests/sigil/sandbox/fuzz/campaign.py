@@ -24,17 +24,16 @@ import sigil
 from sigil import strict_json
 from sigil.compile.toolchain.c import headers
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
-from sigil.sandbox.abi import ABIS
-from sigil.sandbox.javascript_module import plugin
-from sigil.sandbox.module_scan import Unfit, scan
+from sigil.sandbox.javascript_module import make_module
+from sigil.sandbox.module_scan import ABIS, UnfitModule, scan
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Grants, Limits, Program
+from sigil.sandbox.program import Grants, Program, SandboxLimits
 from tests.sigil.sandbox.fuzz import sources
 from tests.sigil.sandbox.fuzz.generator import any_abi, module, mutated, reordered
 from tests.sigil.sandbox.modules import guest
 
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
-LIMITS = Limits(timeout_ms=40, memory_bytes=16 << 20, output_bytes=64 << 10)
+LIMITS = SandboxLimits(timeout_ms=40, memory_bytes=16 << 20, output_bytes=64 << 10)
 ALL = Grants(clock=True, random=True, log=True)
 GOOD = guest()
 SLACK_SECONDS = 15.0
@@ -108,7 +107,7 @@ class Campaign:
         wasm = self._sandbox.assemble(text)
         try:
             scan(wasm)
-        except Unfit as unfit:
+        except UnfitModule as unfit:
             return "Unfit" if str(unfit) == one_line(str(unfit)) else _odd(str(unfit))
         return self.run(wasm, "sigil")
 
@@ -131,7 +130,7 @@ def broken_module(campaign: Campaign, random: Random) -> str:
     changed = mutated(random, wasm, other) if random.random() < 0.85 else reordered(random, wasm)
     try:
         scan(changed, abi)
-    except Unfit as unfit:
+    except UnfitModule as unfit:
         if random.random() < 0.97:
             return "Unfit" if str(unfit) == one_line(str(unfit)) else _odd(str(unfit))
     return campaign.run(changed, kind)
@@ -139,7 +138,7 @@ def broken_module(campaign: Campaign, random: Random) -> str:
 
 def broken_plugin(campaign: Campaign, random: Random) -> str:
     """A module near a JavaScript capability's, which the scan never sees."""
-    wasm = plugin("return {sum: input.a}")
+    wasm = make_module("return {sum: input.a}")
     return campaign.run(mutated(random, wasm, module(random, ABIS["sigil"])), "js")
 
 
@@ -153,7 +152,7 @@ def checked_module(campaign: Campaign, random: Random) -> str:
 def script(campaign: Campaign, random: Random) -> str:
     """JavaScript of random pieces."""
     text = sources.script(random) if random.random() < 0.6 else sources.text(random, sources.JS)
-    return campaign.run(plugin(text), "js")
+    return campaign.run(make_module(text), "js")
 
 
 def assembled(campaign: Campaign, random: Random) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from sigil.sandbox.abi import COMMAND, SIGIL, Abi
 from sigil.sandbox.engine import wasm
+from sigil.sandbox.module_scan import COMMAND, SIGIL, Abi
 from tests.sigil.sandbox.fuzz.bodies import KINDS, Body, Signature
 
 _INTERESTING = (0, 1, 0x7F, 0x80, 0xFF, 0x40, 0x0B, 0x10, 0x41)

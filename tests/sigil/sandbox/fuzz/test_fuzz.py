@@ -17,8 +17,8 @@ import pytest
 from sigil.errors import SigilError, one_line
 from sigil.sandbox import spawn
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Limits
-from sigil.sandbox.protocol import Breach, Channel, Kind, Late
+from sigil.sandbox.program import SandboxLimits
+from sigil.sandbox.protocol import Channel, DeadlinePassed, FrameKind, ProtocolBreach
 from tests.sigil.sandbox.fuzz import evil
 from tests.sigil.sandbox.fuzz.campaign import (
     Campaign,
@@ -72,7 +72,7 @@ def test_nothing_that_is_fed_to_the_sandbox_breaks_it(
     assert descriptors() <= before + 40  # code that is held
 
 
-def _hear(end: socket.socket, expected: frozenset[Kind]) -> NoReturn:
+def _hear(end: socket.socket, expected: frozenset[FrameKind]) -> NoReturn:
     while True:
         kind, _ = Channel(end).receive(expected, deadline=monotonic() + 5)
         assert kind in expected
@@ -85,8 +85,8 @@ def test_any_words_of_a_runner_are_frames_or_a_breach() -> None:
         with ours, theirs:
             theirs.sendall(evil.words(random))
             theirs.shutdown(socket.SHUT_WR)
-            expected = frozenset(random.sample(list(Kind), 3))
-            with pytest.raises((Breach, Late)):
+            expected = frozenset(random.sample(list(FrameKind), 3))
+            with pytest.raises((ProtocolBreach, DeadlinePassed)):
                 _hear(ours, expected)
 
 
@@ -97,7 +97,7 @@ def test_a_runner_that_was_taken_over_ends_in_a_clean_error_and_is_replaced(
     before = descriptors()
     sandbox = Sandbox(engine=Path("/nowhere"), cache=compiled, children=1)
     with (
-        evil.runners(lambda: evil.words(random), evil.frame(Kind.READY, b"\0")) as start,
+        evil.runners(lambda: evil.words(random), evil.frame(FrameKind.READY, b"\0")) as start,
         monkeypatch.context() as patch,
     ):
         patch.setattr(spawn, "start", start)
@@ -105,12 +105,12 @@ def test_a_runner_that_was_taken_over_ends_in_a_clean_error_and_is_replaced(
             since = monotonic()
             said = ""
             try:
-                sandbox.run(good, b"1", limits=Limits(timeout_ms=20))
+                sandbox.run(good, b"1", limits=SandboxLimits(timeout_ms=20))
             except SigilError as problem:
                 said = problem.message
             assert said == one_line(said)
             assert monotonic() - since < 10
-    sandbox._crew.close()
+    sandbox._workers.close()
     sandbox = Sandbox(engine=Path("/nowhere"), cache=compiled, children=1)
     assert sandbox.run(good, b"[1]").output == b"[1]"
     sandbox.close()

@@ -11,24 +11,23 @@ import pytest
 
 from sigil.compile.toolchain.c import BUILT
 from sigil.compile.toolchain.native_code import compile_package
-from sigil.sandbox import aot, runtime_features
-from sigil.sandbox.aot import Codes
-from sigil.sandbox.code_store import Vault
-from sigil.sandbox.compile_job import Press
+from sigil.sandbox import code_cache, runtime_features
+from sigil.sandbox.code_cache import NativeCodeCache
+from sigil.sandbox.code_store import CodeStore, open_shipped, ship
+from sigil.sandbox.compile_job import CompileJobs
 from sigil.sandbox.engine import ENGINE
-from sigil.sandbox.sealed_memory import Code
-from sigil.sandbox.shipped_code import ship, shipped
+from sigil.sandbox.sealed_memory import SealedCode
 from tests.sigil.sandbox.modules import guest
 
 MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
 
 
-class IdlePress(Press):
+class IdlePress(CompileJobs):
     """Only notes what it is asked for."""
 
     asked = 0
 
-    def work(self, task: str, data: bytes) -> Code:  # type: ignore[override]
+    def work(self, task: str, data: bytes) -> SealedCode:  # type: ignore[override]
         self.asked += 1
         return super().work("compile", data)
 
@@ -38,15 +37,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package's own folder for code, with that of the module."""
     folder = tmp_path / "package"
     ship(MODULE, folder)
-    monkeypatch.setattr(aot, "shipped", lambda: shipped(folder))
+    monkeypatch.setattr(code_cache, "open_shipped", lambda: open_shipped(folder))
     return folder
 
 
 def compiled_anew(cache: Path | None = None) -> bool:
-    press = IdlePress()
-    code = Codes(cache, press).code(MODULE)
+    compile_jobs = IdlePress()
+    code = NativeCodeCache(cache, compile_jobs).code(MODULE)
     assert next(code.chunks())[:4] == b"\x7fELF"
-    return press.asked == 1
+    return compile_jobs.asked == 1
 
 
 def kept(folder: Path) -> Path:
@@ -89,7 +88,7 @@ def test_code_of_another_module_is_not_taken(package: Path) -> None:
 def test_a_cache_does_not_believe_what_a_package_would(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aot, "shipped", lambda: None)
+    monkeypatch.setattr(code_cache, "open_shipped", lambda: None)
     cache = tmp_path / "cache"
     compiled_anew(cache)
     (cache / kept(package).name).write_bytes(kept(package).read_bytes())
@@ -98,16 +97,16 @@ def test_a_cache_does_not_believe_what_a_package_would(
 
 
 def test_a_package_without_code_has_none(tmp_path: Path) -> None:
-    assert shipped(tmp_path / "nothing") is None
+    assert open_shipped(tmp_path / "nothing") is None
 
 
 def test_an_installation_has_the_code_of_its_engine_and_of_the_librarys_modules() -> None:
-    vault = shipped()
+    store = open_shipped()
     modules = [sha256(path.read_bytes()).hexdigest() for path in (ENGINE, *BUILT.glob("*.wasm"))]
 
     assert len(modules) > 5
-    assert vault is not None, "scripts/install compiles it"
-    assert [module for module in modules if vault.read(module) is None] == []
+    assert store is not None, "scripts/install compiles it"
+    assert [module for module in modules if store.read(module) is None] == []
 
 
 def test_what_is_compiled_into_a_package_is_readable_for_all_and_nothing_older_stays(
@@ -122,5 +121,5 @@ def test_what_is_compiled_into_a_package_is_readable_for_all_and_nothing_older_s
 
 
 def test_a_vault_with_a_given_key_makes_none(tmp_path: Path) -> None:
-    assert Vault(tmp_path, b"context", b"key").read("00" * 32) is None
+    assert CodeStore(tmp_path, b"context", b"key").read("00" * 32) is None
     assert not list(tmp_path.iterdir())

@@ -4,49 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sigil.sandbox.loaded_programs import Held, Rank, Shelf
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.program import Program
+from sigil.sandbox.program import LoadedProgram, LoadedPrograms, Program, Rank
 from tests.sigil.sandbox.modules import script
 
 
 def test_expired_ones_go_first_then_ephemeral_normal_and_persistent_ones() -> None:
-    shelf = Shelf(programs=5, size=1000, clock=lambda: 100.0)
-    shelf.add("persistent", Held(1, Rank.PERSISTENT))
-    shelf.add("normal", Held(1))
-    shelf.add("live", Held(1, Rank.EPHEMERAL, 200.0))
-    shelf.add("over", Held(1, Rank.EPHEMERAL, 100.0))
-    shelf.add("other", Held(1))
+    shelf = LoadedPrograms(programs=5, size=1000, clock=lambda: 100.0)
+    shelf.add("persistent", LoadedProgram(1, Rank.PERSISTENT))
+    shelf.add("normal", LoadedProgram(1))
+    shelf.add("live", LoadedProgram(1, Rank.EPHEMERAL, 200.0))
+    shelf.add("over", LoadedProgram(1, Rank.EPHEMERAL, 100.0))
+    shelf.add("other", LoadedProgram(1))
     gone = [
-        name for number in range(5) for name in shelf.add(str(number), Held(1, Rank.PERSISTENT))
+        name
+        for number in range(5)
+        for name in shelf.add(str(number), LoadedProgram(1, Rank.PERSISTENT))
     ]
     assert gone == ["over", "live", "normal", "other", "persistent"]
 
 
 def test_among_equals_the_one_that_was_used_longest_ago_goes() -> None:
-    shelf = Shelf(programs=2)
-    shelf.add("a", Held(1))
-    shelf.add("b", Held(1))
+    shelf = LoadedPrograms(programs=2)
+    shelf.add("a", LoadedProgram(1))
+    shelf.add("b", LoadedProgram(1))
     shelf.use("a")
     shelf.use("unknown")
-    assert shelf.add("c", Held(1)) == ("b",)
+    assert shelf.add("c", LoadedProgram(1)) == ("b",)
     assert "a" in shelf
 
 
 def test_bytes_are_bounded_but_the_last_one_stays() -> None:
-    shelf = Shelf(size=10)
-    shelf.add("a", Held(4))
-    shelf.add("b", Held(4))
-    assert shelf.add("c", Held(4)) == ("a",)
-    assert shelf.add("huge", Held(99)) == ("b", "c")
+    shelf = LoadedPrograms(size=10)
+    shelf.add("a", LoadedProgram(4))
+    shelf.add("b", LoadedProgram(4))
+    assert shelf.add("c", LoadedProgram(4)) == ("a",)
+    assert shelf.add("huge", LoadedProgram(99)) == ("b", "c")
     assert (len(shelf), shelf.weight) == (1, 99)
-    assert shelf.add("d", Held(1)) == ("huge",)
+    assert shelf.add("d", LoadedProgram(1)) == ("huge",)
 
 
 def test_one_that_comes_again_is_counted_once() -> None:
-    shelf = Shelf()
-    shelf.add("a", Held(4))
-    shelf.add("a", Held(5))
+    shelf = LoadedPrograms()
+    shelf.add("a", LoadedProgram(4))
+    shelf.add("a", LoadedProgram(5))
     assert (len(shelf), shelf.weight) == (1, 5)
 
 
