@@ -99,20 +99,20 @@ class LocalRegistry:
         self.log = AuditReader(self._audit)
         self._versions = VersionAdmin(kv, artifacts, self._breaker, clock)
         self._servers = servers or Servers()
-        self._grantbook = GrantStore(kv, clock, self._servers.revoked)
+        self._grant_store = GrantStore(kv, clock, self._servers.revoked)
         self.secrets = SecretStore(kv, clock, self._audit.note)
         self._facilities = LiveServices(
-            kv, self._catalog, artifacts, self._grantbook, self.secrets, LazyNetwork(web), clock
+            kv, self._catalog, artifacts, self._grant_store, self.secrets, LazyNetwork(web), clock
         )
         pins_of = self._facilities.pins_of
         self.granting = GrantAdmin(
-            self._catalog, self._grantbook, self.secrets, self._audit.note, pins_of
+            self._catalog, self._grant_store, self.secrets, self._audit.note, pins_of
         )
-        books = CallRecorder(
+        recorder = CallRecorder(
             self._breaker, self._statistics, self._catalog, self._versions, self._audit
         )
         self.importing = ServerToolLister(self._servers, self.secrets, self._facilities.way)
-        self._execution = Executor(sandbox, self._facilities, books, self._servers)
+        self._execution = Executor(sandbox, self._facilities, recorder, self._servers)
         room = RoomKeeper(kv, self._catalog, rules.room, clock)
         self._older_callers = OlderCallers(kv, self._catalog, pins_of)
         self._deployer = Deployer(
@@ -165,7 +165,7 @@ class LocalRegistry:
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
         linked = self._deployer.link(package, caller)
-        standing = self._deployer.standing(linked, caller)
+        standing = self._deployer.find_same(linked, caller)
         if standing:
             standing = self._catalog.again(standing, caller)
             return self._deployed(
@@ -176,7 +176,9 @@ class LocalRegistry:
 
     def stands(self, spec: Mapping[str, Json], caller: Caller) -> bool:
         """Whether this very digest runs already."""
-        return self._deployer.standing(self._deployer.link(_read(spec), caller), caller) is not None
+        return (
+            self._deployer.find_same(self._deployer.link(_read(spec), caller), caller) is not None
+        )
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its
@@ -261,7 +263,7 @@ class LocalRegistry:
         self._older_callers.record(caller.target)
         stores = self._catalog.stores(head)
         self._catalog.remove(head)
-        self._grantbook.revoke(caller.target, name)
+        self._grant_store.revoke(caller.target, name)
         self._clear(head.record, stores, caller)
         self._audit.note(
             caller.target,
@@ -363,7 +365,7 @@ class LocalRegistry:
 
     def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
         return ungranted_permissions(
-            record.manifest, self._grantbook.granted(record, home_of(record.namespace, caller))
+            record.manifest, self._grant_store.granted(record, home_of(record.namespace, caller))
         )
 
     def _deployed(self, record: Record, caller: Caller, *, created: bool, passed: int) -> Deployed:

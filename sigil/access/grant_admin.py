@@ -40,14 +40,14 @@ class GrantAdmin:
     def __init__(
         self,
         catalog: Catalog,
-        grantbook: GrantStore,
-        secretbook: SecretStore,
+        grant_store: GrantStore,
+        secret_store: SecretStore,
         note: Note = unnoted,
         record_calls: Callable[[Record], object] = unrecorded,
     ) -> None:
         self._catalog = catalog
-        self._book = grantbook
-        self._secrets = secretbook
+        self._book = grant_store
+        self._secrets = secret_store
         self._note = note
         self._record_calls = record_calls
 

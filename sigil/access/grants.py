@@ -14,13 +14,12 @@ from sigil.errors import BackendError, Conflict
 from sigil.manifest.model import Manifest
 from sigil.manifest.permissions import requested_permissions
 from sigil.protocol import LIBRARY, Caller
-from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, damaged, dumps
 
 KEPT = 20
 """Versions of a capability whose grants are kept."""
-RACES = 10
-PAGE = 200
 UNREADABLE = "unreadable"
 """What is told of grants that somebody damaged."""
 
@@ -96,7 +95,8 @@ class GrantStore:
         It is None when nothing stands, or nothing that can be read.
         """
         key = keys.grants(version.namespace, version.namespace, version.name)
-        grants, _ = self._standing(self._kv.get(key))
+        item = self._kv.get(key)
+        grants, _ = _try_read(item.value if item else None)
         theirs = (grant for grant in grants if grant.digest == version.digest)
         found = (grant.at for grant in theirs if grant.permissions)
         return next(found, None)
@@ -127,7 +127,8 @@ class GrantStore:
         Grants that cannot be read go as a whole, as `UNREADABLE`.
         """
         key = keys.grants(namespace, home or namespace, name)
-        _, whole = self._standing(self._kv.get(key))
+        item = self._kv.get(key)
+        _, is_readable = _try_read(item.value if item else None)
         before = self._change(
             key,
             lambda grants: tuple(filter(_holds, (_without(grant, permission) for grant in grants))),
@@ -136,7 +137,7 @@ class GrantStore:
             text for grant in before for text in grant.permissions if permission in ("", text)
         )
         self._revoked(home or namespace, taken)
-        return taken if whole else frozenset((UNREADABLE,))
+        return taken if is_readable else frozenset((UNREADABLE,))
 
     def forget(self, namespace: str, name: str, digest: str) -> None:
         """Take everything from one version, as it begins: what it was granted before it went is not
@@ -170,10 +171,8 @@ class GrantStore:
         from beyond `after` on.
         """
         partition, prefix = keys.grants(namespace, home or namespace, "")
-        start = f"{prefix}{after}"
-        while page := self._kv.scan(partition, prefix, after=start, limit=PAGE):
-            for start, _ in page:
-                yield start.removeprefix(prefix)
+        for sort, _ in scan_all(self._kv, partition, prefix, after=f"{prefix}{after}"):
+            yield sort.removeprefix(prefix)
 
     def _carried(
         self, grants: tuple[Grant, ...], before: GrantedVersion, record: GrantedVersion, who: str
@@ -196,27 +195,18 @@ class GrantStore:
         """Write what `change` makes of the grants that stand at that moment, if it is something
         else; what stood.
         """
-        for _ in range(RACES):
-            item = self._kv.get(key)
-            before, whole = self._standing(item)
-            after = change(before)
-            if after == before and whole:
-                return before
-            try:
-                self._kv.put(key, dumps(after), expect=item.version if item else ABSENT)
-            except Conflict:
-                continue
-            return before
-        raise Conflict("the grants are being changed by somebody else at this moment")
 
-    def _standing(self, item: Item | None) -> tuple[tuple[Grant, ...], bool]:
-        """What stands, and whether it could be read: grants that cannot be are none, and are
-        written anew.
-        """
+        def decide(value: bytes | None) -> tuple[bytes | None, tuple[Grant, ...]]:
+            before, is_readable = _try_read(value)
+            after = change(before)
+            is_same = after == before and is_readable
+            return None if is_same else dumps(after), before
+
         try:
-            return read_grants(item, ""), True
-        except BackendError:
-            return (), False
+            return update(self._kv, key, decide)
+        except Conflict:
+            message = "the grants are being changed by somebody else at this moment"
+            raise Conflict(message) from None
 
 
 def home_of(namespace: str, caller: Caller) -> str:
@@ -236,6 +226,16 @@ def way(namespace: str, name: str) -> str:
         if chat
         else f"`sigil grant {name}`"
     )
+
+
+def _try_read(value: bytes | None) -> tuple[tuple[Grant, ...], bool]:
+    """Return the grants, and whether they could be read: those that cannot be are none, and are
+    written anew.
+    """
+    try:
+        return (_GRANTS.read(value) if value else ()), True
+    except (ValueError, BackendError):
+        return (), False
 
 
 def read_grants(item: Item | None, name: str) -> tuple[Grant, ...]:

@@ -17,6 +17,7 @@ from sigil.catalog.owner import require_owner
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import KV, Item, keys
+from sigil.storage.kv.update import scan_all
 from sigil.storage.setting_secrets import reveal
 from sigil.storage.stored import Shape, damaged
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 SHORTEST = 8
 LONGEST = 8_192
-PAGE = 200
 ELSEWHERE = ("ssm:", "secretsmanager:")
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,62}", re.ASCII)
@@ -131,11 +131,9 @@ class SecretStore:
         return value
 
     def _rows(self, namespace: str, after: str) -> Iterator[SecretRow]:
-        while page := self._kv.scan(keys.secret(namespace, "").partition, after=after, limit=PAGE):
-            for sort, item in page:
-                kept = read_secret(sort, item)
-                yield {"secret": sort, "at": kept.at, "by": kept.by}
-                after = sort
+        for sort, item in scan_all(self._kv, keys.secret(namespace, "").partition, after=after):
+            kept = read_secret(sort, item)
+            yield {"secret": sort, "at": kept.at, "by": kept.by}
 
 
 def read_secret(name: str, item: Item) -> _StoredSecret:

@@ -20,6 +20,7 @@ import orjson
 from sigil.errors import BackendError, Refused, UsageError, one_line
 from sigil.protocol import LIBRARY, Caller, is_name
 from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Shape, damaged
 
 if TYPE_CHECKING:
@@ -106,7 +107,6 @@ KEEP_SECONDS = 30 * 86_400.0
 LIFE_SECONDS = 10 * 365 * 86_400.0
 NAME_CHARACTERS = 80
 MOST = 1_000
-PAGE = 200
 ADMIN = "admin"
 
 Kind = Literal["admin", "deploy", "invoke"]
@@ -301,9 +301,7 @@ class Tokens:
         return ((digest, read_holder(digest, item)) for digest, item in self._items(after))
 
     def _items(self, after: str = "") -> Iterator[tuple[str, Item]]:
-        while page := self._kv.scan(keys.token("").partition, after=after, limit=PAGE):
-            yield from page
-            after = page[-1][0]
+        return scan_all(self._kv, keys.token("").partition, after=after)
 
     def _used(self, digest: str) -> None:
         now = self._clock()

@@ -18,6 +18,7 @@ from sigil.catalog.cursors import CHAT_MARK, chat_of
 from sigil.errors import Conflict, one_line
 from sigil.protocol import Caller, Json
 from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import unknown
 
 if TYPE_CHECKING:
@@ -164,11 +165,8 @@ class Audit:
 
     def namespaces(self) -> Iterator[str]:
         """The namespaces that have an audit."""
-        after = ""
-        while page := self._kv.scan(keys.audit_tip("").partition, after=after, limit=PAGE):
-            for sort, _ in page:
-                yield keys.unescape(sort)
-                after = sort
+        for sort, _ in scan_all(self._kv, keys.audit_tip("").partition):
+            yield keys.unescape(sort)
 
     def _written(self, namespace: str, action: str, facts: Mapping[str, Json]) -> str:
         mark = secrets.token_hex(8)
@@ -214,13 +212,9 @@ class Audit:
         """The last entry: from where the last writer left word, forward to where nothing stands."""
         tip = self._known(namespace)
         partition, after = keys.audit(namespace, 0).partition, _sort(namespace, tip.number)
-        while page := self._kv.scan(partition, after=after, limit=PAGE):
-            after = page[-1][0]
-            ours = [
-                row for row in page if _SORT.fullmatch(row[0])
-            ]  # what has no number is no entry of ours
-            if ours:
-                tip = replace(tip, number=int(ours[-1][0]), hash=_read(ours[-1][1].value).hash)
+        for sort, item in scan_all(self._kv, partition, after=after):
+            if _SORT.fullmatch(sort):  # what has no number is no entry of ours
+                tip = replace(tip, number=int(sort), hash=_read(item.value).hash)
         return tip
 
     def _known(self, namespace: str) -> _Tip:
@@ -250,11 +244,8 @@ class Audit:
             return  # a later writer left word already, and a reader goes on from there
 
     def _all(self, namespace: str) -> Iterator[AuditEntry]:
-        after = ""
-        while page := self._kv.scan(keys.audit(namespace, 0).partition, after=after, limit=PAGE):
-            for sort, item in page:
-                yield _read(item.value)
-                after = sort
+        for _, item in scan_all(self._kv, keys.audit(namespace, 0).partition):
+            yield _read(item.value)
 
 
 def _who(caller: Caller | None) -> dict[str, Json]:

@@ -136,7 +136,7 @@ class Catalog:
         """Every version of a name that still runs, newest first."""
         namespace, name = head.record.namespace, head.record.name
         rows = [] if head.removed else self._rows(namespace, name)
-        stored = (decode(value) for number, value in rows if number >= head.standing.floor)
+        stored = (decode(value) for number, value in rows if number >= head.state.floor)
         return sorted(
             (record for record in stored if self.alive(record)), key=lambda record: -record.version
         )
@@ -159,7 +159,7 @@ class Catalog:
         `log` is the namespace's log of changes when it was read already; the answer is where this
         change stands in it, see `changes.Announcement`.
         """
-        before = head.standing if head else HeadState(latest=0)
+        before = head.state if head else HeadState(latest=0)
         self._put(record, expect=ABSENT)
         outdated = self._outdated(record)
         freed = sum(old.size for old in outdated if old.version >= before.floor)
@@ -194,7 +194,7 @@ class Catalog:
         more.
         """
         record = head.record
-        tombstone = heads.join(head.standing.gone(), encode(record))
+        tombstone = heads.join(head.state.gone(), encode(record))
         self._write(record, tombstone, head)
         for number, value in self._rows(record.namespace, record.name):
             version = _readable(value)
@@ -205,9 +205,9 @@ class Catalog:
         all.
         """
         head = self.head(namespace, name)
-        if head and head.standing.inactive and not head.removed:
+        if head and head.state.inactive and not head.removed:
             try:
-                self.stand(head.record, replace(head.standing, inactive=False), head)
+                self.stand(head.record, replace(head.state, inactive=False), head)
             except Conflict:
                 return  # somebody else changed it at this moment; the next call sees how it stands
 
@@ -229,7 +229,7 @@ class Catalog:
         longer = replace(head.record, expires_at=self._clock() + life)
         self._put(longer)
         try:
-            self.stand(longer, head.standing, head)
+            self.stand(longer, head.state, head)
         except Conflict:
             return head.record
         return longer
@@ -242,7 +242,7 @@ class Catalog:
 
     def shows(self, head: Head) -> bool:
         """Whether a query may show it: the plain name runs, and was not unused for long."""
-        return self.runs(head) and not head.standing.inactive
+        return self.runs(head) and not head.state.inactive
 
     def heads(self, namespace: str, after: str = "") -> Iterator[Head]:
         """The heads of a namespace that are not removed, by name, from beyond `after` on."""
@@ -335,7 +335,7 @@ class Catalog:
         number = ref.version if ref.version is not None else self._number(namespace, ref)
         item = (
             self._kv.get(keys.version(namespace, ref.name, number))
-            if number and number >= head.standing.floor
+            if number and number >= head.state.floor
             else None
         )
         record = decode(item.value) if item else None
@@ -383,7 +383,7 @@ class Catalog:
 
     def _size(self, head: Head | None) -> int:
         if head is None or head.record.expires_at is None:
-            return head.standing.size if head else 0
+            return head.state.size if head else 0
         return sum(record.size for record in self.versions(head))  # some may have run out since
 
     def _put(self, record: Record, expect: Expect = None) -> None:
@@ -428,7 +428,7 @@ def _public_mark(head: Head, now: float) -> bytes | None:
         "expires_at": record.expires_at,
         "manifest": {"public": record.manifest.public},
     }
-    return public_index.wants(head.standing, fields, now)
+    return public_index.wants(head.state, fields, now)
 
 
 def _readable(data: bytes) -> Record | None:

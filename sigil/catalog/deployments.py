@@ -19,12 +19,12 @@ import orjson
 
 from sigil.errors import Conflict
 from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import damaged
 from sigil.strict_json import canonical
 
 CACHED: Final = 1_024
 """So many records are kept in memory; they never change."""
-PAGE: Final = 100
 
 Pins = Mapping[str, str]
 """A call as the manifest declares it → the digest of the version that it means; empty for what did
@@ -103,11 +103,9 @@ class Deployments:
 
     def dependents(self, digest: str) -> Iterator[Dependent]:
         """The versions that were recorded to call this one; some of them may be gone by now."""
-        partition, after = keys.dependent(digest, "", "", "").partition, ""
-        while page := self._kv.scan(partition, after=after, limit=PAGE):
-            for after, _ in page:
-                namespace, name, caller = after.split("#", 2)
-                yield Dependent(keys.unescape(namespace), name, caller)
+        for sort, _ in scan_all(self._kv, keys.dependent(digest, "", "", "").partition):
+            namespace, name, caller = sort.split("#", 2)
+            yield Dependent(keys.unescape(namespace), name, caller)
 
     def release(self, digest: str, dependent: Dependent) -> None:
         """Forget that a version which is gone called this one."""

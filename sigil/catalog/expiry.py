@@ -18,6 +18,7 @@ from sigil.catalog.audit import Audit
 from sigil.catalog.heads import HeadState
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.update import scan_all
 
 IDLE_SECONDS = 30 * 86_400.0
 DAY_SECONDS = 86_400.0
@@ -41,7 +42,7 @@ class SweepResult:
 class _Head:
     namespace: str
     name: str
-    standing: HeadState
+    state: HeadState
     record: dict[str, Any]
     token: str
 
@@ -105,7 +106,7 @@ class Sweeper:
 
     def _expire(self, namespace: str, name: str) -> int:
         head = self._head(namespace, name)
-        if head is None or head.standing.removed or not heads.expired(head.record, self._clock()):
+        if head is None or head.state.removed or not heads.expired(head.record, self._clock()):
             return 0  # it was removed, or another version runs
         granted = self._kv.get(keys.grants(namespace, namespace, name))
         try:
@@ -130,7 +131,7 @@ class Sweeper:
         withdrawn one may be brought back by hand.
         """
         key = keys.capability(head.namespace, head.name)
-        older = heads.fall_back(self._kv, head.standing, head.record, self._clock())
+        older = heads.fall_back(self._kv, head.state, head.record, self._clock())
         if older:
             self._kv.put(key, older, expect=head.token)
         elif not self._kv.scan(
@@ -155,14 +156,14 @@ class Sweeper:
         uses = usage.last_uses(self._kv, namespace)
         marked = 0
         for head in self._heads(namespace):
-            if public_index.wants(head.standing, head.record, self._clock()):
+            if public_index.wants(head.state, head.record, self._clock()):
                 public_index.follow(self._kv, namespace, head.name, self._clock())
-            if not head.standing.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
+            if not head.state.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
                 with (
                     suppress(Conflict),
                     changes.change(self._kv, namespace, head.name, self._clock()),
                 ):  # it was used at this moment
-                    self._rewrite(head, replace(head.standing, inactive=True))
+                    self._rewrite(head, replace(head.state, inactive=True))
                     public_index.follow(self._kv, namespace, head.name, self._clock())
                     self._audit.note(
                         namespace, "inactive", name=head.name, version=head.record["version"]
@@ -172,10 +173,10 @@ class Sweeper:
 
     def _is_idle(self, head: _Head, last: float) -> bool:
         lifetime = head.record["manifest"].get("lifetime", "normal")
-        steps = head.standing.history
+        steps = head.state.history
         touched = max(last, head.record["at"], steps[-1].at if steps else 0.0)
         return (
-            not head.standing.removed
+            not head.state.removed
             and lifetime == "normal"
             and self._clock() - touched > IDLE_SECONDS
         )
@@ -189,18 +190,12 @@ class Sweeper:
         return _read(namespace, name, item) if item else None
 
     def _heads(self, namespace: str) -> Iterator[_Head]:
-        for sort, item in self._pages(keys.capability(namespace, "").partition):
+        for sort, item in scan_all(self._kv, keys.capability(namespace, "").partition, page=PAGE):
             yield _read(namespace, sort, item)
 
     def _namespaces(self) -> Iterator[str]:
-        for sort, _ in self._pages(keys.generation("").partition):
+        for sort, _ in scan_all(self._kv, keys.generation("").partition, page=PAGE):
             yield keys.unescape(sort)
-
-    def _pages(self, partition: str) -> Iterator[tuple[str, Item]]:
-        after = ""
-        while page := self._kv.scan(partition, after=after, limit=PAGE):
-            yield from page
-            after = page[-1][0]
 
     @contextmanager
     def _daily(self) -> Iterator[bool]:

@@ -14,6 +14,7 @@ import orjson
 
 from sigil.protocol import Json
 from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Stored, damaged, require_format, unknown
 
 HISTORY_MOST = 20
@@ -220,9 +221,7 @@ def _read_versions(
     kv: KV, namespace: str, name: str, floor: int
 ) -> list[tuple[dict[str, Any], bytes]]:
     """The fields of every version from `floor` on, with the record as it is stored."""
-    rows: list[tuple[dict[str, Any], bytes]] = []
-    partition, after = keys.version(namespace, name, 0).partition, ""
-    while page := kv.scan(partition, f"{name}#", after=after, limit=PAGE):
-        rows += [(fields(item.value), item.value) for _, item in page]
-        after = page[-1][0]
+    partition = keys.version(namespace, name, 0).partition
+    stored = scan_all(kv, partition, f"{name}#", page=PAGE)
+    rows = [(fields(item.value), item.value) for _, item in stored]
     return [row for row in rows if row[0]["version"] >= floor]

@@ -13,6 +13,7 @@ from sigil.catalog.heads import HeadState
 from sigil.errors import Conflict
 from sigil.protocol import LIBRARY, is_full_name
 from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.update import scan_all
 
 RACES = 20
 PAGE = 500
@@ -71,12 +72,9 @@ def wants(standing: HeadState, record: Mapping[str, Any], now: float) -> bytes |
 
 def all_of(kv: KV) -> Iterator[tuple[str, str, str]]:
     """(namespace, name, digest) of every mark."""
-    after = ""
-    while page := kv.scan(keys.public("", "").partition, after=after, limit=PAGE):
-        for sort, item in page:
-            namespace, _, name = sort.rpartition("#")
-            yield keys.unescape(namespace), name, item.value.decode("ascii", "replace")
-            after = sort
+    for sort, item in scan_all(kv, keys.public("", "").partition, page=PAGE):
+        namespace, _, name = sort.rpartition("#")
+        yield keys.unescape(namespace), name, item.value.decode("ascii", "replace")
 
 
 def _may_be_public(namespace: str, name: str) -> bool:

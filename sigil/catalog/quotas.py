@@ -202,7 +202,7 @@ def claim_of(record: Record, head: Head | None) -> RoomClaim:
     """What a name will hold when this new version stands over `head`."""
     return RoomClaim(
         record.name,
-        record.size + (head.standing.size if head else 0),
+        record.size + (head.state.size if head else 0),
         record.manifest.lifetime == "ephemeral",
     )
 
@@ -216,7 +216,7 @@ def _sum(given: Iterable[RoomClaim]) -> NamespaceUsage:
 
 def _claim(head: Head) -> RoomClaim:
     return RoomClaim(
-        head.record.name, head.standing.size, head.record.manifest.lifetime == "ephemeral"
+        head.record.name, head.state.size, head.record.manifest.lifetime == "ephemeral"
     )
 
 

@@ -73,23 +73,23 @@ class Head:
     """A name's active record, how the name stands, and the store's version of the head itself."""
 
     record: Record
-    standing: HeadState
+    state: HeadState
     token: str
 
     @property
     def latest(self) -> int:
-        return self.standing.latest
+        return self.state.latest
 
     @property
     def removed(self) -> bool:
-        return self.standing.removed
+        return self.state.removed
 
     @property
     def yanked(self) -> bool:
         """Whether the version that would run is yanked, since there was no other to take its
         place.
         """
-        return self.record.version in self.standing.yanked
+        return self.record.version in self.state.yanked
 
 
 def _read_part(kind: type, given: Any) -> Any:

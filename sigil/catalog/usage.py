@@ -22,6 +22,7 @@ import orjson
 
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Shape
 
 EDGES = (
@@ -304,12 +305,9 @@ def _summed_up(kv: KV, key: Key, token: str) -> bool:
 
 def _parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:
     parts: dict[str, _Parts] = {}
-    after = ""
-    while page := kv.scan(keys.use(namespace, "", "").partition, prefix, after=after, limit=PAGE):
-        for sort, item in page:
-            name, _, writer = sort.rpartition("#")
-            parts.setdefault(name, {})[writer] = _decode(item)
-            after = sort
+    for sort, item in scan_all(kv, keys.use(namespace, "", "").partition, prefix, page=PAGE):
+        name, _, writer = sort.rpartition("#")
+        parts.setdefault(name, {})[writer] = _decode(item)
     return parts
 
 

@@ -60,7 +60,7 @@ class VersionAdmin:
 
     def history(self, name: str, caller: Caller) -> list[ActivationRow]:
         """Which version began to run when, by whom and how: the last twenty times, oldest first."""
-        steps = self._seen(name, caller).standing.history
+        steps = self._seen(name, caller).state.history
         return [
             {"version": step.version, "at": step.at, "by": step.by, "action": step.action}
             for step in steps
@@ -134,7 +134,7 @@ class VersionAdmin:
                 return None
             try:
                 self._catalog.stand(
-                    good, head.standing.active(self._step(good, "sigil", "degraded")), head
+                    good, head.state.active(self._step(good, "sigil", "degraded")), head
                 )
             except Conflict:
                 continue
@@ -157,7 +157,7 @@ class VersionAdmin:
         for _ in range(RACES):
             head = self._own(name, caller)
             record, standing, meant = change(head)
-            if (record, standing) == (head.record, head.standing):
+            if (record, standing) == (head.record, head.state):
                 return {**self._row(head, meant), "changed": False}
             if record.version != head.record.version:
                 standing = standing.active(self._step(record, caller.author, action))
@@ -174,7 +174,7 @@ class VersionAdmin:
                 digest=meant.digest,
             )
             return {
-                **self._row(replace(head, record=record, standing=standing), meant),
+                **self._row(replace(head, record=record, state=standing), meant),
                 "changed": True,
             }
         raise Conflict(f"{name} is being changed by somebody else at this moment")
@@ -186,10 +186,10 @@ class VersionAdmin:
             if version is None
             else self._one({old.version: old for old in records}, version, head.record.name)
         )
-        return record, head.standing.again(record.version), record
+        return record, head.state.again(record.version), record
 
     def _before(self, head: Head, records: list[Record]) -> Record:
-        steps, now = head.standing.history, head.record
+        steps, now = head.state.history, head.record
         if (
             steps
             and steps[-1].action in ("rollback", "degraded")
@@ -199,7 +199,7 @@ class VersionAdmin:
         older = [
             old
             for old in records
-            if old.version < now.version and old.version not in head.standing.yanked
+            if old.version < now.version and old.version not in head.state.yanked
         ]
         if not older:
             raise UsageError(
@@ -212,25 +212,23 @@ class VersionAdmin:
 
     def _yanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
         standing = (
-            head.standing
-            if meant.version in head.standing.yanked
-            else head.standing.without(meant.version)
+            head.state if meant.version in head.state.yanked else head.state.without(meant.version)
         )
         if meant.version != head.record.version:
             return head.record, standing, meant
-        good = {record.version: record for record in self._good(replace(head, standing=standing))}
+        good = {record.version: record for record in self._good(replace(head, state=standing))}
         instead = good.get(standing.before(meant.version, good.keys()) or 0, head.record)
         return instead, standing, meant
 
     def _unyanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
-        steps = head.standing.history
+        steps = head.state.history
         took_over = (
-            bool(steps) and steps[-1].action == "yank" and meant.version in head.standing.yanked
+            bool(steps) and steps[-1].action == "yank" and meant.version in head.state.yanked
         )
         ran = next((step.version for step in reversed(steps[:-1])), None)  # before the yank
         return (
             (meant if took_over and ran == meant.version else head.record),
-            head.standing.again(meant.version),
+            head.state.again(meant.version),
             meant,
         )
 
@@ -239,7 +237,7 @@ class VersionAdmin:
         known = (
             record
             for record in self._catalog.versions(head)
-            if record.version not in head.standing.yanked
+            if record.version not in head.state.yanked
         )
         return [record for record in known if not self._breaker.health(record).until]
 
@@ -286,7 +284,7 @@ class VersionAdmin:
 
     def _row(self, head: Head, record: Record) -> VersionRow:
         yanked, health, now = (
-            record.version in head.standing.yanked,
+            record.version in head.state.yanked,
             self._breaker.health(record),
             self._clock(),
         )

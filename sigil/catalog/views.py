@@ -116,11 +116,11 @@ def state(head: Head | None, record: Record, health: Health, now: float) -> Stat
     """Return `yanked`, `degraded` (it rests, or is being tried), `inactive` (unused for long), or
     `ok`.
     """
-    if head and record.version in head.standing.yanked:
+    if head and record.version in head.state.yanked:
         return "yanked"
     if health.state(now) != "closed":
         return "degraded"
-    return "inactive" if head and head.standing.inactive else "ok"
+    return "inactive" if head and head.state.inactive else "ok"
 
 
 def usage_row(use: UsageCounts | None) -> UsageRow:

@@ -115,8 +115,8 @@ class Deployer:
         pins = dependencies.resolve(package.manifest, caller.target, seen, planned)
         return LinkedPackage(package, pins, seen)
 
-    def standing(self, linked: LinkedPackage, caller: Caller) -> Record | None:
-        """The record that runs under this very digest already."""
+    def find_same(self, linked: LinkedPackage, caller: Caller) -> Record | None:
+        """Return the record that runs under this very digest already, None when none does."""
         for namespace in caller.sees if caller.author == "model" else (caller.target,):
             record = linked.seen.catalog.active(namespace, linked.manifest.name)
             if record and self._is(record, linked):
@@ -143,10 +143,10 @@ class Deployer:
                 passed = golden_tests.require_passing_tests(bench, manifest, program)
             record, before = self._activate(checked, caller, "deploy")
             if before and _is_owner(caller) and self._is_own_doing(before, record, linked.seen):
-                self._facilities.grantbook.carry(before, record, caller)
+                self._facilities.grant_store.carry(before, record, caller)
             return record, passed
 
-    def admit(self, linked: LinkedPackage, caller: Caller) -> Record:
+    def deploy_untested(self, linked: LinkedPackage, caller: Caller) -> Record:
         """Check and activate what somebody else made and tested: nothing of it runs, and no grant
         is carried over to it.
         """
@@ -161,7 +161,7 @@ class Deployer:
             record, _ = self._activate(checked, caller, "import")
             return record
 
-    def bring_calls(self, record: Record, moved: Record) -> None:
+    def record_moved_calls(self, record: Record, moved: Record) -> None:
         """Record for `moved`, the same version in another namespace, what it calls; `Refused`
         EREQUIRES unless all of it is seen there.
         """
@@ -260,7 +260,7 @@ class Deployer:
         head = linked.seen.catalog.head(caller.target, package.manifest.name)
         claim = RoomClaim(
             package.manifest.name,
-            _size(package, built) + (head.standing.size if head else 0),
+            _size(package, built) + (head.state.size if head else 0),
             package.manifest.lifetime == "ephemeral",
         )
         # before its tests run; whether there still is room is asked when it is stored
@@ -320,7 +320,7 @@ class Deployer:
                     if (known is None or known.digest != linked.digest) and requested_permissions(
                         linked.manifest
                     ):
-                        self._facilities.grantbook.forget(record.namespace, name, record.digest)
+                        self._facilities.grant_store.forget(record.namespace, name, record.digest)
                     self._save(record, head, step, checked, owner=_vouches(caller, action))
             except Conflict:
                 continue
@@ -354,9 +354,9 @@ class Deployer:
     def _stand_again(
         self, record: Record, head: Head, step: Activation, count: RoomCount | None
     ) -> None:
-        claim = RoomClaim(record.name, head.standing.size, record.manifest.lifetime == "ephemeral")
+        claim = RoomClaim(record.name, head.state.size, record.manifest.lifetime == "ephemeral")
         with self._room.taken(record.namespace, claim, count):
-            self._catalog.stand(record, head.standing.active(step).again(record.version), head)
+            self._catalog.stand(record, head.state.active(step).again(record.version), head)
 
     def _known(
         self, catalog: Catalog, head: Head | None, linked: LinkedPackage, caller: Caller
@@ -372,7 +372,7 @@ class Deployer:
             if found and self._is(found, linked):
                 known = found
                 break
-        if known and known.version in head.standing.yanked and caller.author == "model":
+        if known and known.version in head.state.yanked and caller.author == "model":
             raise Refused(
                 "EEXIST",
                 "a person withdrew this very version",

@@ -44,7 +44,7 @@ class Transfer:
         self._deployer = deployer
         self._clock = clock
         self._room = room
-        self._grantbook = GrantStore(kv, clock)
+        self._grant_store = GrantStore(kv, clock)
         self._audit = Audit(kv, clock)
 
     def publish(
@@ -100,9 +100,11 @@ class Transfer:
             self._require_no_store(linked, caller)
         done = {}
         for linked in packages:
-            standing = self._deployer.standing(linked, caller)
+            standing = self._deployer.find_same(linked, caller)
             done[linked.manifest.name] = (
-                (standing, False) if standing else (self._deployer.admit(linked, caller), True)
+                (standing, False)
+                if standing
+                else (self._deployer.deploy_untested(linked, caller), True)
             )
         return [done[name] for name in sorted(done)]
 
@@ -183,8 +185,8 @@ class Transfer:
                 record, namespace=caller.namespace, version=number, store=store
             )
             if self._catalog.known(moved.namespace, moved.name, moved.digest) is None:
-                self._grantbook.forget(moved.namespace, moved.name, moved.digest)
-            self._deployer.bring_calls(record, moved)
+                self._grant_store.forget(moved.namespace, moved.name, moved.digest)
+            self._deployer.record_moved_calls(record, moved)
             try:
                 with self._room.taken(caller.namespace, claim_of(moved, head)):
                     self._catalog.save(
@@ -236,7 +238,7 @@ class Transfer:
             self._catalog.remove(source)
         except Conflict:
             return  # the chat has a newer one by now, which stays its own
-        self._grantbook.revoke(source.record.namespace, source.record.name)
+        self._grant_store.revoke(source.record.namespace, source.record.name)
         usage.forget(self._kv, source.record.namespace, source.record.name)
 
 

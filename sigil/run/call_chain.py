@@ -86,7 +86,7 @@ class CallLink:
         ):
             self.late = blame
 
-    def judged(self, problem: SigilError) -> SigilError:
+    def judge(self, problem: SigilError) -> SigilError:
         """The failure as it is told: one that was let through keeps what helps against it. Sets
         `blame`.
         """

@@ -47,13 +47,13 @@ PATIENCE_MS = 30_000
 class CallLog(Protocol):
     """Where every call is written down, those within a call too."""
 
-    def begin(self, part: Part, caller: str) -> Begun:
+    def record_start(self, part: Part, caller: str) -> Begun:
         """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it."""
 
-    def well(self, begun: Begun) -> None:
+    def record_success(self, begun: Begun) -> None:
         """It has an answer."""
 
-    def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
+    def record_failure(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
         """It failed. `blamed`: by the part's own code, and not by what it called or by who called
         it.
         """
@@ -62,13 +62,13 @@ class CallLog(Protocol):
 class NoCallLog:
     """No books, as in a rehearsal."""
 
-    def begin(self, part: Part, caller: str) -> Begun:
+    def record_start(self, part: Part, caller: str) -> Begun:
         return Begun(part)
 
-    def well(self, begun: Begun) -> None:
+    def record_success(self, begun: Begun) -> None:
         """Nothing is written."""
 
-    def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
+    def record_failure(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
         """Nothing is written."""
 
 
@@ -90,7 +90,7 @@ class _CallTree:
 
 class Executor:
     """Runs capabilities in a sandbox, their services answered out of `facilities`, every call
-    written down in `books`.
+    written down in `recorder`.
 
     What runs counts for whoever asks, or all of it for `tenant`.
     """
@@ -99,13 +99,13 @@ class Executor:
         self,
         sandbox: Sandbox,
         facilities: Facilities,
-        books: CallLog | None = None,
+        recorder: CallLog | None = None,
         servers: Servers | None = None,
         tenant: Tenant | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._facilities = facilities
-        self._books = books or NoCallLog()
+        self._recorder = recorder or NoCallLog()
         self._servers = servers or Servers()
         self._tenant = tenant
 
@@ -136,78 +136,86 @@ class Executor:
         link = path[-1]
         if link.part.manifest.lang == HOST:
             raise inside(link.part.name, link.part.name)
-        begun = self._books.begin(link.part, link.caller)
+        begun = self._recorder.record_start(link.part, link.caller)
         try:
-            outcome = self._outcome(arguments, tree, path, limits)
+            outcome = self._run_program(arguments, tree, path, limits)
         except SigilError as problem:
-            self._books.failed(begun, problem, blamed=link.blame is link.part)
+            self._recorder.record_failure(begun, problem, blamed=link.blame is link.part)
             raise
-        self._books.well(begun)
+        self._recorder.record_success(begun)
         return outcome
 
-    def _outcome(
+    def _run_program(
         self,
         arguments: Mapping[str, Json],
         tree: _CallTree,
         path: tuple[CallLink, ...],
         limits: SandboxLimits,
     ) -> Outcome:
-        link, values = path[-1], _LazySecrets(dict)
+        """Run the program of the last link of `path`, with its secrets taken out of what it says.
+
+        A failure is judged, see `CallLink.judge`, and carries the capability's name.
+        """
+        link = path[-1]
         part = link.part
+        secrets = _LazySecrets(dict)
         try:
-            given = strict_json.dumps(schema.accept(part.manifest.input, arguments))
-            _require_no_mark(given, part.manifest)
+            body = strict_json.dumps(schema.accept(part.manifest.input, arguments))
+            _require_no_mark(body, part.manifest)
             grants = offered(part.manifest)
-            desk = None
+            services = None
             if grants.services:
                 granted = self._facilities.granted(part, link.home)
-                values = _LazySecrets(lambda: self._secrets(part, link.home, granted))
-                rights = _rights(link, granted, values)
-                compose = _NestedCalls(self, tree, path, granted).answer
-                consult = _ServerCalls(
-                    part, self._servers, rights, granted, self._facilities
-                ).answer
-                own = self._facilities.store(part, link.home)
-                desk = FailureRecorder(
-                    HostCallDispatcher(
-                        rights,
-                        self._facilities.web,
-                        own,
-                        compose,
-                        consult if part.manifest.lang == "mcp" else None,
-                    ),
-                    link,
-                )
-            outcome = self._sandbox.run(
-                part.program,
-                given,
-                grants,
-                limits,
-                desk,
-                tenant=self._tenant or tenant_of(tree.caller),
-            )
-            return _scrubbed(outcome, values.known)
+                secrets = _LazySecrets(lambda: self._read_secrets(link, granted))
+                services = self._open_services(tree, path, granted, secrets)
+            tenant = self._tenant or tenant_of(tree.caller)
+            outcome = self._sandbox.run(part.program, body, grants, limits, services, tenant=tenant)
+            return _scrubbed(outcome, secrets.known)
         except SigilError as failure:
-            problem = link.judged(failure)
-            _sign(problem, part.name, values.known)
+            problem = link.judge(failure)
+            _sign(problem, part.name, secrets.known)
             raise problem from None
 
-    def _secrets(self, part: Part, home: str, granted: frozenset[str]) -> Values:
-        names = {
-            parse_secret_rule(text.removeprefix(SECRET)).name
-            for text in granted
-            if text.startswith(SECRET)
-        }
-        names |= {
-            name
-            for text in granted
-            if text.startswith(MCP)
-            for name in document.secrets_in(text.removeprefix(MCP))
-        }
-        found = {
-            name: self._facilities.secret(home.partition("~")[0], name) for name in sorted(names)
-        }
-        return {name: value for name, value in found.items() if value is not None}
+    def _open_services(
+        self,
+        tree: _CallTree,
+        path: tuple[CallLink, ...],
+        granted: frozenset[str],
+        secrets: _LazySecrets,
+    ) -> FailureRecorder:
+        """Return what answers the requests of a run: network, own store, calls, an MCP server."""
+        link = path[-1]
+        part = link.part
+        rights = _rights(link, granted, secrets)
+        call_server = None
+        if part.manifest.lang == "mcp":
+            call_server = _ServerCalls(
+                part, self._servers, rights, granted, self._facilities
+            ).answer
+        dispatcher = HostCallDispatcher(
+            rights,
+            self._facilities.web,
+            self._facilities.store(part, link.home),
+            _NestedCalls(self, tree, path, granted).answer,
+            call_server,
+        )
+        return FailureRecorder(dispatcher, link)
+
+    def _read_secrets(self, link: CallLink, granted: frozenset[str]) -> Values:
+        """Return the values of the secrets that were granted and are set, by name."""
+        names: set[str] = set()
+        for text in granted:
+            if text.startswith(SECRET):
+                names.add(parse_secret_rule(text.removeprefix(SECRET)).name)
+            if text.startswith(MCP):
+                names.update(document.secrets_in(text.removeprefix(MCP)))
+        agent = link.home.partition("~")[0]
+        found: dict[str, str] = {}
+        for name in sorted(names):
+            value = self._facilities.secret(agent, name)
+            if value is not None:
+                found[name] = value
+        return found
 
     def within(
         self, call: str, given: Json, seconds: float, tree: _CallTree, path: tuple[CallLink, ...]

@@ -66,8 +66,8 @@ class LiveServices:
     kv: KV
     catalog: Catalog
     artifacts: Artifacts
-    grantbook: GrantStore
-    secretbook: SecretStore
+    grant_store: GrantStore
+    secret_store: SecretStore
     way: LazyNetwork
     clock: Callable[[], float] = time.time
 
@@ -100,10 +100,10 @@ class LiveServices:
         )
 
     def granted(self, part: Part, home: str) -> frozenset[str]:
-        return self.grantbook.granted(part, home)
+        return self.grant_store.granted(part, home)
 
     def secret(self, namespace: str, name: str) -> str | None:
-        return self.secretbook.value(namespace, name)
+        return self.secret_store.value(namespace, name)
 
     def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
         record = self._elsewhere(rule) if rule.namespace else None
@@ -135,7 +135,7 @@ class LiveServices:
         deploy that comes after it ends that.
         """
         pins = dependencies.resolve(part.manifest, part.namespace, self)
-        granted = self.grantbook.granted_at(part)
+        granted = self.grant_store.granted_at(part)
         if granted is not None:
             now = replace(part, pins=pins)
             seen = {call: pins[call] for call in pins if self._stood(now, call, granted)}
@@ -179,7 +179,7 @@ class LiveServices:
         """When a version began to stand: it was deployed, or its name came back to it."""
         head = self.catalog.head(part.namespace, part.name)
         record = self.catalog.known(part.namespace, part.name, part.digest)
-        steps = head.standing.history if head else ()
+        steps = head.state.history if head else ()
         begun = (step.at for step in reversed(steps) if step.version == part.version)
         return max(record.at if record else 0.0, next(begun, 0.0))
 
@@ -271,7 +271,7 @@ class LiveServices:
             record = self.catalog.within(head, Ref(rule.name, digest=digest)) if head else None
             if head is None or record is None or (rule.namespace and not record.manifest.public):
                 continue
-            if record.version not in head.standing.yanked:
+            if record.version not in head.state.yanked:
                 return record, False
             withdrawn = withdrawn or record
         return withdrawn, withdrawn is not None

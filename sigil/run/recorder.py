@@ -35,13 +35,13 @@ class CallRecorder:
         self._versions = versions
         self._audit = audit
 
-    def begin(self, part: Part, caller: str = "") -> Begun:
+    def record_start(self, part: Part, caller: str = "") -> Begun:
         """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it after
         failures of its own.
         """
         return Begun(part, self._breaker.admit(part, caller), time.perf_counter(), caller)
 
-    def well(self, begun: Begun) -> None:
+    def record_success(self, begun: Begun) -> None:
         """The call has an answer."""
         part = begun.part
         with suppress(BackendError):
@@ -49,7 +49,7 @@ class CallRecorder:
             if self._breaker.well(part, begun.ticket, begun.caller):
                 self._note("recovered", begun)
 
-    def failed(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
+    def record_failure(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
         """The call failed. `blamed`: by the part's own code; what failed in the machinery below is
         no use of it either.
         """

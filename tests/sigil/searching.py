@@ -128,13 +128,13 @@ class Garden:
         """What the sweeper does with what nobody used."""
         head = self.catalog.head(namespace, name)
         if head and not head.removed:
-            self.catalog.stand(head.record, replace(head.standing, inactive=True), head)
+            self.catalog.stand(head.record, replace(head.state, inactive=True), head)
 
     def yank(self, name: str, namespace: str = "main") -> None:
         """Withdraw the version that runs."""
         head = self.catalog.head(namespace, name)
         if head and not head.removed:
-            self.catalog.stand(head.record, head.standing.without(head.record.version), head)
+            self.catalog.stand(head.record, head.state.without(head.record.version), head)
 
 
 def found(

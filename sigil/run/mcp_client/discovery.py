@@ -31,10 +31,10 @@ class ServerToolLister:
     """The verbs behind `sigil mcp`; an owner's."""
 
     def __init__(
-        self, servers: Servers, secretbook: SecretStore, web: Callable[[], WebTransport]
+        self, servers: Servers, secret_store: SecretStore, web: Callable[[], WebTransport]
     ) -> None:
         self._servers = servers
-        self._secrets = secretbook
+        self._secrets = secret_store
         self._web = web
 
     def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[ServerToolRow]:

@@ -123,7 +123,7 @@ class Busy(MemoryKV):
         self, partition: str, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[tuple[str, Item]]:
         found = super().scan(partition, prefix, after, limit)
-        if not found and self.then:
+        if len(found) < limit and self.then:
             then, self.then = self.then, None
             then()
         return found

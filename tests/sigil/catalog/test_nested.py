@@ -149,7 +149,7 @@ def part(name: str, milliseconds: int) -> Part:
 
 def blamed(link: CallLink, problem: SigilError) -> str:
     """Who is blamed for a failure of a link's run."""
-    link.judged(problem)
+    link.judge(problem)
     return link.blame.name if link.blame else ""
 
 

@@ -100,7 +100,7 @@ def test_what_was_granted_in_a_chat_of_old_stays_behind_when_it_leaves(
     digest = registry.deploy(spec("sw", **ASKS), GUEST).offer.digest
     record = registry._catalog.known(GUEST.own, "sw", digest)
     assert record
-    registry._grantbook.grant(record, frozenset({HTTP}), "an owner")
+    registry._grant_store.grant(record, frozenset({HTTP}), "an owner")
     assert registry.inspect("sw", GUEST)["pending"] == []
     registry.publish("sw", PERSON, session="telegram:9")
     registry.remove("sw", PERSON)
@@ -159,7 +159,7 @@ def test_what_a_model_made_public_is_not_published_for_everybody(registry: Local
     open_one = replace(
         head.record, manifest=head.record.manifest.model_copy(update={"public": True})
     )  # as it was let in once
-    catalog.stand(open_one, head.standing, head)
+    catalog.stand(open_one, head.state, head)
     assert refused(lambda: registry.publish("sw", PERSON)).code == "EPERM"
     assert catalog.head("main", "sw") is None
 

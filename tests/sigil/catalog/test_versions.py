@@ -247,8 +247,8 @@ def test_only_the_last_hundred_versions_are_kept(registry: LocalRegistry, kv: KV
     assert numbers == list(range(VERSIONS_KEPT + 3, 3, -1))
     head = Catalog(kv).head("main", "shout")
     assert head is not None
-    assert head.standing.size == sum(row["bytes"] for row in registry.versions("shout", PERSON))
-    assert len(head.standing.history) == 20
+    assert head.state.size == sum(row["bytes"] for row in registry.versions("shout", PERSON))
+    assert len(head.state.history) == 20
 
 
 def test_a_difference_shows_fields_schema_and_source(registry: LocalRegistry) -> None:
