@@ -21,7 +21,7 @@ HISTORY, ENTRIES = 10**8, 10**12
 
 def versions(ask: AuthorizedRequest) -> Response:
     """The versions of a capability, newest first, and what was active when."""
-    ask.demand_reach(ask.ref)
+    ask.require_reach(ask.ref)
     limit, after = (
         ask.whole("limit", PAGE_MOST, PAGE_MOST),
         ask.whole("after", HISTORY, HISTORY) if ask.last("after") else HISTORY,
@@ -35,7 +35,7 @@ def versions(ask: AuthorizedRequest) -> Response:
 
 def diff(ask: AuthorizedRequest) -> Response:
     """What changed between two versions: fields, schema and source."""
-    ask.demand_reach(ask.ref)
+    ask.require_reach(ask.ref)
     older, newer = (ask.whole(name, 0, HISTORY) or None for name in ("from", "to"))
     return json_response(ask.registry.diff(ask.ref, ask.caller, older, newer))
 
@@ -68,7 +68,7 @@ def export(ask: AuthorizedRequest) -> Response:
     """Capabilities as one file."""
     refs = admin_bodies.read(admin_bodies.Export, ask.body).refs
     for ref in refs:
-        ask.demand_reach(ref)
+        ask.require_reach(ref)
     return Response(
         ask.registry.export(refs, ask.caller), media_type="application/zip", headers=SEALED
     )

@@ -52,30 +52,30 @@ def app(registry: ServedRegistry, token: str, agent: str = "main") -> FastAPI:
     return build_app(lambda: registry, Authenticator(token, lambda: registry.keys, agent))
 
 
-def build_app(open: OpenRegistry, gate: Authenticator) -> FastAPI:
+def build_app(open: OpenRegistry, authenticator: Authenticator) -> FastAPI:
     """An app with Sigil's routes alone, over a registry that is opened by the first request that
     needs it.
     """
     made = FastAPI(title="Sigil", docs_url=None, redoc_url=None, openapi_url=None)
-    made.include_router(router(open, gate))
+    made.include_router(router(open, authenticator))
     add_error_handling(made)
     return made
 
 
-def router(open: OpenRegistry, gate: Authenticator) -> APIRouter:
+def router(open: OpenRegistry, authenticator: Authenticator) -> APIRouter:
     """Sigil's routes, to be mounted beside others: one for each path, so that a wrong method is
     told all the right ones.
     """
     routes = APIRouter()
     described = ApiDescription(ROUTES)
     makers = {
-        Access.NONE: partial(_public, described),
-        Access.PERHAPS: partial(_half_open, open, gate),
+        Access.PUBLIC: partial(_public_endpoint, described),
+        Access.OPTIONAL_TOKEN: partial(_optional_token_endpoint, open, authenticator),
     }
-    guarded = partial(_guarded, open, gate, Workers())
+    take_token = partial(_token_endpoint, open, authenticator, Workers())
     by_path = sorted(ROUTES, key=lambda route: route.path)
     for path, here in groupby(by_path, key=lambda route: route.path):
-        methods = {route.method: makers.get(route.right, guarded)(route) for route in here}
+        methods = {route.method: makers.get(route.access, take_token)(route) for route in here}
         # plain routes: FastAPI's own read the annotations and load pydantic's first version for it,
         # and know no HEAD
         routes.add_route(path, _by_method(methods), methods=[*methods])
@@ -88,7 +88,7 @@ def add_error_handling(app: FastAPI) -> None:
     """
 
     async def refused(request: Request, problem: Any) -> Response:
-        return failure_response(_of_route(problem, request), headers=_allowed(problem))
+        return failure_response(_routing_error(problem, request), headers=_allow_header(problem))
 
     async def broken(request: Request, problem: Exception) -> Response:
         number = str(request.scope.get(NUMBER, ""))
@@ -109,57 +109,67 @@ def add_error_handling(app: FastAPI) -> None:
 def failure_response(
     problem: SigilError, *, logs: bool = False, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
-    """The answer to a failed request: its status and `{"error": {source, code, message,
+    """Return the answer to a failed request: its status and `{"error": {source, code, message,
     suggestion}}`.
 
-    `logs`: with what the run had said before it failed, as one more field; for owners alone.
+    `logs`: with the lines that the run had logged, as one more field; for owners alone.
     """
-    status, given = status_of(problem), dict(headers)
+    status = status_of(problem)
+    given = dict(headers)
     if status == 401:
         given["WWW-Authenticate"] = 'Bearer realm="sigil"'
     if status in (429, 503):
         given["Retry-After"] = str(max(math.ceil(problem.retry_after or RETRY_SECONDS), 1))
-    said = (
-        {"logs": [one_line(line, 1_000) for line in problem.logs]} if logs and problem.logs else {}
-    )
-    return json_response({"error": {**problem.as_dict(), **said}}, status, given)
+    error: dict[str, object] = {**problem.as_dict()}
+    if logs and problem.logs:
+        error["logs"] = [one_line(line, 1_000) for line in problem.logs]
+    return json_response({"error": error}, status, given)
 
 
-def _by_method(doors: Mapping[str, Endpoint]) -> Endpoint:
-    async def door(request: Request) -> Response:
-        return await doors["GET" if request.method == "HEAD" else request.method](request)
+def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    """Return the endpoint of a path, which answers a HEAD as the GET that it stands for."""
 
-    return door
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await endpoints[method](request)
 
-
-def _public(described: ApiDescription, route: Route) -> Endpoint:
-    async def door(request: Request) -> Response:
-        # the check of health never waits for a thread: it tells that the server answers while all
-        # of them run something
-        response = (
-            await run_in_threadpool(route.action, described) if route.kept else route.action()
-        )
-        return (
-            add_etag(response, request.headers.get("if-none-match", ""), own=False)
-            if route.kept
-            else response
-        )
-
-    return door
+    return endpoint
 
 
-def _half_open(open: OpenRegistry, gate: Authenticator, route: Route) -> Endpoint:
-    async def door(request: Request) -> Response:
+def _public_endpoint(description: ApiDescription, route: Route) -> Endpoint:
+    """Return the endpoint of a route that takes no token."""
+
+    async def endpoint(request: Request) -> Response:
+        if not route.kept:
+            # the check of health never waits for a thread: it tells that the server answers while
+            # all of them run something
+            return route.action()
+        response = await run_in_threadpool(route.action, description)
+        return add_etag(response, request.headers.get("if-none-match", ""), own=False)
+
+    return endpoint
+
+
+def _optional_token_endpoint(
+    open: OpenRegistry, authenticator: Authenticator, route: Route
+) -> Endpoint:
+    """Return the endpoint of a route that tells more to a good token than to none."""
+
+    async def endpoint(request: Request) -> Response:
         try:
-            holder = await admit(request, gate)
-            who = holder, _caller(holder, request, Access.WORK)
-            return await run_in_threadpool(lambda: route.action(_ask(request, open(), who, b"")))
+            holder = await admit(request, authenticator)
+            caller = _require_caller(holder, request, Access.DEPLOY_TOKEN)
+
+            def act() -> Response:
+                return route.action(_authorized_request(request, open(), holder, caller))
+
+            return await run_in_threadpool(act)
         except Refused:
             return route.action(None)
         except SigilError as problem:
             return failure_response(problem)
 
-    return door
+    return endpoint
 
 
 class Workers:
@@ -176,7 +186,7 @@ class Workers:
         self._threads: CapacityLimiter | None = None
 
     async def run(self, tenant: Tenant, action: Callable[[], _Result]) -> _Result:
-        """What `action` returns; `Refused` ERATE when the tenant has as much under way as it
+        """Return what `action` returns; `Refused` ERATE when the tenant has as much under way as it
         may.
         """
         if not self._admission.enter(tenant):
@@ -197,67 +207,72 @@ class Workers:
             self._admission.leave(tenant)
 
 
-def _guarded(open: OpenRegistry, gate: Authenticator, workers: Workers, route: Route) -> Endpoint:
-    async def door(request: Request) -> Response:
-        owner, holder = False, None
-        try:
-            holder = await admit(request, gate)
-            caller = _caller(holder, request, route.right)
-            owner = holder.kind == ADMIN and caller.owner
-            require_unconditional(request)
-            body = (
-                await read_checked_body(request, route.most, zipped=route.takes is BUNDLE_FILE)
-                if route.takes
-                else b""
-            )
-            asked = partial(
-                _ask,
-                request,
-                who=(holder, caller),
-                body=body,
-                again=partial(gate.admit, *_shown(request)),
+def _token_endpoint(
+    open: OpenRegistry, authenticator: Authenticator, workers: Workers, route: Route
+) -> Endpoint:
+    """Return the endpoint of a route that takes a token."""
+
+    async def respond(request: Request, holder: TokenHolder, caller: Caller) -> Response:
+        require_unconditional(request)
+        body = b""
+        if route.takes:
+            zipped = route.takes is BUNDLE_FILE
+            body = await read_checked_body(request, route.most, zipped=zipped)
+        admit_again = partial(authenticator.admit, *_credentials(request))
+
+        def act() -> Response:
+            return route.action(
+                _authorized_request(
+                    request, open(), holder, caller, body=body, admit_again=admit_again
+                )
             )
 
-            def act() -> Response:
-                return route.action(asked(open()))
-
-            response = await (
-                workers.run(tenant_of(caller), act) if route.works else run_in_threadpool(act)
-            )
-            response = (
-                add_etag(response, request.headers.get("if-none-match", ""))
-                if route.kept
-                else response
-            )
-        except SigilError as problem:
-            response = failure_response(problem, logs=owner)
-        response.headers.update(_rate(gate, holder))
+        if route.works:
+            response = await workers.run(tenant_of(caller), act)
+        else:
+            response = await run_in_threadpool(act)
+        if route.kept:
+            return add_etag(response, request.headers.get("if-none-match", ""))
         return response
 
-    return door
+    async def endpoint(request: Request) -> Response:
+        holder = None
+        sees_logs = False
+        try:
+            holder = await admit(request, authenticator)
+            caller = _require_caller(holder, request, route.access)
+            sees_logs = holder.kind == ADMIN and caller.owner
+            response = await respond(request, holder, caller)
+        except SigilError as problem:
+            response = failure_response(problem, logs=sees_logs)
+        response.headers.update(_rate_headers(authenticator, holder))
+        return response
+
+    return endpoint
 
 
-async def admit(request: Request, gate: Authenticator) -> TokenHolder:
-    """Who asks; `Refused` EAUTH or ERATE when the token is not good."""
-    shown, address = _shown(request)
-    admin = gate.admin(shown, address)
-    return admin if admin else await run_in_threadpool(gate.admit, shown, address)
+async def admit(request: Request, authenticator: Authenticator) -> TokenHolder:
+    """Return the token's holder; `Refused` EAUTH or ERATE when the token is not good."""
+    shown, address = _credentials(request)
+    admin = authenticator.admin(shown, address)
+    return admin if admin else await run_in_threadpool(authenticator.admit, shown, address)
 
 
-def _shown(request: Request) -> tuple[str, str]:
-    """What a client shows at the gate, and its address. Two tokens are none: they are joined as RFC
-    9110 does it.
+def _credentials(request: Request) -> tuple[str, str]:
+    """Return what a client shows as its token, and its address.
+
+    Two tokens are none: they are joined as RFC 9110 does it.
     """
-    return ", ".join(
-        request.headers.getlist("authorization")
-    ), request.client.host if request.client else ""
+    token = ", ".join(request.headers.getlist("authorization"))
+    address = request.client.host if request.client else ""
+    return token, address
 
 
-def _rate(gate: Authenticator, holder: TokenHolder | None) -> dict[str, str]:
-    """What is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it; nothing for
-    the admin, who has no rate.
+def _rate_headers(authenticator: Authenticator, holder: TokenHolder | None) -> dict[str, str]:
+    """Return what is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it;
+    nothing for the admin, who has no rate.
     """
-    left = gate.left(holder) if holder else None
+    left = authenticator.left(holder) if holder else None
     if left is None:
         return {}
     return {
@@ -266,22 +281,24 @@ def _rate(gate: Authenticator, holder: TokenHolder | None) -> dict[str, str]:
     }
 
 
-def _caller(holder: TokenHolder, request: Request, right: Access) -> Caller:
-    """On whose behalf. What the headers say is believed of the admin alone; what would be widened
-    by not believing it is refused.
+def _require_caller(holder: TokenHolder, request: Request, access: Access) -> Caller:
+    """Return on whose behalf the request is made; `Refused` EPERM when the token may not do this.
+
+    What the headers say is believed of the admin alone; what would be widened by not believing it
+    is refused.
     """
     if holder.kind == ADMIN:
         return replace(read_caller(request.headers, holder.namespace), token=ADMIN)
-    if right is Access.KEEP:
+    if access is Access.ADMIN_TOKEN:
         require_admin(holder, "does this")
-    if right is Access.WORK and holder.kind != "deploy":
+    if access is Access.DEPLOY_TOKEN and holder.kind != "deploy":
         raise Refused(
             "EPERM",
             "this takes a deploy token",
             source="http",
             suggestion="`sigil whoami` shows what yours may",
         )
-    if right is Access.WORK and request.headers.get(AUTHOR, "") == "model":
+    if access is Access.DEPLOY_TOKEN and request.headers.get(AUTHOR, "") == "model":
         raise Refused(
             "EPERM",
             "only the admin token speaks for a model",
@@ -291,41 +308,41 @@ def _caller(holder: TokenHolder, request: Request, right: Access) -> Caller:
     return holder.caller()
 
 
-def _ask(
+def _authorized_request(
     request: Request,
     registry: ServedRegistry,
-    who: tuple[TokenHolder, Caller],
-    body: bytes,
-    again: Callable[[], object] = lambda: None,
+    holder: TokenHolder,
+    caller: Caller,
+    *,
+    body: bytes = b"",
+    admit_again: Callable[[], object] = lambda: None,
 ) -> AuthorizedRequest:
     parameters: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
         parameters.setdefault(name, []).append(value)
     headers = MappingProxyType(dict(request.headers))
-    method = "GET" if request.method == "HEAD" else request.method
-    base, url = str(request.base_url), str(request.url.replace(query="", fragment=""))
-    ref = request.path_params.get("ref", "")
     return AuthorizedRequest(
-        registry,
-        *who,
-        method,
-        base,
-        ref,
-        parameters,
-        headers.get("accept", "*/*"),
-        body,
-        url,
-        headers,
-        again,
+        registry=registry,
+        holder=holder,
+        caller=caller,
+        method="GET" if request.method == "HEAD" else request.method,
+        base=str(request.base_url),
+        ref=request.path_params.get("ref", ""),
+        query=parameters,
+        accept=headers.get("accept", "*/*"),
+        body=body,
+        url=str(request.url.replace(query="", fragment="")),
+        headers=headers,
+        again=admit_again,
     )
 
 
-def _allowed(problem: HTTPException) -> dict[str, str]:
+def _allow_header(problem: HTTPException) -> dict[str, str]:
     allow = (problem.headers or {}).get("Allow", "")
     return {"Allow": ", ".join(sorted(allow.split(", ")))} if allow else {}
 
 
-def _of_route(problem: HTTPException, request: Request) -> SigilError:
+def _routing_error(problem: HTTPException, request: Request) -> SigilError:
     place = one_line(f"{request.method} {request.url.path}", 120)
     see = "GET /_api/docs shows the routes"
     match problem.status_code:

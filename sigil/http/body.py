@@ -1,4 +1,4 @@
-"""What comes in with a request, before anybody believes it: its body, its media type and its
+"""Check what comes in with a request before anybody believes it: its body, its media type and its
 number.
 """
 
@@ -35,12 +35,14 @@ _NUMBER = re.compile(r"[A-Za-z0-9._~=+/-]{1,64}", re.ASCII)
 
 
 def choose_request_id(given: str) -> str:
-    """The number of a request: the one that its sender gave it, if it is one, else a new one."""
+    """Return the number of a request: the one that its sender gave it, if it is one, else a new
+    one.
+    """
     return given if _NUMBER.fullmatch(given) else uuid.uuid4().hex
 
 
 def require_unconditional(request: Request) -> None:
-    """`UsageError` EPRECONDITION for a condition on a change: no header could name what it is
+    """Raise `UsageError` EPRECONDITION for a condition on a change: no header could name what it is
     about, so nothing is done.
     """
     if request.method not in ("GET", "HEAD") and any(
@@ -56,8 +58,8 @@ def require_unconditional(request: Request) -> None:
 
 
 async def read_checked_body(request: Request, most: int, *, zipped: bool = False) -> bytes:
-    """The request's body, counted as it arrives: what a header claims about its length is believed
-    only when it is too much.
+    """Return the request's body, counted as it arrives: what a header claims about its length is
+    believed only when it is too much.
 
     `UsageError` ETOOBIG, EBODY, or EMEDIA when it says that it is something else than what this
     route takes.
@@ -67,13 +69,13 @@ async def read_checked_body(request: Request, most: int, *, zipped: bool = False
         raise _too_big(most)
     body = await read_body(request, most)
     if body:
-        _demand_kind(request, ZIP_KINDS if zipped else JSON_KINDS)
+        _require_kind(request, ZIP_KINDS if zipped else JSON_KINDS)
     return body
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body, counted while it comes in; `UsageError` ETOOBIG, or EBODY when its sender left
-    before its end.
+    """Return the body, counted while it comes in; `UsageError` ETOOBIG, or EBODY when its sender
+    left before its end.
     """
     chunks, size = [], 0
     try:
@@ -87,7 +89,7 @@ async def read_body(request: Request, most: int) -> bytes:
     return b"".join(chunks)
 
 
-def _demand_kind(request: Request, known: tuple[str, ...]) -> None:
+def _require_kind(request: Request, known: tuple[str, ...]) -> None:
     kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     charset = re.search(r"charset=\"?([^\s;\"]*)", parameters)
     wanted = known[1]

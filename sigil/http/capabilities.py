@@ -27,7 +27,7 @@ def deploy(ask: AuthorizedRequest) -> Response:
     """Deploy a capability: 201 and what stands now, 200 when this very digest stood already."""
     spec = read_object(ask.body, source="http")
     name = spec.get("name")
-    ask.demand_deploy(name if isinstance(name, str) else "*")
+    ask.require_deploy(name if isinstance(name, str) else "*")
     deployed = ask.registry.deploy(spec, ask.caller)
     row = deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}")
     return json_response(row, 201 if deployed.created else 200)

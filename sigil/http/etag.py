@@ -1,5 +1,5 @@
-"""Whether whoever asks knows the answer already: entity tags over what is answered, and 304 for
-what did not change (RFC 9110, 13).
+"""Entity tags: an answer carries one, and a client that knows it already gets 304 (RFC 9110,
+13).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _ALONG = ("cache-control", "vary", "etag")
 
 
 def add_etag(response: Response, known: str, *, own: bool = True) -> Response:
-    """A good answer with its strong ETag, or 304 when `known`, the request's `If-None-Match`, names
-    it.
+    """Return a good answer with its strong ETag, or 304 when `known`, the request's
+    `If-None-Match`, names it.
 
     The tag covers the very bytes, so that it is true of counts and health too. `own`: it is the
     token's alone; any cache else.

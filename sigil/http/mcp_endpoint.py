@@ -44,8 +44,8 @@ def serve(ask: AuthorizedRequest) -> Response:
     """The answer to a POST: 200 with JSON, 202 to what wants no answer, 400 or 404 with the error
     where the revision says so.
     """
-    _demand_origin(ask.headers)
-    _demand_json(ask.accept)
+    _require_origin(ask.headers)
+    _require_json(ask.accept)
     spoken = ask.headers.get(VERSION_HEADER, UNSAID)
     try:
         if spoken not in KNOWN:
@@ -100,7 +100,7 @@ def _one(ask: AuthorizedRequest, value: Json, spoken: str) -> dict[str, Json] | 
         if not isinstance(message, RpcRequest):
             return None
         if is_stateless(message.params) or spoken == STATELESS:
-            _demand_agreement(ask.headers, message)
+            _require_agreement(ask.headers, message)
         return jsonrpc.result(message.id, Methods(_toolbox(ask)).answer(message))
     except RpcError as problem:
         return jsonrpc.make_failure(jsonrpc.id_of(value), problem)
@@ -130,10 +130,10 @@ def _caller(ask: AuthorizedRequest) -> Caller:
 
 
 def _demand(ask: AuthorizedRequest) -> DeployCheck | None:
-    return ask.demand_deploy if ask.holder.kind in (ADMIN, "deploy") else None
+    return ask.require_deploy if ask.holder.kind in (ADMIN, "deploy") else None
 
 
-def _demand_origin(headers: Mapping[str, str]) -> None:
+def _require_origin(headers: Mapping[str, str]) -> None:
     """`Refused` EPERM when a page of another place asks: its reader's browser would carry the
     request to where the page itself cannot.
     """
@@ -155,7 +155,7 @@ def _place(origin: str) -> str | None:
         return None
 
 
-def _demand_json(accept: str) -> None:
+def _require_json(accept: str) -> None:
     kinds = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     if kinds.isdisjoint({"application/json", "application/*", "*/*", ""}):
         raise UsageError(
@@ -163,7 +163,7 @@ def _demand_json(accept: str) -> None:
         )
 
 
-def _demand_agreement(headers: Mapping[str, str], message: RpcRequest) -> None:
+def _require_agreement(headers: Mapping[str, str], message: RpcRequest) -> None:
     """`RpcError` unless the headers say the same as the body: what stands between may have gone by
     them.
     """

@@ -23,7 +23,7 @@ def respond_page(
     most: int = PAGE_MOST,
     default: int = PAGE_MOST,
 ) -> Response:
-    """The first of the rows, as many as `?limit=` says.
+    """Answer with the first of the rows, as many as `?limit=` says.
 
     When there are more, `next` and the header `Link` tell the place of the last of them, which is
     the `after` of the next page: what stands all the while is told once, whatever comes and goes
@@ -40,8 +40,8 @@ def respond_rows(
     place: Callable[[RowT], str],
     **beside: Json,
 ) -> Response:
-    """A page of `rows`, which has one more than `limit` when there are more; `beside`: what else
-    the answer has.
+    """Answer with a page of `rows`, which has one more than `limit` when there are more; `beside`:
+    what else the answer has.
     """
     after = place(rows[limit - 1]) if len(rows) > limit else ""
     body = {"items": rows[:limit], **beside, **({"next": after} if after else {})}

@@ -44,11 +44,11 @@ class AuthorizedRequest:
     again: Callable[[], object] = lambda: None
 
     def last(self, name: str) -> str:
-        """The last value of a query parameter, empty when it is not given."""
+        """Return the last value of a query parameter, empty when it is not given."""
         return self.query.get(name, [""])[-1]
 
     def whole(self, name: str, default: int, most: int = LIMIT_MOST, least: int = 1) -> int:
-        """A query parameter that is a whole number from `least` to `most`; `UsageError`
+        """Return a query parameter that is a whole number from `least` to `most`; `UsageError`
         otherwise.
         """
         text = self.last(name)
@@ -59,14 +59,12 @@ class AuthorizedRequest:
         return int(text)
 
     def flag(self, name: str) -> bool:
-        """A query parameter that is 1 or 0, which it is when it is not given; `UsageError`
-        otherwise.
-        """
+        """Tell if a query parameter is 1, not 0 or missing; `UsageError` for any other value."""
         return self.choice(name, ("0", "1")) == "1"
 
     def choice(self, name: str, known: tuple[str, ...]) -> str:
-        """A query parameter that is one of `known`, the first when it is not given; `UsageError`
-        otherwise.
+        """Return a query parameter that is one of `known`, the first when it is not given;
+        `UsageError` otherwise.
         """
         text = self.last(name)
         if name not in self.query:
@@ -75,8 +73,8 @@ class AuthorizedRequest:
             raise UsageError("EINVAL", f"{name} is {' or '.join(known)}", source="http")
         return text
 
-    def demand_deploy(self, name: str) -> None:
-        """`Refused` with EPERM unless the token may change the capability `name`; `*` asks about
+    def require_deploy(self, name: str) -> None:
+        """Raise `Refused` EPERM unless the token may change the capability `name`; `*` asks about
         every one.
         """
         if not self.holder.may_deploy(name):
@@ -88,8 +86,8 @@ class AuthorizedRequest:
                 suggestion="`sigil whoami` shows its scopes",
             )
 
-    def demand_reach(self, ref: str) -> None:
-        """`Refused` with EPERM unless the token is about the capability `ref`, by default of its
+    def require_reach(self, ref: str) -> None:
+        """Raise `Refused` EPERM unless the token is about the capability `ref`, by default of its
         own namespace.
         """
         wanted = Ref.parse(ref)
@@ -105,7 +103,7 @@ class AuthorizedRequest:
 def json_response(
     value: Json, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """`value` as JSON that nobody keeps."""
+    """Return `value` as JSON that no cache keeps."""
     return Response(
         orjson.dumps(value),
         status,

@@ -1,4 +1,4 @@
-"""What a route of the HTTP API is: what it asks of a token, what it takes and what it gives."""
+"""A route of the HTTP API: the token it takes, the body it reads, and the answers it gives."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ OPENAPI_DOCUMENT = Media(
 
 
 class Access(Enum):
-    """What a route asks of a token."""
+    """The token that a route takes."""
 
-    NONE = auto()
-    """No token: what it tells is the same for everybody."""
-    PERHAPS = auto()
-    """None either, but a deploy token or the admin's is told more."""
-    USE = auto()
+    PUBLIC = auto()
+    """No token: the answer is the same for everybody."""
+    OPTIONAL_TOKEN = auto()
+    """None either, but a deploy token or the admin's gets more."""
+    ANY_TOKEN = auto()
     """Any token; what it reaches is the registry's matter."""
-    WORK = auto()
+    DEPLOY_TOKEN = auto()
     """A deploy token or the admin's."""
-    KEEP = auto()
+    ADMIN_TOKEN = auto()
     """The admin token alone."""
 
 
@@ -90,7 +90,7 @@ class Route(NamedTuple):
     method: str
     path: str
     action: Callable[..., Response]
-    right: Access
+    access: Access
     gives: Mapping[int, Any]
     takes: Any = None
     ref: Schema = REF

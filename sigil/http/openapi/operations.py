@@ -70,8 +70,8 @@ def path_of(route: Route) -> str:
 
 def failures(route: Route) -> list[int]:
     """The statuses of its failures."""
-    found = {Access.NONE: set[int](), Access.PERHAPS: {400, 503}}.get(
-        route.right, {400, 401, 403, 429, 503}
+    found = {Access.PUBLIC: set[int](), Access.OPTIONAL_TOKEN: {400, 503}}.get(
+        route.access, {400, 401, 403, 429, 503}
     )
     found |= {*route.fails} | ({404} if "{ref" in route.path else set())
     found |= ({408, 413, 415} if route.takes else set()) | (
@@ -89,9 +89,9 @@ def _operation(
         "operationId": name,
         "tags": [group],
         "summary": lines.partition("\n")[0],
-        "description": f"Takes {texts.ACCESS[route.right.name]}.",
-        "security": {Access.NONE: [], Access.PERHAPS: [{}, {"token": []}]}.get(
-            route.right, [{"token": []}]
+        "description": f"Takes {texts.ACCESS[route.access.name]}.",
+        "security": {Access.PUBLIC: [], Access.OPTIONAL_TOKEN: [{}, {"token": []}]}.get(
+            route.access, [{"token": []}]
         ),
         "parameters": list(_parameters(route, examples)),
         **({"requestBody": _body(route, refs, examples)} if route.takes else {}),
@@ -126,7 +126,7 @@ def _parameters(route: Route, examples: Sequence[Example]) -> Iterator[Json]:
             "description": "an `ETag` that is known",
             "schema": {"type": "string"},
         }
-    if route.right not in (Access.NONE, Access.PERHAPS):
+    if route.access not in (Access.PUBLIC, Access.OPTIONAL_TOKEN):
         yield from ({"$ref": f"#/components/parameters/{name}"} for name in _CALLER)
 
 
@@ -198,7 +198,7 @@ def headers_of(route: Route) -> list[str]:
     """The headers of its good answers."""
     found = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"]
     found += ["ETag"] if route.kept else []
-    found += ["Vary"] if route.kept and route.right is not Access.NONE else []
+    found += ["Vary"] if route.kept and route.access is not Access.PUBLIC else []
     found += ["Link"] if "after" in route.query else []
     found += (
         ["Content-Security-Policy"]
@@ -214,7 +214,11 @@ def headers_of(route: Route) -> list[str]:
 
 
 def _rates(route: Route) -> list[str]:
-    return [] if route.right in (Access.NONE, Access.PERHAPS) else ["RateLimit-Policy", "RateLimit"]
+    return (
+        []
+        if route.access in (Access.PUBLIC, Access.OPTIONAL_TOKEN)
+        else ["RateLimit-Policy", "RateLimit"]
+    )
 
 
 def _headers(names: Sequence[str]) -> Json:

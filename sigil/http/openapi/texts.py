@@ -116,9 +116,9 @@ GROUPS: Final = {
 }
 """The modules of `sigil.http` that routes lead to, in the order of the page."""
 ACCESS: Final = {
-    "NONE": "no token",
-    "PERHAPS": "no token; more with a deploy token or the admin's",
-    "USE": "any token",
-    "WORK": "a deploy token or the admin's",
-    "KEEP": "the admin token",
+    "PUBLIC": "no token",
+    "OPTIONAL_TOKEN": "no token; more with a deploy token or the admin's",
+    "ANY_TOKEN": "any token",
+    "DEPLOY_TOKEN": "a deploy token or the admin's",
+    "ADMIN_TOKEN": "the admin token",
 }

@@ -113,7 +113,7 @@ def fetch(
     wanted, written = parse_request(argument), True
     for count in range(REDIRECTS_MOST + 1):
         rights.demand(wanted.method, wanted.target)
-        _demand_scheme(web, wanted.target)
+        _require_scheme(web, wanted.target)
         answer = web.send(_filled(wanted, rights, own, written=written), end - time.monotonic())
         location = _location(answer)
         if location is None or wanted.redirect == "manual":
@@ -129,7 +129,7 @@ def fetch(
     raise ToolError("ENET", f"more than {REDIRECTS_MOST} redirects", source="http")
 
 
-def _demand_scheme(web: WebTransport, target: Target) -> None:
+def _require_scheme(web: WebTransport, target: Target) -> None:
     if target.scheme != "https" and not (web.loopback and target.here):
         raise Refused("EPERM", "only https is allowed", source="http")
 
@@ -154,7 +154,7 @@ def _filled(
         for name in placeholders.names_in(query, *(value for _, value in fields), body)
         if rights.secret(name, target)
     }
-    _demand_credentials(wanted, rights, used)
+    _require_credentials(wanted, rights, used)
     if not used:
         return HttpRequest(wanted.method, target, wanted.headers, wanted.body, rights.asker)
     known = {name: rights.values()[name] for name in used}
@@ -180,7 +180,7 @@ def _filled(
     )
 
 
-def _demand_credentials(wanted: FetchRequest, rights: NetworkRights, used: set[str]) -> None:
+def _require_credentials(wanted: FetchRequest, rights: NetworkRights, used: set[str]) -> None:
     for name, value in wanted.headers:
         if name == "authorization" and not placeholders.names_in(value) & used:
             _refuse("authorization is set from a secret alone: declare it, and write {{NAME}}")

@@ -190,7 +190,7 @@ def _plain(node: Json, depth: int) -> Json:
     if depth > schema.SCHEMA_DEPTH:
         raise UsageError("ESCHEMA", "its schema is nested too deep")
     if not isinstance(node, dict):
-        _demand_plain(node, 0)
+        _require_plain(node, 0)
         return node
     return {key: _part(key, value, depth + 1) for key, value in node.items() if key in _KNOWN}
 
@@ -205,18 +205,18 @@ def _part(key: str, value: Json, depth: int) -> Json:
         return [_plain(part, depth) for part in value]
     if key in _MAPS and isinstance(value, dict):
         return {_key(name): _plain(part, depth) for name, part in value.items()}
-    _demand_plain(value, 0, names=key in _NAMES)
+    _require_plain(value, 0, names=key in _NAMES)
     return value
 
 
-def _demand_plain(value: Json, depth: int, *, names: bool = False) -> None:
+def _require_plain(value: Json, depth: int, *, names: bool = False) -> None:
     """Values have to stay as they are, so one that could deceive whoever reads it is not taken at
     all. `names`: its texts are keys.
     """
     if depth > schema.SCHEMA_DEPTH:
         raise UsageError("ESCHEMA", "its schema is nested too deep")
     if isinstance(value, str):
-        _demand_clean(
+        _require_clean(
             _key(value) if names else re.sub(r"[\n\t]", " ", value).strip(), VALUE_CHARACTERS
         )
     for key in value if isinstance(value, dict) else ():
@@ -224,16 +224,16 @@ def _demand_plain(value: Json, depth: int, *, names: bool = False) -> None:
     for part in (
         value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
     ):
-        _demand_plain(part, depth + 1, names=names)
+        _require_plain(part, depth + 1, names=names)
 
 
 def _key(name: str) -> str:
     """A key as it stands: no schema needs one with a line break."""
-    _demand_clean(name, KEY_CHARACTERS)
+    _require_clean(name, KEY_CHARACTERS)
     return name
 
 
-def _demand_clean(text: str, most: int) -> None:
+def _require_clean(text: str, most: int) -> None:
     if one_line(text, len(text) + 1) != text:
         raise UsageError("ESCHEMA", "its schema holds control characters")
     if len(text) > most:

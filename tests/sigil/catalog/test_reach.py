@@ -176,11 +176,11 @@ def ask(registry: LocalRegistry, holder: TokenHolder, **parameters: str) -> Auth
 def test_a_token_about_one_name_is_not_about_anothers_of_that_name(registry: LocalRegistry) -> None:
     token = TokenHolder("t", "deploy", "alice", scopes=("deploy:alice/prop", "run:bob/other"))
     asked = ask(registry, token)
-    asked.demand_reach("prop")
-    asked.demand_reach("alice/prop@2")
-    asked.demand_reach("bob/other")
+    asked.require_reach("prop")
+    asked.require_reach("alice/prop@2")
+    asked.require_reach("bob/other")
     for ref in ("bob/prop", "other", "alice/other"):
-        assert refused(partial(asked.demand_reach, ref)).code == "EPERM"
+        assert refused(partial(asked.require_reach, ref)).code == "EPERM"
 
 
 def test_what_is_unused_is_not_shown_to_those_who_look_around(

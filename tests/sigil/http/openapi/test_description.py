@@ -142,8 +142,8 @@ def test_schemas_have_plain_names(document: dict[str, Any]) -> None:
 def test_whoever_has_no_token_learns_what_the_routes_ask_for(document: dict[str, Any]) -> None:
     for route in app.ROUTES:
         own = document["paths"][operations.path_of(route)][route.method.lower()]
-        assert texts.ACCESS[route.right.name] in own["description"]
-        assert (own["security"] == []) is (route.right is Access.NONE)
+        assert texts.ACCESS[route.access.name] in own["description"]
+        assert (own["security"] == []) is (route.access is Access.PUBLIC)
 
 
 def test_the_description_is_good_openapi(stage: Stage, tools: Path, tmp_path: Path) -> None:
