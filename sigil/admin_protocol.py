@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class CapabilityAdmin(Protocol):
-    """What stands in the registry."""
+    """The capabilities that stand in the registry."""
 
     def list(self, caller: Caller) -> Iterator[ListRow]:
         """One row for each name that the caller sees, nearest namespace first, then by name."""
 
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> Sequence[Glimpse]:
-        """What there is, or what there is for `text`, so that what stands below does not repeat
-        what stands above.
+        """Return what there is, or what there is for `text`, so that what stands below does not
+        repeat what stands above.
         """
 
     def remove(self, name: str, caller: Caller) -> None:
@@ -49,7 +49,7 @@ class CapabilityAdmin(Protocol):
         """
 
     def status(self, caller: Caller) -> StatusRow:
-        """How the caller's capabilities fare, and what the registry itself is doing."""
+        """Return how the caller's capabilities fare, and what the registry itself is doing."""
 
     def close(self) -> None:
         """Give back what it holds."""
@@ -62,13 +62,13 @@ class VersionVerbs(Protocol):
         """Its versions, newest first."""
 
     def history(self, name: str, caller: Caller) -> Sequence[ActivationRow]:
-        """What was made active when, oldest first."""
+        """Return what was made active when, oldest first."""
 
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
     ) -> VersionDiffRow:
-        """What changed between two versions; by default between the active one and the one before
-        it.
+        """Return what changed between two versions; by default between the active one and the one
+        before it.
         """
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
@@ -101,7 +101,7 @@ class GrantVerbs(Protocol):
     """The grants of permissions; all but asking is an owner's act."""
 
     def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
-        """What a capability asks for, and what is new in it."""
+        """Return what a capability asks for, and what is new in it."""
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> PermissionRequestRow:
         """Grant what it asks for; `Conflict` when `ref` no longer means `digest`."""
@@ -110,7 +110,7 @@ class GrantVerbs(Protocol):
         """Take a permission back, or all of them."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[GrantRow]:
-        """What waits and what stands, by name; `after` is where a page of it ended
+        """Return what waits and what stands, by name; `after` is where a page of it ended
         (`sigil.catalog.cursors`).
         """
 
@@ -129,7 +129,7 @@ class SecretVerbs(Protocol):
 
 
 class ImportVerbs(Protocol):
-    """What MCP servers have; an owner's to ask."""
+    """The tools of MCP servers; an owner's to ask."""
 
     def tools(
         self, server: Json, caller: Caller, only: Sequence[str] = ()
@@ -150,7 +150,7 @@ class TokenVerbs(Protocol):
         """End a token at once; its row."""
 
     def whoami(self, caller: Caller) -> TokenRow:
-        """Who the caller is to the registry."""
+        """Return who the caller is to the registry."""
 
 
 class TokenAuthority(TokenVerbs, TokenResolver, Protocol):
@@ -166,7 +166,7 @@ class AuditVerbs(Protocol):
         """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
 
     def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
-        """Whether the chain holds: `{"namespace", "entries", "tip", "ok", "problem"}`."""
+        """Return whether the chain holds: `{"namespace", "entries", "tip", "ok", "problem"}`."""
 
 
 class AdminRegistry(Registry, CapabilityAdmin, VersionVerbs, TransferVerbs, Protocol):

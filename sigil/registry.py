@@ -175,7 +175,7 @@ class LocalRegistry:
         return self._deployed(record, caller, created=True, passed=passed)
 
     def stands(self, spec: Mapping[str, Json], caller: Caller) -> bool:
-        """Whether this very digest runs already."""
+        """Return whether this very digest runs already."""
         return (
             self._deployer.find_same(self._deployer.link(_read(spec), caller), caller) is not None
         )
@@ -214,8 +214,8 @@ class LocalRegistry:
                     yield views.list_row(head, record, health, use, self._clock())
 
     def status(self, caller: Caller) -> StatusRow:
-        """What the caller's own namespace holds, what it may hold, and how each of its capabilities
-        does.
+        """Return what the caller's own namespace holds, what it may hold, and how each of its
+        capabilities does.
         """
         namespace = caller.target
         uses = self._statistics.all_of(namespace)

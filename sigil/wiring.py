@@ -174,7 +174,7 @@ def _token_in(path: Path) -> str:
 
 
 def engine_path(settings: Settings) -> Path:
-    """Where the JavaScript engine is, or should be."""
+    """Return where the JavaScript engine is, or should be."""
     return (
         Path(settings.engine)
         if settings.engine
@@ -199,7 +199,7 @@ def open_sandbox(settings: Settings) -> Sandbox:
 
 
 def cache_folder(settings: Settings) -> Path | None:
-    """Where compiled code is kept; None where nothing can be."""
+    """Return where compiled code is kept; None where nothing can be."""
     if settings.cache:
         return Path(settings.cache).expanduser()
     try:
@@ -247,7 +247,7 @@ def local_registry(
 
 
 def open_encoder(settings: Settings) -> Encoder | None:
-    """What tells the meaning of a text for `SIGIL_RANKER=dense`, None where words decide."""
+    """Return what tells the meaning of a text for `SIGIL_RANKER=dense`, None where words decide."""
     if settings.ranker == "words":
         return None
     if settings.ranker != "dense":
@@ -289,7 +289,7 @@ def library_folder(settings: Settings) -> Path | None:
 
 
 class LazyOpener:
-    """What `open` opens, once."""
+    """Opens a registry by `open`, once."""
 
     def __init__(self, open: Callable[[], LocalRegistry]) -> None:
         self._open = open

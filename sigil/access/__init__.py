@@ -1,1 +1,1 @@
-"""Who may do what: tokens, rates, grants and secrets."""
+"""Tokens, rates, grants and secrets decide who may do what."""

@@ -73,7 +73,7 @@ class Authenticator:
         return self._holder if hmac.compare_digest(_hash(given), self._admin) else None
 
     def admit(self, authorization: str, address: str) -> TokenHolder:
-        """Whose token the header `Authorization` shows; `address` is the client's.
+        """Return whose token the header `Authorization` shows; `address` is the client's.
 
         `Refused` EAUTH (missing, wrong, mistyped, revoked, expired) or ERATE with the seconds to
         wait.
@@ -97,7 +97,7 @@ class Authenticator:
         return holder
 
     def left(self, holder: TokenHolder) -> RateLeft | None:
-        """How much of its rate a token has left; None for the admin, who has none."""
+        """Return how much of its rate a token has left; None for the admin, who has none."""
         return None if holder.kind == ADMIN else self._rates.left(holder.id)
 
     def _other(self, given: str, place: str) -> TokenHolder:
@@ -176,7 +176,7 @@ def _hash(value: bytes) -> bytes:
 
 
 def _place(address: str) -> str:
-    """Whose tries they are: an IPv4 address, or the /64 that one subscriber has of IPv6."""
+    """Return whose tries they are: an IPv4 address, or the /64 that one subscriber has of IPv6."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -229,12 +229,12 @@ class RateLimiter:
         return missing * 60.0 / self._most if missing > 0 else 0.0
 
     def exhausted(self, key: str) -> bool:
-        """Whether `take` would have to wait; takes nothing."""
+        """Return whether `take` would have to wait; takes nothing."""
         with self._lock:
             return self._left(key)[0] < 1.0
 
     def left(self, key: str) -> RateLeft:
-        """How much there is for a key; takes nothing."""
+        """Return how much there is for a key; takes nothing."""
         with self._lock:
             left, _ = self._left(key)
         return RateLeft(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def unrecorded(_: Record) -> None:
-    """For nobody."""
+    """Record nothing."""
 
 
 class GrantAdmin:
@@ -52,7 +52,7 @@ class GrantAdmin:
         self._record_calls = record_calls
 
     def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
-        """What a version asks for, beside what stands and what the version granted last had.
+        """Return what a version asks for, beside what stands and what the version granted last had.
 
         `{"capability", "namespace", "version", "digest", "asked", "granted", "new", "widened",
         "before", "secrets_missing"}`: `new` is asked for but not granted to this version, `widened`
@@ -120,8 +120,8 @@ class GrantAdmin:
         )
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[GrantRow]:
-        """What waits for an owner and what stands, in the namespaces that the caller sees: by name,
-        from beyond `after` on.
+        """Return what waits for an owner and what stands, in the namespaces that the caller sees:
+        by name, from beyond `after` on.
 
         Then what waits in the agent's other chats, each with its `chat`: it is published before it
         is granted anything. A version whose grants change while somebody turns the pages is told
@@ -182,7 +182,7 @@ class GrantAdmin:
         return (name for name, _ in groupby(both))
 
     def _of(self, namespace: str, name: str, caller: Caller) -> list[GrantRow]:
-        """What waits and what stands of one capability, by digest."""
+        """Return what waits and what stands of one capability, by digest."""
         head, home = self._catalog.head(namespace, name), home_of(namespace, caller)
         grants = self._book.grants(namespace, name, home)
         rows = [self._standing(namespace, name, grant) for grant in grants if grant.permissions]

@@ -1,4 +1,4 @@
-"""What owners have granted: permissions of one version of a capability, by its digest."""
+"""Owners grant permissions to one version of a capability, by its digest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Grant(Stored):
-    """What stands for one version. `at`: seconds since the epoch."""
+    """The permissions that one version was granted. `at`: seconds since the epoch."""
 
     digest: str
     permissions: tuple[str, ...]
@@ -38,7 +38,7 @@ _GRANTS: Final = Shape[tuple[Grant, ...]](tuple[Grant, ...])
 
 
 class GrantedVersion(Protocol):
-    """What a grant is bound to: a record, or a part of a run."""
+    """A version that a grant is bound to: a record, or a part of a run."""
 
     @property
     def namespace(self) -> str: ...
@@ -54,7 +54,7 @@ Revoked = Callable[[str, frozenset[str]], None]
 
 
 def _untold(home: str, permissions: frozenset[str]) -> None:
-    """For nobody."""
+    """Tell nobody."""
 
 
 class GrantStore:
@@ -90,7 +90,7 @@ class GrantStore:
         return read_grants(self._kv.get(keys.grants(namespace, home or namespace, name)), name)
 
     def granted_at(self, version: GrantedVersion) -> float | None:
-        """When the owners of its namespace granted something to this digest.
+        """Return when the owners of its namespace granted something to this digest.
 
         It is None when nothing stands, or nothing that can be read.
         """
@@ -210,15 +210,15 @@ class GrantStore:
 
 
 def home_of(namespace: str, caller: Caller) -> str:
-    """Whose grants, secrets and stored keys a run has: those of the capability's namespace; for the
-    library's, those of the caller's.
+    """Return whose grants, secrets and stored keys a run has: those of the capability's namespace;
+    for the library's, those of the caller's.
     """
     return caller.namespace if namespace == LIBRARY else namespace
 
 
 def way(namespace: str, name: str) -> str:
-    """How an owner lets a capability of `namespace` do what it asks for: of a chat's own nothing is
-    granted.
+    """Return how an owner lets a capability of `namespace` do what it asks for: of a chat's own
+    nothing is granted.
     """
     chat = chat_of(namespace)
     return (

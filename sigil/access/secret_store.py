@@ -112,12 +112,12 @@ class SecretStore:
         return self._rows(caller.namespace, after)
 
     def has(self, namespace: str, name: str) -> bool:
-        """Whether it is set."""
+        """Return whether it is set."""
         return self._kv.get(keys.secret(namespace, name)) is not None
 
     def value(self, namespace: str, name: str) -> str | None:
-        """What the host puts into a request; None when it is not set, `BackendError` when it cannot
-        be read.
+        """Return what the host puts into a request; None when it is not set, `BackendError` when it
+        cannot be read.
         """
         item = self._kv.get(keys.secret(namespace, name))
         if item is None:
@@ -149,5 +149,5 @@ def read_secret(name: str, item: Item) -> _StoredSecret:
 
 
 def by(caller: Caller) -> str:
-    """Who did it, as the rows show it."""
+    """Return who did it, as the rows show it."""
     return caller.session or "an owner"

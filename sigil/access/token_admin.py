@@ -30,7 +30,7 @@ class TokenAdmin:
         self._audit = audit
 
     def holder(self, value: str) -> TokenHolder:
-        """Whose token it is; `Refused` with EAUTH when it is nobody's."""
+        """Return whose token it is; `Refused` with EAUTH when it is nobody's."""
         return self._tokens.holder(value)
 
     def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
@@ -86,7 +86,7 @@ class AuditReader:
         return [entry.row for entry in entries]
 
     def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
-        """Whether the chain holds."""
+        """Return whether the chain holds."""
         place = _place(caller, namespace)
         found = self._audit.verify(place)
         return {

@@ -67,7 +67,7 @@ class Scope:
         return "" if self.target == EVERYTHING else self.target.partition("/")[0]
 
     def covers(self, namespace: str, name: str) -> bool:
-        """Whether it is about this capability; the name `*` asks about all of the namespace."""
+        """Return whether it is about this capability; the name `*` asks about all of them."""
         return self.target in (EVERYTHING, f"{namespace}/{EVERYTHING}", f"{namespace}/{name}")
 
 
@@ -126,8 +126,8 @@ class TokenHolder:
     expires: float | None = None
 
     def may_deploy(self, name: str) -> bool:
-        """Whether it may change the capability `name` of its own namespace; `*` asks about all of
-        them.
+        """Return whether it may change the capability `name` of its own namespace; `*` asks about
+        all of them.
         """
         reach = [Scope.parse(scope) for scope in self.scopes]
         return self.kind == ADMIN or any(
@@ -161,7 +161,7 @@ class TokenResolver(Protocol):
     """Knows whose token is whose."""
 
     def holder(self, value: str) -> TokenHolder:
-        """Whose token it is; `Refused` with EAUTH when it is nobody's."""
+        """Return whose token it is; `Refused` with EAUTH when it is nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +207,8 @@ class Tokens:
         return value, read_holder(digest, self._kv.get(keys.token(digest)))
 
     def holder(self, value: str) -> TokenHolder:
-        """Whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended. Its use
-        is noted at most once a minute.
+        """Return whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended.
+        Its use is noted at most once a minute.
         """
         digest = _digest(value)
         item = self._kv.get(keys.token(digest))
@@ -321,7 +321,7 @@ def made() -> str:
 
 
 def is_well_typed(value: str) -> bool:
-    """Whether `value` has the form of a token of ours, its checksum included."""
+    """Return whether `value` has the form of a token of ours, its checksum included."""
     secret, check = value[len(PREFIX) : -CHECK_CHARACTERS], value[-CHECK_CHARACTERS:]
     good = (
         value.startswith(PREFIX)

@@ -58,7 +58,7 @@ class AuditEntry:
 
     @property
     def row(self) -> AuditRow:
-        """What people see; of an entry that cannot be read, that."""
+        """Return what people see; of an entry that cannot be read, that."""
         shown = _fields(self)
         if not _is_whole(shown):
             return {
@@ -305,7 +305,7 @@ def _fields(entry: AuditEntry) -> dict[str, Json]:
 
 
 def _is_whole(fields: Mapping[str, Json]) -> bool:
-    """Whether an entry says what every entry says."""
+    """Return whether an entry says what every entry says."""
     texts = all(isinstance(fields.get(name), str) for name in ("namespace", "action", "previous"))
     return (
         texts

@@ -143,7 +143,9 @@ def _listed(archive: zipfile.ZipFile, most: int) -> Iterator[zipfile.ZipInfo]:
 
 
 def _most(path: str) -> int:
-    """How large a file of this name may be; `UsageError` for a name that no file of ours has."""
+    """Return how large a file of this name may be; `UsageError` for a name that no file of ours
+    has.
+    """
     if path == INDEX:
         return MANIFEST_BYTES
     name, _, part = path.partition("/")

@@ -72,12 +72,12 @@ class Catalog:
         return head.record if head and not head.removed and self.alive(head.record) else None
 
     def runs(self, head: Head) -> bool:
-        """Whether the plain name runs: not removed, not yanked, not expired."""
+        """Return whether the plain name runs: not removed, not yanked, not expired."""
         return not head.removed and not head.yanked and self.alive(head.record)
 
     def find(self, ref: Ref, caller: Caller) -> Record | None:
-        """What the caller means by `ref`: the nearest namespace wins; of another namespace only
-        what is public.
+        """Return what the caller means by `ref`: the nearest namespace wins; of another namespace
+        only what is public.
         """
         if ref.namespace and ref.namespace not in caller.sees:
             open = self._publics.head(
@@ -125,7 +125,7 @@ class Catalog:
         return record
 
     def find_in(self, namespace: str, ref: Ref) -> Record | None:
-        """What `ref` means in one namespace."""
+        """Return what `ref` means in one namespace."""
         return self._in(namespace, ref)
 
     def known(self, namespace: str, name: str, digest: str) -> Record | None:
@@ -142,7 +142,7 @@ class Catalog:
         )
 
     def stores(self, head: Head) -> set[str]:
-        """Where a name's versions keep what they store, of those that can be read; see
+        """Return where a name's versions keep what they store, of those that can be read; see
         `Record.store`.
         """
         records = (
@@ -241,7 +241,7 @@ class Catalog:
         return (head.record for head in self.heads(namespace, after) if self.shows(head))
 
     def shows(self, head: Head) -> bool:
-        """Whether a query may show it: the plain name runs, and was not unused for long."""
+        """Return whether a query may show it: the plain name runs, and was not unused for long."""
         return self.runs(head) and not head.state.inactive
 
     def heads(self, namespace: str, after: str = "") -> Iterator[Head]:
@@ -295,7 +295,7 @@ class Catalog:
         changes.restart(self._kv, namespace)
 
     def alive(self, record: Record) -> bool:
-        """Whether its time has not run out."""
+        """Return whether its time has not run out."""
         return alive(record, self._clock())
 
     def _write(
@@ -322,8 +322,8 @@ class Catalog:
         return self.within(head, ref) if head else None
 
     def within(self, head: Head, ref: Ref) -> Record | None:
-        """What `ref` means among the versions of a name that has this head; one that is withdrawn
-        too when `ref` says which.
+        """Return what `ref` means among the versions of a name that has this head; one that is
+        withdrawn too when `ref` says which.
         """
         namespace = head.record.namespace
         if head.removed:
@@ -371,8 +371,8 @@ class Catalog:
         return outdated
 
     def _is_called(self, record: Record) -> bool:
-        """Whether a version that stands calls this one, in a namespace that has it by plain name: a
-        stranger keeps nothing here.
+        """Return whether a version that stands calls this one, in a namespace that has it by plain
+        name: a stranger keeps nothing here.
         """
         for caller in self.deployments.dependents(record.digest):
             if self.known(*caller) is None:

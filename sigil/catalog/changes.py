@@ -51,7 +51,7 @@ class ChangeLog(Stored):
 
 @dataclass(frozen=True, slots=True)
 class LogPosition(Stored):
-    """How far somebody followed a log."""
+    """The place up to which somebody followed a log."""
 
     epoch: str
     number: int

@@ -50,8 +50,8 @@ def of_grant(row: GrantRow, caller: Caller) -> GrantPlace:
 
 
 def of_namespace(namespace: str, caller: Caller) -> tuple[int, str]:
-    """Where a namespace stands among those of the list: its number, and for another chat of the
-    agent's the chat.
+    """Return where a namespace stands among those of the list: its number, and for another chat of
+    the agent's the chat.
     """
     if namespace in caller.sees:
         return caller.sees.index(namespace), ""
@@ -71,7 +71,7 @@ def written(place: GrantPlace) -> str:
 
 
 def grant_after(text: str) -> GrantPlace:
-    """What `written` gave; of an empty text the place before all rows."""
+    """Return what `written` gave; of an empty text the place before all rows."""
     if not text:
         return GrantPlace()
     found = _GRANT.fullmatch(text)

@@ -65,7 +65,7 @@ class Deployments:
         self._cached: dict[Dependent, Deployment] = {}
 
     def read(self, namespace: str, name: str, digest: str) -> Deployment | None:
-        """What was recorded of a version; None when nothing was."""
+        """Return what was recorded of a version; None when nothing was."""
         place = Dependent(namespace, name, digest)
         known = self._cached.get(place)
         if known is None:

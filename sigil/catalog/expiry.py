@@ -32,7 +32,7 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What a sweep did."""
+    """The counts of what a sweep did."""
 
     expired: int = 0
     inactive: int = 0
@@ -199,8 +199,8 @@ class Sweeper:
 
     @contextmanager
     def _daily(self) -> Iterator[bool]:
-        """Whether this sweep is the one that does the daily work. It is done for today only when
-        the block ends well.
+        """Yield whether this sweep is the one that does the daily work. It is done for today only
+        when the block ends well.
 
         What stands meanwhile is a time a day ago but for `AGAIN_SECONDS`, so that the work of a
         process that died is begun anew.
@@ -234,7 +234,7 @@ def _moment(at: float) -> bytes:
 
 
 def _is_recent(item: Item, now: float) -> bool:
-    """Whether the daily work was done, or begun, within a day; a damaged time says no."""
+    """Return whether the daily work was done, or begun, within a day; a damaged time says no."""
     try:
         return 0 <= now - float(item.value) < DAY_SECONDS
     except ValueError:

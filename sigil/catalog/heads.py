@@ -122,8 +122,8 @@ def join(standing: HeadState, record: bytes) -> bytes:
 
 
 def split(data: bytes) -> tuple[HeadState, dict[str, Any]]:
-    """What `join` wrote: how the name stands, and the fields of its active record; `BackendError`
-    EDAMAGED for anything else.
+    """Return what `join` wrote: how the name stands, and the fields of its active record;
+    `BackendError` EDAMAGED for anything else.
     """
     try:
         given: Mapping[str, Any] = orjson.loads(data)
@@ -173,7 +173,7 @@ def _whole(record: object) -> dict[str, Any]:
 
 
 def expired(record: Mapping[str, Any], now: float) -> bool:
-    """Whether the time of a record's fields has run out."""
+    """Return whether the time of a record's fields has run out."""
     end = record.get("expires_at")
     return end is not None and end <= now
 

@@ -85,7 +85,7 @@ class _CachedHealth:
 
 
 class HealthSubject(Protocol):
-    """What a breaker belongs to: a record, or a part of a run."""
+    """A version that a breaker belongs to: a record, or a part of a run."""
 
     @property
     def namespace(self) -> str: ...
@@ -96,8 +96,8 @@ class HealthSubject(Protocol):
 
 
 def own(problem: SigilError) -> bool:
-    """Whether a failure is the capability's own: stopped, or an exception without a code. A code
-    that its code chose is an answer.
+    """Return whether a failure is the capability's own: stopped, or an exception without a code. A
+    code that its code chose is an answer.
     """
     return (
         isinstance(problem, ToolError)
@@ -225,7 +225,7 @@ class CircuitBreaker:
             self._change(version, leaves)
 
     def health(self, version: HealthSubject, caller: str = "") -> Health:
-        """How a version does for a caller, as of the last second."""
+        """Return how a version does for a caller, as of the last second."""
         return self._glance(version).callers.get(caller or owner(version), WELL)
 
     def _degraded(self, version: HealthSubject, health: Health, who: str) -> Refused:

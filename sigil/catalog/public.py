@@ -17,12 +17,12 @@ EVERYWHERE = keys.EVERYWHERE
 
 
 def full_name(record: Record) -> str:
-    """What other namespaces call it."""
+    """Return what other namespaces call it."""
     return f"{record.namespace}/{record.name}"
 
 
 def foreign(record: Record) -> Offer:
-    """What another namespace is offered."""
+    """Return what another namespace is offered."""
     return replace(record.offer, name=full_name(record))
 
 
@@ -42,7 +42,7 @@ def require_public_name(namespace: str, name: str) -> None:
 
 
 def alive(record: Record, now: float) -> bool:
-    """Whether its time has not run out."""
+    """Return whether its time has not run out."""
     return record.expires_at is None or record.expires_at > now
 
 
@@ -65,7 +65,7 @@ def at(kv: KV, item: Item, now: float) -> Head:
 
 
 class PublicCapabilities:
-    """Which capabilities are public, as the store says."""
+    """The public capabilities of a store."""
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv

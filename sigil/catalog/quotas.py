@@ -1,4 +1,4 @@
-"""How much a namespace may hold, held to whoever deploys at the same moment."""
+"""A namespace holds no more than its quotas allow, however many deploy at the same moment."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Quotas:
     ephemeral: int = 20
 
     def most(self, namespace: str) -> int:
-        """How many capabilities a namespace may have."""
+        """Return how many capabilities a namespace may have."""
         return self.session if SESSION_MARK in namespace else self.capabilities
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceUsage:
-    """What a namespace holds."""
+    """The amount that a namespace holds."""
 
     capabilities: int = 0
     bytes: int = 0
@@ -54,7 +54,7 @@ class NamespaceUsage:
 
 @dataclass(frozen=True, slots=True)
 class RoomClaim(Stored):
-    """What one name holds, or will: the bytes of all its versions."""
+    """The room that one name takes, or will: the bytes of all its versions."""
 
     name: str
     size: int
@@ -72,7 +72,7 @@ class _HeldClaim(Stored):
 
 @dataclass(frozen=True, slots=True)
 class RoomCount:
-    """What the names of a namespace held at a time (seconds since the epoch).
+    """The room that the names of a namespace took at a time (seconds since the epoch).
 
     `item` says who took room at that moment; it was read before the names were counted.
     """
@@ -162,7 +162,7 @@ class RoomKeeper:
         _require_room(self._quotas, namespace, claims.values(), claim)
 
     def _others(self, item: Item | None, now: float) -> list[_HeldClaim]:
-        """Who takes room at the time `now`; those whose time is over died."""
+        """Return who takes room at the time `now`; those whose time is over died."""
         held: tuple[_HeldClaim, ...] = ()
         with suppress(
             ValueError
@@ -194,12 +194,12 @@ class RoomKeeper:
 
 
 def used(live: Iterable[Head]) -> NamespaceUsage:
-    """What these heads, none removed or expired, amount to."""
+    """Return what these heads, none removed or expired, amount to."""
     return _sum(map(_claim, live))
 
 
 def claim_of(record: Record, head: Head | None) -> RoomClaim:
-    """What a name will hold when this new version stands over `head`."""
+    """Return what a name will hold when this new version stands over `head`."""
     return RoomClaim(
         record.name,
         record.size + (head.state.size if head else 0),
@@ -221,7 +221,7 @@ def _claim(head: Head) -> RoomClaim:
 
 
 def _both(stands: RoomClaim | None, comes: RoomClaim) -> RoomClaim:
-    """What a name holds at most while `comes` is being stored over what stands."""
+    """Return what a name holds at most while `comes` is being stored over what stands."""
     return (
         RoomClaim(comes.name, max(stands.size, comes.size), stands.ephemeral or comes.ephemeral)
         if stands

@@ -46,8 +46,8 @@ class Record(Stored):
 
     @property
     def offer(self) -> Offer:
-        """What a caller is offered: the description carries the examples, since the model sees
-        nothing else.
+        """Return what a caller is offered: the description carries the examples, since the model
+        sees nothing else.
         """
         manifest, description = self.manifest, self.manifest.description
         for example in manifest.examples[:3]:
@@ -86,7 +86,7 @@ class Head:
 
     @property
     def yanked(self) -> bool:
-        """Whether the version that would run is yanked, since there was no other to take its
+        """Return whether the version that would run is yanked, since there was no other to take its
         place.
         """
         return self.record.version in self.state.yanked

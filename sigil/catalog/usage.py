@@ -220,7 +220,7 @@ class UsageStatistics:
 
 
 def last_uses(kv: KV, namespace: str) -> dict[str, float]:
-    """When each capability of a namespace was last called."""
+    """Return when each capability of a namespace was last called."""
     return {name: _total(parts).last for name, parts in _parts(kv, namespace).items()}
 
 

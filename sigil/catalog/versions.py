@@ -38,7 +38,7 @@ RACES = 5
 
 
 class VersionAdmin:
-    """What keepers do with the versions of a name. What changes something is for owners."""
+    """The verbs on the versions of a name. Those that change something are for owners."""
 
     def __init__(
         self,
@@ -59,7 +59,9 @@ class VersionAdmin:
         return [self._row(head, record) for record in self._catalog.versions(head)]
 
     def history(self, name: str, caller: Caller) -> list[ActivationRow]:
-        """Which version began to run when, by whom and how: the last twenty times, oldest first."""
+        """Return which version began to run when, by whom and how: the last twenty times, oldest
+        first.
+        """
         steps = self._seen(name, caller).state.history
         return [
             {"version": step.version, "at": step.at, "by": step.by, "action": step.action}

@@ -64,7 +64,7 @@ class LinkedPackage:
 
     @property
     def digest(self) -> str:
-        """What it is deployed under: it covers manifest, code and everything that is called."""
+        """Return its digest, which covers manifest, code and everything that is called."""
         return pinned_digest(self.package.digest, self.pins)
 
 
@@ -190,8 +190,8 @@ class Deployer:
         return True
 
     def _is(self, record: Record, linked: LinkedPackage) -> bool:
-        """Whether it is this very version. One of a release before 0.2.0 has a digest that does not
-        cover what it calls.
+        """Return whether it is this very version. One of a release before 0.2.0 has a digest that
+        does not cover what it calls.
         """
         if record.digest == linked.digest:
             return True
@@ -267,8 +267,8 @@ class Deployer:
         return CheckedPackage(linked, built, self._room.require(caller.target, claim), log)
 
     def _is_own_doing(self, before: Record, record: Record, seen: LiveServices) -> bool:
-        """Whether all that is called now was called by `before` too, came with the program, or was
-        deployed by an owner here.
+        """Return whether all that is called now was called by `before` too, came with the program,
+        or was deployed by an owner here.
 
         Else the new version may be what a model or a stranger made of it, and what an owner granted
         was not meant for that.
@@ -382,8 +382,8 @@ class Deployer:
         return known
 
     def _store(self, head: Head | None) -> str:
-        """Where the capability's own store is: the next version goes on with what the one before it
-        kept.
+        """Return where the capability's own store is: the next version goes on with what the one
+        before it kept.
         """
         if head and not head.removed and self._catalog.alive(head.record):
             return head.record.store
@@ -417,18 +417,20 @@ class Deployer:
 
 
 def _is_owner(caller: Caller) -> bool:
-    """Whether an owner deploys, with their own hands."""
+    """Return whether an owner deploys, with their own hands."""
     return caller.owner and caller.author == "person"
 
 
 def _vouches(caller: Caller, action: Action) -> bool:
-    """Whether an owner vouches for it. Who imports does not: whoever made the bundle wrote it."""
+    """Return whether an owner vouches for it. Who imports does not: whoever made the bundle wrote
+    it.
+    """
     return action == "deploy" and _is_owner(caller)
 
 
 def _namespace_called(rule: CallRule, view: str, seen: LiveServices) -> str:
-    """Where a plain name is called: in the library when nobody has it in `view`, else in `view`,
-    though it may not exist yet.
+    """Return where a plain name is called: in the library when nobody has it in `view`, else in
+    `view`, though it may not exist yet.
     """
     own = seen.catalog.head(view, rule.name)
     found = None if own and not own.removed else seen.find(rule, view)
@@ -476,7 +478,7 @@ def _program(built: Built, manifest: Manifest, now: float) -> Program:
 
 
 def _require_modest(manifest: Manifest) -> None:
-    """What a model does not do by itself."""
+    """Raise `Refused` EPERM for what a model does not do by itself."""
     if manifest.lang != "js":
         suggestion = "write it in JavaScript, or let a person deploy it"
         raise Refused(

@@ -37,7 +37,7 @@ from sigil.strict_json import dumps
 
 
 class WebFixture(Protocol):
-    """What the web answers in a test."""
+    """An answer of the web in a test."""
 
     @property
     def url(self) -> str: ...
@@ -120,7 +120,7 @@ class TestServices:
 
 
 def _is_decided(part: Part) -> bool:
-    """Whether it is settled which versions it calls: it is deployed, or about to be."""
+    """Return whether it is settled which versions it calls: it is deployed, or about to be."""
     return part.pins is not None or part.version > 0
 
 
@@ -218,8 +218,8 @@ def run_tests(bench: TestBench, manifest: Manifest, program: Program) -> list[Te
 
 
 def require_passing_tests(bench: TestBench, manifest: Manifest, program: Program) -> int:
-    """How many tests passed; `Refused` with ETESTS that says which failed and why, with EMODULE
-    when the program does not load.
+    """Return how many tests passed; `Refused` with ETESTS that says which failed and why, with
+    EMODULE when the program does not load.
     """
     require_loadable(bench.sandbox, manifest, program, bench.tenant)
     failed = [verdict for verdict in run_tests(bench, manifest, program) if verdict.problem]

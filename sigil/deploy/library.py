@@ -72,8 +72,8 @@ class LibraryFolder:
             self.kv.put(keys.stocked(), mark)
 
     def _mark(self) -> bytes:
-        """What the folder is made of, and the version of the log of what the library's namespace
-        holds.
+        """Return what the folder is made of, and the version of the log of what the library's
+        namespace holds.
         """
         log = self.kv.get(keys.generation(LIBRARY))
         return f"{self._made_of()} {log.version if log else ''}".encode()

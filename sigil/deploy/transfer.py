@@ -109,8 +109,8 @@ class Transfer:
         return [done[name] for name in sorted(done)]
 
     def _linked(self, packages: Sequence[Package], caller: Caller) -> list[LinkedPackage]:
-        """What a bundle holds, with what it calls: the bundle's own before what stands here. In an
-        order in which they can come.
+        """Return what a bundle holds, with what it calls: the bundle's own before what stands here.
+        In an order in which they can come.
         """
         named = {package.manifest.name: package for package in packages}
         linked: dict[str, LinkedPackage] = {}
@@ -120,8 +120,8 @@ class Transfer:
         return [*linked.values()]
 
     def _exported(self, ref: Ref, caller: Caller) -> Record:
-        """What `ref` means to the caller; `Refused` EPERM for another namespace's, whose source is
-        not shown.
+        """Return what `ref` means to the caller; `Refused` EPERM for another namespace's, whose
+        source is not shown.
         """
         record = self._catalog.resolve(ref, caller)
         if record.namespace not in caller.sees:
@@ -207,8 +207,8 @@ class Transfer:
         raise Conflict(f"{record.name} is being deployed by somebody else at this moment")
 
     def _standing(self, record: Record, head: Head | None, over: bool) -> Record | None:
-        """What runs under this very digest already; `Refused` when the name is held by what must
-        not be replaced, withdrawn or not.
+        """Return what runs under this very digest already; `Refused` when the name is held by what
+        must not be replaced, withdrawn or not.
         """
         held = (
             head.record if head and not head.removed and self._catalog.alive(head.record) else None

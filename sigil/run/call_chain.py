@@ -73,8 +73,8 @@ class CallLink:
 
     @property
     def troubled(self) -> bool:
-        """Whether its services told it of trouble that it has no part in: the machinery's, or a
-        callee's that took too long.
+        """Return whether its services told it of trouble that it has no part in: the machinery's,
+        or a callee's that took too long.
         """
         return any(self._is_trouble(told) for told in self.told)
 
@@ -125,8 +125,8 @@ class CallLink:
 
 
 def on_behalf_of(caller: Caller, part: Part) -> str:
-    """Whose call of `part` it is. What is done in a chat with no owner in it is not the agent's own
-    doing, except to that chat's own.
+    """Return whose call of `part` it is. What is done in a chat with no owner in it is not the
+    agent's own doing, except to that chat's own.
     """
     own = caller.owner or not caller.session or part.namespace == caller.own
     return caller.namespace if own else caller.own
@@ -149,7 +149,7 @@ class FailureRecorder:
 
 
 def _is(told: SigilError, problem: SigilError) -> bool:
-    """Whether a run failed with what it was told. Codes that no guest may claim have become
+    """Return whether a run failed with what it was told. Codes that no guest may claim have become
     EGUEST.
     """
     return problem.code in (told.code, "EGUEST") and problem.message == one_line(told.message)
@@ -178,7 +178,7 @@ def _agent(namespace: str) -> str:
 
 
 def _is_short(left: float, limit: float) -> bool:
-    """Whether what is left is less than half of what a capability asks for: whoever took the rest
-    is to blame when it is over.
+    """Return whether what is left is less than half of what a capability asks for: whoever took the
+    rest is to blame when it is over.
     """
     return left * 2 < limit

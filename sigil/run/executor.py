@@ -45,7 +45,7 @@ PATIENCE_MS = 30_000
 
 
 class CallLog(Protocol):
-    """Where every call is written down, those within a call too."""
+    """A log of every call, those within a call too."""
 
     def record_start(self, part: Part, caller: str) -> Begun:
         """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it."""
@@ -74,7 +74,7 @@ class NoCallLog:
 
 @dataclass(slots=True)
 class _CallTree:
-    """What the calls within one call share."""
+    """The state that the calls within one call share."""
 
     caller: Caller
     calls: int = 0
@@ -407,8 +407,8 @@ def _scrubbed(outcome: Outcome, values: Values) -> Outcome:
 
 
 def offered(manifest: Manifest) -> Grants:
-    """What the sandbox passes on: everything declared. What waits for an owner is told apart where
-    it is asked for, by name.
+    """Return what the sandbox passes on: everything declared. What waits for an owner is told apart
+    where it is asked for, by name.
     """
     wants = manifest.permissions
     called = bool(wants.call or manifest.requires)

@@ -91,8 +91,8 @@ class LiveServices:
         return KvService(self.kv, owner, life, self.clock)
 
     def _lasts(self, part: Part) -> bool:
-        """Whether a version of the name will be there when this one has ended: what they keep
-        together stays.
+        """Return whether a version of the name will be there when this one has ended: what they
+        keep together stays.
         """
         head = self.catalog.head(part.namespace, part.name)
         return head is not None and any(
@@ -128,7 +128,7 @@ class LiveServices:
         return recorded.pins if recorded else self._pin_older(part)
 
     def _pin_older(self, part: Part) -> Mapping[str, str]:
-        """What a version of a release before 0.2.0 calls, recorded as it stands now.
+        """Return what a version of a release before 0.2.0 calls, recorded as it stands now.
 
         Whoever records it first does it for all. What began to stand after the version was granted
         something is left out, and then nothing is recorded: the owner did not see it. A grant or a
@@ -150,7 +150,7 @@ class LiveServices:
         return recorded
 
     def _stood(self, part: Part, call: str, granted: float) -> bool:
-        """Whether all that runs for this call stood at the time `granted`.
+        """Return whether all that runs for this call stood at the time `granted`.
 
         The library is a part of the program, and counts as if it always did.
         """
@@ -176,7 +176,7 @@ class LiveServices:
                 yield self.callee(part, call)
 
     def _began(self, part: Part) -> float:
-        """When a version began to stand: it was deployed, or its name came back to it."""
+        """Return when a version began to stand: it was deployed, or its name came back to it."""
         head = self.catalog.head(part.namespace, part.name)
         record = self.catalog.known(part.namespace, part.name, part.digest)
         steps = head.state.history if head else ()
@@ -214,11 +214,11 @@ class LiveServices:
         )
 
     def pins_of(self, record: Record) -> Mapping[str, str]:
-        """What a version calls, see `pins`; recorded from now on."""
+        """Return what a version calls, see `pins`; recorded from now on."""
         return self.pins(self.part(record))
 
     def pin_rows(self, record: Record) -> list[PinRow]:
-        """What a version calls, and how each of them stands.
+        """Return what a version calls, and how each of them stands.
 
         It is `ok`, `yanked`, `gone`, `absent` from the beginning, or `waiting` for an owner, who
         granted the version something before that came.
