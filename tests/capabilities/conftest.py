@@ -11,7 +11,7 @@ import pytest
 import sigil
 from sigil.compile.compiler import build
 from sigil.errors import SigilError
-from sigil.deploy.golden_tests import TestBench, TestResult, rehearsed, verdicts
+from sigil.deploy.golden_tests import TestBench, TestResult, run_as_test, run_tests
 from sigil.deploy.library import packages
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
@@ -32,7 +32,7 @@ class Library:
     def __call__(self, name: str, **arguments: Json) -> Json:
         """What the capability answers; `SigilError` when it fails."""
         manifest, program = self.members[name]
-        return orjson.loads(rehearsed(TestBench(self.sandbox), manifest, program, arguments).output)
+        return orjson.loads(run_as_test(TestBench(self.sandbox), manifest, program, arguments).output)
 
     def code_of(self, name: str, **arguments: Json) -> str:
         """The code of the failure; empty when the capability answers."""
@@ -43,7 +43,7 @@ class Library:
         return ""
 
     def verdicts_of(self, package: Package) -> list[TestResult]:
-        return verdicts(TestBench(self.sandbox), package.manifest, program_of(package, self.sandbox))
+        return run_tests(TestBench(self.sandbox), package.manifest, program_of(package, self.sandbox))
 
 
 @pytest.fixture(scope="session")

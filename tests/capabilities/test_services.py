@@ -12,7 +12,7 @@ from sigil.errors import SigilError
 from sigil.run.executor import Executor
 from sigil.manifest.package import Package, read_folder
 from sigil.protocol import Caller, Json
-from sigil.deploy.golden_tests import TestServices
+from sigil.deploy.golden_tests import TestServices as GoldenServices
 from sigil.network.http_transport import GuardedTransport
 from sigil.run.host_calls.context import Part
 from tests.capabilities.conftest import FOLDER, Library, program_of
@@ -81,7 +81,7 @@ def ask(library: Library, services: Services) -> Iterator[Ask]:
         permissions = package.manifest.permissions.model_copy(update={"http": tuple(rules)})
         manifest = package.manifest.model_copy(update={"permissions": permissions})
         program = program_of(Package(manifest, source.encode()), library.sandbox)
-        run = Executor(library.sandbox, TestServices(line)).run(Part("tests", manifest, "", program), arguments, Caller("tests"))  # type: ignore[arg-type]
+        run = Executor(library.sandbox, GoldenServices(line)).run(Part("tests", manifest, "", program), arguments, Caller("tests"))  # type: ignore[arg-type]
         return orjson.loads(run.output)
 
     yield called
