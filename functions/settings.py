@@ -262,18 +262,18 @@ class Settings(SigilSettings):
 
     @property
     def endpoint(self) -> str:
-        """Where the model is; empty for the offline model."""
+        """Return the model's address; empty for the offline model."""
         return self.llm_url or (DASHSCOPE if self.llm_key else "")
 
     @property
     def has_fallback(self) -> bool:
-        """Whether a second model stands in for the first."""
+        """Return whether a second model stands in for the first."""
         return bool(self.llm_fallback_url or self.llm_fallback_key or self.llm_fallback_model)
 
     @property
     def fallback(self) -> Settings:
-        """The same settings with the second model as the only one. The first one's key goes to the
-        first one's address alone.
+        """Return the same settings with the second model as the only one. The first one's key goes
+        to the first one's address alone.
         """
         elsewhere = bool(self.llm_fallback_url)
         return replace(

@@ -1,4 +1,4 @@
-"""Which back-end a setting means, and an agent put together from them."""
+"""The back-ends that the settings name, and an agent put together from them."""
 
 from __future__ import annotations
 
@@ -46,22 +46,20 @@ class Closable(Protocol):
     """A part that holds something open: children, connections, files."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
 
 
 @runtime_checkable
 class Warmable(Protocol):
-    """A registry of this process, which runs capabilities with an engine that has to be compiled
-    once.
-    """
+    """A registry of this process, whose engine has to be compiled once."""
 
     def warm(self, progress: Callable[[str], None]) -> None:
-        """Compile it now, unless it is; `progress` hears of it."""
+        """Compile the engine now, unless it is compiled; `progress` gets lines about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRuntime:
-    """Everything that the worker's door needs."""
+    """Everything that a worker needs to process events."""
 
     settings: Settings
     stores: Stores
@@ -88,8 +86,8 @@ class AgentRuntime:
 
 
 def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
-    """The queue that `UNCAGED_QUEUE` names: the side that hands out a session's events, and the one
-    for control events.
+    """Open the queue that `UNCAGED_QUEUE` names: one for a session's events, one for control
+    events.
     """
     if not settings.queue:
         from functions.queues.store_queue import Inbox
@@ -110,7 +108,7 @@ def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
 
 
 def open_inlet(settings: Settings) -> Queue:
-    """The queue for a door that only puts: with SQS it needs no store."""
+    """Open a queue that only takes events in; with SQS it needs no store."""
     if settings.queue:
         from functions.queues.sqs import SqsQueue
 
@@ -119,7 +117,7 @@ def open_inlet(settings: Settings) -> Queue:
 
 
 def open_batch(queue: Queue, event: Mapping[str, Any]) -> Batch:
-    """The records that Lambda hands to one invocation, as a queue."""
+    """Return the records of one Lambda invocation as a queue."""
     from functions.queues.sqs import SqsQueue
     from functions.queues.sqs_batch import Batch
 
@@ -145,7 +143,7 @@ def _queue_url(settings: Settings) -> str:
 
 
 def open_channels(settings: Settings) -> dict[str, Channel]:
-    """The platforms whose settings are there, by name."""
+    """Open the platforms whose settings are there, by name."""
     channels: dict[str, Channel] = {}
     if settings.telegram_token or settings.telegram_bot:
         from functions.channels.telegram import Telegram
@@ -162,14 +160,14 @@ def open_channels(settings: Settings) -> dict[str, Channel]:
 
 
 def open_notifier(settings: Settings) -> Notifier:
-    """Who is told when the agent halts."""
+    """Open the destination of alerts that `UNCAGED_ALERTS` names."""
     if settings.alerts.startswith("sns:"):
         return SnsNotifier(settings.alerts.removeprefix("sns:"))
     return WebhookNotifier(settings.alerts) if settings.alerts else LogOnly()
 
 
 def open_model(settings: Settings) -> Model:
-    """The model at `UNCAGED_LLM_URL`, or the offline one."""
+    """Open the model at `UNCAGED_LLM_URL`, or the offline one."""
     if not settings.endpoint:
         from functions.agent.model.offline import OfflineModel
 
@@ -186,22 +184,22 @@ def open_model(settings: Settings) -> Model:
 
 
 def _open_models(settings: Settings, stores: Stores) -> Model:
-    """The model that an agent asks: with the window that its endpoint teaches, and with the second
-    model if one is set.
+    """Open the agent's model: it learns its window from its endpoint, and a second model, if one is
+    set, stands in for it.
     """
     if not settings.endpoint:
         return open_model(settings)
     from functions.agent.model.fallback import WithFallback
     from functions.agent.model.window import LearntWindow
 
-    def keeping_its_window(of: Settings) -> Model:
+    def open_with_learned_window(of: Settings) -> Model:
         return LearntWindow(
             open_model(of), stores.kv, keys.window(of.endpoint, of.llm_model, of.llm_window)
         )
 
-    first = keeping_its_window(settings)
+    first = open_with_learned_window(settings)
     return (
-        WithFallback(first, keeping_its_window(settings.fallback))
+        WithFallback(first, open_with_learned_window(settings.fallback))
         if settings.has_fallback
         else first
     )
@@ -214,8 +212,8 @@ def open_app(
     *,
     later: bool = False,
 ) -> App:
-    """The agent of the settings over a store. `later`: its registry is opened by the first turn
-    that needs it.
+    """Put the agent of the settings together over a store. `later`: its registry is opened by the
+    first turn that needs it.
     """
     from functions.agent.app import App
     from functions.agent.safety.guides import load_guide
@@ -231,18 +229,20 @@ def open_app(
         registry=LazyRegistry(partial(local_registry, settings, stores))
         if later and not settings.registry_url
         else opened(),
-        rules=_rules(settings),
+        rules=_make_rules(settings),
         turn_seconds=settings.turn_seconds,
         guide=load_guide(settings.guide),
         strategy=strategy_of(settings.context),
-        limits=_limits(settings),
-        aids=_aids(),
-        redact=_redact(settings),
+        limits=_make_limits(settings),
+        aids=_make_helpers(),
+        redact=_make_redactor(settings),
     )
 
 
-def _aids() -> Aids:
-    """What the agent's own services borrow from Sigil, loaded by the first that needs it."""
+def _make_helpers() -> Aids:
+    """Return the helpers that the agent's services take from Sigil; each is loaded at its first
+    use.
+    """
     from functions.agent.helpers import Aids
 
     @lru_cache(maxsize=1)
@@ -264,8 +264,8 @@ def _aids() -> Aids:
     return Aids(accept, terms)
 
 
-def _redact(settings: Settings) -> Callable[[str], str]:
-    """Return what takes the secrets of the settings out of a text, in whatever form they stand
+def _make_redactor(settings: Settings) -> Callable[[str], str]:
+    """Return a function that removes the settings' secrets from a text, in whatever form they stand
     there.
     """
     named = {
@@ -277,20 +277,22 @@ def _redact(settings: Settings) -> Callable[[str], str]:
     def redact(text: str) -> str:
         from sigil.run.host_calls.scrubbing import scrub_text
 
-        told = {name: known(value) for name, value in named.items()}
-        values = {name: value for name, value in told.items() if len(value) >= SECRET_CHARACTERS}
-        said = scrub_text(text, values)
+        known_values = {name: known(value) for name, value in named.items()}
+        values = {
+            name: value for name, value in known_values.items() if len(value) >= SECRET_CHARACTERS
+        }
+        scrubbed = scrub_text(text, values)
         # what a platform makes of the text may join what its marks keep apart: `sk\\-live`,
         # `sk-**live**`
-        bare = normalize("NFKC", _MARKS.sub("", said))
+        bare = normalize("NFKC", _MARKS.sub("", scrubbed))
         plain = scrub_text(bare, values)
-        return said if plain == bare else plain
+        return scrubbed if plain == bare else plain
 
     return redact
 
 
-def _rules(settings: Settings) -> Rules:
-    """Who may what. The offline model's tokens cost nobody anything."""
+def _make_rules(settings: Settings) -> Rules:
+    """Return who may do what. The offline model's tokens cost nothing, so they are not limited."""
     from functions.agent.access.roles import Allowance, Rules
 
     member, guest = (settings.member_tokens, settings.guest_tokens) if settings.endpoint else (0, 0)
@@ -303,8 +305,10 @@ def _rules(settings: Settings) -> Rules:
     )
 
 
-def _limits(settings: Settings) -> SafetyLimits:
-    """What the agent may use; the offline model's tokens cost nobody anything."""
+def _make_limits(settings: Settings) -> SafetyLimits:
+    """Return what the agent may use; the offline model's tokens cost nothing, so they are not
+    limited.
+    """
     from functions.agent.safety.budget import SafetyLimits
 
     tokens = settings.tokens_per_day if settings.endpoint else 0
@@ -320,8 +324,8 @@ def _limits(settings: Settings) -> SafetyLimits:
 def open_runtime(
     settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False
 ) -> AgentRuntime:
-    """All of it, for a process that works on events. `later`: see `open_app`; otherwise the engine
-    is ready when it returns.
+    """Open everything for a process that works on events. `later`: see `open_app`; otherwise the
+    engine is compiled when it returns.
     """
     stores = open_stores(settings)
     queue, control = open_queue(settings, stores)

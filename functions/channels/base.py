@@ -1,4 +1,4 @@
-"""The contract of a chat platform: bytes in, events out; markdown in, messages out."""
+"""The contract of a chat platform: its webhooks become events, markdown becomes its messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from sigil.errors import BackendError
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A webhook's request as it came: header names in lower case, the raw body, the query string's
-    fields.
-    """
+    """A webhook's request: header names in lower case, the raw body, the query string's fields."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -22,9 +20,7 @@ class Request:
 
 
 class Busy(BackendError):
-    """The platform asks us to slow down: try again after `retry_after` seconds (0: it did not say
-    when).
-    """
+    """The platform asks us to slow down: try again after `retry_after` seconds (0: unknown)."""
 
     def __init__(self, message: str, *, source: str = "", retry_after: float | None = None) -> None:
         super().__init__("ERATE", message, source=source)
@@ -45,13 +41,13 @@ class Channel(Protocol):
         """Return when the platform itself sent the request; else `Refused` with EAUTH."""
 
     def parse(self, body: bytes) -> list[Event]:
-        """The events in a verified body, none for what does not concern us; `UsageError` with
-        EINVAL when it is no JSON object.
+        """Return the events in a verified body, none for what does not concern us; `UsageError`
+        with EINVAL when it is no JSON object.
         """
 
     def for_us(self, event: Event) -> bool:
-        """Whether a group's message that names somebody (`event.addressed`) names us. May ask the
-        platform who we are: `BackendError`.
+        """Return whether a group's message that names somebody (`event.addressed`) names us. May
+        ask the platform who we are: `BackendError`.
         """
 
     def send(

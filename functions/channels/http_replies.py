@@ -1,5 +1,5 @@
-"""Replies that are fetched instead of sent: whoever asked over HTTP waits here for its answer, or
-comes back for it.
+"""Replies that are fetched instead of sent: an HTTP client waits here for its answer, or polls for
+it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WAITING = b'{"waiting":true}'
 
 
 class Replies:
-    """What events were answered, kept for an hour."""
+    """The replies to events, kept for an hour."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
@@ -41,14 +41,14 @@ class Replies:
             self._kept.notify_all()
 
     def get(self, session: str, event: str) -> Json:
-        """The answer; `{"waiting": true}` while there is none yet; None when nothing is known of
-        the event.
+        """Return the reply; `{"waiting": true}` while there is none yet; None when the event is
+        unknown.
         """
         item = self._kv.get(keys.reply(session, event))
         return orjson.loads(item.value) if item else None
 
     def wait(self, session: str, event: str, seconds: float) -> Json:
-        """The answer once it is there, or what `get` says after `seconds`."""
+        """Return the reply once it is there, or what `get` returns after `seconds`."""
         end = time.monotonic() + seconds
         while True:
             reply = self.get(session, event)

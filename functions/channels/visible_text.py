@@ -13,5 +13,5 @@ _UNSEEN = re.compile(
 
 
 def clean(text: str) -> str:
-    """`text` with plain line breaks; joiners and marks that scripts and emoji need stay."""
+    """Return `text` with plain line breaks; joiners and marks that scripts and emoji need stay."""
     return _UNSEEN.sub("", _BREAK.sub("\n", text))

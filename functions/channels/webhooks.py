@@ -1,4 +1,4 @@
-"""The contract for telling a platform where its webhook is, and what the platform says of it."""
+"""The contract for registering a webhook with a platform, and for reading its state there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PATH = "/webhook/{platform}"
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """A webhook to set.
+    """A webhook to register.
 
     `connections`: how many requests the platform may send at once, 0 for its own default. `drop`:
     forget what waits there. `commands`: the slash commands that the platform offers to whoever
@@ -26,7 +26,7 @@ class WebhookRequest:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A webhook as the platform knows it: `url` is empty when there is none; times are Unix
+    """A webhook as the platform reports it: `url` is empty when there is none; times are Unix
     seconds, 0 for never.
 
     `pending`: updates that wait for it. `error`: why the latest delivery that failed did so;
@@ -44,32 +44,34 @@ class Hook:
 
     @property
     def works(self) -> bool:
-        """Whether it is set and nothing waits behind a delivery that failed."""
+        """Return whether it is set, and nothing waits behind a delivery that failed."""
         return bool(self.url) and not (self.error and self.pending)
 
 
 class Hooks(Protocol):
-    """One bot's webhook at its platform. `BackendError`: no answer; `Refused` (EBLOCKED) with what
-    helps: the platform will not have it.
+    """One bot's webhook at its platform. `BackendError`: no answer; `Refused` (EBLOCKED): the
+    platform does not accept it, with what helps.
     """
 
     def place(self, wanted: WebhookRequest) -> None:
-        """Set it, with our secret; `UsageError` when the url or the secret cannot be right."""
+        """Register it, with our secret; `UsageError` when the url or the secret cannot be right."""
 
     def look(self) -> Hook:
-        """What the platform says of it."""
+        """Return its state as the platform reports it."""
 
     def remove(self, *, drop: bool = False) -> None:
-        """Take it away; no webhook is as good."""
+        """Remove it; removing no webhook is no error."""
 
 
 @runtime_checkable
 class Hooked(Protocol):
-    """A platform whose webhook can be set from here."""
+    """A platform whose webhook can be registered from here."""
 
     @property
     def hooks(self) -> Hooks:
-        """Its webhook; nothing is asked yet."""
+        """Return its webhook; nothing is requested yet."""
 
     def known(self) -> str:
-        """Our name there; `BackendError` when the platform does not answer or does not know us."""
+        """Return the bot's name there; `BackendError` when the platform does not answer or does not
+        know it.
+        """

@@ -1,5 +1,5 @@
-"""The door of the `uncaged` command: Ctrl-C ends it quietly, also while the rest is still being
-imported.
+"""The entry point of the `uncaged` command: Ctrl-C ends it quietly, even while modules are still
+being imported.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the process's command; ends with its exit code."""
+    """Run the process's command, and exit with its code."""
     try:
         from functions.cli import app
 

@@ -163,19 +163,19 @@ def version(
 
 
 def main() -> None:
-    """The command, with errors as `sigil` tells them and the published exit codes."""
+    """Run the command, with errors in the same form and the same exit codes as `sigil`."""
     words = sys.argv[1:]
     if "--version" in words and {*words} <= {"--version", "--json"}:
         words = ["version", *(word for word in words if word == "--json")]
     raise SystemExit(
-        _ended(
+        _run(
             words,
             Printer(json="--json" in (words[: words.index("--")] if "--" in words else words)),
         )
     )
 
 
-def _ended(words: Sequence[str], printer: Printer) -> int:
+def _run(words: Sequence[str], printer: Printer) -> int:
     try:
         with guard_output():
             wanted = completing.read_instruction("uncaged")

@@ -1,6 +1,4 @@
-"""`uncaged channel`: which platforms are set, their webhooks (set, shown, taken away), and who may
-talk.
-"""
+"""`uncaged channel`: the platforms that are set, their webhooks, and who may talk."""
 
 from __future__ import annotations
 
@@ -44,16 +42,18 @@ Drop = Annotated[
 
 
 @cli.command("list")
-def listed(json: Json = False) -> None:
+def list_platforms(json: Json = False) -> None:
     """Show the platforms, and which of their settings are there.
 
     Example: uncaged channel list
     """
-    usual = _values(Settings())
+    usual = _setting_values(Settings())
     given = {
-        name: value for name, value in _values(Settings.read()).items() if value != usual[name]
+        name: value
+        for name, value in _setting_values(Settings.read()).items()
+        if value != usual[name]
     }
-    rows = [_row(platform, given) for platform in NEEDED]
+    rows = [_platform_row(platform, given) for platform in NEEDED]
     if json:
         Printer().document(rows)
         return
@@ -70,7 +70,7 @@ def listed(json: Json = False) -> None:
 
 
 @cli.command("set")
-def set_(
+def set_webhook(
     platform: Platform,
     url: Annotated[
         str,
@@ -103,11 +103,11 @@ def set_(
     if not url:
         wanted = f"uncaged channel set {platform} --url https://bot.example.com"
         raise UsageError("EINVAL", "--url is missing", source=platform, suggestion=wanted)
-    with _opened(platform, NEEDED.get(platform, ())) as channel:
+    with _open_channel(platform, NEEDED.get(platform, ())) as channel:
         channel.hooks.place(
-            WebhookRequest(_with_path(url, platform), max_connections, drop, _menu())
+            WebhookRequest(_add_path(url, platform), max_connections, drop, _list_commands())
         )
-        _show(platform, channel.hooks.look(), json)
+        _show_webhook(platform, channel.hooks.look(), json)
 
 
 @cli.command()
@@ -118,9 +118,9 @@ def status(platform: Platform, json: Json = False) -> None:
 
     Example: uncaged channel status telegram
     """
-    with _opened(platform, NEEDED.get(platform, ())[:1]) as channel:
+    with _open_channel(platform, NEEDED.get(platform, ())[:1]) as channel:
         name, hook = channel.known(), channel.hooks.look()
-    _show(platform, hook, json, name)
+    _show_webhook(platform, hook, json, name)
     if not hook.works:
         raise typer.Exit(FAILED)
 
@@ -133,26 +133,26 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
 
     Example: uncaged channel unset telegram
     """
-    with _opened(platform, NEEDED.get(platform, ())[:1]) as channel:
+    with _open_channel(platform, NEEDED.get(platform, ())[:1]) as channel:
         channel.hooks.remove(drop=drop)
-        _show(platform, channel.hooks.look(), json)
+        _show_webhook(platform, channel.hooks.look(), json)
 
 
 cli.command()(pairing.pair)
 
 
 @contextmanager
-def _opened(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
-    """The platform's channel, once the settings that it needs are there."""
+def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
+    """Open the platform's channel once the settings that it needs are there."""
     settings = Settings.read()
-    values = _values(settings)
-    _known(platform)
+    values = _setting_values(settings)
+    _require_platform(platform)
     for missing in (name for name in needed if not values[name]):
         raise UsageError(
             "ESETTING",
             f"{missing} is not set",
             source=platform,
-            suggestion=_way_to(missing, platform),
+            suggestion=_suggest_setting(missing, platform),
         )
     channel = open_channels(settings)[platform]
     if not isinstance(channel, Hooked):
@@ -164,20 +164,20 @@ def _opened(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
             channel.close()
 
 
-def _menu() -> tuple[tuple[str, str], ...]:
+def _list_commands() -> tuple[tuple[str, str], ...]:
     from functions.agent.commands.table import COMMANDS
 
     return tuple((name, command.meaning) for name, command in COMMANDS.items())
 
 
-def _known(platform: str) -> None:
+def _require_platform(platform: str) -> None:
     if platform not in NEEDED:
         raise UsageError(
             "ENOENT", f"no platform {platform!r}", suggestion=f"one of {', '.join(NEEDED)}"
         )
 
 
-def _way_to(missing: str, platform: str) -> str:
+def _suggest_setting(missing: str, platform: str) -> str:
     if missing.endswith("_SECRET"):
         return (
             f'make one: export {missing}="$(uncaged channel set {platform} --make-secret)", and'
@@ -190,9 +190,9 @@ def _way_to(missing: str, platform: str) -> str:
     )
 
 
-def _with_path(url: str, platform: str) -> str:
-    """`url` with the door's path when it has none of its own; one that leads elsewhere is kept, and
-    said.
+def _add_path(url: str, platform: str) -> str:
+    """Return `url` with the webhook's path when it has none; a note is printed when its path is
+    another.
     """
     path = PATH.format(platform=platform)
     try:
@@ -205,19 +205,19 @@ def _with_path(url: str, platform: str) -> str:
         return given._replace(path=path).geturl()
     if not given.path.endswith(path):
         sys.stderr.write(
-            f"note: the server's door is {path}; what stands in front of it has to lead there\n"
+            f"note: the server's webhook is at {path}; the proxy in front of it has to lead there\n"
         )
     return url
 
 
 def _print_secret(platform: str, url: str, json: bool) -> None:
-    _known(platform)
+    _require_platform(platform)
     if url:
         raise UsageError(
             "EINVAL",
             "--make-secret sets no webhook",
             source=platform,
-            suggestion=_way_to(NEEDED[platform][1], platform),
+            suggestion=_suggest_setting(NEEDED[platform][1], platform),
         )
     made = secrets.token_urlsafe(SECRET_BYTES)
     if json:
@@ -226,21 +226,20 @@ def _print_secret(platform: str, url: str, json: bool) -> None:
         Printer().line(made)
 
 
-def _values(settings: Settings) -> dict[str, str]:
-    """What is set, by its name outside; of a secret only that it is."""
+def _setting_values(settings: Settings) -> dict[str, str]:
+    """Return the settings by their public name; a secret's value is only a mark that it is set."""
     return {name: value for name, value, _ in described(settings)}
 
 
-def _row(platform: str, given: dict[str, str]) -> dict[str, Any]:
+def _platform_row(platform: str, given: dict[str, str]) -> dict[str, Any]:
     token, secret = NEEDED[platform]
     there = [name for name in given if name.startswith(f"{platform.upper()}_")]
-    state = (
-        "not set"
-        if token not in there
-        else "ready"
-        if secret in there
-        else "its webhook is refused"
-    )
+    if token not in there:
+        state = "not set"
+    elif secret in there:
+        state = "ready"
+    else:
+        state = "its webhook is refused"
     missing = [name for name in NEEDED[platform] if name not in there]
     return {
         "platform": platform,
@@ -251,7 +250,7 @@ def _row(platform: str, given: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _show(platform: str, hook: Hook, json: bool, name: str = "") -> None:
+def _show_webhook(platform: str, hook: Hook, json: bool, name: str = "") -> None:
     if json:
         Printer().document(
             {
@@ -262,11 +261,11 @@ def _show(platform: str, hook: Hook, json: bool, name: str = "") -> None:
             }
         )
         return
-    for line in _lines(platform, hook, name):
+    for line in _webhook_lines(platform, hook, name):
         Printer().line(line)
 
 
-def _lines(platform: str, hook: Hook, name: str) -> Iterator[str]:
+def _webhook_lines(platform: str, hook: Hook, name: str) -> Iterator[str]:
     yield f"{platform}{f' @{name}' if name else ''}: {hook.url or 'no webhook is set'}"
     if hook.url:
         yield f"waiting     {hook.pending}"

@@ -1,5 +1,5 @@
-"""`uncaged chat`: a conversation in the terminal that shows what the agent does: queries, page-ins,
-calls, and what stays resident.
+"""`uncaged chat`: a conversation in the terminal that shows what the agent does: queries, page
+faults, calls, and what stays resident.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functions.agent.session.document import Outgoing
 from functions.agent.session.store import Opened
 from functions.agent.toolset import in_scope
 from functions.agent.turn import handle, stop
-from functions.cli.pairing import tell
+from functions.cli.pairing import send_reply
 from functions.cli.screen import Screen
 from functions.cli.terminal_lock import alone
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
@@ -37,14 +37,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How much is shown: `quiet` the answer alone, `json` one object for programs."""
+    """The amount of output: `quiet` prints the answer alone, `json` one object for programs."""
 
     quiet: bool = False
     json: bool = False
 
 
 def run(text: str, session: str, style: Style) -> int:
-    """One question, or a conversation until Ctrl-D; the exit code."""
+    """Answer one question, or hold a conversation until Ctrl-D; return the exit code."""
     if not _NAME.fullmatch(session):
         raise UsageError(
             "ESESSION",
@@ -53,7 +53,7 @@ def run(text: str, session: str, style: Style) -> int:
         )
     settings = Settings.read()
     runtime = open_runtime(settings, unheard if style.quiet or style.json else _progress)
-    talk = _Talk(runtime, f"terminal:{session}", style, Screen(), data_folder(settings))
+    talk = _Conversation(runtime, f"terminal:{session}", style, Screen(), data_folder(settings))
     try:
         return talk.answer(text) if text else talk.go_on()
     finally:
@@ -65,7 +65,7 @@ def _progress(line: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Talk:
+class _Conversation:
     """One conversation in this terminal."""
 
     runtime: AgentRuntime
@@ -75,8 +75,8 @@ class _Talk:
     folder: Path
 
     def go_on(self) -> int:
-        """Answer what is typed, line by line, until the end of the input; the exit code is the last
-        answer's unless a person typed.
+        """Answer line by line until the end of the input. Return the last answer's exit code, or 0
+        when a person typed.
         """
         app, shown = self.runtime.app, not (self.style.quiet or self.style.json)
         if shown:
@@ -93,20 +93,22 @@ class _Talk:
                 self.screen.hint("Ctrl-D leaves")
                 continue
             if text.strip():
-                code = self._tried(text)
+                code = self._try_to_answer(text)
 
     def answer(self, text: str) -> int:
-        """One turn, shown in the style asked for; the exit code."""
+        """Run one turn, print it in the chosen style, and return the exit code."""
         if len(text) > TEXT_LIMIT:
             raise UsageError(
                 "EINVAL",
                 f"a message has at most {TEXT_LIMIT:,} characters",
                 suggestion="send it in parts",
             )
-        app, event = self.runtime.app, self._event(text)
+        app, event = self.runtime.app, self._make_event(text)
         if event.inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))
-            self._show(opened, (Outgoing(event.id, self.session, read_only.answer(event, app)),))
+            self._show_answer(
+                opened, (Outgoing(event.id, self.session, read_only.answer(event, app)),)
+            )
             return 0
         with alone(self.folder, self.session, self.screen.hint):
             try:
@@ -122,20 +124,20 @@ class _Talk:
                 reply for reply in opened.document.outbox if reply.session == self.session
             )
             for reply in opened.document.outbox:
-                if reply not in replies and not tell(self.runtime.channels, reply):
+                if reply not in replies and not send_reply(self.runtime.channels, reply):
                     self.screen.hint(f"{reply.session} could not be told from here")
             app.sessions.delivered(opened)
-        self._show(opened, replies)
+        self._show_answer(opened, replies)
         return code
 
-    def _tried(self, text: str) -> int:
+    def _try_to_answer(self, text: str) -> int:
         try:
             return self.answer(text)
         except SigilError as problem:
             self.screen.failure(problem)
             return 1
 
-    def _event(self, text: str) -> Event:
+    def _make_event(self, text: str) -> Event:
         now = time.time()
         said = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         name = f"terminal:{uuid.uuid4().hex}"
@@ -151,20 +153,20 @@ class _Talk:
             private=True,
         )
 
-    def _show(self, opened: Opened, replies: tuple[Outgoing, ...]) -> None:
+    def _show_answer(self, opened: Opened, replies: tuple[Outgoing, ...]) -> None:
         texts = [reply.text for reply in replies]
         if self.style.json:
-            sys.stdout.write(orjson.dumps(_summary(replies, opened)).decode() + "\n")
+            sys.stdout.write(orjson.dumps(_summarize(replies, opened)).decode() + "\n")
             sys.stdout.flush()
         elif self.style.quiet:
             sys.stdout.write("\n\n".join(texts) + "\n")
         else:
             self.screen.replies(texts)
-            self.screen.footer(*_meter(opened, self.runtime.app))
+            self.screen.footer(*_measure_context(opened, self.runtime.app))
 
 
-def _meter(opened: Opened, app: App) -> tuple[list[str], int, int]:
-    """The resident tools, the estimated tokens of the next request, and the window."""
+def _measure_context(opened: Opened, app: App) -> tuple[list[str], int, int]:
+    """Return the resident tools, the estimated tokens of the next request, and the window."""
     document = opened.document
     used = (
         compaction.size(document.messages) + loop.overhead(app.preamble(opened.key))
@@ -172,7 +174,7 @@ def _meter(opened: Opened, app: App) -> tuple[list[str], int, int]:
     return [offer.tool for offer in in_scope(document.messages)], round(used), app.model.window
 
 
-def _summary(replies: tuple[Outgoing, ...], opened: Opened) -> dict[str, object]:
+def _summarize(replies: tuple[Outgoing, ...], opened: Opened) -> dict[str, object]:
     last = replies[-1] if replies else None
     usage = last.usage if last else None
     return {

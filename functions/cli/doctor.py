@@ -1,5 +1,5 @@
-"""`uncaged doctor`: what `sigil doctor` looks at, and what the agent needs beside it: its queue,
-its model, its platforms, its people.
+"""`uncaged doctor`: the checks of `sigil doctor`, and those of the agent's queue, model, platforms
+and owners.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functions.agent.safety.guides import load_guide
 from functions.agent.strategies import strategy_of
 from functions.channels.webhooks import Hooked
 from functions.cli.inbox import Counts
-from functions.cli.open_agent import opened
+from functions.cli.open_agent import open_agent
 from functions.settings import Settings
 from functions.wiring import Closable, open_channels, open_inlet, open_model
 from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
@@ -30,10 +30,12 @@ MODEL_SECONDS = 20.0
 
 @runtime_checkable
 class Known(Protocol):
-    """A platform that can say who we are there."""
+    """A platform that can tell the bot's name."""
 
     def known(self) -> str:
-        """Our name there; `BackendError` when the platform does not answer or does not know us."""
+        """Return the bot's name there; `BackendError` when the platform does not answer or does not
+        know it.
+        """
 
 
 def run(printer: Printer) -> int:
@@ -43,7 +45,7 @@ def run(printer: Printer) -> int:
 
 
 def _registry(settings: Settings) -> Mapping[str, Check]:
-    """What the agent's registry needs, and its store, which is the agent's own too."""
+    """Return the checks of the agent's registry, and of its store, which is the agent's own too."""
     if not settings.registry_url:
         return {**machine.machine_checks(settings), **local_registry.registry_checks(settings)}
     elsewhere = replace(settings, registry_token=reveal(settings.registry_token))
@@ -74,7 +76,7 @@ def _queue(settings: Settings) -> str:
 
 
 def _model(settings: Settings) -> str:
-    """The model's name, once it has answered."""
+    """Check that the model answers."""
     model = open_model(settings)
     try:
         request = Request(
@@ -102,16 +104,14 @@ def _model(settings: Settings) -> str:
 
 
 def _guide(settings: Settings) -> str:
-    """The guide and the strategy, once both are there."""
+    """Check that the guide and the context strategy can be loaded."""
     load_guide(settings.guide)
     strategy_of(settings.context)
     return f"{settings.guide}, with the context strategy {settings.context}"
 
 
 def _platforms(settings: Settings) -> str:
-    """The platforms that are set, once each knows its bot, and delivers to its webhook if it has
-    one.
-    """
+    """Check that each platform knows its bot, and delivers to its webhook if it has one."""
     said: list[str] = []
     for name, channel in open_channels(settings).items():
         with closing(channel) if isinstance(channel, Closable) else nullcontext():
@@ -137,6 +137,6 @@ def _hook(platform: str, channel: object) -> str:
 
 
 def _owners(settings: Settings) -> str:
-    with opened() as (app, _):
+    with open_agent() as (app, _):
         paired = [person.id for person in app.people.all() if person.role == "owner"]
     return ", ".join([*settings.owners, *paired]) or "nobody but this machine's own user"

@@ -1,5 +1,5 @@
-"""`uncaged agent doc`: what an agent, or one chat with it, keeps in words: shown, edited, taken
-back, exported and imported.
+"""`uncaged agent doc`: the documents of an agent, or of one chat with it: show, edit, roll back,
+export and import.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from functions.cli import history as histories
-from functions.cli.open_agent import BY, Json, Session, key_of, opened
+from functions.cli.open_agent import BY, Json, Session, open_agent, session_key
 from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
 
@@ -33,13 +33,13 @@ EMPTIED = "`uncaged agent doc write {name} -` with nothing as its input empties 
 
 
 @cli.command("list")
-def listed(session: Session = None, json: Json = False) -> None:
+def list_documents(session: Session = None, json: Json = False) -> None:
     """Show which documents there are, how long they are and who wrote them last.
 
     Example: uncaged agent doc list --session telegram:42
     """
     with _documents(session) as (documents, scope):
-        found = [documents.read(scope, name) for name in _names(documents, scope)]
+        found = [documents.read(scope, name) for name in _document_names(documents, scope)]
     docs = [doc for doc in found if doc.version]
     printer = Printer(json=json)
     if json:
@@ -77,7 +77,9 @@ def show(
             else documents.version(scope, name, version)
         )
     if not (doc.version or doc.text):
-        raise UsageError("ENOENT", f"{name} was never written", suggestion=_way_to(name, session))
+        raise UsageError(
+            "ENOENT", f"{name} was never written", suggestion=_suggest_edit(name, session)
+        )
     if json:
         Printer(json=True).document({**_row(doc), "text": doc.text})
     else:
@@ -112,13 +114,13 @@ def edit(name: Name, session: Session = None) -> None:
 
     Example: uncaged agent doc edit memory --session telegram:42
     """
-    with opened() as (app, settings):
-        before = app.documents.read(key_of(app, session) or app.documents.agent, name)
-        file = _edited(before, settings.editor)
+    with open_agent() as (app, settings):
+        before = app.documents.read(session_key(app, session) or app.documents.agent, name)
+        file = _edit_in_editor(before, settings.editor)
         try:
-            text = _read(str(file))
+            text = _read_text(str(file))
             if text.strip() not in ("", before.text):
-                _wrote(
+                _report_version(
                     app.documents.write(
                         before.scope, name, text, by=BY, why="edited", expect=before.version
                     ),
@@ -151,10 +153,10 @@ def write(
 
     Example: uncaged agent doc write soul SOUL.md
     """
-    text = _read(file)
+    text = _read_text(file)
     with _documents(session) as (documents, scope):
         doc = documents.write(scope, name, text, by=BY, why=f"from {file}" if file != "-" else "")
-    _wrote(doc, json)
+    _report_version(doc, json)
 
 
 @cli.command()
@@ -170,11 +172,11 @@ def rollback(
     """
     with _documents(session) as (documents, scope):
         doc = documents.roll_back(scope, name, version, BY)
-    _wrote(doc, json)
+    _report_version(doc, json)
 
 
 @cli.command("export")
-def exported(
+def export_documents(
     folder: Annotated[Path, typer.Argument(help="Where to: one Markdown file each.")],
     session: Session = None,
     json: Json = False,
@@ -188,7 +190,9 @@ def exported(
     """
     with _documents(session) as (documents, scope):
         docs = [
-            doc for name in _names(documents, scope) if (doc := documents.read(scope, name)).version
+            doc
+            for name in _document_names(documents, scope)
+            if (doc := documents.read(scope, name)).version
         ]
     told = histories.entries(session) if session is not None else []
     texts = [
@@ -196,7 +200,7 @@ def exported(
         *([(HISTORY, histories.markdown(told))] if told else []),
     ]
     files = {file_of(name): f"{text}\n".encode() for name, text in texts}
-    _export(folder, files)
+    _write_files(folder, files)
     written = list(files)
     Printer(json=json).document(written) if json else Printer().note(
         f"{', '.join(written) or 'nothing'} in {folder}"
@@ -204,7 +208,7 @@ def exported(
 
 
 @cli.command("import")
-def imported(
+def import_documents(
     folder: Annotated[Path, typer.Argument(help="A folder with SOUL.md, MEMORY.md and so on.")],
     session: Session = None,
     json: Json = False,
@@ -220,16 +224,16 @@ def imported(
 
     with _documents(session) as (documents, scope):
         found = [
-            (name, _plain(folder / file_of(name)))
-            for name in _names(documents, scope)
+            (name, _require_plain_file(folder / file_of(name)))
+            for name in _document_names(documents, scope)
             if os.path.lexists(folder / file_of(name))
         ]
         if not found:
-            names = ", ".join(map(file_of, _names(documents, scope)))
+            names = ", ".join(map(file_of, _document_names(documents, scope)))
             raise UsageError(
                 "ENOENT", f"{folder} holds no document", suggestion=f"the files: {names}"
             )
-        texts = [(name, checked(name, _read(str(path)))) for name, path in found]
+        texts = [(name, checked(name, _read_text(str(path)))) for name, path in found]
         docs = [
             documents.write(scope, name, text, by=BY, why=f"imported from {folder}")
             for name, text in texts
@@ -240,23 +244,23 @@ def imported(
 
 
 def file_of(name: str) -> str:
-    """The Markdown file of a document: `SOUL.md`."""
+    """Return the Markdown file of a document: `SOUL.md`."""
     return f"{name.upper()}.md"
 
 
 @contextmanager
 def _documents(session: str | None) -> Iterator[tuple[Documents, str]]:
-    with opened() as (app, _):
-        yield app.documents, key_of(app, session) or app.documents.agent
+    with open_agent() as (app, _):
+        yield app.documents, session_key(app, session) or app.documents.agent
 
 
-def _names(documents: Documents, scope: str) -> tuple[str, ...]:
+def _document_names(documents: Documents, scope: str) -> tuple[str, ...]:
     from functions.agent.memory.documents import CAPS, OF_CHATS
 
     return tuple(CAPS) if scope == documents.agent else OF_CHATS
 
 
-def _way_to(name: str, session: str | None) -> str:
+def _suggest_edit(name: str, session: str | None) -> str:
     from functions.agent.memory.documents import OF_CHATS
 
     writes = (
@@ -270,7 +274,7 @@ def _way_to(name: str, session: str | None) -> str:
     return writes + own
 
 
-def _export(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the files into the folder; `UsageError` and nothing written when one of them is a link
     or no file.
     """
@@ -280,14 +284,14 @@ def _export(folder: Path, files: Mapping[str, bytes]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise unwritten(folder, problem) from None
-    places = [(_plain(folder / name), body) for name, body in files.items()]
+    places = [(_require_plain_file(folder / name), body) for name, body in files.items()]
     for path, body in places:
         write_whole(path, body)
 
 
-def _plain(path: Path) -> Path:
-    """`path` when a plain file stands there, or nothing: whoever made the folder does not choose
-    what is read or written beyond it.
+def _require_plain_file(path: Path) -> Path:
+    """Return `path` when it is a plain file, or missing: a folder from elsewhere may hold links,
+    and must not choose what is read or written outside of it.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise UsageError(
@@ -296,8 +300,8 @@ def _plain(path: Path) -> Path:
     return path
 
 
-def _read(file: str) -> str:
-    """A file's text: regular, of at most 1 MiB, in UTF-8."""
+def _read_text(file: str) -> str:
+    """Return a file's text: regular, of at most 1 MiB, in UTF-8."""
     try:
         if file != "-" and not Path(file).is_file():
             raise UsageError(
@@ -322,8 +326,8 @@ def _read(file: str) -> str:
         ) from None
 
 
-def _edited(doc: Doc, editor: str) -> Path:
-    """A file of one's own with the document's text, after the editor has ended well."""
+def _edit_in_editor(doc: Doc, editor: str) -> Path:
+    """Open the text in the editor, and return the temporary file once the editor has ended well."""
     import shlex
     import subprocess
     import tempfile
@@ -351,7 +355,7 @@ def _edited(doc: Doc, editor: str) -> Path:
     return Path(file.name)
 
 
-def _wrote(doc: Doc, json: bool) -> None:
+def _report_version(doc: Doc, json: bool) -> None:
     if json:
         Printer(json=True).document(_row(doc))
     else:

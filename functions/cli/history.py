@@ -1,10 +1,10 @@
-"""`uncaged agent history`: what happened in a chat."""
+"""`uncaged agent history`: the log of a chat."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from functions.cli.open_agent import Json, Session, key_of, opened
+from functions.cli.open_agent import Json, Session, open_agent, session_key
 from sigil.cli.printing import Printer
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def history(session: Session = "terminal:main", json: Json = False) -> None:
 
 
 def entries(session: str | None) -> list[Entry]:
-    """The entries of a chat's HISTORY, the oldest first."""
+    """Return the entries of a chat's HISTORY, the oldest first."""
     from functions.agent.memory.history import History
 
-    with opened() as (app, _):
-        return list(History(app.kv, key_of(app, session)).all())
+    with open_agent() as (app, _):
+        return list(History(app.kv, session_key(app, session)).all())
 
 
 def markdown(entries: list[Entry]) -> str:
-    """The entries as one text, an empty line between them."""
+    """Return the entries as one text, an empty line between them."""
     return "\n\n".join(entry.text for entry in entries)

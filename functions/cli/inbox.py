@@ -1,4 +1,4 @@
-"""`uncaged inbox` and `uncaged trace`: what waits, what was given up, and what an event did."""
+"""`uncaged inbox` and `uncaged trace`: waiting events, dead letters, and what an event did."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from functions.wiring import open_inlet, open_queue
 from sigil.cli.times import format_time
 from sigil.errors import UsageError, one_line
 from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import scan_all
 from sigil.wiring import Stores, open_stores
 
 cli = typer.Typer(
@@ -27,15 +28,14 @@ cli = typer.Typer(
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 SHOWN = 60
-PAGE = 100
 
 
 @runtime_checkable
 class Counts(Protocol):
-    """A queue that knows how much it holds, if not what."""
+    """A queue that can count its events, if not list them."""
 
     def waiting(self) -> int:
-        """How many events are in it, more or less."""
+        """Return about how many events are in it."""
 
 
 @cli.command("list")
@@ -55,8 +55,8 @@ def waiting(json: Json = False) -> None:
             source="queue",
             suggestion="`uncaged inbox dead` shows the dead letters",
         )
-    rows = [_row(event, due) for event, due in _waiting(_stores().kv)]
-    _print(rows, json, "nothing waits")
+    rows = [_event_row(event, due) for event, due in _scan_waiting(_open_stores().kv)]
+    _print_rows(rows, json, "nothing waits")
 
 
 @cli.command()
@@ -65,8 +65,8 @@ def dead(json: Json = False) -> None:
 
     Example: uncaged inbox dead
     """
-    found = [_letter(letter) for letter in dead_letters.letters(_stores().kv)]
-    _print(found, json, "no dead letters")
+    found = [_letter_row(letter) for letter in dead_letters.letters(_open_stores().kv)]
+    _print_rows(found, json, "no dead letters")
 
 
 @cli.command()
@@ -77,7 +77,7 @@ def retry(
 
     Example: uncaged inbox retry telegram:42:1007
     """
-    stores, settings = _stores(), Settings.read()
+    stores, settings = _open_stores(), Settings.read()
     again = dead_letters.retry(
         stores.kv, open_queue(settings, stores)[0].put, dead_letters.find(stores.kv, event)
     )
@@ -92,14 +92,14 @@ def drop(
 
     Example: uncaged inbox drop telegram:42:1007
     """
-    stores = _stores()
+    stores = _open_stores()
     dead_letters.drop(stores.kv, dead_letters.find(stores.kv, event))
     sys.stderr.write("dropped\n")
 
 
 def show_trace(event: str, json: bool) -> None:
     """Print what an event did; `UsageError` with ENOENT when nothing is known of it."""
-    record = trace.read(_stores().kv, event)
+    record = trace.read(_open_stores().kv, event)
     if record is None:
         raise UsageError(
             "ENOENT",
@@ -112,27 +112,20 @@ def show_trace(event: str, json: bool) -> None:
     )
 
 
-def _stores() -> Stores:
+def _open_stores() -> Stores:
     return open_stores(Settings.read())
 
 
-def _waiting(kv: KV) -> Iterator[tuple[Event, float]]:
-    """The waiting events with the time when they are due, from the index of ready sessions."""
+def _scan_waiting(kv: KV) -> Iterator[tuple[Event, float]]:
+    """Yield the waiting events with the time when they are due, session by session."""
     for index in (keys.READY_CONTROL, keys.READY):
-        for session, _ in _all(kv, index):
-            for sort, item in _all(kv, keys.inbox(session, "").partition):
+        for session, _ in scan_all(kv, index):
+            for sort, item in scan_all(kv, keys.inbox(session, "").partition):
                 found = decode_waiting(sort, item)
                 yield found.event, found.due
 
 
-def _all(kv: KV, partition: str) -> Iterator[tuple[str, Any]]:
-    after = ""
-    while page := kv.scan(partition, after=after, limit=PAGE):
-        yield from page
-        after = page[-1][0]
-
-
-def _row(event: Event, due: float) -> dict[str, Any]:
+def _event_row(event: Event, due: float) -> dict[str, Any]:
     return {
         "event": event.id,
         "session": event.session,
@@ -143,16 +136,16 @@ def _row(event: Event, due: float) -> dict[str, Any]:
     }
 
 
-def _letter(letter: dead_letters.Letter) -> dict[str, Any]:
+def _letter_row(letter: dead_letters.Letter) -> dict[str, Any]:
     known = (
-        _row(letter.event, 0.0)
+        _event_row(letter.event, 0.0)
         if letter.event
         else {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
     )
     return {**known, "reason": letter.reason}
 
 
-def _print(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
+def _print_rows(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
     if json:
         sys.stdout.write(orjson.dumps(rows).decode() + "\n")
     elif not rows:

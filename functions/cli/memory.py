@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from functions.cli.open_agent import Json, Session, key_of, opened
+from functions.cli.open_agent import Json, Session, open_agent, session_key
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
@@ -22,21 +22,21 @@ cli = typer.Typer(rich_markup_mode=None)
 
 
 class Kind(StrEnum):
-    """The kinds, as they are asked for."""
+    """The values of --kind."""
 
     facts = "facts"
     kv = "kv"
     events = "events"
 
 
-Wanted = Annotated[
+KindOption = Annotated[
     Kind | None, typer.Option("--kind", help="Only facts, only values under keys, or only events.")
 ]
 
 
 @cli.callback(invoke_without_command=True)
 def memory(
-    context: typer.Context, session: Session = None, kind: Wanted = None, json: Json = False
+    context: typer.Context, session: Session = None, kind: KindOption = None, json: Json = False
 ) -> None:
     """Show what it remembers: values, facts and events.
 
@@ -47,8 +47,8 @@ def memory(
     if context.invoked_subcommand:
         context.obj = session
         return
-    with opened() as (app, _):
-        things = sorted(_things(app, session).all(), key=lambda thing: -thing.at)
+    with open_agent() as (app, _):
+        things = sorted(_open_things(app, session).all(), key=lambda thing: -thing.at)
     found = [thing for thing in things if kind in (None, _kind(thing))]
     printer = Printer(json=json)
     if json:
@@ -59,7 +59,7 @@ def memory(
             [_cells(thing) for thing in found],
         )
     else:
-        printer.note(_nothing(session, kind))
+        printer.note(_describe_nothing(session, kind))
 
 
 @cli.command()
@@ -82,8 +82,8 @@ def forget(
             suggestion="16 hexadecimal digits, as `uncaged agent memory` shows them",
         )
     session = context.obj if session is None else session
-    with opened() as (app, _):
-        gone = _things(app, session).drop(id)
+    with open_agent() as (app, _):
+        gone = _open_things(app, session).drop(id)
     if gone is None:
         where = f"in {session}" if session else "by all chats"
         hint = "`uncaged agent memory --session CHAT` shows what there is"
@@ -95,10 +95,10 @@ def forget(
     )
 
 
-def _things(app: App, session: str | None) -> Things:
+def _open_things(app: App, session: str | None) -> Things:
     from functions.agent.memory.things import Things
 
-    return Things(app.kv, key_of(app, session) or app.documents.agent, app.aids.terms)
+    return Things(app.kv, session_key(app, session) or app.documents.agent, app.aids.terms)
 
 
 def _kind(thing: Thing) -> Kind:
@@ -123,7 +123,7 @@ def _cells(thing: Thing) -> tuple[object, ...]:
     )
 
 
-def _nothing(session: str | None, kind: Kind | None) -> str:
+def _describe_nothing(session: str | None, kind: Kind | None) -> str:
     what = f"no {kind.value} are" if kind else "nothing is"
     if session:
         return f"{what} remembered in {session}"

@@ -1,4 +1,4 @@
-"""The agent of this machine's settings, for commands that look after it."""
+"""The agent of this machine's settings, for the commands that look after it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @contextmanager
-def opened(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
-    """The agent and its settings. Its registry is not opened before something asks it.
+def open_agent(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
+    """Open the agent and its settings; its registry is opened only when it is used.
 
-    `switch`: to halt or to unlock it, which a guide that does not load must not be in the way of.
+    `switch`: to halt or unlock it, without a guide or strategy, so that one that fails to load
+    cannot prevent it.
     """
     from functions.settings import Settings
     from functions.wiring import open_app
@@ -39,9 +40,9 @@ def opened(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
     yield open_app(settings, open_stores(settings), later=True), settings
 
 
-def key_of(app: App, session: str | None) -> str:
-    """The S of a chat's keys; empty for every chat, which none names: an empty name is a variable
-    that was not set.
+def session_key(app: App, session: str | None) -> str:
+    """Return the session key of a chat, or an empty key for every chat when `session` is None. An
+    empty name is refused: it is usually a shell variable that was not set.
     """
     from functions.agent.commands import control
     from sigil.storage.kv import keys

@@ -1,4 +1,4 @@
-"""`uncaged channel pair`: who may talk, from the machine that the store is on."""
+"""`uncaged channel pair`: let people talk to the agent, from the machine of the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from functions.channels.base import Channel
-from functions.cli.open_agent import BY, Json, opened
+from functions.cli.open_agent import BY, Json, open_agent
 from functions.wiring import Closable, open_channels
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
@@ -45,17 +45,19 @@ def pair(
             "one of CODE, --list and --remove ID is needed",
             suggestion="uncaged channel pair --list",
         )
-    with opened() as (app, settings):
+    with open_agent() as (app, settings):
         if listed:
-            _list(app, Printer(json=json))
+            _list_people(app, Printer(json=json))
         elif remove:
-            _say({"removed": app.people.remove(remove).id}, f"{remove} is a guest again", json)
+            _print_result(
+                {"removed": app.people.remove(remove).id}, f"{remove} is a guest again", json
+            )
         else:
-            _let_in(code, app, settings, json)
+            _accept_code(code, app, settings, json)
 
 
-def tell(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
-    """Send a reply to the chat that it names; whether it left."""
+def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
+    """Send a reply to the chat that it names; return whether it was sent."""
     channel = channels.get(reply.session.partition(":")[0])
     if channel is None:
         return False
@@ -66,26 +68,26 @@ def tell(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
     return True
 
 
-def _let_in(code: str, app: App, settings: Settings, json: bool) -> None:
+def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
     from functions.agent.commands.pairing import note
 
     event = f"terminal:{uuid.uuid4().hex}"
     found = app.pairing.accept(code, BY, event)
     channels = open_channels(settings)
-    told = tell(channels, note(found, event, app.clock.now()))
+    sent = send_reply(channels, note(found, event, app.clock.now()))
     for channel in channels.values():
         if isinstance(channel, Closable):
             channel.close()
     name = f" ({found.name})" if found.name else ""
-    heard = "and was told so" if told else "and could not be told so from here"
-    _say(
-        {"paired": found.id, "name": found.name, "told": told},
+    heard = "and was told so" if sent else "and could not be told so from here"
+    _print_result(
+        {"paired": found.id, "name": found.name, "told": sent},
         f"{found.id}{name} may talk to it now, {heard}",
         json,
     )
 
 
-def _list(app: App, printer: Printer) -> None:
+def _list_people(app: App, printer: Printer) -> None:
     waiting, people, owners, now = (
         app.pairing.waiting(),
         app.people.all(),
@@ -132,7 +134,7 @@ def _list(app: App, printer: Printer) -> None:
         printer.note("nobody waits, and nobody was let in")
 
 
-def _say(facts: dict[str, Any], text: str, json: bool) -> None:
+def _print_result(facts: dict[str, Any], text: str, json: bool) -> None:
     if json:
         Printer(json=True).document(facts)
     else:

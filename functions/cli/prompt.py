@@ -1,4 +1,4 @@
-"""`uncaged agent prompt`: what the model would get."""
+"""`uncaged agent prompt`: the prompt of a chat's next turn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from functions.cli.open_agent import Json, key_of, opened
+from functions.cli.open_agent import Json, open_agent, session_key
 from sigil.cli.printing import Printer
 from sigil.storage.stored import row
 
@@ -25,8 +25,8 @@ def prompt(
     """
     from functions.agent.preview import preview
 
-    with opened() as (app, _):
-        key = key_of(app, session)
+    with open_agent() as (app, _):
+        key = session_key(app, session)
         found = preview(key, app.sessions.open(key).document, app)
     printer = Printer(json=json)
     if json:

@@ -1,5 +1,5 @@
-"""`uncaged halt`, `uncaged unlock` and `uncaged agent status`: the person's own switch, from the
-machine that the store is on.
+"""`uncaged halt`, `uncaged unlock` and `uncaged agent status`: the owner's switch, from the machine
+of the store.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 import orjson
 import typer
 
-from functions.cli.open_agent import BY, Json, Session, key_of, opened
+from functions.cli.open_agent import BY, Json, Session, open_agent, session_key
 
 cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the agent.")
 
@@ -24,10 +24,10 @@ def halt(session: Session = None, json: Json = False) -> None:
     from functions.alerts import halt_alert, send_alert
     from functions.wiring import open_notifier
 
-    with opened(switch=True) as (app, settings):
-        control.halt(key_of(app, session), app, BY)
+    with open_agent(switch=True) as (app, settings):
+        control.halt(session_key(app, session), app, BY)
         send_alert(halt_alert(app.name, session or "", app.clock.now()), open_notifier(settings))
-        _said(
+        _print_result(
             {"halted": session or "*"},
             f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on",
             json,
@@ -41,9 +41,9 @@ def unlock(session: Session = None, json: Json = False) -> None:
     """
     from functions.agent.commands import control
 
-    with opened(switch=True) as (app, _):
-        control.unlock(key_of(app, session), app, BY)
-        _said({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
+    with open_agent(switch=True) as (app, _):
+        control.unlock(session_key(app, session), app, BY)
+        _print_result({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
 
 
 @cli.command("status")
@@ -55,12 +55,12 @@ def show(session: Session = "terminal:main", json: Json = False) -> None:
     from functions.agent.commands import status
     from sigil.storage.stored import row
 
-    with opened() as (app, _):
-        key = key_of(app, session)
+    with open_agent() as (app, _):
+        key = session_key(app, session)
         document = app.sessions.open(key).document
         facts = {"agent": app.name, "session": session, **row(status.report(key, document, app))}
-        _said(facts, "\n".join(status.lines(key, document, app)), json)
+        _print_result(facts, "\n".join(status.lines(key, document, app)), json)
 
 
-def _said(facts: dict[str, object], text: str, json: bool) -> None:
+def _print_result(facts: dict[str, object], text: str, json: bool) -> None:
     sys.stdout.write((orjson.dumps(facts).decode() if json else text) + "\n")

@@ -1,5 +1,5 @@
-"""What the terminal shows: steps while a turn runs, the answer as markdown, the working set and the
-tokens after it.
+"""The terminal of `uncaged chat`: steps while a turn runs, the answer as markdown, the working set
+and the tokens after it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sigil.errors import SigilError, one_line
 
 
 class Screen:
-    """Steps go to stderr, answers to stdout, so that a pipe gets the answers alone."""
+    """Prints steps to stderr and answers to stdout, so that a pipe gets the answers alone."""
 
     def __init__(self) -> None:
         self._out = Console(soft_wrap=False)
@@ -35,7 +35,7 @@ class Screen:
                 import readline  # noqa: F401  arrow keys and history for input()
 
     def greet(self, model: str, session: str, messages: int) -> None:
-        """The first line of a conversation."""
+        """Print the first line of a conversation."""
         kept = f", {messages} messages so far" if messages else ""
         self._say(
             Text(
@@ -46,11 +46,11 @@ class Screen:
         )
 
     def ask(self) -> str:
-        """What the person types next."""
+        """Read what the person types next."""
         return input("› " if sys.stdin.isatty() else "")
 
     def step(self, step: Step) -> None:
-        """One line for what just happened."""
+        """Print one line for what just happened."""
         draw = _LINES.get(step.kind)
         if draw and (step.kind != "request" or step.error):
             line = draw(step)
@@ -59,7 +59,7 @@ class Screen:
             self._say(line)
 
     def replies(self, texts: Sequence[str]) -> None:
-        """The answers."""
+        """Print the answers."""
         for text in texts:
             if self._out.is_terminal:
                 self._out.print(_drawn(text))
@@ -68,12 +68,12 @@ class Screen:
                 self._out.file.flush()
 
     def footer(self, resident: Sequence[str], used: int, window: int) -> None:
-        """The working set and the tokens of the next request."""
+        """Print the working set and the tokens of the next request."""
         tools = " ".join(["sigil_query", "sigil_deploy", *resident])
         self._say(Text(f"tools: {tools} · {used:,} of {window:,} tokens", style="dim"))
 
     def failure(self, problem: SigilError) -> None:
-        """Something the agent depends on failed."""
+        """Print an error with its suggestion."""
         self._say(Text(f"error: {problem.message} ({problem.code})", style="red"))
         if problem.suggestion:
             self._say(Text(f"help: {problem.suggestion}"))
@@ -85,12 +85,12 @@ class Screen:
         self._err.print()
 
     def _say(self, line: Text) -> None:
-        """A line on stderr; in a pipe it is one line, however long."""
+        """Print a line on stderr; in a pipe it stays one line, however long."""
         self._err.print(line, soft_wrap=not self._err.is_terminal)
 
 
 def _drawn(text: str) -> Markdown:
-    """Markdown whose lines stay lines, as chat platforms show it."""
+    """Return Markdown whose line breaks stay, as chat platforms show it."""
     drawn = Markdown(clean(text))
     for token in drawn.parsed:
         for part in token.children or ():
@@ -130,7 +130,7 @@ def _result(step: Step) -> str:
 
 
 def _request(step: Step) -> Text:
-    """Why the model gave no answer: whoever sits at the machine may read it."""
+    """Return why the model gave no answer; whoever sits at the machine may read it."""
     return Text.assemble(("  ✗ ", "red"), (one_line(step.text, 300), ""))
 
 

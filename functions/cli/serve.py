@@ -1,6 +1,4 @@
-"""`uncaged serve`: the local door behind uvicorn, told in the terminal, ended by SIGTERM or
-Ctrl-C.
-"""
+"""`uncaged serve`: the whole server behind uvicorn, until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,52 +20,52 @@ GRACE_SECONDS = 5
 
 
 def run(host: str, port: int) -> int:
-    """Serve until told to stop; the exit code."""
+    """Serve until told to stop, and return the exit code."""
     log.start()
     settings = Settings.read()
     bounds = ClientLimits.of(settings)
     door = listen(host, port)
-    runtime = open_runtime(settings, _say)
+    runtime = open_runtime(settings, _print_line)
     token = admin_token(settings)
     app = AccessLog(local.app(runtime, token, lambda: _greet(runtime, door, token)), log.note)
     ended = serve(app, door, GRACE_SECONDS, bounds=bounds)
     runtime.close()
-    _say("stopped")
+    _print_line("stopped")
     return INTERRUPTED if ended == signal.SIGINT else 0
 
 
 def _greet(runtime: AgentRuntime, door: socket.socket, token: str) -> None:
     url = url_of(door)
-    _say(f"uncaged listens on {url}")
-    _say(f"  model      {runtime.app.model.name}")
+    _print_line(f"uncaged listens on {url}")
+    _print_line(f"  model      {runtime.app.model.name}")
     for platform in runtime.channels:
-        _say(f"  webhook    POST {url}/webhook/{platform}")
-    _say(f"  chat       POST {url}/chat")
+        _print_line(f"  webhook    POST {url}/webhook/{platform}")
+    _print_line(f"  chat       POST {url}/chat")
     if sys.stderr.isatty():
-        _say(f"  token      {token}")
+        _print_line(f"  token      {token}")
     if runtime.channels:
-        _say_who_owns(runtime)
+        _print_owner(runtime)
 
 
-def _say_who_owns(runtime: AgentRuntime) -> None:
-    """Without an owner, how to become one: by a code that a terminal alone gets to see."""
+def _print_owner(runtime: AgentRuntime) -> None:
+    """Print how to become the owner when there is none: with a code that only a terminal shows."""
     people = runtime.app.people
     try:
         code = runtime.app.claim.offer() if sys.stderr.isatty() else ""
         if code:
-            _say(
+            _print_line(
                 f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes,"
                 " and it is you"
             )
         elif not people.owned():
-            _say(
+            _print_line(
                 "  owner      nobody yet: put your id into UNCAGED_OWNERS (the bot tells it), or"
                 " start it in a terminal"
             )
     except BackendError as problem:
-        _say(f"  owner      unknown: {problem.message}")
+        _print_line(f"  owner      unknown: {problem.message}")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stderr.write(line + "\n")
     sys.stderr.flush()

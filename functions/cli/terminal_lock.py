@@ -1,6 +1,4 @@
-"""One terminal at a time in a conversation: a lock that the system lets go of when its holder
-dies.
-"""
+"""A lock that lets one terminal at a time run a turn; it ends when its holder dies."""
 
 from __future__ import annotations
 

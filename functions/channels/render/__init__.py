@@ -1,3 +1,3 @@
-"""Markdown → a platform's dialect: `markdown` reads it once, `split` cuts it, one file a platform
-writes it.
+"""Markdown for chat platforms: `markdown` parses it, `split` cuts it, and one file for each
+platform writes it.
 """

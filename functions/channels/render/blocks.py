@@ -1,5 +1,5 @@
-"""The walk over markdown's blocks: paragraphs, headings, lists, quotes, code, tables, rules → lines
-of text.
+"""Markdown's blocks (paragraphs, headings, lists, quotes, code, tables, rules) as lines of rich
+text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from markdown_it.token import Token
 
-from functions.channels.render.inline import phrases
+from functions.channels.render.inline import write_inline
 from functions.channels.render.rich_text import Rich
 from functions.channels.render.rich_text_builder import RichTextBuilder
 from functions.channels.render.text_columns import grid
@@ -19,10 +19,10 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
 
 
 class Blocks:
-    """One walk, used once."""
+    """Writes one document; used once."""
 
     def __init__(self) -> None:
-        self._ink = RichTextBuilder()
+        self._text = RichTextBuilder()
         self._gap = 0  # line breaks due before the next block
         self._bound = False  # the next block must stay with this one: it is its heading
         self._lists = 0
@@ -34,7 +34,7 @@ class Blocks:
             "heading_close": self._heading_end,
             "paragraph_open": lambda _: self._begin(),
             "paragraph_close": lambda token: self._end(1 if token.hidden else 2),
-            "inline": lambda token: phrases(self._ink, token.children or []),
+            "inline": lambda token: write_inline(self._text, token.children or []),
             "bullet_list_open": self._list,
             "bullet_list_close": self._list_end,
             "ordered_list_open": self._list,
@@ -50,7 +50,7 @@ class Blocks:
         }
 
     def walk(self, tokens: Sequence[Token]) -> Rich:
-        """The whole document."""
+        """Write the whole document and return it."""
         in_table = False
         for token in tokens:
             in_table = (in_table or token.type == "table_open") and token.type != "table_close"
@@ -60,13 +60,13 @@ class Blocks:
                 writer(token)
             elif token.content:
                 self._leaf(token.content)
-        return self._ink.rich()
+        return self._text.rich()
 
     def _begin(self) -> None:
-        if self._gap and self._ink.length:
-            self._ink.write("\n" * self._gap)
+        if self._gap and self._text.length:
+            self._text.write("\n" * self._gap)
             if not self._bound:
-                self._ink.cut(self._lists + self._quotes)
+                self._text.cut(self._lists + self._quotes)
         self._gap, self._bound = 0, False
 
     def _end(self, gap: int) -> None:
@@ -74,15 +74,15 @@ class Blocks:
 
     def _leaf(self, text: str) -> None:
         self._begin()
-        self._ink.write(text)
+        self._text.write(text)
         self._end(1 if self._lists else 2)
 
     def _heading(self, token: Token) -> None:
         self._begin()
-        self._ink.begin("bold")
+        self._text.begin("bold")
 
     def _heading_end(self, token: Token) -> None:
-        self._ink.end()
+        self._text.end()
         self._end(2)
         self._bound = True
 
@@ -97,18 +97,18 @@ class Blocks:
 
     def _item(self, token: Token) -> None:
         self._begin()
-        if self._ink.at_line_start():
-            self._ink.write("  " * (self._lists - 1))
-        self._ink.write(f"{token.info}{token.markup} " if token.info else "• ")
+        if self._text.at_line_start():
+            self._text.write("  " * (self._lists - 1))
+        self._text.write(f"{token.info}{token.markup} " if token.info else "• ")
 
     def _quote(self, token: Token) -> None:
         self._begin()
-        self._ink.begin("quote")
+        self._text.begin("quote")
         self._quotes += 1
 
     def _quote_end(self, token: Token) -> None:
         self._quotes -= 1
-        self._ink.end()
+        self._text.end()
         self._end(2)
 
     def _code(self, token: Token) -> None:
@@ -118,9 +118,9 @@ class Blocks:
 
     def _pre(self, text: str, language: str = "") -> None:
         self._begin()
-        self._ink.begin("pre", language)
-        self._ink.write(text)
-        self._ink.end()
+        self._text.begin("pre", language)
+        self._text.write(text)
+        self._text.end()
         self._end(1 if self._lists else 2)
 
     def _cell(self, token: Token) -> None:
@@ -130,7 +130,7 @@ class Blocks:
             self._aligns.append(str(token.attrs.get("style", "")).rpartition(":")[2])
         elif token.type == "inline":
             cell = RichTextBuilder()
-            phrases(cell, token.children or [])
+            write_inline(cell, token.children or [])
             self._rows[-1].append(cell.rich().text.replace("\n", " ").strip())
 
     def _table(self, token: Token) -> None:
@@ -139,8 +139,8 @@ class Blocks:
 
 
 def _code(info: str, content: str) -> tuple[str, str]:
-    """A code block's language and text; whatever else its first line says becomes the text's first
-    line.
+    """Return a code block's language and text; anything else in its first line becomes the text's
+    first line.
     """
     if not content.strip():
         return "", info

@@ -1,4 +1,4 @@
-"""What stands inside a block: emphasis, code, links, line breaks."""
+"""The inside of a block as rich text: emphasis, code, links, line breaks."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strike"}
 _WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 
-def phrases(ink: RichTextBuilder, tokens: Sequence[Token]) -> None:
+def write_inline(builder: RichTextBuilder, tokens: Sequence[Token]) -> None:
     """Write the tokens of one block's text."""
     for token in tokens:
         name, _, edge = token.type.rpartition("_")
         if name in _STYLES and edge == "open":
-            ink.begin(_STYLES[name])
+            builder.begin(_STYLES[name])
         elif name in _STYLES:
-            ink.end()
+            builder.end()
         elif name == "link":
-            _link(ink, token, edge)
+            _link(builder, token, edge)
         else:
-            _leaf(ink, token)
+            _leaf(builder, token)
 
 
-def _leaf(ink: RichTextBuilder, token: Token) -> None:
+def _leaf(builder: RichTextBuilder, token: Token) -> None:
     if token.type in ("softbreak", "hardbreak"):
-        ink.write("\n")
+        builder.write("\n")
     elif token.type == "code_inline":
-        ink.begin("code")
-        ink.write(token.content)
-        ink.end()
+        builder.begin("code")
+        builder.write(token.content)
+        builder.end()
     elif token.type == "image":
-        _image(ink, token)
+        _image(builder, token)
     else:
-        ink.write(token.content)
+        builder.write(token.content)
 
 
-def _link(ink: RichTextBuilder, token: Token, edge: str) -> None:
+def _link(builder: RichTextBuilder, token: Token, edge: str) -> None:
     if edge == "open":
-        ink.begin("link", str(token.attrs.get("href", "")))
+        builder.begin("link", str(token.attrs.get("href", "")))
     else:
-        _end_link(ink)
+        _end_link(builder)
 
 
-def _image(ink: RichTextBuilder, token: Token) -> None:
-    """A picture is a link to it."""
-    ink.begin("link", str(token.attrs.get("src", "")))
-    phrases(ink, token.children or [])
-    _end_link(ink)
+def _image(builder: RichTextBuilder, token: Token) -> None:
+    """Write a picture as a link to it."""
+    builder.begin("link", str(token.attrs.get("src", "")))
+    write_inline(builder, token.children or [])
+    _end_link(builder)
 
 
-def _end_link(ink: RichTextBuilder) -> None:
-    """A web address becomes a link; any other stands in the text, since no platform would open
-    it.
+def _end_link(builder: RichTextBuilder) -> None:
+    """End a link. Only a web address stays a link; any other is written out, since no platform
+    would open it.
     """
-    address, text = ink.innermost()
+    address, text = builder.innermost()
     if not text:
-        ink.write(address)
+        builder.write(address)
     web = _WEB.fullmatch(address) is not None
-    ink.end(keep=web)
+    builder.end(keep=web)
     if text and not web and address not in ("", text, f"mailto:{text}"):
-        ink.write(f" ({address})")
+        builder.write(f" ({address})")

@@ -1,4 +1,4 @@
-"""Markdown → rich text, in CommonMark with tables and ~~strikethrough~~, the dialect that language
+"""Markdown as rich text, in CommonMark with tables and ~~strikethrough~~, the dialect that language
 models write.
 
 No word of the source is lost: what a platform could not show (HTML, reference definitions,
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 50_000
 
 
 def read(markdown: str) -> Rich:
-    """`markdown` as text with spans."""
+    """Return `markdown` as text with spans."""
     text = clean(markdown)
     if len(text) > MOST_CHARACTERS:
         return Rich(text)
@@ -46,7 +46,7 @@ def _parser() -> MarkdownIt:
 
 
 def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The parser's own rule, except that a row's excess cells are kept, in its last cell."""
+    """Parse a table as the parser's own rule does, but keep a row's excess cells in its last."""
     before = len(state.tokens)
     if not table(state, start, end, silent):
         return False

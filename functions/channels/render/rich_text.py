@@ -1,4 +1,4 @@
-"""Text with spans: what markdown says, before any platform's dialect."""
+"""Text with spans: the meaning of markdown, before any platform's dialect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = Literal["bold", "italic", "strike", "code", "pre", "link", "quote"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`kind` holds for the characters from `start` up to `end`. `value`: a link's address, a code
+    """A style for the characters from `start` up to `end`. `value`: a link's address, a code
     block's language.
     """
 
@@ -22,7 +22,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A block begins at `at`: 0 deep at the top, deeper in a list or a quote."""
+    """The beginning of a block at `at`: 0 deep at the top, deeper in a list or a quote."""
 
     at: int
     depth: int
@@ -30,7 +30,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Rich:
-    """A text, the spans over it (properly nested, an outer one before what it holds) and where its
+    """A text, the spans over it (properly nested, an outer one before its inner ones) and where its
     blocks begin, in order.
     """
 
@@ -39,7 +39,7 @@ class Rich:
     cuts: tuple[Cut, ...] = ()
 
     def part(self, start: int, end: int) -> Rich:
-        """The characters from `start` up to `end` with what holds for them."""
+        """Return the characters from `start` up to `end` with their spans and cuts."""
         spans = (
             Span(span.kind, max(span.start, start) - start, min(span.end, end) - start, span.value)
             for span in self.spans

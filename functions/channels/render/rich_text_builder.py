@@ -1,4 +1,4 @@
-"""Text as it is written down, and what holds where."""
+"""The builder of rich text: it collects text, spans and the beginnings of blocks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functions.channels.visible_text import clean
 
 
 class RichTextBuilder:
-    """A text that only grows. Spans open and close like brackets; an outer one stands before those
-    inside it.
+    """Builds a text that only grows. Spans open and close like brackets; an outer one stands before
+    those inside it.
     """
 
     def __init__(self) -> None:
@@ -40,20 +40,20 @@ class RichTextBuilder:
             self._spans[place] = Span(span.kind, span.start, self.length, span.value)
 
     def innermost(self) -> tuple[str, str]:
-        """The value of the innermost open span and the text that it covers so far."""
+        """Return the value of the innermost open span and the text that it covers so far."""
         _, piece, span = self._open[-1]
         return span.value, "".join(self._text[piece:])
 
     def cut(self, depth: int) -> None:
-        """A block begins here."""
+        """Note that a block begins here."""
         self._cuts.append(Cut(self.length, depth))
 
     def at_line_start(self) -> bool:
-        """Whether nothing stands on this line yet."""
+        """Return whether this line is still empty."""
         return not self.length or self._text[-1].endswith("\n")
 
     def rich(self) -> Rich:
-        """All that was written."""
+        """Return everything that was written."""
         return Rich(
             "".join(self._text), tuple(span for span in self._spans if span), tuple(self._cuts)
         )

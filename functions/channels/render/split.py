@@ -1,4 +1,4 @@
-"""One rich text → parts that a platform accepts, cut between blocks where that is possible."""
+"""Rich text cut into parts that a platform accepts, between blocks where that is possible."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _PAUSE = re.compile("[\\s\u3002\uff01\uff1f\uff1b\uff0c\u3001]")
 
 
 def split(rich: Rich, limit: int, fits: Fits) -> Iterator[Rich]:
-    """Parts of at most `limit` characters that `fits`, none of them blank. `fits` must hold for any
-    single character.
+    """Yield parts of at most `limit` characters that `fits`, none of them blank. `fits` must hold
+    for any single character.
     """
-    rest = _stripped(rich)
+    rest = _strip_leading(rich)
     while rest.text:
-        length = _longest(rest.part(0, limit), fits)
-        end = length if length == len(rest.text) else _cut(rest, length)
+        length = _longest_fit(rest.part(0, limit), fits)
+        end = length if length == len(rest.text) else _find_cut(rest, length)
         part = rest.part(0, len(rest.text[:end].rstrip()))
-        if _visible(part.text):
+        if _is_visible(part.text):
             yield part
-        rest = _stripped(rest.part(end, len(rest.text)))
+        rest = _strip_leading(rest.part(end, len(rest.text)))
 
 
-def _stripped(rich: Rich) -> Rich:
-    """Without the white space that it begins with, but code keeps its indentation."""
+def _strip_leading(rich: Rich) -> Rich:
+    """Return it without the white space that it begins with; code keeps its indentation."""
     blank = len(rich.text) - len(rich.text.lstrip())
     code = next((span.start for span in rich.spans if span.kind in ("code", "pre")), blank)
     return rich.part(min(blank, code), len(rich.text)) if blank else rich
 
 
-def _longest(rich: Rich, fits: Fits) -> int:
-    """The length of the longest beginning that fits."""
+def _longest_fit(rich: Rich, fits: Fits) -> int:
+    """Return the length of the longest beginning that fits."""
     if fits(rich):
         return len(rich.text)
     low, high = 1, len(rich.text) - 1
@@ -46,16 +46,16 @@ def _longest(rich: Rich, fits: Fits) -> int:
     return low
 
 
-def _cut(rich: Rich, length: int) -> int:
-    """The best place to end a part of at most `length` characters: a block, an item, a line, a
-    pause, anywhere.
+def _find_cut(rich: Rich, length: int) -> int:
+    """Return the best place to end a part of at most `length` characters: a block, an item, a line,
+    a pause, anywhere.
     """
     return _between_blocks(rich, length) or _inside_block(rich, length // 2, length)
 
 
 def _between_blocks(rich: Rich, length: int) -> int:
-    """The last top-level block's beginning, 0 when that block must be cut anyway and this part
-    would stay half empty.
+    """Return where the last top-level block begins; 0 when that block must be cut anyway and this
+    part would stay half empty.
     """
     tops = [cut.at for cut in rich.cuts if cut.depth == 0]
     within = bisect_right(tops, length)
@@ -77,8 +77,8 @@ def _inside_block(rich: Rich, low: int, high: int) -> int:
     return pauses[-1] if pauses else high
 
 
-def _visible(text: str) -> bool:
-    """Whether a reader would see anything: platforms refuse a message of blanks and zero-width
-    characters.
+def _is_visible(text: str) -> bool:
+    """Return whether a reader would see anything: platforms refuse a message of blanks and
+    zero-width characters.
     """
     return any(unicodedata.category(character)[0] not in "ZC" for character in text)

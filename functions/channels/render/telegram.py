@@ -1,4 +1,4 @@
-"""Rich text → Telegram's dialect: plain text with entities
+"""Rich text in Telegram's dialect: plain text with entities
 (https://core.telegram.org/bots/api#formatting-options).
 
 Entities need no escaping, so no text can break out of its style. Offsets count UTF-16 units. Its
@@ -44,7 +44,7 @@ class Entity:
     language: str = ""
 
     def as_dict(self) -> dict[str, str | int]:
-        """The entity as the Bot API takes it, without empty fields."""
+        """Return the entity as the Bot API takes it, without empty fields."""
         fields: dict[str, str | int] = {
             "type": self.type,
             "offset": self.offset,
@@ -64,17 +64,17 @@ class Part:
 
 
 def parts(markdown: str, most: int | None = None) -> list[Part]:
-    """`markdown` as messages; none when there is nothing to see. `most`: no more are made than
-    that.
+    """Return `markdown` as messages; none when there is nothing to see. `most`: the largest number
+    that is made.
     """
     return [
         Part(part.text, _entities(part))
-        for part in islice(split(_allowed(read(markdown)), LIMIT, _fits), most)
+        for part in islice(split(_allow_spans(read(markdown)), LIMIT, _fits), most)
     ]
 
 
 def units(text: str) -> int:
-    """The length of `text` in UTF-16 units."""
+    """Return the length of `text` in UTF-16 units."""
     return len(text.encode("utf-16-le")) // 2
 
 
@@ -84,7 +84,7 @@ def _fits(rich: Rich) -> bool:
 
 def _entities(rich: Rich) -> tuple[Entity, ...]:
     at = [0, *accumulate(1 + (character > "\uffff") for character in rich.text)]
-    tight = (_tight(span, rich.text) for span in rich.spans)
+    tight = (_trim_span(span, rich.text) for span in rich.spans)
     return tuple(
         _entity(span, at) for span in sorted(tight, key=_position) if span.start < span.end
     )
@@ -99,9 +99,9 @@ def _position(span: Span) -> tuple[int, int]:
     return span.start, -span.end
 
 
-def _allowed(rich: Rich) -> Rich:
-    """The same text with the spans that Telegram allows."""
-    outer = [span for span, around in _nested(rich.spans) if not _doubled(span, around)]
+def _allow_spans(rich: Rich) -> Rich:
+    """Return the same text with the spans that Telegram allows."""
+    outer = [span for span, around in _with_outer(rich.spans) if not _is_redundant(span, around)]
     code = [span for span in outer if span.kind in _CODE]
     starts = [span.start for span in code]
     spans: list[Span] = []
@@ -115,8 +115,8 @@ def _allowed(rich: Rich) -> Rich:
     return replace(rich, spans=tuple(sorted(spans, key=_position)))
 
 
-def _nested(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
-    """Each span with those around it."""
+def _with_outer(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
+    """Yield each span with those around it."""
     around: list[Span] = []
     for span in spans:
         around = [outer for outer in around if span.start < outer.end]
@@ -124,15 +124,15 @@ def _nested(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
         around = [*around, span]
 
 
-def _doubled(span: Span, around: Iterable[Span]) -> bool:
-    """Whether what stands around `span` says it already, or may not hold it."""
+def _is_redundant(span: Span, around: Iterable[Span]) -> bool:
+    """Return whether a span around `span` has its style already, or may not hold it."""
     return any(
         outer.kind == span.kind or (outer.kind == "link" and span.kind in _CODE) for outer in around
     )
 
 
 def _without(span: Span, holes: Iterable[Span]) -> Iterator[Span]:
-    """What is left of `span` between the holes in it."""
+    """Yield what is left of `span` between the holes in it."""
     start = span.start
     for hole in holes:
         yield Span(span.kind, start, hole.start, span.value)
@@ -140,9 +140,9 @@ def _without(span: Span, holes: Iterable[Span]) -> Iterator[Span]:
     yield Span(span.kind, start, span.end, span.value)
 
 
-def _tight(span: Span, text: str) -> Span:
-    """`span` without the white space at its ends, where Telegram would not count it; code keeps its
-    own.
+def _trim_span(span: Span, text: str) -> Span:
+    """Return `span` without the white space at its ends, where Telegram would not count it; code
+    keeps its own.
     """
     inside = text[span.start : span.end]
     if span.kind in (*_CODE, "quote") and inside.strip():

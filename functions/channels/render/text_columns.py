@@ -1,4 +1,4 @@
-"""Rows of cells → columns of text, for platforms without tables."""
+"""Tables as columns of text, for platforms without tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_CHARACTERS = 12_000
 
 
 def grid(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
-    """The table as lines, a rule under its first row. `aligns`: `left`, `right`, `center` or
+    """Return the table as lines, a rule under its first row. `aligns`: `left`, `right`, `center` or
     nothing, one a column.
     """
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
@@ -21,8 +21,8 @@ def grid(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
 
 
 def _width(text: str) -> int:
-    """The columns that `text` takes in a fixed-width font: wide characters two, combining ones
-    none.
+    """Return the columns that `text` takes in a fixed-width font: wide characters two, combining
+    ones none.
     """
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1

@@ -1,5 +1,5 @@
-"""Telegram: webhooks in, messages out. `updates` reads, `bot` is the channel, `api` talks to the
-Bot API.
+"""Telegram as a chat platform: `updates` reads webhooks, `channel` is the platform, `api` talks to
+the Bot API.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Requests to the Bot API (https://core.telegram.org/bots/api#making-requests); the one room here
-that knows HTTP.
+"""Requests to the Bot API (https://core.telegram.org/bots/api#making-requests); only this module
+speaks HTTP to it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Transport = Callable[[], httpx.BaseTransport]
 
 
 class Rejected(Refused):
-    """Telegram will never take this request as it is. `moved_to`: the chat lives on under this id,
-    0: it does not.
+    """Telegram will never take this request as it is. `moved_to`: the chat's new id, 0 when it has
+    none.
 
     `status`: 400 may be about what the request says, 403 is about the chat. `description`:
     Telegram's own words.
@@ -62,7 +62,7 @@ class Api:
         try:
             inner = transport() if transport else open_transport(base)
             self._client = httpx.Client(
-                base_url=base, headers=headers, transport=_Signed(inner, f"/bot{token}")
+                base_url=base, headers=headers, transport=_TokenTransport(inner, f"/bot{token}")
             )
         except (httpx.InvalidURL, ValueError) as problem:
             raise UsageError(
@@ -72,12 +72,12 @@ class Api:
             ) from None
 
     def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Any:
-        """The result of `method`; at most `timeout` seconds.
+        """Call `method` and return its result, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
         `Rejected`: never.
         """
-        return self._called(method, orjson.dumps(params), _JSON, timeout)
+        return self._request(method, orjson.dumps(params), _JSON, timeout)
 
     def upload(
         self,
@@ -88,16 +88,16 @@ class Api:
         *,
         timeout: float = UPLOAD_TIMEOUT,
     ) -> Any:
-        """The same for a method that takes a file, in `field`, as multipart/form-data."""
+        """Call a method that takes a file, in `field`, as multipart/form-data."""
         boundary = uuid.uuid4().hex
-        return self._called(
+        return self._request(
             method,
-            _multipart(boundary, params, field, file),
+            _encode_multipart(boundary, params, field, file),
             f"multipart/form-data; boundary={boundary}",
             timeout,
         )
 
-    def _called(self, method: str, content: bytes, kind: str, timeout: float) -> Any:
+    def _request(self, method: str, content: bytes, kind: str, timeout: float) -> Any:
         try:
             status, body = self._post(method, content, kind, timeout)
         except httpx.HTTPError as problem:
@@ -107,15 +107,15 @@ class Api:
                 f"Telegram did not answer ({type(problem).__name__})",
                 source=_SOURCE,
             ) from None
-        return _result(status, body)
+        return _read_result(status, body)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._client.close()
 
     def _post(self, method: str, content: bytes, kind: str, timeout: float) -> tuple[int, bytes]:
-        """Status and body. httpx bounds each wait, not their sum: a body that drips in is cut off
-        here.
+        """Return status and body. httpx bounds each wait, not their sum: a body that arrives too
+        slowly is cut off here.
         """
         deadline = time.monotonic() + timeout
         waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
@@ -130,7 +130,7 @@ class Api:
         return response.status_code, bytes(body)
 
 
-class _Signed(httpx.BaseTransport):
+class _TokenTransport(httpx.BaseTransport):
     """Puts the token into the address on its way out: httpx logs the address that it was given."""
 
     def __init__(self, inner: httpx.BaseTransport, prefix: str) -> None:
@@ -155,9 +155,9 @@ class _Signed(httpx.BaseTransport):
         self._inner.close()
 
 
-def _multipart(boundary: str, params: Mapping[str, object], field: str, file: File) -> bytes:
-    """The fields and the file as https://www.rfc-editor.org/rfc/rfc7578 has them; a field that is
-    no text travels as JSON.
+def _encode_multipart(boundary: str, params: Mapping[str, object], field: str, file: File) -> bytes:
+    """Return the fields and the file as https://www.rfc-editor.org/rfc/rfc7578 has them; a field
+    that is no text travels as JSON.
     """
     head = f"--{boundary}\r\ncontent-disposition: form-data; name="
     texts = {
@@ -171,7 +171,7 @@ def _multipart(boundary: str, params: Mapping[str, object], field: str, file: Fi
     )
 
 
-def _result(status: int, body: bytes) -> Any:
+def _read_result(status: int, body: bytes) -> Any:
     try:
         answer = mapping(orjson.loads(body))
     except orjson.JSONDecodeError:

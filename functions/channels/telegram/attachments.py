@@ -1,4 +1,4 @@
-"""The files of a message, noted so that they can be fetched later; nothing is downloaded here."""
+"""The files of a message, recorded to be fetched later; nothing is downloaded here."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MIME = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
 
 
 def attachments(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """`{"kind", "file_id", "name", "size", "mime"}` of each file; size in bytes, 0 when unknown;
-    what is unknown is empty.
+    """Return `{"kind", "file_id", "name", "size", "mime"}` of each file; size in bytes, 0 when
+    unknown; other unknown fields are empty.
     """
     files = [_file("photo", _largest(message.get("photo")), "image/jpeg")]
     files += [_file(kind, mapping(message.get(kind))) for kind in _KINDS]

@@ -74,7 +74,7 @@ class Telegram:
 
     @property
     def api(self) -> Api:
-        """The Bot API, opened at its first use."""
+        """Return the Bot API, opened at its first use."""
         from functions.channels.telegram.api import Api
 
         with self._lock:
@@ -84,7 +84,7 @@ class Telegram:
 
     @property
     def hooks(self) -> TelegramHooks:
-        """Its webhook at Telegram."""
+        """Return the bot's webhook at Telegram."""
         from functions.channels.telegram.webhook_setup import TelegramHooks
 
         return TelegramHooks(self.api, self._secret.decode())
@@ -107,11 +107,11 @@ class Telegram:
         self.verify_head(request)
 
     def parse(self, body: bytes) -> list[Event]:
-        """The event of an update (at most one)."""
+        """Return the event of an update (at most one)."""
         return events(body, self.bot, self._agent)
 
     def for_us(self, event: Event) -> bool:
-        """Whether our name is among those that the message names."""
+        """Return whether our name is among those that the message names."""
         return not event.addressed or self._name() in event.addressed
 
     def send(
@@ -123,10 +123,10 @@ class Telegram:
         start: int = 0,
         sent: Callable[[int], None],
     ) -> None:
-        """One `sendMessage` a part. `reply_to`: a message id; only a group's first part points at
-        it.
+        """Send one `sendMessage` a part. `reply_to`: a message id; only a group's first part points
+        at it.
 
-        What would be more than ten messages is nine, and the whole of it as a file.
+        More than ten messages would be sent as nine, and the whole of it as a file.
         """
         from functions.channels.render.telegram import parts
         from functions.channels.telegram.sending import (
@@ -161,13 +161,15 @@ class Telegram:
             )
 
     def known(self) -> str:
-        """The bot's own name; asks Telegram when it is not set. `BackendError` when it does not
-        answer.
+        """Return the bot's own name; asks Telegram when it is not set. `BackendError` when it does
+        not answer.
         """
         return self._name()
 
     def _name(self) -> str:
-        """The bot's own name in lower case. Two threads may both ask; the answer is the same."""
+        """Return the bot's own name in lower case. Two threads may both ask; the answer is the
+        same.
+        """
         if not self._username:
             try:
                 me = self.api.call("getMe", {})

@@ -1,4 +1,4 @@
-"""Fields of foreign JSON, each of one type or absent."""
+"""Readers for fields of foreign JSON: each returns one type, or its empty value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ID_LIMIT = 2**63 - 1
 
 
 def integer(value: object, low: int) -> int | None:
-    """`value` when it is an integer from `low` to 2**63 - 1; True is none."""
+    """Return `value` when it is an integer from `low` to 2**63 - 1; True is none."""
     return (
         value
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= ID_LIMIT
@@ -18,15 +18,15 @@ def integer(value: object, low: int) -> int | None:
 
 
 def string(value: object) -> str:
-    """`value` when it is a string, else an empty one."""
+    """Return `value` when it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """`value` when it is an object, else an empty one."""
+    """Return `value` when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: object) -> Sequence[Any]:
-    """`value` when it is an array, else an empty one."""
+    """Return `value` when it is an array, else an empty one."""
     return value if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""A message on its way to a chat, and what can be mended when Telegram refuses it."""
+"""Sending a message to a chat, and repairing it when Telegram refuses it."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Chat:
 
     @classmethod
     def of(cls, session: str) -> Chat:
-        """The chat of `telegram:CHAT[:THREAD]`; `UsageError` for any other session."""
+        """Return the chat of `telegram:CHAT[:THREAD]`; `UsageError` for any other session."""
         match = _SESSION.fullmatch(session)
         if not match:
             raise UsageError("EINVAL", "not a session of Telegram", source="telegram")
         return cls(int(match[1]), int(match[2] or 0))
 
     def params(self) -> dict[str, object]:
-        """The fields that name the chat in a request."""
+        """Return the fields that name the chat in a request."""
         return (
             {"chat_id": self.id, "message_thread_id": self.thread}
             if self.thread
@@ -65,7 +65,7 @@ class Outgoing:
     reply_to: str = ""
 
     def params(self) -> dict[str, object]:
-        """The request's fields."""
+        """Return the request's fields."""
         params = self.chat.params() | {
             "text": self.part.text,
             "link_preview_options": {"is_disabled": True},
@@ -80,10 +80,10 @@ class Outgoing:
         return params
 
     def mended(self, problem: Rejected) -> Outgoing | None:
-        """What to try instead: the chat's new id; plain text when its styles are refused; a word
-        about it when what it says is refused.
+        """Return the message to try instead, None when nothing helps.
 
-        None: nothing helps.
+        That is the chat's new id, plain text when its styles are refused, or a note in place of a
+        text that is refused.
         """
         if problem.moved_to not in (0, self.chat.id):
             # message ids are counted anew in a supergroup
@@ -100,8 +100,8 @@ class Outgoing:
 
 
 def deliver_file(api: Api, chat: Chat, text: str, rest: int, *, follow: bool = True) -> None:
-    """Send the whole of a reply as a file; where the chat takes none, a word that there is more.
-    `rest`: its characters not yet seen.
+    """Send the whole of a reply as a file; a chat that takes none gets a note that there is more.
+    `rest`: the number of characters not yet sent.
     """
     text = clean(text)
     caption = f"The whole answer: {len(text):,} characters."
@@ -120,7 +120,9 @@ def deliver_file(api: Api, chat: Chat, text: str, rest: int, *, follow: bool = T
 
 
 def deliver(api: Api, message: Outgoing, tries: int = 4) -> Chat:
-    """Send `message`, mended at most three times; the chat that took it. Errors as `Api.call`."""
+    """Send `message`, repaired at most three times, and return the chat that took it. Errors as
+    `Api.call`.
+    """
     try:
         api.call("sendMessage", message.params())
     except Rejected as problem:

@@ -1,4 +1,4 @@
-"""An update of the Bot API → an event (https://core.telegram.org/bots/api#update).
+"""Updates of the Bot API as events (https://core.telegram.org/bots/api#update).
 
 Read tolerantly: Telegram's own samples lack fields that its reference calls required, and a field
 that is odd counts as absent. Only new messages of people are events: edits, channel posts, bots,
@@ -32,10 +32,10 @@ _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
 
 
 def events(body: bytes, bot: int, agent: str) -> list[Event]:
-    """The event in `body`, if there is one for the bot with the id `bot`. `UsageError` (EINVAL):
-    `body` is no JSON object.
+    """Return the event in `body`, if there is one for the bot with the id `bot`. `UsageError`
+    (EINVAL): `body` is no JSON object.
     """
-    update = _load(body)
+    update = _read_update(body)
     number = integer(update.get("update_id"), 0)
     message = mapping(update.get("message"))
     session, sender = _session(message), _sender(message)
@@ -68,7 +68,7 @@ def events(body: bytes, bot: int, agent: str) -> list[Event]:
     return [event]
 
 
-def _load(body: bytes) -> Message:
+def _read_update(body: bytes) -> Message:
     try:
         update = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -79,8 +79,8 @@ def _load(body: bytes) -> Message:
 
 
 def _session(message: Message) -> str:
-    """`telegram:CHAT` or, in a forum's topic, `telegram:CHAT:THREAD`; empty for a chat that we do
-    not serve.
+    """Return `telegram:CHAT` or, in a forum's topic, `telegram:CHAT:THREAD`; empty for a chat that
+    we do not serve.
     """
     chat = mapping(message.get("chat"))
     number = integer(chat.get("id"), -ID_LIMIT)
@@ -96,9 +96,7 @@ def _session(message: Message) -> str:
 
 
 def _sender(message: Message) -> Sender | None:
-    """The person who wrote; None for bots, channels and anonymous admins, who write in a chat's
-    name.
-    """
+    """Return the person who wrote; None for bots, channels and anonymous admins."""
     user = mapping(message.get("from"))
     number = integer(user.get("id"), 1)
     if number is None or user.get("is_bot", False) is not False or "sender_chat" in message:
@@ -109,10 +107,8 @@ def _sender(message: Message) -> Sender | None:
 
 
 def _text(message: Message, files: bool) -> str:
-    """What the person wrote, without the `@bot` of a leading command; marked when somebody else
-    wrote it.
-    """
-    text = _written(message)
+    """Return the text without a leading command's `@bot`; marked when somebody else wrote it."""
+    text = _raw_text(message)
     other = next((mark for field, mark in _OTHERS.items() if field in message), "")
     if other and (text.strip() or files):
         return clean(f"{other}\n{text}").rstrip("\n")[:TEXT_LIMIT]
@@ -123,7 +119,7 @@ def _text(message: Message, files: bool) -> str:
 
 
 def _addressed(message: Message, bot: int) -> tuple[str, ...] | None:
-    """Whom a message is for: () us without doubt, names that need comparing, None nobody."""
+    """Return whom a message is for: () us without doubt, names that need comparing, None nobody."""
     if mapping(message.get("chat")).get("type") == "private":
         return ()
     found = list(_entities(message))
@@ -141,15 +137,15 @@ def _addressed(message: Message, bot: int) -> tuple[str, ...] | None:
     ours = (
         any(offset == 0 and not match[2] for offset, match in commands)
         or any(kind == "text_mention" and user == bot for kind, _, _, user in found)
-        or _answers(message, bot)
+        or _replies_to_us(message, bot)
     )
     if ours and not named:
         return ()
     return _unique(name.lower() for name in (*named, *mentions)) or None
 
 
-def _answers(message: Message, bot: int) -> bool:
-    """Whether it replies to a message of ours. In a topic everything replies to the topic's
+def _replies_to_us(message: Message, bot: int) -> bool:
+    """Return whether it replies to a message of ours. In a topic everything replies to the topic's
     creation, which says nothing.
     """
     original = mapping(message.get("reply_to_message"))
@@ -157,15 +153,15 @@ def _answers(message: Message, bot: int) -> bool:
     return ours and "forum_topic_created" not in original
 
 
-def _written(message: Message) -> str:
+def _raw_text(message: Message) -> str:
     return string(message.get("text")) or string(message.get("caption"))
 
 
 def _entities(message: Message) -> Iterable[tuple[str, int, str, int | None]]:
-    """(type, offset, text, mentioned user's id) of each entity that lies inside the text. Offsets
-    are UTF-16 units.
+    """Yield (type, offset, text, mentioned user's id) of each entity that lies inside the text.
+    Offsets are UTF-16 units.
     """
-    encoded = _written(message).encode("utf-16-le")
+    encoded = _raw_text(message).encode("utf-16-le")
     listed = sequence(
         message.get("entities" if string(message.get("text")) else "caption_entities")
     )

@@ -1,4 +1,6 @@
-"""Telegram's webhook: set, shown and taken away (https://core.telegram.org/bots/api#setwebhook)."""
+"""Telegram's webhook: set it, read its state, remove it
+(https://core.telegram.org/bots/api#setwebhook).
+"""
 
 from __future__ import annotations
 
@@ -59,15 +61,15 @@ _ADVICE = (
 
 
 class TelegramHooks:
-    """One bot's webhook. `secret`: what Telegram is to send with each update."""
+    """One bot's webhook. `secret`: the value that Telegram sends with each update."""
 
     def __init__(self, api: Api, secret: str) -> None:
         self._api = api
         self._secret = secret
 
-    def place(self, wanted: WebhookRequest) -> None:
-        """`setWebhook`, and `setMyCommands` for the menu of commands."""
-        _check(wanted)
+    def place(self, webhook: WebhookRequest) -> None:
+        """Call `setWebhook`, and `setMyCommands` for the menu of commands."""
+        _require_valid(webhook)
         if not _SECRET.fullmatch(self._secret):
             raise UsageError(
                 "ESETTING",
@@ -76,39 +78,39 @@ class TelegramHooks:
                 suggestion=_ANOTHER,
             )
         params = {
-            "url": wanted.url,
+            "url": webhook.url,
             "secret_token": self._secret,
             "allowed_updates": UPDATES,
-            "drop_pending_updates": wanted.drop,
+            "drop_pending_updates": webhook.drop,
         }
         self._call(
             "setWebhook",
-            {**params, "max_connections": wanted.connections} if wanted.connections else params,
+            {**params, "max_connections": webhook.connections} if webhook.connections else params,
         )
-        if wanted.commands:
+        if webhook.commands:
             menu = [
                 {"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)}
-                for name, meaning in wanted.commands
+                for name, meaning in webhook.commands
             ]
             self._call("setMyCommands", {"commands": menu})
 
     def look(self) -> Hook:
-        """`getWebhookInfo`."""
-        said = mapping(self._call("getWebhookInfo", {}))
-        error = one_line(string(said.get("last_error_message")))
+        """Call `getWebhookInfo`."""
+        info = mapping(self._call("getWebhookInfo", {}))
+        error = one_line(string(info.get("last_error_message")))
         return Hook(
-            url=one_line(string(said.get("url")), 2000),
-            pending=integer(said.get("pending_update_count"), 0) or 0,
+            url=one_line(string(info.get("url")), 2000),
+            pending=integer(info.get("pending_update_count"), 0) or 0,
             error=error,
-            error_at=integer(said.get("last_error_date"), 0) or 0,
+            error_at=integer(info.get("last_error_date"), 0) or 0,
             advice=advice(error),
-            address=one_line(string(said.get("ip_address"))),
-            connections=integer(said.get("max_connections"), 0) or 0,
-            updates=tuple(one_line(string(kind)) for kind in sequence(said.get("allowed_updates"))),
+            address=one_line(string(info.get("ip_address"))),
+            connections=integer(info.get("max_connections"), 0) or 0,
+            updates=tuple(one_line(string(kind)) for kind in sequence(info.get("allowed_updates"))),
         )
 
     def remove(self, *, drop: bool = False) -> None:
-        """`deleteWebhook`."""
+        """Call `deleteWebhook`."""
         self._call("deleteWebhook", {"drop_pending_updates": drop})
 
     def _call(self, method: str, params: Mapping[str, object]) -> Any:
@@ -120,24 +122,24 @@ class TelegramHooks:
             ) from None
 
 
-def advice(said: str) -> str:
-    """What helps against a failure in Telegram's words; empty when nothing is known."""
-    lower = said.lower()
+def advice(info: str) -> str:
+    """Return what helps against a failure in Telegram's words; empty when nothing is known."""
+    lower = info.lower()
     return next((help for words, help in _ADVICE if words in lower), "")
 
 
-def _check(wanted: WebhookRequest) -> None:
-    """What Telegram would refuse anyway, told before it is asked."""
-    problem = _problem(wanted.url)
+def _require_valid(webhook: WebhookRequest) -> None:
+    """Refuse what Telegram would refuse anyway, before it is asked."""
+    problem = _find_problem(webhook.url)
     if problem:
         raise UsageError("EINVAL", f"the url {problem}", source=_SOURCE, suggestion=_SUCH_AS)
-    if not 0 <= wanted.connections <= MOST_CONNECTIONS:
+    if not 0 <= webhook.connections <= MOST_CONNECTIONS:
         raise UsageError(
             "EINVAL", f"Telegram opens 1 to {MOST_CONNECTIONS} connections", source=_SOURCE
         )
 
 
-def _problem(url: str) -> str:
+def _find_problem(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port

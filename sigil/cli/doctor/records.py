@@ -15,13 +15,13 @@ from sigil.access.secret_store import read_secret
 from sigil.access.tokens import read_holder
 from sigil.catalog.records import decode, head_of
 from sigil.errors import BackendError, one_line
-from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import scan_all
 
 MOST: Final = 20_000
 """Records that are read; a larger store is looked at as far as that."""
 NAMED: Final = 6
 """Records that are told by name."""
-PAGE: Final = 500
 _LOST: Final = "restore a backup, or use another store"
 
 
@@ -55,38 +55,30 @@ def _can_be_read(kept: _Record) -> bool:
 
 
 def _scan_records(kv: KV) -> Iterator[_Record]:
-    for digest, item in _scan_partition(kv, keys.token("")):
+    for digest, item in scan_all(kv, keys.token("").partition):
         yield _Record(
             f"token {digest[:12]}",
             f"sigil keys revoke {digest[:12]}",
             partial(read_holder, digest, item),
         )
-    for place, _ in _scan_partition(kv, keys.generation("")):
+    for place, _ in scan_all(kv, keys.generation("").partition):
         yield from _scan_namespace(kv, keys.unescape(place))
 
 
 def _scan_namespace(kv: KV, namespace: str) -> Iterator[_Record]:
-    for name, item in _scan_partition(kv, keys.capability(namespace, "")):
+    for name, item in scan_all(kv, keys.capability(namespace, "").partition):
         yield _Record(f"{namespace}/{name}", _LOST, partial(head_of, item.value, item.version))
-    for sort, item in _scan_partition(kv, keys.version(namespace, "", 0)):
+    for sort, item in scan_all(kv, keys.version(namespace, "", 0).partition):
         name, _, number = sort.rpartition("#")
         mend = f"{_LOST}; or sigil remove {name} --namespace {namespace}, then deploy it anew"
         yield _Record(f"{namespace}/{name}@{number.lstrip('0')}", mend, partial(decode, item.value))
-    for sort, item in _scan_partition(kv, keys.grants(namespace, namespace, "")):
+    for sort, item in scan_all(kv, keys.grants(namespace, namespace, "").partition):
         name = sort.rpartition("#")[2]
         mend = f"sigil revoke {name} --namespace {namespace}, then grant anew"
         yield _Record(f"grants of {namespace}/{name}", mend, partial(read_grants, item, name))
-    for name, item in _scan_partition(kv, keys.secret(namespace, "")):
+    for name, item in scan_all(kv, keys.secret(namespace, "").partition):
         yield _Record(
             f"secret {name}",
             f"sigil secret set {name} --namespace {namespace}",
             partial(read_secret, name, item),
         )
-
-
-def _scan_partition(kv: KV, key: Key) -> Iterator[tuple[str, Item]]:
-    """Yield everything in a key's partition."""
-    after = ""
-    while page := kv.scan(key.partition, after=after, limit=PAGE):
-        yield from page
-        after = page[-1][0]

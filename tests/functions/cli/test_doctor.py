@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from functions.cli import doctor as checkup
-from functions.cli.app import _ended
+from functions.cli.app import _run
 from sigil.cli.printing import Printer
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -150,7 +150,7 @@ def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(
 
 
 def told(words: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
-    assert _ended(words, Printer(json="--json" in words)) == 0
+    assert _run(words, Printer(json="--json" in words)) == 0
     return json.loads(capsysbinary.readouterr().out)
 
 
