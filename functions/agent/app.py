@@ -17,8 +17,9 @@ from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Rules
 from functions.agent.context import DOCUMENTS_SHARE, Preamble, preamble
 from functions.agent.helpers import Aids
-from functions.agent.memory.documents import Documents
+from functions.agent.memory.documents import Doc, Documents
 from functions.agent.model.base import Failure, Model
+from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.safety.guides import Guide, load_guide
 from functions.agent.session.store import Sessions
@@ -73,6 +74,11 @@ class App:
     rules: Rules = field(default_factory=Rules)
     clock: Clock = SYSTEM
     turn_seconds: float = 120.0
+    look_seconds: float = 0.25
+    """For so long a turn goes by what it last read of halts, stops and the budget. It reads them
+    again before it acts on what the model answered. 0: it reads them before every request and call,
+    and writes down what it spent after each.
+    """
     guide: Guide = field(default_factory=lambda: load_guide("default"))
     limits: SafetyLimits = SafetyLimits()
     strategy: Strategy = field(default_factory=lambda: strategy_of("window"))
@@ -111,6 +117,22 @@ class App:
         """What each person may use in a day."""
         return Allowances(self.kv, self.name, self.rules, self.clock.now)
 
-    def preamble(self, session: str) -> Preamble:
-        """The system message of a session (S of the keys), its documents read anew."""
-        return preamble(self.name, self.documents.of(session), self.model.window * DOCUMENTS_SHARE)
+    def preamble(self, session: str, documents: tuple[Doc, ...] | None = None) -> Preamble:
+        """The system message of a session (S of the keys), its documents read anew unless they were
+        just read.
+        """
+        if documents is None:
+            documents = self.documents.of(session)
+        return preamble(self.name, documents, self.model.window * DOCUMENTS_SHARE)
+
+    def breakers(self, session: str) -> Breakers:
+        """The breakers of a turn in a session (S of the keys)."""
+        return make_breakers(
+            session,
+            self.kv,
+            self.name,
+            self.limits,
+            self.clock,
+            fresh_seconds=self.look_seconds,
+            defers=self.look_seconds > 0,
+        )

@@ -21,7 +21,7 @@ from functions.agent.safety.status import NoticeReader, SafetyStatus, write_noti
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import Opened
 from functions.agent.tool_calls import Desk, answer_all, interrupted, safe_to_repeat
-from functions.agent.toolset import STATIC, definitions, in_scope
+from functions.agent.toolset import QUERY, STATIC, definitions, in_scope
 from functions.agent.visibility import is_visible
 from sigil.protocol import Offer
 from sigil.strict_json import canonical
@@ -153,7 +153,13 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
             return _verified(opened), "\n\n".join(
                 filter(None, (_final(reply), verification.failure_line(_turn(opened))))
             )
-        opened = _checkpoint(opened, course, said)
+        if all(call.name == QUERY for call in reply.calls):
+            # searches run nothing: they are saved with their answers, and after a crash the model
+            # is asked again
+            opened = replace(opened, document=opened.document.add(said))
+        else:
+            opened = _checkpoint(opened, course, said)
+        course.breakers.look()
         opened = _answer(opened, course, reply.calls, offers)
 
 

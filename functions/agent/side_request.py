@@ -46,9 +46,7 @@ class Aside:
         self._until = until
         self._tries = tries
         self._away: Reply | None = None
-        self._breakers = breakers or make_breakers(
-            session, app.kv, app.name, app.limits, app.clock.now
-        )
+        self._breakers = breakers or make_breakers(session, app.kv, app.name, app.limits, app.clock)
         self.document = replace(
             document, safety=self._breakers.reopen(document.safety, person=False)
         )

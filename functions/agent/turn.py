@@ -23,14 +23,14 @@ from functions.agent.archive import put_away
 from functions.agent.closing import close, taken_over
 from functions.agent.commands import pairing, table
 from functions.agent.commands.command import Asked, Effect
-from functions.agent.commands.control import act, told_to_stop
+from functions.agent.commands.control import act
 from functions.agent.context import Preamble
 from functions.agent.eviction import evict
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
 from functions.agent.messages import Message
 from functions.agent.origin import origin_of, quoted_name
 from functions.agent.safety import status
-from functions.agent.safety.breakers import Breakers, make_breakers
+from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.sanitize import clean
 from functions.agent.services.call_context import Place
@@ -38,6 +38,7 @@ from functions.agent.services.table import serve
 from functions.agent.session.document import OUTBOX_MOST, Document, Outgoing, Turn
 from functions.agent.session.store import Opened
 from functions.agent.tool_calls import Desk
+from functions.agent.turn_records import TurnRecords, read_turn_records
 from functions.events import Event
 from functions.queues.dead_letters import give_up, tell
 from sigil.errors import one_line
@@ -116,8 +117,9 @@ def handle(
     may send the replies of a turn that was finished for somebody else, before this event's own
     begins.
     """
-    opened = app.sessions.open(keys.session_of(app.name, event.session))
-    if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
+    records = read_turn_records(event, app)
+    opened = records.opened
+    if records.seen or _stale(event, opened):
         return taken_over(opened, app)
     while opened.document.turn:
         unfinished = opened.document.turn.event
@@ -125,7 +127,9 @@ def handle(
         if opened.next or opened.wait or event.kind == "continue" or unfinished.id == event.id:
             return opened
         opened = between(opened)
-    return _begin(opened, event, app, watch, shift)
+        if not opened.document.turn:  # that took its time: what else was read is old
+            records = read_turn_records(event, app, opened)
+    return _begin(records, event, app, watch, shift)
 
 
 def abandon(event: Event, app: App) -> Opened:
@@ -183,12 +187,9 @@ def stop(session: str, app: App) -> Opened:
     return close(opened, app, turn, STOPPED) if turn else opened
 
 
-def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
-    role, breakers, stood = (
-        app.people.role(event),
-        _breakers(opened.key, app),
-        opened.document.safety,
-    )
+def _begin(records: TurnRecords, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
+    opened, role, breakers = records.opened, records.role, records.breakers
+    stood = opened.document.safety
     opened = replace(
         opened, document=replace(opened.document, safety=breakers.mark_damage_noticed(stood))
     )
@@ -229,7 +230,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
     if refusal is not None:
         return close(opened, app, turn, refusal, said=False)
     opened = replace(opened, document=replace(opened.document, safety=begun))
-    preamble = app.preamble(opened.key)
+    preamble = app.preamble(opened.key, records.documents)
     room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
     until = min(app.clock.monotonic() + side_request.SECONDS, shift.until - SAVE_SECONDS)
     beside = side_request.Aside(opened.key, app, opened.document, breakers, until, tries=1)
@@ -243,6 +244,7 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         else app.preamble(opened.key)
     )
     if tokens.of_text(event.text) > room:
+        breakers.settle(document.safety)
         return close(
             replace(opened, document=document),
             app,
@@ -257,14 +259,8 @@ def _begin(opened: Opened, event: Event, app: App, watch: Watch, shift: Shift) -
         origin=origin_of(event, role),
     )
     document = document.add(said)
-    return _rounds(
-        _open(opened, replace(document, turn=turn), app, watch),
-        preamble,
-        app,
-        watch,
-        shift,
-        role=role,
-    )
+    opened = _open(opened, replace(document, turn=turn), app, watch)
+    return _rounds(opened, preamble, app, watch, shift, role=role, breakers=breakers)
 
 
 def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) -> Opened:
@@ -290,7 +286,8 @@ def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
     early = outage.still_to_wait(turn, app.clock.now())
-    if early and shift.patient and not told_to_stop(opened.key, turn.event.id, app.kv):
+    breakers = app.breakers(opened.key)
+    if early and shift.patient and not breakers.is_told_to_stop(turn.event.id):
         return replace(taken_over(opened, app), wait=early)
     if turn.attempts >= ATTEMPTS:
         return _given_up(opened, app, turn)
@@ -301,8 +298,9 @@ def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
         opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume")
     )
     role = app.people.role(turn.event)
+    opened = _open(opened, document, app, watch)
     return _rounds(
-        _open(opened, document, app, watch), app.preamble(opened.key), app, watch, shift, role=role
+        opened, app.preamble(opened.key), app, watch, shift, role=role, breakers=breakers
     )
 
 
@@ -313,13 +311,23 @@ def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
 
 
 def _rounds(
-    opened: Opened, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role
+    opened: Opened,
+    preamble: Preamble,
+    app: App,
+    watch: Watch,
+    shift: Shift,
+    *,
+    role: Role,
+    breakers: Breakers,
 ) -> Opened:
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     began = app.clock.monotonic()
-    opened, text = run(opened, _course(turn, preamble, app, watch, shift, role=role))
+    opened, text = run(
+        opened, _course(turn, preamble, app, watch, shift, role=role, breakers=breakers)
+    )
     turn = opened.document.turn or turn
+    breakers.settle(opened.document.safety)
     if text is not None or turn.waits >= WAITS:
         app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
         return close(opened, app, turn, OUT_OF_TIME if text is None else text)
@@ -335,11 +343,17 @@ def _rounds(
 
 
 def _course(
-    turn: Turn, preamble: Preamble, app: App, watch: Watch, shift: Shift, *, role: Role
+    turn: Turn,
+    preamble: Preamble,
+    app: App,
+    watch: Watch,
+    shift: Shift,
+    *,
+    role: Role,
+    breakers: Breakers,
 ) -> Course:
     session = keys.session_of(app.name, turn.event.session)
-    breakers = _breakers(session, app)
-    told = partial(told_to_stop, session, turn.event.id, app.kv)
+    told = partial(breakers.is_told_to_stop, turn.event.id)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
     caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
     desk = Desk(
@@ -407,10 +421,6 @@ def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
         app.sessions.save(opened, replace(opened.document, turn=waiting, outbox=outbox)),
         wait=seconds,
     )
-
-
-def _breakers(session: str, app: App) -> Breakers:
-    return make_breakers(session, app.kv, app.name, app.limits, app.clock.now)
 
 
 def _text(event: Event) -> str:

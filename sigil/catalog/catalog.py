@@ -16,6 +16,7 @@ from sigil.catalog.records import Head, Record, absent, decode, encode
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.protocol import Caller, Ref, viewed
 from sigil.storage.kv import ABSENT, KV, Expect, Item, Read, keys
+from sigil.storage.kv.base import get_many
 from sigil.storage.kv.snapshot import SnapshotKV
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import damaged
@@ -85,11 +86,14 @@ class Catalog:
             )  # the name itself must be public, not an old version of it alone
             record = self._in(ref.namespace, ref) if open else None
             return record if record and record.manifest.public else None
-        found = (
-            self._in(namespace, ref)
-            for namespace in ((ref.namespace,) if ref.namespace else caller.sees)
-        )
-        return next((record for record in found if record), None)
+        namespaces = (ref.namespace,) if ref.namespace else caller.sees
+        items = get_many(self._kv, [keys.capability(space, ref.name) for space in namespaces])
+        for item in items:
+            head = at(self._kv, item, self._clock()) if item else None
+            record = self.within(head, ref) if head else None
+            if record:
+                return record
+        return None
 
     def resolve(self, ref: Ref, caller: Caller) -> Record:
         """Like `find`; `UsageError` with ENOENT when there is none, `Refused` with EPERM when the

@@ -20,7 +20,8 @@ from sigil.search.index_sync import Follower
 from sigil.search.snapshots import SnapshotStore
 from sigil.search.sources import NamespaceSource, PublicSource, Source
 from sigil.storage.artifacts import Artifacts
-from sigil.storage.kv import KV
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.base import get_many
 
 WIDE = 50
 NAMESPACES = 256
@@ -172,8 +173,10 @@ class CatalogSearch:
     def _follow(self, caller: Caller) -> list[tuple[Follower, int]]:
         now = self._clock()
         followed: list[tuple[Follower, int]] = []
-        for follower in (*map(self._follower_of, caller.sees), self._public_follower):
-            begun = follower.follow(now)
+        followers = (*map(self._follower_of, caller.sees), self._public_follower)
+        logs = get_many(self._kv, [keys.generation(follower.group) for follower in followers])
+        for follower, log in zip(followers, logs, strict=True):
+            begun = follower.follow(now, log)
             if begun is not None:
                 followed.append((follower, begun))
             elif follower is not self._public_follower:

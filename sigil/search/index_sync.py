@@ -55,11 +55,11 @@ class Follower:
         self.retired = False
         """True once it has given its group up: another one may follow it from then on."""
 
-    def follow(self, now: float) -> int | None:
-        """Bring the group up to date, and return the number of its beginning for `is_current`; None
-        when nothing was ever there.
+    def follow(self, now: float, item: Item | None) -> int | None:
+        """Bring the group up to date with its log, the `item` that was just read.
+
+        Return the number of its beginning for `is_current`; None when nothing was ever there.
         """
-        item = self._source.log()
         with self._lock:
             if not self.retired:
                 if item and item.version != self._version:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
@@ -45,6 +45,15 @@ class Store:
             return item
 
         return self._stage.step(f"get {key.partition}/{key.sort}", act)
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        def act() -> list[Item | None]:
+            items = self._kv.get_many(keys)
+            for key, item in zip(keys, items, strict=True):
+                self._promises.read(key, item)
+            return items
+
+        return self._stage.step(f"get {len(keys)} items", act)
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
@@ -14,7 +14,7 @@ from functions.agent.access.roles import PERSON, Role, Rules
 from functions.agent.sanitize import clean
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
 
@@ -55,10 +55,21 @@ class People:
         """The sender's role; the store is asked once, and only about those whom the settings do not
         name.
         """
+        return self.take_role(event, [self._kv.get(key) for key in self.list_keys(event)])
+
+    def list_keys(self, event: Event) -> list[Key]:
+        """Return the key of what the sender's role depends on; none for those whom the settings
+        name.
+        """
+        return [] if self._rules.named(event) else [keys.person(self._agent, event.sender.id)]
+
+    def take_role(self, event: Event, items: Sequence[Item | None]) -> Role:
+        """Return what `role` does, from what was just read at `list_keys`."""
         named = self._rules.named(event)
         if named:
             return named
-        person = self.find(event.sender.id)
+        item = items[0]
+        person = _revived(item.value) if item else None
         return person.role if person else "guest"
 
     def find(self, who: str) -> Person | None:

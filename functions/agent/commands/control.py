@@ -11,7 +11,7 @@ from functions.agent.app import App
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import make_breakers
 from functions.events import Event
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import keys
 
 MARK_SECONDS = 2 * 3600.0
 """Longer than a turn may wait for its model: a mark has to be there when it goes on."""
@@ -73,7 +73,7 @@ def unlock(session: str, app: App, by: str) -> None:
     begins anew when it is used up.
     """
     breakers, now = (
-        make_breakers(session, app.kv, app.name, app.limits, app.clock.now),
+        make_breakers(session, app.kv, app.name, app.limits, app.clock),
         app.clock.now(),
     )
     if app.limits.tokens <= breakers.budget.count_spent(
@@ -98,12 +98,3 @@ def _stop(session: str, app: App, only: str) -> str:
     if turn and turn.waiting:
         return WAITS
     return "" if turn else NOTHING_RUNS
-
-
-def told_to_stop(session: str, event: str, kv: KV) -> bool:
-    """Whether a mark names the turn of `event`."""
-    item = kv.get(keys.mark(session))
-    try:
-        return item is not None and bool(orjson.loads(item.value)["stop"] == event)
-    except (ValueError, TypeError, KeyError):  # a mark that nobody can read stops nothing
-        return False

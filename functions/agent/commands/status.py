@@ -45,7 +45,7 @@ class Report:
 
 def report(session: str, document: Document, app: App) -> Report:
     """How a session (S of the keys) stands at this moment."""
-    breakers = make_breakers(session, app.kv, app.name, app.limits, app.clock.now)
+    breakers = make_breakers(session, app.kv, app.name, app.limits, app.clock)
     period = breakers.current_period()
     standing = breakers.load_current(breakers.reopen(document.safety, person=False))
     reason = standing.reason or (

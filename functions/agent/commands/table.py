@@ -104,7 +104,7 @@ def _new(asked: Asked) -> Effect:
     """An empty history; what locked the chat stays, and is said again."""
     app, event = asked.app, asked.event
     app.kv.delete(keys.native_calls(asked.session))
-    breakers = make_breakers(asked.session, app.kv, app.name, app.limits, app.clock.now)
+    breakers = make_breakers(asked.session, app.kv, app.name, app.limits, app.clock)
     standing = breakers.reopen(asked.document.safety, person=False)
     reason = standing.reason or (
         "halted" if breakers.is_halted() else breakers.find_spent_budget(standing)

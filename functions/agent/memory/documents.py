@@ -4,13 +4,14 @@ compare-and-set, read anew every turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.agent.sanitize import clean, unseen
 from sigil.errors import BackendError, Conflict, UsageError, one_line
-from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv.base import get_many
 from sigil.storage.stored import Shape, Stored, dumps
 
 CAPS: Final = {
@@ -76,7 +77,17 @@ class Documents:
         """What stands in the prompt of a session (S of the keys): the agent's documents, then the
         chat's own, without empty ones.
         """
-        agent, chat = self._all(self.agent), self._all(session)
+        return self.take(session, get_many(self._kv, self.list_keys(session)))
+
+    def list_keys(self, session: str) -> list[Key]:
+        """Return the keys of what may stand in the prompt of a session, as `take` takes them."""
+        agent = [keys.doc(self.agent, name) for name in CAPS]
+        return [*agent, *(keys.doc(session, name) for name in OF_CHATS)]
+
+    def take(self, session: str, items: Sequence[Item | None]) -> tuple[Doc, ...]:
+        """Return what `of` does, from what was just read at `list_keys`."""
+        agent = self._read_all(self.agent, zip(CAPS, items, strict=False))
+        chat = self._read_all(session, zip(OF_CHATS, items[len(CAPS) :], strict=True))
         first = {"soul": self._unwritten(self.agent, "soul")}
         agent = first | {name: doc for name, doc in agent.items() if doc.text}
         found = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
@@ -195,9 +206,8 @@ class Documents:
         )
         return replace(last, version=written + 1, by=DAMAGED, why=why)
 
-    def _all(self, scope: str) -> dict[str, Doc]:
-        rows = self._kv.scan(keys.doc(scope, "").partition, "", limit=PAGE)
-        return {name: self._readable(scope, name, item.value) for name, item in rows}
+    def _read_all(self, scope: str, items: Iterable[tuple[str, Item | None]]) -> dict[str, Doc]:
+        return {name: self._readable(scope, name, item.value) for name, item in items if item}
 
 
 def checked_name(name: str) -> str:

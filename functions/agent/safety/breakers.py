@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from functions.agent.safety import locks
-from functions.agent.safety.budget import Budget, SafetyLimits, name_period
-from functions.agent.safety.status import SafetyStatus
-from sigil.storage.kv import KV, keys
+import orjson
 
+from functions.agent.safety.budget import (
+    CHECKED_SECONDS,
+    FORGIVEN,
+    SUMMED_SECONDS,
+    Budget,
+    SafetyLimits,
+    name_period,
+    read_sum,
+    read_total,
+)
+from functions.agent.safety.locks import Lock, parse_lock
+from functions.agent.safety.status import MOST, SafetyStatus
+from functions.clock import Clock
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.base import get_many
+
+NEVER = -1.0
+"""No total is as recent as this."""
 PASSING = ("budget", "session-budget", "halted")
 """Reasons that are over as soon as nothing trips any more: a new period began, a halt of the whole
 agent ended.
@@ -17,41 +32,100 @@ agent ended.
 
 
 @dataclass(frozen=True, slots=True)
-class Breakers:
-    """The breakers of one session.
+class SafetyRecords:
+    """What the store says about whether a session may go on, read with one request.
 
-    `session` is the S of the keys, `agent` its first part; `now` returns seconds since 1970.
+    `mark` says which turn is told to stop; `own` is what the session wrote down for the `period`,
+    `forgiven` and `total` are the agent's. `read` is when that was, a time of the monotonic clock.
+    """
+
+    agent_lock: Lock
+    session_lock: Lock
+    mark: Item | None
+    period: str
+    own: Item | None
+    forgiven: Item | None
+    total: Item | None
+    read: float
+
+
+@dataclass(slots=True)
+class Breakers:
+    """The breakers of one session, for one turn or one request.
+
+    `session` is the S of the keys, `agent` its first part. What was read of the store less than
+    `fresh_seconds` ago is not read again. With `defers` a turn writes down what it spends when it
+    is over (`settle`), or at once when more than half of a budget is used up.
     """
 
     kv: KV
     agent: str
     session: str
     budget: Budget
-    now: Callable[[], float]
+    clock: Clock
+    fresh_seconds: float = 0.0
+    defers: bool = False
+    _unwritten: bool = field(default=False, init=False)
+    _records: SafetyRecords | None = field(default=None, init=False)
+
+    def list_keys(self) -> list[Key]:
+        """Return the keys of the records that `take` takes, in order."""
+        return self._keys_in(self.current_period())
+
+    def take(self, items: Sequence[Item | None]) -> None:
+        """Know what was just read at `list_keys`."""
+        self._records = self._records_of(self.current_period(), items)
+
+    def look(self) -> SafetyRecords:
+        """Read the records again, however fresh they are."""
+        period = self.current_period()
+        records = self._records_of(period, get_many(self.kv, self._keys_in(period)))
+        known = self._records
+        written = self._own(known, 0) if known and known.period == period else 0
+        if known and self._own(records, MOST) < written:
+            # another thread may have read before this one wrote: a session's sum never falls
+            records = replace(records, own=known.own)
+        self._records = records
+        return records
 
     def is_halted(self) -> bool:
         """Return whether an owner halted the agent or this session."""
-        return any(locks.read_lock(self.kv, whom).closed for whom in (self.agent, self.session))
+        records = self._read()
+        return records.agent_lock.closed or records.session_lock.closed
+
+    def is_told_to_stop(self, event: str) -> bool:
+        """Return whether a mark names the turn of this event."""
+        mark = self._read().mark
+        try:
+            return mark is not None and bool(orjson.loads(mark.value)["stop"] == event)
+        except (ValueError, TypeError, KeyError):  # a mark that nobody can read stops nothing
+            return False
 
     def sum_unlocks(self) -> float:
         """Return a number that grows with every unlock of this session or of the whole agent."""
-        return sum(locks.read_lock(self.kv, whom).forgave for whom in (self.agent, self.session))
+        records = self._read()
+        return records.agent_lock.forgave + records.session_lock.forgave
 
     def stop(self, status: SafetyStatus, reason: str) -> SafetyStatus:
         """Return the status of a session that goes on only after an unlock that comes later.
 
         The unlocks are counted, so the clock cannot make an old one look new.
         """
-        return status.stop(reason, self.now(), self.sum_unlocks())
+        return status.stop(reason, self.clock.now(), self.sum_unlocks())
 
     def current_period(self) -> str:
         """Return the name of the budget's period at this moment."""
-        return name_period(self.now(), self.budget.limits.seconds)
+        return name_period(self.clock.now(), self.budget.limits.seconds)
 
     def load_current(self, status: SafetyStatus) -> SafetyStatus:
-        """Return the status in this period, with all that the session has spent in it."""
-        here = status.in_period(self.current_period())
-        return replace(here, spent=self.budget.read_spent(self.session, here.period, here.spent))
+        """Return the status in this period, with all that the session has spent in it.
+
+        That is what it knows of, or what it wrote down before a crash or under another clock,
+        whichever is more.
+        """
+        records = self._known()
+        here = status.in_period(records.period)
+        return replace(here, spent=max(here.spent, self._own(records, 0)))
 
     def find_stop_reason(self, status: SafetyStatus) -> str:
         """Return why the next request must not be sent, a key of `REASONS`; empty when it may."""
@@ -63,8 +137,22 @@ class Breakers:
 
     def find_spent_budget(self, status: SafetyStatus) -> str:
         """Return the name of the budget that is used up, empty when none is."""
-        name = self.current_period()
-        return self.budget.find_exceeded(name, self.session, status.in_period(name).free)
+        limits = self.budget.limits
+        if limits.tokens <= 0 and limits.session_tokens <= 0:
+            return ""
+        records = self._read()
+        own = self._own(records, limits.tokens)
+        here = status.in_period(records.period)
+        pending = max(here.spent - own, 0) if self.defers else 0
+        if 0 < limits.session_tokens <= own + pending - here.free:
+            return "session-budget"
+        if limits.tokens <= 0:
+            return ""
+        readable = records.own is None or own == self._own(records, 0)
+        if readable and self._count_tokens(SUMMED_SECONDS) + pending < limits.tokens:
+            return ""
+        checked = CHECKED_SECONDS if readable else NEVER
+        return "budget" if self._count_tokens(checked) + pending >= limits.tokens else ""
 
     def record_request(self, status: SafetyStatus, task: str | None, tokens: int) -> SafetyStatus:
         """Write down the session's sum and return the status after a request of `tokens` tokens.
@@ -73,11 +161,44 @@ class Breakers:
         """
         if task is None and not tokens:
             return status
+        if status.period != self.current_period():
+            self.settle(status)
         later = self.load_current(status).add_tokens(tokens)
         if task is not None:
             later = later.count_request(task)
-        self.budget.write_spent(self.session, later.period, later.spent)
+        self._unwritten = True
+        if not self.defers or self._is_scarce(later):
+            self.settle(later)
         return later
+
+    def settle(self, status: SafetyStatus) -> None:
+        """Write down all that the session has spent, and add what is new to the agent's total."""
+        if not (self._unwritten and status.spent):
+            return
+        self._unwritten = False
+        if status.period != self.current_period():  # it is over: its total stops nobody any more
+            self.budget.write_spent(self.session, status.period, status.spent)
+            return
+        records = self._known()
+        more = status.spent - self._own(records, 0)
+        own = self.budget.write_spent(self.session, status.period, status.spent)
+        total = records.total
+        if self.budget.limits.tokens > 0:
+            total = self.budget.add_to_total(status.period, more, records.total)
+        self._records = replace(records, own=own, total=total)
+
+    def _is_scarce(self, status: SafetyStatus) -> bool:
+        """Return whether more than half of a budget is used up, or nobody knows."""
+        limits = self.budget.limits
+        if limits.session_tokens > 0 and 2 * (status.spent - status.free) > limits.session_tokens:
+            return True
+        if limits.tokens <= 0:
+            return False
+        records = self._known()
+        total = read_total(records.total)
+        if total is None or (records.own and self._own(records, MOST) == MOST):
+            return True
+        return 2 * (total.tokens + status.spent - self._own(records, 0)) > limits.tokens
 
     def mark_damage_noticed(self, status: SafetyStatus) -> SafetyStatus:
         """Return the status, stopped from now on if it is damaged and nobody had noticed.
@@ -108,9 +229,60 @@ class Breakers:
             status = status.resume()
         return status
 
+    def _read(self) -> SafetyRecords:
+        """Return the records that are known, or read them when they are no longer fresh."""
+        known = self._known()
+        age = self.clock.monotonic() - known.read
+        return known if 0.0 <= age < self.fresh_seconds else self.look()
+
+    def _known(self) -> SafetyRecords:
+        """Return the records of this period, however old: nobody else writes the session's own."""
+        known = self._records
+        return known if known and known.period == self.current_period() else self.look()
+
+    def _keys_in(self, period: str) -> list[Key]:
+        return [
+            keys.lock(self.agent),
+            keys.lock(self.session),
+            keys.mark(self.session),
+            self.budget.key(period, self.session),
+            self.budget.key(period, FORGIVEN),
+            self.budget.total_key(period),
+        ]
+
+    def _records_of(self, period: str, items: Sequence[Item | None]) -> SafetyRecords:
+        agent, session, mark, own, forgiven, total = items
+        read = self.clock.monotonic()
+        return SafetyRecords(
+            parse_lock(agent), parse_lock(session), mark, period, own, forgiven, total, read
+        )
+
+    def _own(self, records: SafetyRecords, unreadable: int) -> int:
+        """Return what the session wrote down, or `unreadable` for bytes that are no sum."""
+        return read_sum(records.own.value, unreadable) if records.own else 0
+
+    def _count_tokens(self, believed: float) -> int:
+        """Return the agent's tokens that count, by a total that is at most `believed` s old."""
+        records = self._read()
+        total = read_total(records.total)
+        if total is None or not self.budget.is_recent(total, believed):
+            item = self.budget.sum_again(records.period)
+            total = read_total(item)
+            assert total is not None, "a total can be read that was just written"
+            self._records = replace(records, total=item)
+        return total.tokens - (read_sum(records.forgiven.value, 0) if records.forgiven else 0)
+
 
 def make_breakers(
-    session: str, kv: KV, agent: str, limits: SafetyLimits, now: Callable[[], float]
+    session: str,
+    kv: KV,
+    agent: str,
+    limits: SafetyLimits,
+    clock: Clock,
+    *,
+    fresh_seconds: float = 0.0,
+    defers: bool = False,
 ) -> Breakers:
     """Return the breakers of a session (S of the keys) of the agent with this name."""
-    return Breakers(kv, keys.escape(agent), session, Budget(kv, agent, limits), now)
+    budget = Budget(kv, agent, limits, clock.now)
+    return Breakers(kv, keys.escape(agent), session, budget, clock, fresh_seconds, defers)

@@ -1,16 +1,26 @@
 """The budget bounds the tokens that an agent spends in a period, over all of its sessions.
 
-Each session writes its own sum; nobody else does.
+Each session writes its own sum; nobody else does. So that no turn has to read them all, the agent
+has a running total beside them, changed by compare-and-set. The sums of the sessions are the
+truth: the total is made from them when there is none, once an hour (a crash between the two
+writes, or a version that knows of no total, leaves it wrong), and before it stops anybody.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated, Final
 
-from sigil.storage.kv import KV, keys
+from msgspec import Meta
+
+from sigil.errors import Conflict
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv.update import update
+from sigil.storage.stored import Shape, Stored, dumps
 
 PAGE = 1_000
 FORGIVEN = ""
@@ -19,6 +29,24 @@ KEPT_SECONDS = 400 * 86_400.0
 """The sums of a period can be read for so long."""
 DIGITS = 15
 """The most digits of a sum: nobody spends more, and a larger one would not fit into a document."""
+SUMMED_SECONDS = 3_600.0
+"""A total is believed for so long after it was summed up from the sessions."""
+CHECKED_SECONDS = 60.0
+"""A total that stops somebody is believed for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTotal(Stored):
+    """All that the sessions of an agent spent in a period, what was forgiven included.
+
+    `summed`: when it was last made from the sums of the sessions, in seconds since 1970.
+    """
+
+    tokens: Annotated[int, Meta(ge=0)]
+    summed: float
+
+
+_TOTAL: Final = Shape[RunningTotal](RunningTotal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +94,69 @@ def _format_period(began: int, seconds: int) -> str:
 class Budget:
     """The sums of one agent's sessions in a store."""
 
-    def __init__(self, kv: KV, agent: str, limits: SafetyLimits) -> None:
+    def __init__(
+        self, kv: KV, agent: str, limits: SafetyLimits, now: Callable[[], float] = time.time
+    ) -> None:
         self._kv = kv
         self._agent = agent
+        self._now = now
         self.limits = limits
 
-    def write_spent(self, session: str, name: str, tokens: int) -> None:
+    def key(self, name: str, session: str) -> Key:
+        """Return where a session (S of the keys) writes down what it spends in a period."""
+        return keys.usage(self._agent, name, session)
+
+    def total_key(self, name: str) -> Key:
+        """Return where the total of a period stands."""
+        return keys.usage_total(self._agent, name)
+
+    def write_spent(self, session: str, name: str, tokens: int) -> Item:
         """Write down all that a session (S of the keys) has spent in a period."""
-        if tokens:
-            self._kv.put(keys.usage(self._agent, name, session), b"%d" % tokens, ttl=KEPT_SECONDS)
+        value = b"%d" % tokens
+        return Item(value, self._kv.put(self.key(name, session), value, ttl=KEPT_SECONDS))
 
-    def read_spent(self, session: str, name: str, known: int) -> int:
-        """Return what a session has spent in a period.
+    def add_to_total(self, name: str, tokens: int, known: Item | None) -> Item:
+        """Add what a session wrote down to the period's total, and return how it stands then.
 
-        That is what it knows of, or what it wrote down before a crash or under another clock,
-        whichever is more.
+        `known` is how the total stood a moment ago: mostly it still does, and one write is enough.
+        None stands for a total that is not known any more.
         """
-        item = self._kv.get(keys.usage(self._agent, name, session))
-        return max(known, _read_sum(item.value, 0) if item else 0)
+        key = self.total_key(name)
+        before = read_total(known)
+        if known and before and known.version:
+            value = dumps(replace(before, tokens=before.tokens + tokens))
+            with suppress(Conflict):
+                version = self._kv.put(key, value, expect=known.version, ttl=KEPT_SECONDS)
+                return Item(value, version)
+
+        def decide(value: bytes | None) -> tuple[bytes, bytes]:
+            total = read_total(Item(value, "") if value is not None else None)
+            if total is None:  # what is added is in the sums by now
+                total = self._sum_sessions(name)
+            else:
+                total = replace(total, tokens=total.tokens + tokens)
+            changed = dumps(total)
+            return changed, changed
+
+        return Item(update(self._kv, key, decide, KEPT_SECONDS), "")
+
+    def sum_again(self, name: str) -> Item:
+        """Make the period's total from the sums of all sessions, and return how it stands then."""
+        key = self.total_key(name)
+        item = self._kv.get(key)
+        value, version = dumps(self._sum_sessions(name)), ""
+        with suppress(Conflict):  # somebody added to it meanwhile
+            expect = item.version if item else ABSENT
+            version = self._kv.put(key, value, expect=expect, ttl=KEPT_SECONDS)
+        return Item(value, version)
+
+    def is_recent(self, total: RunningTotal, seconds: float) -> bool:
+        """Return whether the total was made from the sums within so many seconds."""
+        return 0.0 <= self._now() - total.summed <= seconds
+
+    def _sum_sessions(self, name: str) -> RunningTotal:
+        sums = self._read_sums(name, self.limits.tokens)
+        return RunningTotal(sum(sums.values()) - sums.get(FORGIVEN, 0), self._now())
 
     def sum_period(self, name: str) -> PeriodTokens:
         """Return the tokens of a period, of all sessions together."""
@@ -106,7 +179,7 @@ class Budget:
         ):
             for sort, item in page:
                 session = sort.removeprefix(prefix)
-                sums[session] = _read_sum(item.value, 0 if session == FORGIVEN else unreadable)
+                sums[session] = read_sum(item.value, 0 if session == FORGIVEN else unreadable)
                 after = sort
         return sums
 
@@ -119,24 +192,22 @@ class Budget:
         sums.pop(FORGIVEN, None)
         for session in (session for session, tokens in sums.items() if not tokens):
             self._kv.put(keys.usage(self._agent, name, session), b"0", ttl=KEPT_SECONDS)
-        self._kv.put(
-            keys.usage(self._agent, name, FORGIVEN), b"%d" % sum(sums.values()), ttl=KEPT_SECONDS
-        )
-
-    def find_exceeded(self, name: str, session: str, free: int = 0) -> str:
-        """Return the name of the budget that is used up in this period, empty when none is.
-
-        `free` tokens do not count for the session's own cap.
-        """
-        if self.limits.tokens <= 0 and self.limits.session_tokens <= 0:
-            return ""
-        sums = self._read_sums(name, self.limits.tokens)
-        if 0 < self.limits.session_tokens <= sums.get(session, 0) - free:
-            return "session-budget"
-        return "budget" if 0 < self.limits.tokens <= _subtract_forgiven(sums) else ""
+        forgiven = sum(sums.values())
+        self._kv.put(keys.usage(self._agent, name, FORGIVEN), b"%d" % forgiven, ttl=KEPT_SECONDS)
+        total = dumps(RunningTotal(forgiven, self._now()))
+        self._kv.put(self.total_key(name), total, ttl=KEPT_SECONDS)
 
 
-def _read_sum(value: bytes, unreadable: int) -> int:
+def read_total(item: Item | None) -> RunningTotal | None:
+    """Return the total in an item; None when there is none, or none that can be read."""
+    try:
+        return _TOTAL.read(item.value) if item else None
+    except ValueError:
+        return None
+
+
+def read_sum(value: bytes, unreadable: int) -> int:
+    """Return a sum as it is stored, or `unreadable` for bytes that are none."""
     return int(value) if value.isdigit() and len(value) <= DIGITS else unreadable
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from sigil.errors import one_line
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Item, keys
 from sigil.storage.stored import Shape, Stored, dumps
 
 BY_CHARACTERS = 80
@@ -84,7 +84,11 @@ def list_halted_sessions(kv: KV, agent: str) -> Iterator[str]:
 
 def read_lock(kv: KV, whom: str) -> Lock:
     """Return the lock of a session or an agent; one that cannot be read is closed."""
-    item = kv.get(keys.lock(whom))
+    return parse_lock(kv.get(keys.lock(whom)))
+
+
+def parse_lock(item: Item | None) -> Lock:
+    """Return the lock in an item, an open one where there is none."""
     if item is None:
         return Lock()
     try:

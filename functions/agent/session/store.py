@@ -4,10 +4,12 @@ write; what leaves it is archived.
 
 from __future__ import annotations
 
+import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from math import inf
 
 import orjson
 
@@ -18,12 +20,14 @@ from functions.agent.session.document import Document, Unreadable, decode, encod
 from functions.agent.session.overflow import LIMIT, Bodies, Shelf, packed
 from functions.events import Event
 from sigil.errors import BackendError
-from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.stored import dumps
 
 ARCHIVE = "archive#"
 """How the keys of dropped messages begin, before the number of the first."""
 CHUNKS = 20
+JUST_SAVED_SECONDS = 0.5
+"""Whoever saved a session so lately has it still: no lease ends in so short a time."""
 LAST = 10**12
 """More than any message's number."""
 
@@ -35,7 +39,8 @@ class Opened:
 
     `next`: the event that lets another worker go on with the turn, when this one's time was up.
     `wait`: the seconds after which somebody should, when the model does not answer. `unread`: what
-    stands there and cannot be read.
+    stands there and cannot be read. `saved`: when this worker began to save this version, a time of
+    the monotonic clock.
     """
 
     key: str
@@ -45,6 +50,7 @@ class Opened:
     next: Event | None = None
     wait: float = 0.0
     unread: bytes | None = None
+    saved: float = -inf
 
 
 class Sessions:
@@ -52,15 +58,24 @@ class Sessions:
     whole, whatever their size).
     """
 
-    def __init__(self, kv: KV, shelf: Shelf | None = None) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        shelf: Shelf | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._kv = kv
+        self._monotonic = monotonic
         self._bodies = Bodies(shelf)
 
     def open(self, key: str) -> Opened:
         """The session's document; an empty one when it is new, and a locked one that begins afresh
         when it cannot be read.
         """
-        item = self._kv.get(keys.head(key))
+        return self.take(key, self._kv.get(keys.head(key)))
+
+    def take(self, key: str, item: Item | None) -> Opened:
+        """Return what `open` does, from the item that was just read at the session's head."""
         if item is None:
             return Opened(key, Document(), None)
         try:
@@ -99,17 +114,16 @@ class Sessions:
             ABSENT if opened.version is None else opened.version,
             encode(document, self._bodies),
         )
-        return Opened(
-            opened.key,
-            document,
-            self._kv.put(keys.head(opened.key), body, expect=expect),
-            len(body),
-        )
+        before = self._monotonic()
+        version = self._kv.put(keys.head(opened.key), body, expect=expect)
+        return Opened(opened.key, document, version, len(body), saved=before)
 
     def holds(self, opened: Opened) -> bool:
         """Whether nobody else has saved since: asked right before something leaves that cannot be
         taken back.
         """
+        if 0.0 <= self._monotonic() - opened.saved < JUST_SAVED_SECONDS:
+            return True
         item = self._kv.get(keys.head(opened.key))
         return (item.version if item else None) == opened.version
 

@@ -58,6 +58,11 @@ def usage(agent: str, period: str, session: str) -> Key:
     return Key(f"usage#{escape(agent)}", f"{period}#{session}")
 
 
+def usage_total(agent: str, period: str) -> Key:
+    """The tokens that all sessions of an agent spent in a period, as a running total."""
+    return Key("usage-total", f"{escape(agent)}#{period}")
+
+
 def person(agent: str, who: str) -> Key:
     """Somebody whom an owner of an agent let in, by their id."""
     return Key(f"person#{escape(agent)}", escape(who))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
-from sigil.storage.kv.base import KV, Expect, Item, Key
+from sigil.storage.kv.base import KV, Expect, Item, Key, get_many
 
 
 class SnapshotKV:
@@ -28,6 +29,15 @@ class SnapshotKV:
         with self._lock:
             self._read[key] = item
         return item
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        with self._lock:
+            known = dict(self._read)
+        wanted = [key for key in dict.fromkeys(keys) if key not in known]
+        known |= zip(wanted, get_many(self._kv, wanted), strict=True)
+        with self._lock:
+            self._read |= {key: known[key] for key in wanted}
+        return [known[key] for key in keys]
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None

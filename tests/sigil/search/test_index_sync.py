@@ -799,7 +799,7 @@ def test_who_gave_a_namespace_up_takes_nothing_from_who_follows_it_next(garden: 
     finder._forget(old)
     assert names(finder, "sow kale") == ["sow-kale"]
     old.distrust()
-    old.follow(garden.clock())
+    old.follow(garden.clock(), garden.kv.get(keys.generation(old.group)))
     finder._forget(old)
     assert names(finder, "sow kale") == ["sow-kale"]
     assert finder._follower_of("main") is not old

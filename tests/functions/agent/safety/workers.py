@@ -124,7 +124,7 @@ class Worker:
         )
         clock = Clock(lambda: world.now, lambda: 0.0, lambda seconds: None)
         self.app = App(
-            NAME, self, Sessions(self), self, self, People(access="open"), clock, limits=limits, pool=POOL, turn_seconds=1e9
+            NAME, self, Sessions(self), self, self, People(access="open"), clock, limits=limits, pool=POOL, turn_seconds=1e9, look_seconds=0.0
         )  # fmt: skip
 
     def handle(self, event: Event) -> None:

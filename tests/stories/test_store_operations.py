@@ -1,0 +1,180 @@
+"""A turn asks the store for what it needs once: each operation is a request, and on DynamoDB a bill."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from functions import wiring, worker
+from functions.wiring import AgentRuntime
+from sigil.protocol import Caller
+from sigil.storage import aws
+from sigil.storage.kv import KV, Expect, Item, Key, keys
+from sigil.storage.kv.base import get_many
+from sigil.storage.kv.dynamodb_table import create_table
+from sigil.wiring import Stores, open_stores
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.people import OWNER, platform
+from tests.functions.serving import serving
+from tests.functions.test_server import update
+from tests.servers.ministack import unique
+from tests.servers.valkey import shared
+
+ONE_CALL_MOST = 18
+"""Operations of a turn with one query and one call, from its event taken to acknowledged."""
+SIX_ROUNDS_MOST = 40
+IDLE_READS_A_SECOND = 2.0
+STORES = ("memory", "sqlite", "redis", "dynamodb")
+SPEC = {
+    "name": "double",
+    "description": "double a number",
+    "schema": {"type": "object", "properties": {}},
+    "execute": "return 'done'",
+}
+SEARCH, CALL = ("sigil_query", {"query": "double"}), ("cap_double", {})
+
+
+class CountingKV:
+    """A store that notes every operation."""
+
+    def __init__(self, kv: KV) -> None:
+        self.kv = kv
+        self.operations: list[str] = []
+
+    def _note(self, verb: str, key: str) -> None:
+        self.operations.append(f"{verb} {key}")
+
+    def get(self, key: Key) -> Item | None:
+        self._note("get", "/".join(key))
+        return self.kv.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        self._note("get", " + ".join(map("/".join, keys)))
+        return get_many(self.kv, keys)
+
+    def put(
+        self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
+    ) -> str:
+        self._note("put", "/".join(key))
+        return self.kv.put(key, value, expect=expect, ttl=ttl)
+
+    def delete(self, key: Key, *, expect: Expect = None) -> None:
+        self._note("delete", "/".join(key))
+        self.kv.delete(key, expect=expect)
+
+    def scan(
+        self, partition: str, prefix: str = "", after: str = "", limit: int = 100
+    ) -> list[tuple[str, Item]]:
+        self._note("scan", partition)
+        return self.kv.scan(partition, prefix, after, limit)
+
+    def close(self) -> None:
+        if hasattr(self.kv, "close"):
+            self.kv.close()
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The setting of a store of the kind that the test names, empty."""
+    kind = getattr(request, "param", "sqlite")
+    if kind == "redis":
+        server = shared()
+        server.do("FLUSHALL")
+        yield f"redis://{server.address}"
+    elif kind == "dynamodb":
+        request.getfixturevalue("aws_here")
+        table = unique("operations")
+        create_table(table)
+        yield f"dynamodb://{table}"
+        aws.client("dynamodb").delete_table(TableName=table)
+    else:
+        yield "memory://" if kind == "memory" else f"sqlite:///{tmp_path / 'operations.db'}"
+
+
+@pytest.fixture
+def counted(
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    store: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[AgentRuntime, CountingKV]:
+    """An agent with a capability, and its store."""
+    made: list[CountingKV] = []
+
+    def counting(settings: object) -> Stores:
+        stores = open_stores(settings)  # type: ignore[arg-type]
+        made.append(CountingKV(stores.kv))
+        return replace(stores, kv=made[0])
+
+    monkeypatch.setattr(wiring, "open_stores", counting)
+    agent = runtime(llm_url=model.url, store=store, **platform(bot))
+    agent.app.registry.deploy(SPEC, Caller("main"))
+    return agent, made[0]
+
+
+def take_turn(agent: AgentRuntime, kv: CountingKV, number: int) -> list[str]:
+    """Work on one message; the operations from its event taken to acknowledged."""
+    for event in agent.channels["telegram"].parse(orjson.dumps(update(number, "go on", OWNER))):
+        agent.queue.put(event)
+    kv.operations.clear()
+    delivery = agent.queue.take(0.0)
+    assert delivery is not None
+    worker.process(delivery, agent)
+    return list(kv.operations)
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_a_turn_asks_the_store_a_bounded_number_of_times(
+    counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
+) -> None:
+    agent, kv = counted
+    model.then(call(SEARCH), call(CALL), say("found"))
+    take_turn(agent, kv, 1)
+
+    model.then(call(SEARCH, CALL), say("done"))
+    operations = take_turn(agent, kv, 2)
+    assert len(operations) <= ONE_CALL_MOST, "\n".join(operations)
+
+    model.then(call(SEARCH), call(CALL), call(CALL), call(CALL), call(CALL), say("done"))
+    operations = take_turn(agent, kv, 3)
+    assert len(operations) <= SIX_ROUNDS_MOST, "\n".join(operations)
+
+
+def test_nothing_that_a_turn_reads_grows_with_the_chats_of_the_day(
+    counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
+) -> None:
+    agent, kv = counted
+    model.then(say("hello"), say("again"))
+    take_turn(agent, kv, 1)
+    budget = agent.app.breakers("S").budget
+    for number in range(300):
+        kv.kv.put(budget.key(agent.app.breakers("S").current_period(), f"main#{number}"), b"1")
+    operations = take_turn(agent, kv, 2)
+    assert not [each for each in operations if each.startswith("scan usage")]
+    assert len(operations) <= ONE_CALL_MOST
+
+
+def test_an_idle_server_hardly_reads(counted: tuple[AgentRuntime, CountingKV]) -> None:
+    agent, kv = counted
+    with serving(agent):
+        time.sleep(3.0)  # the pause between two looks grows while nothing comes
+        kv.operations.clear()
+        seconds = 5.0
+        threading.Event().wait(seconds)
+        reads = list(kv.operations)
+    assert len(reads) <= IDLE_READS_A_SECOND * seconds, "\n".join(reads)
+    assert all(each.startswith(f"scan {keys.READY}") for each in reads)
