@@ -383,13 +383,19 @@ def test_the_store_is_asked_once_about_whoever_writes(
 ) -> None:
     say(home, OWNER, f"/pair {code_of(home)}")
     asked: list[str] = []
-    get = type(home.app.kv).get
+    kind: Any = type(home.app.kv)
+    get, get_many = kind.get, kind.get_many
 
     def counted(kv: Any, key: Any) -> Any:
         asked.append(key.partition)
         return get(kv, key)
 
-    monkeypatch.setattr(type(home.app.kv), "get", counted)
+    def counted_many(kv: Any, several: Any) -> Any:
+        asked.extend(key.partition for key in several)
+        return get_many(kv, several)
+
+    monkeypatch.setattr(kind, "get", counted)
+    monkeypatch.setattr(kind, "get_many", counted_many)
     say(home, STRANGER, "hi")
     assert asked.count(keys.person("main", "").partition) == 1
     asked.clear()
