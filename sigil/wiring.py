@@ -22,7 +22,7 @@ import sigil
 from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller, Deployed, Found, Json, Ran, Registry
 from sigil.settings import Settings, without_userinfo
-from sigil.storage import untrusted_files
+from sigil.storage import files
 from sigil.storage.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from sigil.storage.kv import KV
 from sigil.storage.setting_secrets import reveal
@@ -161,7 +161,7 @@ def admin_token(settings: Settings) -> str:
 def _token_in(path: Path) -> str:
     """The token in a file, which may have come with the folder."""
     try:
-        token = untrusted_files.read(path, TOKEN_BYTES).decode("ascii").strip()
+        token = files.read_bounded(path, TOKEN_BYTES).decode("ascii").strip()
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is no token"
     else:

@@ -19,7 +19,7 @@ from sigil.sandbox.protocol import ENGINE
 from sigil.sandbox.runner_process import LoadableCode
 from sigil.sandbox.sealed_memory import SealedCode
 from sigil.sandbox.tenants import NOBODY, Tenant
-from sigil.storage import untrusted_files
+from sigil.storage import files
 
 _HELD = 32
 _HELD_BYTES = 64 << 20
@@ -205,7 +205,7 @@ class CodeCache:
         if self._engine_code is None:
             try:
                 self._engine_code = self._native_code.code(
-                    untrusted_files.read(self._engine, MODULE_BYTES), tenant, compiling
+                    files.read_bounded(self._engine, MODULE_BYTES), tenant, compiling
                 )
             except (OSError, UnfitModule) as problem:
                 reason = f"no JavaScript engine: {one_line(str(problem))}"

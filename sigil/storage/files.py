@@ -1,8 +1,13 @@
-"""Files that are there whole or not at all: written beside their place, then renamed into it."""
+"""Write files whole or not at all, and read files that somebody else may have put there.
+
+A file is written beside its place, then renamed into it.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -81,3 +86,22 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return the bytes of a file that somebody else may have put there.
+
+    Raises `OSError` also for a pipe or a device, which may have no end, and for more than `most`
+    bytes.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it is no file")
+        body, more = b"", file.read(min(facts.st_size, most) + 1)
+        while more and len(body) <= most:
+            body, more = body + more, file.read(len(body) + len(more))
+    if len(body) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most >> 10:,} KiB")
+    return body

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from sigil.storage import untrusted_files
+from sigil.storage import files
 
 FILE_BYTES = 1 << 20
 PARTS_MOST = 64
@@ -22,7 +22,7 @@ def text_of(path: Path) -> str:
     """What stands in a file; `OSError` also for what is no file or has more than `FILE_BYTES`,
     `ValueError` for what is not UTF-8.
     """
-    return untrusted_files.read(path, FILE_BYTES).decode("utf-8").replace("\r\n", "\n")
+    return files.read_bounded(path, FILE_BYTES).decode("utf-8").replace("\r\n", "\n")
 
 
 def table_of(text: str) -> dict[str, Any]:

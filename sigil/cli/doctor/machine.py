@@ -17,7 +17,7 @@ from sigil.manifest.languages import SOURCES
 from sigil.manifest.package import SOURCE_BYTES
 from sigil.sandbox.engine import MODULE_BYTES
 from sigil.settings import Settings
-from sigil.storage import toml_files, untrusted_files
+from sigil.storage import files, toml_files
 from sigil.wiring import cache_folder, engine_path, open_sandbox
 
 _ECHO = "return input.number + 1;"
@@ -40,7 +40,7 @@ def check_engine(settings: Settings) -> str:
     """Check that the JavaScript engine is there, and is the one that this version builds."""
     path = engine_path(settings)
     try:
-        body = untrusted_files.read(path, MODULE_BYTES)
+        body = files.read_bounded(path, MODULE_BYTES)
     except OSError as problem:
         raise BackendError(
             "EUNAVAILABLE", f"{path}: {problem.strerror}", suggestion="run scripts/build-engine"
@@ -87,7 +87,7 @@ def _is_cache_whole(folder: Path, engine: Path) -> bool:
 
     if not engine.is_file() or engine.stat().st_size > MODULE_BYTES:
         return True  # told by its own check
-    digest = hashlib.sha256(untrusted_files.read(engine, MODULE_BYTES)).hexdigest()
+    digest = hashlib.sha256(files.read_bounded(engine, MODULE_BYTES)).hexdigest()
     return (
         not (folder / f"{digest}.code").exists()
         or CodeStore(folder, fingerprint()).read(digest) is not None

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sigil.errors import BackendError
-from sigil.storage import untrusted_files
+from sigil.storage import files
 from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
 
 BODY_BYTES = 1 << 30
@@ -39,7 +39,7 @@ class FolderArtifacts:
     def get(self, name: str) -> bytes:
         """The body."""
         try:
-            body = untrusted_files.read(self._path(require_name(name)), BODY_BYTES)
+            body = files.read_bounded(self._path(require_name(name)), BODY_BYTES)
         except OSError:
             body = None
         return verify_body(name, body)
@@ -53,7 +53,7 @@ def _holds(path: Path, body: bytes) -> bool:
     written again.
     """
     try:
-        return path.stat().st_size == len(body) and untrusted_files.read(path, len(body)) == body
+        return path.stat().st_size == len(body) and files.read_bounded(path, len(body)) == body
     except FileNotFoundError:
         return False
 
