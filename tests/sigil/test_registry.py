@@ -321,14 +321,14 @@ def test_a_manifest_has_a_size(registry: LocalRegistry) -> None:
 def test_a_person_who_takes_the_name_while_a_models_tests_run_keeps_it(
     registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    demand = golden_tests.demand
+    require = golden_tests.require_passing_tests
 
     def meanwhile(*given: Any) -> int:
-        monkeypatch.setattr(golden_tests, "demand", demand)
+        monkeypatch.setattr(golden_tests, "require_passing_tests", require)
         registry.deploy(spec("mine", "return 'person'"), PERSON)
-        return demand(*given)
+        return require(*given)
 
-    monkeypatch.setattr(golden_tests, "demand", meanwhile)
+    monkeypatch.setattr(golden_tests, "require_passing_tests", meanwhile)
     with pytest.raises(Refused, match="EEXIST"):
         registry.deploy(spec("mine", "return 'model'"), MODEL)
     assert output(registry, "mine", text="") == "person"

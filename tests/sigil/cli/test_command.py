@@ -219,7 +219,7 @@ def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        ("sigil.deploy.golden_tests.demand", "nothing was deployed"),
+        ("sigil.deploy.golden_tests.require_passing_tests", "nothing was deployed"),
         ("sigil.catalog.audit.Audit.note", "one@1 runs"),
     ],
 )

@@ -142,7 +142,7 @@ def test_a_name_that_is_nearly_right_is_suggested(shout: Sigil) -> None:
 PLACES = {
     "check": ("sigil.deploy.golden_tests.require_loadable", ("check", "fails")),
     "test": ("sigil.deploy.golden_tests.run_tests", ("test", "fails")),
-    "deploy": ("sigil.deploy.golden_tests.demand", ("deploy", "fails")),
+    "deploy": ("sigil.deploy.golden_tests.require_passing_tests", ("deploy", "fails")),
     "dry run": ("sigil.deploy.golden_tests.run_tests", ("deploy", "fails", "--dry-run")),
     "run": ("sigil.registry.LocalRegistry.run", ("run", "shout", "-a", "text=a")),
     "export": ("sigil.registry.LocalRegistry.export", ("export", "shout", "-o", "other.sigil")),
