@@ -121,10 +121,6 @@ def _field(name: str, old: Json, new: Json) -> Iterator[str]:
 
 
 def _item(name: str, item: Json) -> str:
-    return (
-        describe_test(item)
-        if name == "tests"
-        else item
-        if isinstance(item, str)
-        else orjson.dumps(item).decode()
-    )
+    if name == "tests":
+        return describe_test(item)
+    return item if isinstance(item, str) else orjson.dumps(item).decode()

@@ -16,17 +16,15 @@ from sigil.errors import (
     one_line,
 )
 
-FAILED, USAGE, NOT_FOUND, AUTH, REFUSED, CONFLICT, UNAVAILABLE, TESTS_FAILED, INTERRUPTED = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    130,
-)
+FAILED = 1
+USAGE = 2
+NOT_FOUND = 3
+AUTH = 4
+REFUSED = 5
+CONFLICT = 6
+UNAVAILABLE = 7
+TESTS_FAILED = 8
+INTERRUPTED = 130
 
 _TABLE: tuple[tuple[type[SigilError], str, int], ...] = (
     (Conflict, "", CONFLICT),

@@ -177,13 +177,12 @@ def _show_request(shell: Shell, row: Mapping[str, Json]) -> None:
         f"{row['capability']}@{row['version']} {row['digest']} ({row['namespace']}) asks for:"
     )
     for text in row["asked"]:
-        mark = (
-            "="
-            if text in row["granted"]
-            else "!"
-            if row["before"] and text in row["widened"]
-            else "+"
-        )
+        if text in row["granted"]:
+            mark = "="
+        elif row["before"] and text in row["widened"]:
+            mark = "!"
+        else:
+            mark = "+"
         shell.printer.note(f"{mark} {text}")
     if row["before"]:
         shell.printer.note(f"granted before: {row['before']}; lines with ! are more than it had")
