@@ -15,7 +15,7 @@ from sigil.storage.artifacts import artifact_name
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltModule:
     """A module that the sandbox runs. `kind` says how it is linked: alone, as a command, or to the
     JavaScript engine.
     """
@@ -28,7 +28,7 @@ class Built:
         return artifact_name(self.wasm)
 
 
-class Checker(Protocol):
+class ModuleChecker(Protocol):
     """Compiles foreign text and modules in a child process within limits, and runs what itself
     compiles.
     """
@@ -50,7 +50,7 @@ class Checker(Protocol):
         """
 
 
-def build(package: Package, sandbox: Checker) -> Built:
+def build(package: Package, sandbox: ModuleChecker) -> BuiltModule:
     """The module of a package, checked; foreign modules are compiled once within limits. `Refused`
     with EMODULE says what is wrong.
     """
@@ -58,47 +58,48 @@ def build(package: Package, sandbox: Checker) -> Built:
         case "js":
             from sigil.sandbox.javascript_module import make_module
 
-            return Built("js", make_module(_text(package)))
+            return BuiltModule("js", make_module(_decode_source(package)))
         case "ts":
-            from sigil.compile.typescript import stripped
+            from sigil.compile.typescript import strip_types
             from sigil.sandbox.javascript_module import make_module
 
-            return Built(
-                "js", make_module(stripped(_text(package), package.manifest.name, sandbox))
+            return BuiltModule(
+                "js",
+                make_module(strip_types(_decode_source(package), package.manifest.name, sandbox)),
             )
         case "wat":
-            return _checked(sandbox.assemble(package.code), sandbox)
+            return _check_module(sandbox.assemble(package.code), sandbox)
         case "wasm":
-            return _checked(package.code, sandbox)
+            return _check_module(package.code, sandbox)
         case "wasi":
-            return _checked(package.code, sandbox, "wasi")
+            return _check_module(package.code, sandbox, "wasi")
         case "c":
             from sigil.compile.toolchain.c import compiled
 
             with sandbox.compiling():
-                kind, wasm = compiled(_text(package).encode(), package.manifest.name)
-            return _checked(wasm, sandbox, kind)
+                kind, wasm = compiled(_decode_source(package).encode(), package.manifest.name)
+            return _check_module(wasm, sandbox, kind)
         case "assemblyscript":
             from sigil.compile.toolchain import assemblyscript
 
             with sandbox.compiling():
-                wasm = assemblyscript.compiled(_text(package), package.manifest.name)
-            return _checked(wasm, sandbox)
+                wasm = assemblyscript.compiled(_decode_source(package), package.manifest.name)
+            return _check_module(wasm, sandbox)
         case "rust":
             from sigil.compile.toolchain import rust
 
             with sandbox.compiling():
-                kind, wasm = rust.compiled(_text(package), package.manifest.name)
-            return _checked(wasm, sandbox, kind)
+                kind, wasm = rust.compiled(_decode_source(package), package.manifest.name)
+            return _check_module(wasm, sandbox, kind)
         case "mcp":
-            from sigil.compile.mcp_tool import module
+            from sigil.compile.mcp_tool import write_module
 
-            return _checked(sandbox.assemble(module(package)), sandbox)
+            return _check_module(sandbox.assemble(write_module(package)), sandbox)
         case "host":
-            return _bare(package)
+            return _build_host_function(package)
 
 
-def _bare(package: Package) -> Built:
+def _build_host_function(package: Package) -> BuiltModule:
     """No module at all: the agent has the function. What it may do is no permission of the sandbox,
     and no golden test calls it.
     """
@@ -106,10 +107,10 @@ def _bare(package: Package) -> Built:
     if manifest.requires or manifest.tests or not manifest.permissions.none:
         message = "what runs inside an agent has no requires, no permissions and no golden tests"
         raise UsageError("EMANIFEST", message, source=manifest.name, suggestion="take them out")
-    return Built("sigil", b"")
+    return BuiltModule("sigil", b"")
 
 
-def _text(package: Package) -> str:
+def _decode_source(package: Package) -> str:
     """The source; the mark with which some editors begin a file is no part of it."""
     try:
         return package.code.decode("utf-8-sig")
@@ -124,6 +125,8 @@ def _text(package: Package) -> str:
         ) from None
 
 
-def _checked(wasm: bytes, sandbox: Checker, abi: Literal["sigil", "wasi"] = "sigil") -> Built:
+def _check_module(
+    wasm: bytes, sandbox: ModuleChecker, abi: Literal["sigil", "wasi"] = "sigil"
+) -> BuiltModule:
     sandbox.check(wasm, abi)
-    return Built(abi, wasm)
+    return BuiltModule(abi, wasm)

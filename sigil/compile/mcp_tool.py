@@ -63,7 +63,7 @@ _MODULE = """\
 """
 
 
-def module(package: Package) -> bytes:
+def write_module(package: Package) -> bytes:
     """The module of a package as WAT; `UsageError` EMANIFEST when its code is no document, or asks
     for something else than it declares.
     """
@@ -72,7 +72,7 @@ def module(package: Package) -> bytes:
     except UsageError as problem:
         problem.source = problem.source or package.manifest.name
         raise
-    _demand_declared(package, wanted)
+    _require_declared(package, wanted)
     head = b'{"op":"mcp","arg":{"document":' + wanted.code + b',"input":'
     room = BEGIN + len(head)
     pages = (room + PAGE) // PAGE + 1
@@ -81,7 +81,7 @@ def module(package: Package) -> bytes:
     ).encode()
 
 
-def _demand_declared(package: Package, wanted: document.ServerToolDocument) -> None:
+def _require_declared(package: Package, wanted: document.ServerToolDocument) -> None:
     """What it may do is what it says: nothing less, so that a grant is all that it waits for, and
     nothing more.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sigil.sandbox.engine import wasm
 
 
-def imports(module: bytes) -> list[str]:
+def list_imports(module: bytes) -> list[str]:
     """`sigil.call`, … in the module's order. ValueError when the bytes are no module of a form that
     we check.
     """
@@ -16,7 +16,7 @@ def imports(module: bytes) -> list[str]:
     return names
 
 
-def exports(module: bytes) -> list[str]:
+def list_exports(module: bytes) -> list[str]:
     """`memory`, `sigil_run`, … in the module's order. ValueError as above."""
     reader, names = _section(module, wasm.EXPORT), []
     for _ in range(reader.unsigned()) if reader.more() else ():

@@ -24,7 +24,7 @@ LIMITS = SandboxLimits(timeout_ms=8_000, output_bytes=1 << 20)
 _DEEP = ("ESTACK", "ENOMEM", "ETIMEDOUT", "ELIMIT")
 
 
-class Runner(Protocol):
+class ProgramRunner(Protocol):
     """The sandbox."""
 
     def run(
@@ -33,7 +33,7 @@ class Runner(Protocol):
         """The answer of a program, as the sandbox gives it."""
 
 
-def stripped(source: str, name: str, sandbox: Runner) -> str:
+def strip_types(source: str, name: str, sandbox: ProgramRunner) -> str:
     """The JavaScript of a source in TypeScript. `Refused` EMODULE names line and column of what
     cannot be read.
     """

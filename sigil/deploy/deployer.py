@@ -16,7 +16,7 @@ from sigil.catalog.catalog import Catalog, Head, Record
 from sigil.catalog.deployments import Deployment, Pins, pinned_digest
 from sigil.catalog.heads import Activation
 from sigil.catalog.quotas import RoomClaim, RoomCount, RoomKeeper, claim_of
-from sigil.compile.compiler import Built, build
+from sigil.compile.compiler import BuiltModule, build
 from sigil.deploy import golden_tests
 from sigil.deploy.cooldown import Cooldown
 from sigil.errors import Conflict, Refused, SigilError, UsageError
@@ -75,7 +75,7 @@ class CheckedPackage:
     """
 
     linked: LinkedPackage
-    built: Built
+    built: BuiltModule
     count: RoomCount | None
     log: Read | None
 
@@ -394,7 +394,7 @@ class Deployer:
         linked: LinkedPackage,
         caller: Caller,
         number: int,
-        built: Built,
+        built: BuiltModule,
         artifacts: tuple[str, str],
     ) -> Record:
         manifest, now = linked.manifest, self._clock()
@@ -462,11 +462,11 @@ def _require_free_name(
             )
 
 
-def _size(package: Package, built: Built) -> int:
+def _size(package: Package, built: BuiltModule) -> int:
     return len(built.wasm) + (0 if built.wasm == package.code else len(package.code))
 
 
-def _program(built: Built, manifest: Manifest, now: float) -> Program:
+def _program(built: BuiltModule, manifest: Manifest, now: float) -> Program:
     alive = manifest.seconds_to_live
     return Program(
         built.digest,

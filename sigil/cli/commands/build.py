@@ -14,7 +14,7 @@ from sigil.cli.source_folder import HERE, Folder, locate_errors, read_package, w
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from sigil.compile.compiler import Built
+    from sigil.compile.compiler import BuiltModule
     from sigil.manifest.package import Package
     from sigil.protocol import Json
 
@@ -53,7 +53,7 @@ def build(
             shell.printer.note(f"wrote {output}")
 
 
-def describe_module(package: Package, built: Built, seconds: float) -> dict[str, Json]:
+def describe_module(package: Package, built: BuiltModule, seconds: float) -> dict[str, Json]:
     """Return the facts about a module. `digest` is the capability's, `sha256` the module's own."""
     from hashlib import sha256
 
@@ -66,13 +66,13 @@ def describe_module(package: Package, built: Built, seconds: float) -> dict[str,
         "digest": package.digest,
         "sha256": sha256(built.wasm).hexdigest(),
         "bytes": len(built.wasm),
-        "imports": list(module_summary.imports(built.wasm)),
-        "exports": list(module_summary.exports(built.wasm)),
+        "imports": list(module_summary.list_imports(built.wasm)),
+        "exports": list(module_summary.list_exports(built.wasm)),
         "ms": round(seconds * 1000, 1),
     }
 
 
-def _compile(shell: Shell, package: Package, folder: Path) -> tuple[Built, float]:
+def _compile(shell: Shell, package: Package, folder: Path) -> tuple[BuiltModule, float]:
     from sigil.compile.compiler import build as compiled
 
     warn_of_slow_compile(shell, package.manifest.lang, package.code)
@@ -85,7 +85,7 @@ def _compile(shell: Shell, package: Package, folder: Path) -> tuple[Built, float
         return compiled(package, sandbox), time.perf_counter() - begin
 
 
-def _require_standalone(built: Built) -> None:
+def _require_standalone(built: BuiltModule) -> None:
     if built.kind == "js":
         message = (
             "what becomes of JavaScript and TypeScript is linked to the engine, and stands nowhere"
@@ -96,7 +96,7 @@ def _require_standalone(built: Built) -> None:
         )
 
 
-def _show(shell: Shell, row: Mapping[str, Json], built: Built) -> None:
+def _show(shell: Shell, row: Mapping[str, Json], built: BuiltModule) -> None:
     shell.printer.line(f"{row['capability']} {row['digest']}")
     shell.printer.line(
         f"{row['lang']}: {_KINDS[built.kind]}, {row['bytes']:,} bytes of wasm, {row['ms']:,.0f} ms"

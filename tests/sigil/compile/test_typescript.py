@@ -13,7 +13,7 @@ import pytest
 
 import sigil
 from sigil.compile.compiler import build
-from sigil.compile.typescript import STRIPPER, stripped
+from sigil.compile.typescript import STRIPPER, strip_types
 from sigil.errors import Refused, ToolError, one_line
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import SOURCE_BYTES, Package
@@ -40,7 +40,7 @@ def run(sandbox: Sandbox, source: str, value: object = None) -> object:
 
 def refusal(sandbox: Sandbox, source: str) -> str:
     with pytest.raises(Refused) as caught:
-        stripped(source, "typed", sandbox)
+        strip_types(source, "typed", sandbox)
     assert (caught.value.code, caught.value.source) == ("EMODULE", "typed")
     assert caught.value.message == one_line(caught.value.message)
     return caught.value.message
@@ -116,7 +116,7 @@ def test_a_module_in_the_form_of_workers_works(sandbox: Sandbox) -> None:
 
 
 def test_every_line_stays_where_it_was(sandbox: Sandbox) -> None:
-    code = stripped(EVERYTHING, "typed", sandbox)
+    code = strip_types(EVERYTHING, "typed", sandbox)
     assert len(code.split("\n")) == len(EVERYTHING.split("\n"))
     with pytest.raises(ToolError, match=r"too small \(line 6\)"):
         run(
@@ -131,7 +131,7 @@ def test_plain_javascript_passes_as_it_is(sandbox: Sandbox) -> None:
         "const a = { b: [1, 2] }; // a comment\nconst re = /<T>(x): y/g;\nreturn `a ${a.b[0] < 2}"
         " </script>` + re.source;\n"
     )
-    assert stripped(source, "typed", sandbox) == source
+    assert strip_types(source, "typed", sandbox) == source
 
 
 def test_the_digest_is_of_the_typescript(sandbox: Sandbox) -> None:
@@ -216,7 +216,7 @@ def test_a_hostile_source_ends_as_a_refusal_within_the_limits(
 ) -> None:
     assert len(source) <= SOURCE_BYTES
     refusal(sandbox, source)
-    assert stripped("let a: number", "typed", sandbox) == "let a"
+    assert strip_types("let a: number", "typed", sandbox) == "let a"
 
 
 def test_the_largest_source_is_read(sandbox: Sandbox) -> None:
