@@ -69,13 +69,6 @@ class Place:
         return str(answer.json()["token"])
 
 
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def opened(sandbox: Sandbox) -> Iterator[Callable[..., Place]]:
     """Makes a server over a registry of its own; `rate` for its gate."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -90,15 +89,6 @@ def test_every_language_has_its_place_on_the_page() -> None:
     for lang in SOURCES.keys() - {"js", "mcp", "wasm"}:
         assert f"--lang {lang}\n" in FIRST
     assert "`wasm`" in FIRST
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(
-        engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1
-    )
-    yield made
-    made.close()
 
 
 def run(

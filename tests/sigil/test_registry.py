@@ -16,10 +16,9 @@ from sigil.errors import Refused, SigilError, ToolError, UsageError
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
-from sigil.settings import Settings
 from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv.sqlite import SqliteKV
-from sigil.wiring import open_sandbox
+from tests.fakes.clock import Clock
 
 PERSON = Caller("main", owner=True)
 MODEL = Caller("main", "telegram:1", owner=True, author="model")
@@ -28,27 +27,9 @@ OTHER = Caller("main", "telegram:8", author="model")
 SHELF = Caller(LIBRARY, author="library")
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_780_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    data = tmp_path_factory.mktemp("data")
-    compiled.mkdir(exist_ok=True)
-    (data / "compiled").symlink_to(compiled, target_is_directory=True)
-    made = open_sandbox(Settings(data=str(data), runners=1))
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_780_000_000.0)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -19,6 +18,7 @@ from sigil.protocol import Caller, Ref, capability_of, is_full_name, is_name, to
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.base import Expect, Key
 from sigil.storage.kv.memory import MemoryKV
+from tests.fakes.clock import Clock
 from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place
@@ -28,15 +28,6 @@ __all__ = ["place"]
 
 in_memory = pytest.mark.parametrize("place", ["memory"], indirect=True)
 """For what never reaches a store."""
-
-
-@dataclass(slots=True)
-class Clock:
-    now: float = 4_000_000_000.0
-    """Ahead of every real clock: a store that ends items by its own must not end ours."""
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

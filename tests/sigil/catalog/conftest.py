@@ -13,10 +13,9 @@ from sigil.catalog.quotas import Quotas
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
-from sigil.settings import Settings
 from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv.sqlite import SqliteKV
-from sigil.wiring import open_sandbox
+from tests.fakes.clock import Clock
 
 PERSON = Caller("main", owner=True)
 MODEL = Caller("main", "telegram:1", owner=True, author="model")
@@ -35,25 +34,7 @@ return "well";"""
 """A capability that fails in the way that it is asked to."""
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 4_000_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 Open = Callable[..., LocalRegistry]
-
-
-@pytest.fixture(scope="package")
-def sandbox(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    data = tmp_path_factory.mktemp("data")
-    compiled.mkdir(exist_ok=True)
-    (data / "compiled").symlink_to(compiled, target_is_directory=True)
-    made = open_sandbox(Settings(data=str(data), runners=1))
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,13 +20,6 @@ from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    yield made
-    made.close()
 
 
 def run(sandbox: Sandbox, source: str, value: object = None) -> object:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -13,23 +11,11 @@ from sigil.protocol import Caller
 from sigil.registry import LocalRegistry, RegistryRules
 from sigil.run.live_services import to_the_web
 from sigil.sandbox.pool import Sandbox
-from sigil.settings import Settings
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
-from sigil.wiring import open_sandbox
 
 URL = "http://127.0.0.1:18777/v1/x"
 PERSON = Caller("main", owner=True)
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    data = tmp_path_factory.mktemp("data")
-    compiled.mkdir(exist_ok=True)
-    (data / "compiled").symlink_to(compiled, target_is_directory=True)
-    made = open_sandbox(Settings(data=str(data), runners=1))
-    yield made
-    made.close()
 
 
 def deployed(sandbox: Sandbox, url: str = URL, *, loopback: bool) -> int:

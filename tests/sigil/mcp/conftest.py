@@ -72,13 +72,6 @@ def spec(server: document.Server, row: dict[str, Any], timeout: int = 5_000) -> 
     }
 
 
-@pytest.fixture(scope="session")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def grounds(sandbox: Sandbox) -> Iterator[Callable[..., Ground]]:
     """Opens registries: `grounds(web=…, servers=…)`."""

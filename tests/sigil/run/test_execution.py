@@ -16,10 +16,8 @@ from sigil.network.http_transport import GuardedTransport
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
-from sigil.settings import Settings
 from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv.sqlite import SqliteKV
-from sigil.wiring import open_sandbox
 from tests.fakes.server import Answer, json_answer
 from tests.sigil.conftest import Scripted
 
@@ -29,16 +27,6 @@ GUEST = Caller("main", "telegram:9", author="model")
 SHELF = Caller(LIBRARY, author="library")
 BOB = Caller("bob", owner=True)
 VALUE = "s3cret+value/42"
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    data = tmp_path_factory.mktemp("data")
-    compiled.mkdir(exist_ok=True)
-    (data / "compiled").symlink_to(compiled, target_is_directory=True)
-    made = open_sandbox(Settings(data=str(data), runners=1))
-    yield made
-    made.close()
 
 
 @pytest.fixture

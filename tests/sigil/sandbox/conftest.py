@@ -30,14 +30,6 @@ def opened(compiled: Path) -> Iterator[Callable[..., Sandbox]]:
         yield make
 
 
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    """One sandbox for all tests of a file: what one test does to it must not show in the next."""
-    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def failure(sandbox: Sandbox) -> Callable[..., str]:
     """How a run fails, as `CODE: message`."""

@@ -27,6 +27,7 @@ from sigil.storage.artifacts import MemoryArtifacts, artifact_name
 from sigil.storage.artifacts.stored import StoredArtifacts
 from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
+from tests.fakes.clock import Clock
 from tests.sigil.searching import MAIN, Counting, Garden, found, names
 from tests.sigil.stores import SHARED, Place, place
 
@@ -37,17 +38,9 @@ BOB = Caller("bob")
 MADE = Index().rules
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_780_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_780_000_000.0)
 
 
 @pytest.fixture

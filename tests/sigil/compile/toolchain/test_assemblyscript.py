@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,13 +23,6 @@ from tests.servers.npm import node, packages
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 IMPORT = 'import { Json, Kind, call, fail, parse } from "./sigil";\n'
 ANSWER = IMPORT + "export function answer(input: Json): Json { %s }\n"
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    yield made
-    made.close()
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,15 +28,6 @@ from sigil.sandbox.program import Program
 ROOT = Path(sigil.__file__).parents[1]
 CACHE = ROOT / "build" / "c"
 SAYING = b'#include "sigil.h"\nint answer(void) { %s }\n'
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(
-        engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1
-    )
-    yield made
-    made.close()
 
 
 def made(body: bytes) -> bytes:

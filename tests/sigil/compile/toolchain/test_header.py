@@ -5,11 +5,8 @@ letters, numbers with a point.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-
-import pytest
 
 import sigil
 from sigil.compile.toolchain import c
@@ -34,15 +31,6 @@ int answer(void)
     return 0;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(
-        engine=ROOT / "sigil" / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1
-    )
-    yield made
-    made.close()
 
 
 def test_the_header_compares_takes_characters_and_writes_numbers(sandbox: Sandbox) -> None:

@@ -5,7 +5,6 @@ another file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -35,13 +34,6 @@ compiles = pytest.mark.skipif(
     not has("sigil"), reason="no rustc with the target wasm32-unknown-unknown"
 )
 commands = pytest.mark.skipif(not has("wasi"), reason="no rustc with the target wasm32-wasip1")
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    yield made
-    made.close()
 
 
 def run(sandbox: Sandbox, made: rust.Compiled, value: object) -> object:

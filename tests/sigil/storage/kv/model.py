@@ -11,21 +11,9 @@ from hypothesis import strategies as st
 
 from sigil.errors import Conflict
 from sigil.storage.kv import ABSENT, KV, Item, Key
+from tests.fakes.clock import Clock
 
 PARTITIONS = (f"model-{number}" for number in itertools.count())
-
-
-class Clock:
-    """Wall time that only moves when told."""
-
-    def __init__(self, now: float = 4_000_000_000.0) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @dataclass
