@@ -92,5 +92,5 @@ def _report_status(runtime: AgentRuntime, session: str) -> dict[str, Any]:
     app = runtime.app
     name = session or "http:admin:main"
     key = _session_key(app, name)
-    report = status.report(key, app.sessions.open(key).document, app)
+    report = status.make_report(key, app.sessions.open(key).document, app)
     return {"agent": app.name, "session": name, **row(report)}

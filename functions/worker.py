@@ -14,7 +14,7 @@ import orjson
 
 from functions import events, log, stack
 from functions.agent.app import Step
-from functions.agent.commands import control, read_only
+from functions.agent.commands import control, table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import Opened
 from functions.agent.turn import GAVE_UP, NeedsIsolation, Shift, abandon, handle
@@ -189,7 +189,7 @@ def work(
             _answer_inquiry(event, runtime)
         return
     if event.control:
-        told = control.act(event, runtime.app)
+        told = control.handle_control(event, runtime.app)
         _say(event, told or ("" if channel else STOPPING), runtime)
         if told in control.CLOSED:
             send_alert(
@@ -236,7 +236,7 @@ def _heard(event: events.Event, runtime: AgentRuntime) -> bool:
     group.
     """
     rules = runtime.app.rules
-    return rules.access == "open" or rules.may_talk(runtime.app.people.role(event))
+    return rules.access == "open" or rules.may_talk(runtime.app.people.find_role(event))
 
 
 def _hand_on(
@@ -347,7 +347,9 @@ def _answer_inquiry(event: events.Event, runtime: AgentRuntime) -> None:
     key, now = keys.inquiry(session, event.id), runtime.app.clock.now()
     item = kv.get(key)
     reply = (
-        _decode_sending(item.value) if item else _Sending(read_only.answer(event, runtime.app), now)
+        _decode_sending(item.value)
+        if item
+        else _Sending(table.answer_inquiry(event, runtime.app), now)
     )
     if reply.done:
         return

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from functions.agent.access.daily_limits import Allowances
-from functions.agent.access.first_owner import Claim
+from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Rules
@@ -108,9 +108,9 @@ class App:
         return Pairing(self.kv, self.name, self.people, self.clock.now)
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> OwnerClaim:
         """The code that makes the first owner."""
-        return Claim(self.kv, self.name, self.people, self.clock.now)
+        return OwnerClaim(self.kv, self.name, self.people, self.clock.now)
 
     @property
     def allowances(self) -> Allowances:
@@ -122,7 +122,7 @@ class App:
         just read.
         """
         if documents is None:
-            documents = self.documents.of(session)
+            documents = self.documents.list_for_prompt(session)
         return preamble(self.name, documents, self.model.window * DOCUMENTS_SHARE)
 
     def breakers(self, session: str) -> Breakers:

@@ -18,8 +18,8 @@ from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.consolidation import PROMPT, Draft, drafted
 from functions.agent.memory import transcript
-from functions.agent.memory.history import Entry, History
-from functions.agent.memory.removed_statements import Left, LeftStatements
+from functions.agent.memory.history import History, HistoryEntry
+from functions.agent.memory.removed_statements import Removal, RemovedStatements
 from functions.agent.memory.statements import compare
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document, Outgoing
@@ -176,7 +176,9 @@ def _archived(aside: Aside, first: int) -> tuple[Message, ...]:
         return ()
 
 
-def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple[Entry | None, str]:
+def _made(
+    aside: Aside, news: Sequence[Message], tries: int, raw: bool
+) -> tuple[HistoryEntry | None, str]:
     """The entry for the first of the messages, as many as fit into a request, and what the chat is
     to be told of the memory.
 
@@ -187,7 +189,7 @@ def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple
     room = context.room(
         app.model.window, tokens.of_text(PROMPT) + tokens.of_text(memory.text), aside.document.ratio
     )
-    count, said = transcript.fitting(news, room * TRANSCRIPT_SHARE)
+    count, said = transcript.fit_messages(news, room * TRANSCRIPT_SHARE)
     first, last = news[0].seq, news[count - 1]
     for _ in range(0 if raw else tries):
         if not aside.may_ask():
@@ -195,7 +197,7 @@ def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple
         draft = drafted(aside, memory.text, said, last.at)
         if draft:
             update = draft.memory if draft.memory != memory.text else None
-            entry = Entry(
+            entry = HistoryEntry(
                 first, last.seq, app.clock.now(), draft.entry, memory=update, base=memory.version
             )
             return entry, _notice(draft)
@@ -205,9 +207,9 @@ def _made(aside: Aside, news: Sequence[Message], tries: int, raw: bool) -> tuple
         if aside.document.failures >= TRIES:
             raw = True
             break
-    head = f"[{transcript.stamp(app.clock.now())}] [RAW] {count} messages"
+    head = f"[{transcript.format_stamp(app.clock.now())}] [RAW] {count} messages"
     return (
-        Entry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None
+        HistoryEntry(first, last.seq, app.clock.now(), f"{head}\n{said}", raw=True) if raw else None
     ), ""
 
 
@@ -219,7 +221,7 @@ def _notice(draft: Draft) -> str:
     )
 
 
-def _follow(aside: Aside, history: History, entry: Entry) -> bool:
+def _follow(aside: Aside, history: History, entry: HistoryEntry) -> bool:
     """Make the chat's memory what the entry says; whether it is so now. When somebody else wrote it
     in between, theirs stands.
 
@@ -238,8 +240,8 @@ def _follow(aside: Aside, history: History, entry: Entry) -> bool:
         before = app.documents.read(aside.session, "memory")
         if before.version == entry.base:
             lost = compare(before.text, entry.memory, app.aids.terms).lost
-            left = Left(entry.first, entry.at, tuple(statement.text for statement in lost))
-            LeftStatements(app.kv, aside.session).keep(left)
+            removal = Removal(entry.first, entry.at, tuple(statement.text for statement in lost))
+            RemovedStatements(app.kv, aside.session).keep(removal)
         app.documents.write(
             aside.session, "memory", entry.memory, by=BY, why=why, expect=entry.base
         )

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from functions.agent.memory import transcript
 from functions.agent.memory.documents import CAPS
-from functions.agent.memory.statements import Comparison, compare, news
+from functions.agent.memory.statements import Comparison, compare, find_new_lines
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
 from functions.agent.sanitize import clean, fenced, unfenced
 from functions.agent.side_request import Aside
@@ -131,7 +131,11 @@ def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
             draft = again
             loss = compare(memory, draft.memory, terms)
     refused = loss if loss.loses_too_much else None
-    new = "\n".join([memory, *news(memory, draft.memory, terms)]) if refused else draft.memory
+    new = (
+        "\n".join([memory, *find_new_lines(memory, draft.memory, terms)])
+        if refused
+        else draft.memory
+    )
     text, given = shortened(aside, memory, new)
     return Draft(draft.entry, text, refused, given)
 
@@ -158,7 +162,7 @@ def shortened(aside: Aside, before: str, memory: str) -> tuple[str, Comparison |
             return shorter, loss
     kept = cut(memory, MOST)
     if compare(before, kept, terms).loses_too_much:
-        kept = cut("\n".join([before, *news(before, memory, terms)]), MOST)
+        kept = cut("\n".join([before, *find_new_lines(before, memory, terms)]), MOST)
     return kept, None
 
 
@@ -260,5 +264,5 @@ def _read(arguments: str, at: float) -> Draft | None:
     if len(texts) != 2 or not all(texts):
         return None
     entry, memory = texts
-    entry = entry if _STAMPED.match(entry) else f"[{transcript.stamp(at)}] {entry}"
+    entry = entry if _STAMPED.match(entry) else f"[{transcript.format_stamp(at)}] {entry}"
     return Draft(cut(entry, ENTRY_CHARACTERS), cut(memory, LARGEST * MOST))

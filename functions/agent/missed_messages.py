@@ -105,7 +105,7 @@ def _tells(other: Event, event: Event, app: App) -> bool:
     return (
         plain
         and other.addressed in ((), event.addressed)
-        and app.rules.may_talk(app.people.role(other))
+        and app.rules.may_talk(app.people.find_role(other))
     )
 
 

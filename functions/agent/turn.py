@@ -22,8 +22,8 @@ from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.archive import put_away
 from functions.agent.closing import close, taken_over
 from functions.agent.commands import pairing, table
-from functions.agent.commands.command import Asked, Effect
-from functions.agent.commands.control import act
+from functions.agent.commands.command import CommandCall, CommandResult
+from functions.agent.commands.control import handle_control
 from functions.agent.context import Preamble
 from functions.agent.eviction import evict
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
@@ -33,8 +33,8 @@ from functions.agent.safety import status
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.sanitize import clean
-from functions.agent.services.call_context import Place
-from functions.agent.services.table import serve
+from functions.agent.services.call_context import CallContext
+from functions.agent.services.table import call_service
 from functions.agent.session.document import OUTBOX_MOST, Document, Outgoing, Turn
 from functions.agent.session.store import Opened
 from functions.agent.tool_calls import Desk
@@ -195,11 +195,11 @@ def _begin(records: TurnRecords, event: Event, app: App, watch: Watch, shift: Sh
     )
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
-        return close(opened, app, turn, pairing.met(event, app), said=False)
+        return close(opened, app, turn, pairing.answer_stranger(event, app), said=False)
     if event.control:
-        return close(opened, app, turn, act(event, app, role), said=False)
-    asked = Asked(app, opened, role, event)
-    effect = table.run(asked) if event.kind == "message" else None
+        return close(opened, app, turn, handle_control(event, app, role), said=False)
+    asked = CommandCall(app, opened, role, event)
+    effect = table.run_command(asked) if event.kind == "message" else None
     if effect:
         return _answered(opened, effect, app, turn, role)
     safety = breakers.reopen(
@@ -226,7 +226,7 @@ def _begin(records: TurnRecords, event: Event, app: App, watch: Watch, shift: Sh
         )
     if stood.reason:
         turn = missed_messages.owed(event, app, turn)
-    refusal = app.allowances.begins(event, role)
+    refusal = app.allowances.begin_turn(event, role)
     if refusal is not None:
         return close(opened, app, turn, refusal, said=False)
     opened = replace(opened, document=replace(opened.document, safety=begun))
@@ -237,7 +237,7 @@ def _begin(records: TurnRecords, event: Event, app: App, watch: Watch, shift: Sh
     document, before = evict(beside, room * KEPT_SHARE, watch), opened.document.usage
     turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *beside.trace))
     document = replace(document, usage=before)
-    app.allowances.ends(event, role, turn.usage.total, turn.began)
+    app.allowances.record_tokens(event, role, turn.usage.total, turn.began)
     preamble = (
         preamble
         if document.consolidated == opened.document.consolidated
@@ -263,13 +263,13 @@ def _begin(records: TurnRecords, event: Event, app: App, watch: Watch, shift: Sh
     return _rounds(opened, preamble, app, watch, shift, role=role, breakers=breakers)
 
 
-def _answered(opened: Opened, effect: Effect, app: App, turn: Turn, role: Role) -> Opened:
+def _answered(opened: Opened, effect: CommandResult, app: App, turn: Turn, role: Role) -> Opened:
     """The session closed with what a command did; what it took out of the history is archived."""
     left = {message.seq for message in effect.document.messages}
     gone = [message for message in opened.document.messages if message.seq not in left]
     document, before = put_away(opened.key, effect.document, gone, app), opened.document.usage
     turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *effect.trace))
-    app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
+    app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
     return close(
         replace(effect.saved or opened, document=replace(document, usage=before)),
         app,
@@ -297,7 +297,7 @@ def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
     document = replace(
         opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume")
     )
-    role = app.people.role(turn.event)
+    role = app.people.find_role(turn.event)
     opened = _open(opened, document, app, watch)
     return _rounds(
         opened, app.preamble(opened.key), app, watch, shift, role=role, breakers=breakers
@@ -329,7 +329,7 @@ def _rounds(
     turn = opened.document.turn or turn
     breakers.settle(opened.document.safety)
     if text is not None or turn.waits >= WAITS:
-        app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
+        app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
         return close(opened, app, turn, OUT_OF_TIME if text is None else text)
     turn = replace(
         turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began
@@ -364,7 +364,8 @@ def _course(
         stopped=lambda: told() or breakers.is_halted(),
         retry=Retry(app.clock, min(deadline, shift.until), app.limits.call_seconds),
         serve=partial(
-            serve, Place(app, session, caller.owner, turn.event.sender.id, turn.event.id)
+            call_service,
+            CallContext(app, session, caller.owner, turn.event.sender.id, turn.event.id),
         ),
     )
     patient = shift.patient and turn.waits < WAITS
@@ -391,7 +392,7 @@ def _reader(event: Event, role: Role) -> status.NoticeReader:
 
 
 def _over(app: App, role: Role, turn: Turn) -> str:
-    return app.allowances.ends(turn.event, role, turn.usage.total, turn.began)
+    return app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
 
 
 def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:

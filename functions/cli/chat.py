@@ -15,7 +15,7 @@ import orjson
 
 from functions.agent import compaction, loop
 from functions.agent.app import App, unwatched
-from functions.agent.commands import read_only
+from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import Opened
 from functions.agent.toolset import in_scope
@@ -107,7 +107,7 @@ class _Conversation:
         if event.inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))
             self._show_answer(
-                opened, (Outgoing(event.id, self.session, read_only.answer(event, app)),)
+                opened, (Outgoing(event.id, self.session, table.answer_inquiry(event, app)),)
             )
             return 0
         with alone(self.folder, self.session, self.screen.hint):

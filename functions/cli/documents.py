@@ -74,7 +74,7 @@ def show(
         doc = (
             documents.read(scope, name)
             if version is None
-            else documents.version(scope, name, version)
+            else documents.read_version(scope, name, version)
         )
     if not (doc.version or doc.text):
         raise UsageError(
@@ -93,7 +93,7 @@ def history(name: Name, session: Session = None, json: Json = False) -> None:
     Example: uncaged agent doc history soul
     """
     with _documents(session) as (documents, scope):
-        versions = list(documents.versions(scope, name))
+        versions = list(documents.list_versions(scope, name))
     printer = Printer(json=json)
     if json:
         printer.document([_row(doc) for doc in versions])
@@ -220,7 +220,7 @@ def import_documents(
 
     Example: uncaged agent doc import backup
     """
-    from functions.agent.memory.documents import checked
+    from functions.agent.memory.documents import check_document_text
 
     with _documents(session) as (documents, scope):
         found = [
@@ -233,7 +233,7 @@ def import_documents(
             raise UsageError(
                 "ENOENT", f"{folder} holds no document", suggestion=f"the files: {names}"
             )
-        texts = [(name, checked(name, _read_text(str(path)))) for name, path in found]
+        texts = [(name, check_document_text(name, _read_text(str(path)))) for name, path in found]
         docs = [
             documents.write(scope, name, text, by=BY, why=f"imported from {folder}")
             for name, text in texts

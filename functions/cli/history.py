@@ -8,7 +8,7 @@ from functions.cli.open_agent import Json, Session, open_agent, session_key
 from sigil.cli.printing import Printer
 
 if TYPE_CHECKING:
-    from functions.agent.memory.history import Entry
+    from functions.agent.memory.history import HistoryEntry
 
 
 def history(session: Session = "terminal:main", json: Json = False) -> None:
@@ -34,7 +34,7 @@ def history(session: Session = "terminal:main", json: Json = False) -> None:
         printer.note("nothing was consolidated yet; /mem in the chat does it now")
 
 
-def entries(session: str | None) -> list[Entry]:
+def entries(session: str | None) -> list[HistoryEntry]:
     """Return the entries of a chat's HISTORY, the oldest first."""
     from functions.agent.memory.history import History
 
@@ -42,6 +42,6 @@ def entries(session: str | None) -> list[Entry]:
         return list(History(app.kv, session_key(app, session)).all())
 
 
-def markdown(entries: list[Entry]) -> str:
+def markdown(entries: list[HistoryEntry]) -> str:
     """Return the entries as one text, an empty line between them."""
     return "\n\n".join(entry.text for entry in entries)

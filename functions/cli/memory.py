@@ -91,7 +91,7 @@ def forget(
     (
         Printer(json=json).document({"forgotten": id})
         if json
-        else Printer().note(f"forgotten: {gone.told}")
+        else Printer().note(f"forgotten: {gone.in_words}")
     )
 
 
@@ -115,7 +115,7 @@ def _cells(thing: Thing) -> tuple[object, ...]:
     return (
         thing.id,
         thing.kind,
-        thing.told,
+        thing.in_words,
         format_time(thing.at),
         thing.source,
         f"{thing.confidence:g}",

@@ -69,12 +69,12 @@ def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
 
 
 def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
-    from functions.agent.commands.pairing import note
+    from functions.agent.commands.pairing import write_welcome
 
     event = f"terminal:{uuid.uuid4().hex}"
-    found = app.pairing.accept(code, BY, event)
+    found = app.pairing.accept_code(code, BY, event)
     channels = open_channels(settings)
-    sent = send_reply(channels, note(found, event, app.clock.now()))
+    sent = send_reply(channels, write_welcome(found, event, app.clock.now()))
     for channel in channels.values():
         if isinstance(channel, Closable):
             channel.close()
@@ -89,7 +89,7 @@ def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
 
 def _list_people(app: App, printer: Printer) -> None:
     waiting, people, owners, now = (
-        app.pairing.waiting(),
+        app.pairing.list_waiting(),
         app.people.all(),
         sorted(app.rules.owners),
         app.clock.now(),
@@ -101,7 +101,7 @@ def _list_people(app: App, printer: Printer) -> None:
                 "name": one.name,
                 "session": one.session,
                 "at": one.at,
-                "left": round(one.left(now)),
+                "left": round(one.seconds_left(now)),
             }
             for one in waiting
         ]
@@ -124,7 +124,7 @@ def _list_people(app: App, printer: Printer) -> None:
             "waits",
             one.name,
             format_time(one.at),
-            f"for {one.left(now) / 60:.0f} more minutes",
+            f"for {one.seconds_left(now) / 60:.0f} more minutes",
         )
         for one in waiting
     ]

@@ -51,13 +51,13 @@ def _print_owner(runtime: AgentRuntime) -> None:
     """Print how to become the owner when there is none: with a code that only a terminal shows."""
     people = runtime.app.people
     try:
-        code = runtime.app.claim.offer() if sys.stderr.isatty() else ""
+        code = runtime.app.claim.offer_code() if sys.stderr.isatty() else ""
         if code:
             _print_line(
                 f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes,"
                 " and it is you"
             )
-        elif not people.owned():
+        elif not people.has_owner():
             _print_line(
                 "  owner      nobody yet: put your id into UNCAGED_OWNERS (the bot tells it), or"
                 " start it in a terminal"

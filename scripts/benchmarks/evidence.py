@@ -22,7 +22,7 @@ from functions.agent.app import App, unwatched
 from functions.agent.eviction import evict
 from functions.agent.messages import Message
 from functions.agent.sanitize import clean
-from functions.agent.services.call_context import Place
+from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import search_history
 from functions.agent.session.document import Document
 from functions.agent.session.store import Opened
@@ -91,7 +91,7 @@ def answered(talk: Talk) -> Iterator[Answer]:
             if question.evidence:
                 began = time.perf_counter()
                 answer: Any = search_history(
-                    Place(runtime.app, opened.key),
+                    CallContext(runtime.app, opened.key),
                     {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)},
                 )
                 spent = time.perf_counter() - began

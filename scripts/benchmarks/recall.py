@@ -13,11 +13,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from functions.agent.memory.thing import Thing, checked
+from functions.agent.memory.thing import Thing, check_thing
 from functions.agent.messages import Message
-from functions.agent.services.call_context import Place
-from functions.agent.services.recall import recall
+from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import search_history
+from functions.agent.services.things import recall
 from functions.agent.session.document import Document
 from functions.settings import Settings
 from functions.wiring import open_app
@@ -56,7 +56,7 @@ def run(data: Path | None) -> Iterator[Row]:
         settings = Settings(data=folder, library="none", llm_url="http://127.0.0.1:9")
         stores = open_stores(settings)
         app = open_app(settings, stores, later=True)
-        place, dice = Place(app, SESSION), random.Random(7)
+        place, dice = CallContext(app, SESSION), random.Random(7)
         facts = [_fact(dice, number) for number in range(FACTS)]
         writes = [_timed(lambda fact=fact: place.things.keep(fact)) for fact in facts]  # type: ignore[misc]
         assert isinstance(stores.kv, SqliteKV)
@@ -70,7 +70,7 @@ def run(data: Path | None) -> Iterator[Row]:
             yield from _history(place)
 
 
-def _reads(place: Place, facts: list[Thing], dice: random.Random) -> Iterator[Row]:
+def _reads(place: CallContext, facts: list[Thing], dice: random.Random) -> Iterator[Row]:
     asked: dict[str, Callable[[Thing], dict[str, str]]] = {
         "recall by words": lambda fact: {
             "query": f"what does {fact.texts[0]} think of {fact.texts[-1]}"
@@ -89,7 +89,7 @@ def _reads(place: Place, facts: list[Thing], dice: random.Random) -> Iterator[Ro
         yield Row(f"{name}, 10,000 facts, p95", times[int(ROUNDS * 0.95)], "ms")
 
 
-def _history(place: Place) -> Iterator[Row]:
+def _history(place: CallContext) -> Iterator[Row]:
     document = Document().add(
         *(
             Message("user", f"message {n} about {NOUNS[n % len(NOUNS)]} " + "and so on " * 30)
@@ -113,10 +113,10 @@ def _fact(dice: random.Random, number: int) -> Thing:
         f"{dice.choice(NOUNS)} and {dice.choice(NOUNS)}",
     )
     if number % 50 == 0:
-        return checked(
+        return check_thing(
             Thing("kv", (PEOPLE[number // 50], said[2]), "user", 1.0, 1_700_000_000.0 + number)
         )
-    return checked(Thing("fact", said, "user", 1.0, 1_700_000_000.0 + number))
+    return check_thing(Thing("fact", said, "user", 1.0, 1_700_000_000.0 + number))
 
 
 def _timed(work: Callable[[], object]) -> float:

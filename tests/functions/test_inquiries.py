@@ -39,7 +39,7 @@ READS = {
     "/usage": "In this chat: ",
     "/tools": "Always there: sigil_query, sigil_deploy.",
     "/recall": "Nothing is remembered of this chat yet.",
-    "/recall the blue door": "I found nothing of that",
+    "/recall the blue door": "I found nothing about that",
     "/STATUS@Sigil_Bot": "State: EXECUTING",
     "/status now": "/status takes no argument.",
 }

@@ -17,8 +17,8 @@ from functions.agent.compaction import MOST
 from functions.agent.consolidation import AIM, ENTRY_CHARACTERS, FULL, SHORTER
 from functions.agent.memory.documents import CAPS, OF_CHATS, Doc
 from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST
-from functions.agent.services.remember import HEARD, SURE
 from functions.agent.services.table import SERVICES
+from functions.agent.services.things import HEARD, SURE
 from tests.fakes.model import ScriptedModel, call, say
 from tests.project.test_transcripts import SECONDS, surroundings
 from tests.project.transcripts import File, Step, steps

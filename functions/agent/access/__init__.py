@@ -1,3 +1,1 @@
-"""Who may talk: the people that were let in, the codes that let them in, and what each may use in a
-day.
-"""
+"""Access: who may talk to the agent, the codes that let people in, and their daily limits."""

@@ -1,6 +1,4 @@
-"""The first owner: a code that the server prints on its terminal makes whoever sends it the
-owner.
-"""
+"""The first owner's code, which the server prints on its terminal, makes its sender the owner."""
 
 from __future__ import annotations
 
@@ -20,14 +18,14 @@ from sigil.storage.stored import Shape, Stored, dumps
 CHARACTERS = 12
 """60 bits: anybody may try."""
 TRIES = 5
-"""Of each sender: nobody uses up another one's, and at 60 bits no number of senders comes near."""
+"""The tries of each sender: nobody uses up another one's, and 60 bits withstand any number of
+senders.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What became of a try: whether its sender is the owner now, and how many tries they have
-    left.
-    """
+class CodeTry:
+    """The outcome of a try: `right` says that its sender is the owner now, `left` counts tries."""
 
     right: bool
     left: int
@@ -35,16 +33,18 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class _Tries(Stored):
-    """The events by which somebody tried the code that was made `at`."""
+    """The events by which somebody tried the code that was made at `at`."""
 
     at: float
     events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Open(Stored):
-    """The code that is open. `by`: the event that made its sender the owner; `left` is what older
-    versions count down for all together.
+class _OpenCode(Stored):
+    """The code that is open.
+
+    `by` is the event that made its sender the owner. Older versions count `left` down for all
+    senders together; this one leaves it as it is.
     """
 
     digest: str
@@ -53,12 +53,12 @@ class _Open(Stored):
     by: str = ""
 
 
-_OPEN: Final = Shape[_Open](_Open)
+_OPEN_CODE: Final = Shape[_OpenCode](_OpenCode)
 _TRIES: Final = Shape[_Tries](_Tries, required=("at", "events"))
 
 
-class Claim:
-    """The first owner's code of one agent. `now`: seconds since 1970."""
+class OwnerClaim:
+    """The first owner's code of one agent. `now` returns seconds since 1970."""
 
     def __init__(self, kv: KV, agent: str, people: People, now: Callable[[], float]) -> None:
         self._kv = kv
@@ -67,56 +67,59 @@ class Claim:
         self._people = people
         self._now = now
 
-    def offer(self) -> str:
-        """A new code instead of the one before, for a person at the machine; empty when there is an
-        owner.
+    def offer_code(self) -> str:
+        """Return a new code, which replaces the one before, for a person at the machine.
+
+        It is empty when there is an owner.
         """
-        if self._people.owned():
+        if self._people.has_owner():
             return ""
-        made = pairing_code.made(CHARACTERS)
-        self._kv.put(self._key, _bytes(_Open(pairing_code.digest(made), self._now())), ttl=SECONDS)
-        return pairing_code.shown(made)
+        code = pairing_code.make_code(CHARACTERS)
+        opened = _OpenCode(pairing_code.hash_code(code), self._now())
+        self._kv.put(self._key, dumps(opened), ttl=SECONDS)
+        return pairing_code.format_code(code)
 
-    def tried(self, text: str, event: Event) -> Tried | None:
-        """What sending `text` comes to; None when it is no such code, when none is open, or when
-        there is an owner.
+    def try_code(self, text: str, event: Event) -> CodeTry | None:
+        """Try the code `text` for the event's sender.
 
-        None as well for whoever has used up their own tries. A try counts before it is answered, so
-        any number at once are five. The same event may come again.
+        Returns None when it is no such code, when none is open, when there is an owner, and for
+        senders who have used up their own tries. A try counts before it is answered, so any number
+        at once are still five. The same event may come again.
         """
-        wanted = pairing_code.read(text, CHARACTERS)
-        item = self._kv.get(self._key) if wanted else None
-        known = _revived(item.value) if item else None
+        code = pairing_code.parse_code(text, CHARACTERS)
+        if not code:
+            return None
+        item = self._kv.get(self._key)
+        known = _read_open_code(item.value) if item else None
         if known is None or (known.by and known.by != event.id):
             return None
         if known.by:
-            return self._owned_by(event)
-        if known.left <= 0 or abs(self._now() - known.at) >= SECONDS or self._people.owned():
+            return self._make_owner(event)
+        if known.left <= 0 or abs(self._now() - known.at) >= SECONDS or self._people.has_owner():
             return None
-        left = self._count(known, event)
+        left = self._count_try(known, event)
         if left is None:
             return None
-        digest = pairing_code.digest(wanted)
+        digest = pairing_code.hash_code(code)
         if not compare_digest(known.digest, digest):
-            return Tried(False, left)
+            return CodeTry(False, left)
 
         def decide(value: bytes | None) -> tuple[bytes | None, bool]:
-            now = _revived(value) if value else None
-            if now is None or now.digest != digest:
+            current = _read_open_code(value) if value else None
+            if current is None or current.digest != digest:
                 return None, False
-            return (
-                (None, now.by == event.id) if now.by else (_bytes(replace(now, by=event.id)), True)
-            )
+            if current.by:
+                return None, current.by == event.id
+            return dumps(replace(current, by=event.id)), True
 
-        return self._owned_by(event) if update(self._kv, self._key, decide, SECONDS) else None
+        won = update(self._kv, self._key, decide, SECONDS)
+        return self._make_owner(event) if won else None
 
-    def _count(self, known: _Open, event: Event) -> int | None:
-        """Count a try of the event's sender; how many they have left, None when it is one too
-        many.
-        """
+    def _count_try(self, known: _OpenCode, event: Event) -> int | None:
+        """Count a try of the event's sender and return how many are left; None for one too many."""
 
         def decide(value: bytes | None) -> tuple[bytes | None, int | None]:
-            tries = _revived_tries(value, known.at)
+            tries = _read_tries(value, known.at)
             if event.id in tries.events:
                 return None, TRIES - len(tries.events)
             if len(tries.events) >= TRIES:
@@ -124,17 +127,16 @@ class Claim:
             more = replace(tries, events=(*tries.events, event.id))
             return dumps(more), TRIES - len(more.events)
 
-        return update(
-            self._kv, keys.first_owner_tries(self._agent, event.sender.id), decide, SECONDS
-        )
+        key = keys.first_owner_tries(self._agent, event.sender.id)
+        return update(self._kv, key, decide, SECONDS)
 
-    def _owned_by(self, event: Event) -> Tried:
+    def _make_owner(self, event: Event) -> CodeTry:
         self._people.let_in(event.sender.id, "owner", event.sender.name, "the server's code")
-        return Tried(True, 0)
+        return CodeTry(True, 0)
 
 
-def _revived_tries(value: bytes | None, at: float) -> _Tries:
-    """The tries of the code that was made `at`; what cannot be read counts as all of them."""
+def _read_tries(value: bytes | None, at: float) -> _Tries:
+    """Return the tries of the code that was made at `at`; a damaged record counts as all used."""
     if value is None:
         return _Tries(at)
     try:
@@ -144,12 +146,8 @@ def _revived_tries(value: bytes | None, at: float) -> _Tries:
     return tries if tries.at == at else _Tries(at)
 
 
-def _revived(value: bytes) -> _Open | None:
+def _read_open_code(value: bytes) -> _OpenCode | None:
     try:
-        return _OPEN.read(value)
+        return _OPEN_CODE.read(value)
     except ValueError:
         return None
-
-
-def _bytes(known: _Open) -> bytes:
-    return dumps(known)

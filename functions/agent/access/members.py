@@ -1,5 +1,6 @@
-"""The people whom an owner let in, and the owner who paired: who they are, kept in the store beside
-`UNCAGED_OWNERS`.
+"""Members are the people whom an owner let in, and the owner who paired.
+
+They are kept in the store; owners that `UNCAGED_OWNERS` names are not among them.
 """
 
 from __future__ import annotations
@@ -15,21 +16,22 @@ from functions.agent.sanitize import clean
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
-from sigil.storage.kv.update import update
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps
 
 MOST = 1_000
-"""People that an agent lets in."""
+"""An agent lets in so many people."""
 NAME_CHARACTERS = 60
-PAGE = 100
 LATEST = 1e11
-"""Later than any time that a clock shows."""
+"""A time later than any that a clock shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person(Stored):
-    """Somebody who was let in. `name`: what they call themselves; `at`: since when, in seconds
-    since 1970; `by`: who let them in.
+    """Somebody who was let in.
+
+    `name` is what they call themselves, `at` since when they are in (seconds since 1970), `by` who
+    let them in.
     """
 
     id: str
@@ -43,7 +45,7 @@ _PERSON: Final = Shape[Person](Person)
 
 
 class People:
-    """The people of one agent. `now`: seconds since 1970."""
+    """The people of one agent. `now` returns seconds since 1970."""
 
     def __init__(self, kv: KV, agent: str, rules: Rules, now: Callable[[], float]) -> None:
         self._kv = kv
@@ -51,43 +53,41 @@ class People:
         self._rules = rules
         self._now = now
 
-    def role(self, event: Event) -> Role:
-        """The sender's role; the store is asked once, and only about those whom the settings do not
-        name.
-        """
+    def find_role(self, event: Event) -> Role:
+        """Return the sender's role; the store is read only for those whom no setting names."""
         return self.take_role(event, [self._kv.get(key) for key in self.list_keys(event)])
 
     def list_keys(self, event: Event) -> list[Key]:
-        """Return the key of what the sender's role depends on; none for those whom the settings
-        name.
-        """
-        return [] if self._rules.named(event) else [keys.person(self._agent, event.sender.id)]
+        """Return the key of the sender's record; none for those whom the settings name."""
+        if self._rules.find_named_role(event):
+            return []
+        return [keys.person(self._agent, event.sender.id)]
 
     def take_role(self, event: Event, items: Sequence[Item | None]) -> Role:
-        """Return what `role` does, from what was just read at `list_keys`."""
-        named = self._rules.named(event)
+        """Return the sender's role from what was just read at `list_keys`."""
+        named = self._rules.find_named_role(event)
         if named:
             return named
         item = items[0]
-        person = _revived(item.value) if item else None
+        person = _read_person(item.value) if item else None
         return person.role if person else "guest"
 
     def find(self, who: str) -> Person | None:
-        """Somebody who was let in; None for everybody else."""
+        """Return somebody who was let in; None for everybody else."""
         item = self._kv.get(keys.person(self._agent, who))
-        return _revived(item.value) if item else None
+        return _read_person(item.value) if item else None
 
     def all(self) -> list[Person]:
-        """Everybody who was let in, by id."""
-        return sorted(self._all(), key=lambda person: person.id)
+        """Return everybody who was let in, by id."""
+        return sorted(self._scan(), key=lambda person: person.id)
 
-    def owned(self) -> bool:
-        """Whether anybody on a platform is an owner."""
-        return bool(self._rules.owners) or any(person.role == "owner" for person in self._all())
+    def has_owner(self) -> bool:
+        """Return whether anybody on a platform is an owner."""
+        return bool(self._rules.owners) or any(person.role == "owner" for person in self._scan())
 
-    def demand_room(self) -> None:
-        """`Refused` when nobody else may be let in."""
-        if sum(1 for _ in self._all()) >= MOST:
+    def require_room(self) -> None:
+        """Raise `Refused` ELIMIT when nobody else may be let in."""
+        if sum(1 for _ in self._scan()) >= MOST:
             raise Refused(
                 "ELIMIT",
                 f"{MOST:,} people were let in, and no more may be",
@@ -95,7 +95,7 @@ class People:
             )
 
     def let_in(self, who: str, role: Role, name: str, by: str) -> None:
-        """Let somebody in. Who is in already stays what they are, unless it makes them an owner."""
+        """Let somebody in. Whoever is in already keeps their role, unless they become an owner."""
         person = Person(
             who,
             role,
@@ -105,16 +105,19 @@ class People:
         )
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
-            known = _revived(value) if value is not None else None
-            if known and (known.role == "owner" or role == "member"):
+            known = _read_person(value) if value is not None else None
+            if known is None:
+                return dumps(person), None
+            if known.role == "owner" or role == "member":
                 return None, None
-            return dumps(replace(person, _rest=known._rest if known else None)), None
+            return dumps(replace(person, _rest=known._rest)), None
 
         update(self._kv, keys.person(self._agent, who), decide)
 
     def remove(self, who: str) -> Person:
-        """Take somebody out again: from their next message on they are a guest. `UsageError` when
-        they were never let in.
+        """Take somebody out again: from their next message on they are a guest.
+
+        Raises `UsageError` when they were never let in or the settings name them.
         """
         if not PERSON.fullmatch(who):
             raise UsageError(
@@ -134,17 +137,15 @@ class People:
         self._kv.delete(keys.person(self._agent, who))
         return person
 
-    def _all(self) -> Iterator[Person]:
-        after, partition = "", keys.person(self._agent, "").partition
-        while page := self._kv.scan(partition, after=after, limit=PAGE):
-            yield from filter(None, (_revived(item.value) for _, item in page))
-            after = page[-1][0]
+    def _scan(self) -> Iterator[Person]:
+        for _, item in scan_all(self._kv, keys.person(self._agent, "").partition):
+            person = _read_person(item.value)
+            if person:
+                yield person
 
 
-def _revived(value: bytes) -> Person | None:
-    """The person whose fields were stored; None for what cannot be believed, which lets nobody
-    in.
-    """
+def _read_person(value: bytes) -> Person | None:
+    """Return the stored person; None for a damaged record, which lets nobody in."""
     try:
         person = _PERSON.read(value)
     except ValueError:

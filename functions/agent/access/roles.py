@@ -1,4 +1,4 @@
-"""Who is who: owners change the agent, members talk to it, everybody else is a guest."""
+"""Roles: owners change the agent, members talk to it, everybody else is a guest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functions.events import Event
 Role = Literal["owner", "member", "guest"]
 Access = Literal["open", "members", "owners"]
 Deploy = Literal["members", "owners", "none"]
-KEEPERS = frozenset({"terminal:local", "http:admin"})
+LOCAL_OWNERS = frozenset({"terminal:local", "http:admin"})
 """Senders that only the machine's own user and the bearer of the admin token can be."""
 PERSON: Final = re.compile(r"[a-z]+:[!-~]{1,100}")
 """A person's id on a platform."""
@@ -20,7 +20,7 @@ PERSON: Final = re.compile(r"[a-z]+:[!-~]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What somebody may use in a day: turns, and tokens of the model. 0 is no limit."""
+    """The turns, and the tokens of the model, that somebody may use in a day; 0 is no limit."""
 
     turns: int = 0
     tokens: int = 0
@@ -31,7 +31,7 @@ NO_LIMIT: Final = Allowance()
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Who may talk and how much, and in whose chats the agent may deploy."""
+    """The rules of who may talk and how much, and in whose chats the agent may deploy."""
 
     owners: Collection[str] = ()
     access: Access = "members"
@@ -39,25 +39,26 @@ class Rules:
     member: Allowance = NO_LIMIT
     guest: Allowance = NO_LIMIT
 
-    def named(self, event: Event) -> Role | None:
-        """The sender's role as far as the settings know it; None when somebody may have let them in
-        since.
+    def find_named_role(self, event: Event) -> Role | None:
+        """Return the sender's role as far as the settings know it.
+
+        None means that they may have been let in since.
         """
         who = event.sender.id
-        if who in KEEPERS:
+        if who in LOCAL_OWNERS:
             return "owner"
         if not PERSON.fullmatch(who) or who.partition(":")[0] != event.platform:
             return "guest"  # an id speaks for its own platform alone
         return "owner" if who in self.owners else None
 
     def may_talk(self, role: Role) -> bool:
-        """Whether this role's messages reach the model."""
+        """Return whether this role's messages reach the model."""
         return {"open": True, "members": role != "guest", "owners": role == "owner"}[self.access]
 
     def may_deploy(self, role: Role) -> bool:
-        """Whether the agent may create capabilities in a chat with this role."""
+        """Return whether the agent may create capabilities in a chat with this role."""
         return {"members": role != "guest", "owners": role == "owner", "none": False}[self.deploy]
 
-    def allowance(self, role: Role) -> Allowance:
-        """What somebody with this role may use in a day."""
+    def get_allowance(self, role: Role) -> Allowance:
+        """Return what somebody with this role may use in a day."""
         return {"owner": NO_LIMIT, "member": self.member, "guest": self.guest}[role]

@@ -1,1 +1,1 @@
-"""Slash commands: the table, and one subject a file."""
+"""Slash commands: their table, and one subject a file."""

@@ -1,4 +1,4 @@
-"""A slash command: what it is called with, what it does, and who may."""
+"""A slash command: the call that it gets, what it answers, and who may use it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from sigil.protocol import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asks (`event`, `role`), about what (`opened`), and with which words: `text` keeps its
-    case.
+class CommandCall:
+    """One call of a command: the event and its sender's role, the session, and the words after it.
+
+    `text` keeps the case of its letters.
     """
 
     app: App
@@ -39,17 +40,16 @@ class Asked:
         """The scope of the agent's own documents."""
         return self.app.documents.agent
 
-    def says(self, text: str) -> Effect:
-        """A reply that changes nothing."""
-        return Effect(text, self.document)
+    def reply(self, text: str) -> CommandResult:
+        """Return a reply that changes nothing."""
+        return CommandResult(text, self.document)
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """What a command did: its reply and the session's document after it; `saved`: the session, when
-    it was saved meanwhile.
+class CommandResult:
+    """The reply of a command, and the session's document after it.
 
-    `trace`: rows for the turn's trace.
+    `saved` is the session when it was saved meanwhile; `trace` has rows for the turn's trace.
     """
 
     text: str
@@ -58,29 +58,33 @@ class Effect:
     trace: tuple[Mapping[str, Json], ...] = ()
 
 
-Run = Callable[[Asked], Effect]
-
-
-def _always(text: str) -> bool:
-    return True
+Run = Callable[[CommandCall], CommandResult]
+WordsTest = Callable[[str], bool]
+"""A test of the words that follow a command's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`takes`: what may follow its name, as the help shows it; empty: nothing may. `changes`:
-    whether these words change something of the chat's, which in groups only owners do. `owners`:
-    whether they change the agent, which only owners ever do. `asks`: whether it asks the model, and
-    so counts as a turn of its sender's, but for the words of it that are `unasked`.
+    """A command with its line in the help.
+
+    `arguments` shows what may follow its name; empty, nothing may. `changes_chat` says whether
+    these words change something of the chat, which only owners do in groups; `changes_agent`
+    whether they change the agent, which only owners ever do. A command that `asks_model` counts as
+    a turn of its sender, but for the words that `needs_no_model` accepts.
     """
 
     meaning: str
     run: Run
-    takes: str = ""
-    changes: Callable[[str], bool] | None = None
-    owners: Callable[[str], bool] | None = None
-    asks: bool = False
-    unasked: Callable[[str], bool] | None = None
+    arguments: str = ""
+    changes_chat: WordsTest | None = None
+    changes_agent: WordsTest | None = None
+    asks_model: bool = False
+    needs_no_model: WordsTest | None = None
 
 
 Commands = Mapping[str, Command]
-ALWAYS = _always
+
+
+def always(words: str) -> bool:
+    """Accept all words."""
+    return True

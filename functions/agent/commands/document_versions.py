@@ -1,4 +1,4 @@
-"""A document's versions in a chat: shown as lines, and taken back."""
+"""The versions of a document as lines of a chat, and the way back to one of them."""
 
 from __future__ import annotations
 
@@ -7,39 +7,42 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from functions.agent.commands.command import Asked
+from functions.agent.commands.command import CommandCall
 from functions.agent.memory.documents import Doc
 from sigil.errors import BackendError, UsageError
 
 SHOWN: Final = 20
-"""Versions that a chat is shown, the newest first."""
+"""A chat is shown so many versions, the newest first."""
 
 
-def version_lines(versions: Iterable[Doc], *, sizes: bool = False) -> list[str]:
-    """A line for each version: its number, when and by whom it was written, and why; `sizes` adds
-    how long it is.
+def format_versions(versions: Iterable[Doc], *, sizes: bool = False) -> list[str]:
+    """Return a line for each version: its number, when and by whom it was written, and why.
+
+    `sizes` adds the number of characters.
     """
     lines = []
     for doc in islice(versions, SHOWN):
-        size = f" ({len(doc.text):,} characters)" if sizes else ""
-        lines.append(
-            f"- {doc.version}: {_day(doc.at)} by {doc.by}{f', {doc.why}' if doc.why else ''}{size}"
-        )
+        written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(doc.at))
+        line = f"- {doc.version}: {written} by {doc.by}"
+        if doc.why:
+            line += f", {doc.why}"
+        if sizes:
+            line += f" ({len(doc.text):,} characters)"
+        lines.append(line)
     return lines
 
 
-def roll_back(asked: Asked, scope: str, name: str, version: int) -> str:
-    """Make an earlier version the document again; why not, as a sentence, or empty when it is
-    done.
+def roll_back(call: CommandCall, scope: str, name: str, version: int) -> str:
+    """Make an earlier version the document again.
+
+    Returns why it cannot be done, as a sentence; empty when it is done.
     """
     try:
-        asked.app.documents.roll_back(scope, name, version, asked.event.sender.id)
-    except (UsageError, BackendError) as problem:
-        if isinstance(problem, BackendError) and problem.code != "EDAMAGED":
+        call.app.documents.roll_back(scope, name, version, call.event.sender.id)
+    except UsageError as problem:
+        return f"{problem.message}; {problem.suggestion}."
+    except BackendError as problem:
+        if problem.code != "EDAMAGED":
             raise
         return f"{problem.message}; {problem.suggestion}."
     return ""
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))

@@ -1,34 +1,33 @@
-"""/pair and /whoami: who may talk to the agent, and what it says to those who may not."""
+"""/pair and /whoami: who may talk to the agent, and its answers to those who may not."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from functions.agent.access import pairing_code
 from functions.agent.access.members import Person
-from functions.agent.access.pairing import SECONDS, Used, Waiting
+from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
 from functions.agent.app import App
-from functions.agent.commands.command import Asked, Command, Commands, Effect
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.commands.control import OWNERS_ONLY
 from functions.agent.session.document import Outgoing
 from functions.events import Event
 from sigil.errors import Refused, UsageError
 
 SHOWN = 30
-"""Of so many people a chat is told; the machine's own command shows them all."""
+"""A chat is shown so many people; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
-ASKED = (
-    "Your code is `{code}`; it holds for {minutes} minutes. Give it to my owner, who sends me"
+YOUR_CODE = (
+    "Your code is `{code}`; it is valid for {minutes} minutes. Give it to my owner, who sends me"
     " `/pair {code}`, or runs `uncaged channel pair {code}` on my machine. Your id here is `{id}`."
 )
-STRANGER = f"I only talk to people whom my owner has let in. {ASKED}"
-WAITS = (
-    "You have a code that still holds. Give it to my owner; in {minutes} minutes you can get a new"
-    " one."
+STRANGER = f"I only talk to people whom my owner has let in. {YOUR_CODE}"
+STILL_VALID = (
+    "Your code is still valid. Give it to my owner; in {minutes} minutes you can get a new one."
 )
 NO_OWNER = {
     "open": "I have no owner yet.",
@@ -41,7 +40,7 @@ AT_THE_MACHINE = (
 )
 LET_YOURSELF_IN = (
     "To talk to me without owning me, run `uncaged channel pair {code}` there; an owner would send"
-    " me `/pair {code}`. That code holds for {minutes} minutes."
+    " me `/pair {code}`. That code is valid for {minutes} minutes."
 )
 OWNERS_TALK = "I only talk to my owner. Your id here is `{id}`."
 LET_IN = "My owner has let you in. Write what you need; /help shows what I can do."
@@ -56,168 +55,155 @@ _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII 
 _REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
-def met(event: Event, app: App) -> str:
-    """What somebody who may not talk is told: empty for silence. In groups, and of scheduled work,
-    there is nothing but silence.
+def answer_stranger(event: Event, app: App) -> str:
+    """Return the answer to somebody who may not talk; empty for silence.
+
+    In groups, and to scheduled work, there is only silence, and so to ids that the settings know
+    to be nobody's.
     """
-    if (
-        event.kind != "message" or not event.private or app.rules.named(event)
-    ):  # the settings say that this is nobody
+    if event.kind != "message" or not event.private or app.rules.find_named_role(event):
         return ""
     words = _PAIR.fullmatch(event.text.strip())
-    return (_tried(words[1], event, app) if words else "") or _offered(event, app)
+    reply = _try_owner_code(words[1], event, app) if words else ""
+    return reply or _offer_code(event, app)
 
 
-def run(asked: Asked) -> Effect:
+def run_pair(call: CommandCall) -> CommandResult:
     """Let somebody in, take somebody out, or show who is in and who waits."""
-    if asked.role != "owner":
-        return asked.says(_asked_by_others(asked))
-    if not asked.text:
-        return asked.says(listing(asked.app) if asked.event.private else PRIVATELY)
-    claimed = _claimed(asked)
-    if claimed:
-        return asked.says(claimed)
+    event, app = call.event, call.app
+    if call.role != "owner":
+        return call.reply(_pair_without_owner(call))
+    if not call.text:
+        return call.reply(list_people(app) if event.private else PRIVATELY)
+    reply = _claim_ownership(call)
+    if reply:
+        return call.reply(reply)
     try:
-        out = _REMOVE.fullmatch(asked.text)
-        return asked.says(_removed(out[1] or "", asked.app)) if out else _accepted(asked)
-    except (UsageError, Refused, Used) as problem:
-        return asked.says(
-            f"{problem.message[:1].upper()}{problem.message[1:]}; {problem.suggestion}."
-        )
-
-
-def whoami(asked: Asked) -> Effect:
-    """Who the sender is, since when, and what they may use today."""
-    who, role = asked.event.sender.id, asked.role
-    person = asked.app.people.find(who) if role == "member" else None
-    since = f", let in on {_day(person.at)} by `{_plain(person.by)}`" if person else ""
-    left = asked.app.allowances.told(who, role)
-    return asked.says(
-        "\n".join(
-            filter(
-                None,
-                (
-                    f"You are `{who}`: {role}{since}.",
-                    f"This chat is `{asked.event.session}`.",
-                    left,
-                ),
-            )
-        )
+        removal = _REMOVE.fullmatch(call.text)
+        if removal:
+            person = app.people.remove(removal[1] or "")
+            return call.reply(f"{_format_person(person.id, person.name)} is a guest again.")
+        accepted = app.pairing.accept_code(call.text, event.sender.id, event.id)
+    except (UsageError, Refused, CodeUsed) as problem:
+        message = problem.message[:1].upper() + problem.message[1:]
+        return call.reply(f"{message}; {problem.suggestion}.")
+    welcome = write_welcome(accepted, event.id, app.clock.now())
+    return CommandResult(
+        f"{_format_person(accepted.id, accepted.name)} may talk to me now.",
+        replace(call.document, outbox=(*call.document.outbox, welcome)),
     )
 
 
-def note(waiting: Waiting, event: str, now: float) -> Outgoing:
-    """What somebody who was let in is told, in their own chat. It has an id of its own, beside the
-    answer to the event.
+def run_whoami(call: CommandCall) -> CommandResult:
+    """Tell the sender who they are, since when, and what they may use today."""
+    who = call.event.sender.id
+    person = call.app.people.find(who) if call.role == "member" else None
+    since = f", let in on {_day(person.at)} by `{_plain(person.by)}`" if person else ""
+    lines = [
+        f"You are `{who}`: {call.role}{since}.",
+        f"This chat is `{call.event.session}`.",
+        call.app.allowances.describe_usage(who, call.role),
+    ]
+    return call.reply("\n".join(filter(None, lines)))
+
+
+def write_welcome(waiting: Waiting, event: str, now: float) -> Outgoing:
+    """Return the message to somebody who was let in, for their own chat.
+
+    It has an id of its own, beside the answer to the event.
     """
     return Outgoing(f"pair:{event}", waiting.session, LET_IN, at=now)
 
 
-def listing(app: App, most: int = SHOWN) -> str:
-    """Who waits and who is in, for owners. Codes are not shown: whoever gives one to an owner shows
-    with it that they are who they say.
+def list_people(app: App, most: int = SHOWN) -> str:
+    """Return who waits and who is in, for owners.
+
+    Codes are not shown: whoever gives one to an owner proves with it who they are.
     """
-    now, waiting, people = app.clock.now(), app.pairing.waiting(), app.people.all()
+    now = app.clock.now()
+    waiting = [
+        f"- {_format_person(one.id, one.name)}, {one.seconds_left(now) / 60:.0f} minutes left"
+        for one in app.pairing.list_waiting()
+    ]
+    people = [_format_member(person) for person in app.people.all()]
     owners = ", ".join(f"`{_plain(owner)}`" for owner in sorted(app.rules.owners))
     lines = [
-        *_some(
-            "Waiting:",
-            (
-                f"- {_who(one.id, one.name)}, {one.left(now) / 60:.0f} minutes left"
-                for one in waiting
-            ),
-            most,
-        ),
-        *_some("Let in:", (f"- {_who(one.id, one.name)}, {_since(one)}" for one in people), most),
-        *([f"Owners by the settings: {owners}"] if owners else []),
+        *_list_section("Waiting:", waiting, most),
+        *_list_section("Let in:", people, most),
     ]
-    return "\n".join(
-        [
-            *(lines or ["Nobody waits, and nobody was let in."]),
-            "`/pair CODE` lets somebody in, `/pair remove ID` takes them out.",
-        ]
-    )
+    if owners:
+        lines.append(f"Owners by the settings: {owners}")
+    if not lines:
+        lines.append("Nobody waits, and nobody was let in.")
+    lines.append("`/pair CODE` lets somebody in, `/pair remove ID` takes them out.")
+    return "\n".join(lines)
 
 
-def _asked_by_others(asked: Asked) -> str:
-    """/pair by a member, or by a guest where guests may talk."""
-    event, app = asked.event, asked.app
-    if not event.private:
+def _pair_without_owner(call: CommandCall) -> str:
+    """Answer /pair to a member, or to a guest where guests may talk."""
+    if not call.event.private:
         return OWNERS_ONLY
-    if asked.text or asked.role == "member":
-        return _claimed(asked) or OWNERS_ONLY
-    return _offered(event, app) or WAITS.format(minutes=MINUTES)
+    if call.text or call.role == "member":
+        return _claim_ownership(call) or OWNERS_ONLY
+    return _offer_code(call.event, call.app) or STILL_VALID.format(minutes=MINUTES)
 
 
-def _tried(text: str, event: Event, app: App) -> str:
-    """What trying the first owner's code comes to; empty when it is none."""
-    tried = app.claim.tried(text, event)
-    if tried is None:
-        return ""
-    return NOW_OWNER if tried.right else WRONG.format(left=tried.left) if tried.left else LAST
+def _claim_ownership(call: CommandCall) -> str:
+    """Try the first owner's code for somebody who may talk; empty when it is none.
 
-
-def _claimed(asked: Asked) -> str:
-    """The same for whoever may talk, but for those whom the settings name. It made an owner of them
-    when the event came before a crash.
+    An owner may send it, too: the event made them one before a crash, and comes again.
     """
-    event, app = asked.event, asked.app
-    return _tried(asked.text, event, app) if not app.rules.named(event) else ""
-
-
-def _offered(event: Event, app: App) -> str:
-    """The answer to a stranger: once for each code, however much they write."""
-    lets_in = app.rules.access != "owners"
-    made = app.pairing.offer(event, lets_in=lets_in)
-    if made is None:
+    if call.app.rules.find_named_role(call.event):
         return ""
-    if app.people.owned():
-        text = {"open": ASKED, "members": STRANGER, "owners": OWNERS_TALK}[app.rules.access]
+    return _try_owner_code(call.text, call.event, call.app)
+
+
+def _try_owner_code(text: str, event: Event, app: App) -> str:
+    """Return the reply to a try of the first owner's code; empty when it is none."""
+    outcome = app.claim.try_code(text, event)
+    if outcome is None:
+        return ""
+    if outcome.right:
+        return NOW_OWNER
+    return WRONG.format(left=outcome.left) if outcome.left else LAST
+
+
+def _offer_code(event: Event, app: App) -> str:
+    """Return the answer to a stranger, once for each code, however much they write."""
+    lets_in = app.rules.access != "owners"
+    code = app.pairing.offer_code(event, lets_in=lets_in)
+    if code is None:
+        return ""
+    if app.people.has_owner():
+        text = {"open": YOUR_CODE, "members": STRANGER, "owners": OWNERS_TALK}[app.rules.access]
     else:
-        parts = [
-            NO_OWNER[app.rules.access],
-            AT_THE_MACHINE,
-            *([LET_YOURSELF_IN] if lets_in else []),
-        ]
-        text = " ".join(parts)
-    return text.format(code=pairing_code.shown(made), minutes=MINUTES, id=event.sender.id)
+        text = f"{NO_OWNER[app.rules.access]} {AT_THE_MACHINE}"
+        if lets_in:
+            text = f"{text} {LET_YOURSELF_IN}"
+    return text.format(code=pairing_code.format_code(code), minutes=MINUTES, id=event.sender.id)
 
 
-def _accepted(asked: Asked) -> Effect:
-    event, now = asked.event, asked.app.clock.now()
-    found = asked.app.pairing.accept(asked.text, event.sender.id, event.id)
-    told = note(found, event.id, now)
-    return Effect(
-        f"{_who(found.id, found.name)} may talk to me now.",
-        replace(asked.document, outbox=(*asked.document.outbox, told)),
-    )
+def _list_section(title: str, lines: Sequence[str], most: int) -> list[str]:
+    if not lines:
+        return []
+    more = len(lines) - most
+    section = [title, *lines[:most]]
+    if more > 0:
+        section.append(f"- and {more:,} more: `uncaged channel pair --list`")
+    return section
 
 
-def _removed(who: str, app: App) -> str:
-    person = app.people.remove(who)
-    return f"{_who(person.id, person.name)} is a guest again."
+def _format_member(person: Person) -> str:
+    who = _format_person(person.id, person.name)
+    return f"- {who}, {person.role} since {_day(person.at)}, by `{_plain(person.by)}`"
 
 
-def _some(title: str, lines: Iterable[str], most: int) -> list[str]:
-    every = list(lines)
-    more = (
-        [f"- and {len(every) - most:,} more: `uncaged channel pair --list`"]
-        if len(every) > most
-        else []
-    )
-    return [title, *every[:most], *more] if every else []
-
-
-def _since(person: Person) -> str:
-    return f"{person.role} since {_day(person.at)}, by `{_plain(person.by)}`"
-
-
-def _who(id: str, name: str) -> str:
-    return f"`{_plain(id)}`" + (f" (`{_plain(name)}`)" if name else "")
+def _format_person(id: str, name: str) -> str:
+    return f"`{_plain(id)}` (`{_plain(name)}`)" if name else f"`{_plain(id)}`"
 
 
 def _plain(text: str) -> str:
-    """Somebody else's words, so that they end no code span."""
+    """Return somebody else's words so that they end no code span."""
     return text.replace("`", "'")
 
 
@@ -226,10 +212,10 @@ def _day(at: float) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "whoami": Command("shows who you are to me, and what you may use today", whoami),
+    "whoami": Command("shows who you are to me, and what you may use today", run_whoami),
     "pair": Command(
         "shows who may talk to me; lets somebody in, or takes them out; for owners",
-        run,
-        takes="[CODE | remove ID]",
+        run_pair,
+        arguments="[CODE | remove ID]",
     ),
 }

@@ -1,5 +1,6 @@
-"""/soul: shows who the agent is, and lets the model write it anew from an owner's words, in a
-request of its own.
+"""/soul shows who the agent is, and lets the model rewrite that from an owner's words.
+
+The model does so in a request of its own, beside the conversation.
 """
 
 from __future__ import annotations
@@ -7,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from functions.agent.commands.command import Asked, Command, Commands, Effect
-from functions.agent.commands.document_versions import SHOWN, roll_back, version_lines
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.commands.document_versions import SHOWN, format_versions, roll_back
 from functions.agent.memory.documents import CAPS, FIRST_SOUL
 from functions.agent.model.base import Reply
 from functions.agent.model.offline import signed
@@ -24,10 +25,10 @@ PROMPT: Final = (
     "Keep sections: Personality, Values, Communication Style. "
     "Merge new traits with existing ones. Do not wrap in code fences."
 )
-"""As seed 002 gives it."""
+"""Taken word for word from seed 002."""
 UPDATED = "Soul updated."
 LEAST = 10
-"""Characters below which an answer is no soul."""
+"""An answer of fewer characters is no soul."""
 KEPT = "The soul is as it was."
 _ROLLBACK = re.compile(r"rollback(?:\s+(\S+))?", re.IGNORECASE | re.ASCII)
 _VERSION = re.compile(r"[0-9]{1,8}", re.ASCII)
@@ -35,90 +36,78 @@ BEGAN = "as it was before anybody changed it"
 WHICH = "Say which version: `/soul rollback N`; `/soul history` shows them."
 
 
-def run(asked: Asked) -> Effect:
-    """Show it, its history, an earlier version again, or write it anew."""
-    if not asked.text:
-        return asked.says(_soul(asked))
-    if asked.text.lower() == "history":
-        return asked.says(_history(asked))
-    back = _ROLLBACK.fullmatch(asked.text)
-    return asked.says(_rolled_back(asked, back[1] or "")) if back else _written(asked)
+def run_soul(call: CommandCall) -> CommandResult:
+    """Show the soul or its history, go back to an earlier version, or let the model rewrite it."""
+    if not call.text:
+        return call.reply(call.app.documents.read(call.scope, "soul").text or FIRST_SOUL)
+    if call.text.lower() == "history":
+        return call.reply(_list_history(call))
+    rollback = _ROLLBACK.fullmatch(call.text)
+    if rollback:
+        return call.reply(_roll_back_soul(call, rollback[1] or ""))
+    return _rewrite_soul(call)
 
 
-def of_owners(words: str) -> bool:
-    """Whether only owners do it: change the soul, or read in its history who changed it, and with
-    which words.
+def is_for_owners(words: str) -> bool:
+    """Return whether only owners may do it: all but showing the soul.
+
+    The history tells who changed it, and with which words.
     """
     return bool(words)
 
 
-def _soul(asked: Asked) -> str:
-    return asked.app.documents.read(asked.scope, "soul").text or FIRST_SOUL
+def _list_history(call: CommandCall) -> str:
+    rows = format_versions(call.app.documents.list_versions(call.scope, "soul"))
+    if not rows:
+        return "The soul was never changed."
+    if len(rows) < SHOWN:
+        rows.append(f"- 0: {BEGAN}")
+    return "\n".join(rows)
 
 
-def _history(asked: Asked) -> str:
-    rows = version_lines(asked.app.documents.versions(asked.scope, "soul"))
-    began = [f"- 0: {BEGAN}"] if len(rows) < SHOWN else []
-    return "\n".join([*rows, *began]) if rows else "The soul was never changed."
-
-
-def _rolled_back(asked: Asked, version: str) -> str:
+def _roll_back_soul(call: CommandCall, version: str) -> str:
     if not _VERSION.fullmatch(version):
         return f"{KEPT} {WHICH}"
-    problem = roll_back(asked, asked.scope, "soul", int(version))
+    problem = roll_back(call, call.scope, "soul", int(version))
     return f"{KEPT} {problem}" if problem else f"The soul is as in version {version} again."
 
 
-def _written(asked: Asked) -> Effect:
-    documents = asked.app.documents
-    before = documents.read(asked.scope, "soul")
-    aside = Aside(asked.session, asked.app, asked.document)
-    reply = aside.ask(
-        PROMPT,
-        f"{fenced('SOUL.md', before.text or FIRST_SOUL)}\n\n"
-        f"{fenced('USER INSTRUCTIONS', asked.text)}",
-    )
+def _rewrite_soul(call: CommandCall) -> CommandResult:
+    documents = call.app.documents
+    before = documents.read(call.scope, "soul")
+    aside = Aside(call.session, call.app, call.document)
+    current = fenced("SOUL.md", before.text or FIRST_SOUL)
+    reply = aside.ask(PROMPT, f"{current}\n\n{fenced('USER INSTRUCTIONS', call.text)}")
     text = unfenced(clean(reply.text))
-    problem = _refused(reply, text)
+    problem = _find_problem(reply, text)
     if not problem:
+        by = call.event.sender.id
         try:
-            documents.write(
-                asked.scope,
-                "soul",
-                text,
-                by=asked.event.sender.id,
-                why=asked.text,
-                expect=before.version,
-            )
+            documents.write(call.scope, "soul", text, by=by, why=call.text, expect=before.version)
         except Conflict:
             problem = "Somebody else changed it meanwhile; send it again."
-    return Effect(
-        f"{problem} {KEPT}" if problem else signed(UPDATED, asked.app.model.name),
-        aside.document,
-        trace=aside.trace,
-    )
+    answer = f"{problem} {KEPT}" if problem else signed(UPDATED, call.app.model.name)
+    return CommandResult(answer, aside.document, trace=aside.trace)
 
 
-def _refused(reply: Reply, text: str) -> str:
-    """Why an answer is no soul; empty when it is one."""
+def _find_problem(reply: Reply, text: str) -> str:
+    """Return why an answer cannot be the soul; empty when it can."""
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text.rstrip('.')}."
     if reply.finish in ("length", "filtered", "refused"):
-        return "The model gave no whole soul."
+        return "The model did not finish its answer."
     if reply.finish != "stop" or len(text) < LEAST or not is_visible(text):
-        return "The model gave no soul."
-    return (
-        f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept."
-        if len(text) > CAPS["soul"]
-        else ""
-    )
+        return "The model's answer was not a soul."
+    if len(text) > CAPS["soul"]:
+        return f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept."
+    return ""
 
 
 COMMANDS: Final[Commands] = {
     "soul": Command(
         "shows who I am; owners change it with words",
-        run,
-        takes="[words | history | rollback N]",
-        owners=of_owners,
+        run_soul,
+        arguments="[words | history | rollback N]",
+        changes_agent=is_for_owners,
     )
 }

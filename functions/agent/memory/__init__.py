@@ -1,3 +1,4 @@
-"""What stays of a chat when its messages leave the prompt: HISTORY and memory, and the things that
-it remembers.
+"""Memory: what stays of a chat when its messages leave the prompt.
+
+That is HISTORY, the documents, and the things that the chat remembers.
 """

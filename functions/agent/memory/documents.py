@@ -1,5 +1,6 @@
-"""Documents: what an agent, or one chat with it, keeps in words. Versioned, written by
-compare-and-set, read anew every turn.
+"""Documents are what an agent, or one chat with it, keeps in words.
+
+They are versioned, written by compare-and-set, and read anew every turn.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functions.agent.sanitize import clean, unseen
 from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Shape, Stored, dumps
 
 CAPS: Final = {
@@ -25,7 +27,7 @@ CAPS: Final = {
 }
 """The documents, in the order of the prompt, and how many characters each may have."""
 OF_CHATS: Final = ("user", "memory")
-"""Those that a chat has of its own, beside the agent's."""
+"""The documents that a chat has of its own, beside the agent's."""
 FIRST_SOUL: Final = """\
 # Soul
 
@@ -37,17 +39,18 @@ Accuracy before speed. The user's privacy. Saying plainly what is not known.
 
 ## Communication Style
 Brief and concrete, in the user's language."""
-"""What `soul` is until somebody writes it."""
+"""The document `soul` until somebody writes it."""
 PAGE = 100
 DAMAGED: Final = "damaged"
-"""Who wrote a version that cannot be read."""
+"""Stands for whoever wrote a version that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doc(Stored):
-    """One version of a document. `scope` is the agent's escaped name or a session's S; `at` seconds
-    since 1970; `by` and `why`: who wrote it and for what; version 0 was never written: it is empty,
-    but for the soul.
+    """One version of a document.
+
+    `scope` is the agent's escaped name or a session's S; `at` is seconds since 1970; `by` and `why`
+    say who wrote it and for what. Version 0 was never written: it is empty, but for the soul.
     """
 
     scope: str
@@ -60,7 +63,7 @@ class Doc(Stored):
 
 
 class Documents:
-    """The documents of one agent and of its chats. `now`: seconds since 1970."""
+    """The documents of one agent and of its chats. `now` returns seconds since 1970."""
 
     def __init__(self, kv: KV, agent: str, now: Callable[[], float]) -> None:
         self._kv = kv
@@ -68,14 +71,16 @@ class Documents:
         self.agent = keys.escape(agent)
 
     def read(self, scope: str, name: str) -> Doc:
-        """The document as it stands; `UsageError` when there is none of this name, or none that a
-        chat has of its own.
-        """
-        return self._head(scope, self._checked_name(scope, name))[0]
+        """Return the newest version of a document.
 
-    def of(self, session: str) -> tuple[Doc, ...]:
-        """What stands in the prompt of a session (S of the keys): the agent's documents, then the
-        chat's own, without empty ones.
+        Raises `UsageError` when there is none of this name, or none that a chat has of its own.
+        """
+        return self._head(scope, self._require_name(scope, name))[0]
+
+    def list_for_prompt(self, session: str) -> tuple[Doc, ...]:
+        """Return the documents in the prompt of a session (S of the keys), without empty ones.
+
+        The agent's come first, then the chat's own.
         """
         return self.take(session, get_many(self._kv, self.list_keys(session)))
 
@@ -85,55 +90,56 @@ class Documents:
         return [*agent, *(keys.doc(session, name) for name in OF_CHATS)]
 
     def take(self, session: str, items: Sequence[Item | None]) -> tuple[Doc, ...]:
-        """Return what `of` does, from what was just read at `list_keys`."""
-        agent = self._read_all(self.agent, zip(CAPS, items, strict=False))
+        """Return what `list_for_prompt` does, from what was just read at `list_keys`."""
+        written = self._read_all(self.agent, zip(CAPS, items, strict=False))
+        agent = {name: doc for name, doc in written.items() if doc.text}
+        agent.setdefault("soul", self._unwritten(self.agent, "soul"))
         chat = self._read_all(session, zip(OF_CHATS, items[len(CAPS) :], strict=True))
-        first = {"soul": self._unwritten(self.agent, "soul")}
-        agent = first | {name: doc for name, doc in agent.items() if doc.text}
-        found = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
-        return tuple(doc for doc in found if doc and doc.text)
+        docs = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
+        return tuple(doc for doc in docs if doc and doc.text)
 
     def write(
         self, scope: str, name: str, text: str, *, by: str, why: str = "", expect: int | None = None
     ) -> Doc:
-        """Write the next version. `expect`: the version that it was made from; `Conflict` when
-        somebody wrote since.
+        """Write the next version and return it; the same text again writes nothing.
 
-        The text has to be clean and within its cap: `UsageError` else.
+        `expect` is the version that it was made from. Raises `Conflict` when somebody wrote since,
+        and `UsageError` when the text is not clean or over its cap.
         """
-        before, version = self._head(scope, self._checked_name(scope, name))
+        before, version = self._head(scope, self._require_name(scope, name))
         if expect is not None and expect != before.version:
             raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
-        if before.version and before.by != DAMAGED and before.text == checked(name, text):
+        if (
+            before.version
+            and before.by != DAMAGED
+            and before.text == check_document_text(name, text)
+        ):
             return before
         after = replace(
             before,
             version=before.version + 1,
-            text=checked(name, text),
+            text=check_document_text(name, text),
             at=self._now(),
             by=one_line(by, 80),
             why=one_line(why, 200),
         )
         if before.version:
-            self._kv.put(keys.doc_version(scope, name, before.version), _encoded(before))
-        self._kv.put(keys.doc(scope, name), _encoded(after), expect=version or ABSENT)
+            self._kv.put(keys.doc_version(scope, name, before.version), _encode(before))
+        self._kv.put(keys.doc(scope, name), _encode(after), expect=version or ABSENT)
         return after
 
     def roll_back(self, scope: str, name: str, version: int, by: str) -> Doc:
         """Write an earlier version's text again, as a new version."""
-        return self.write(
-            scope,
-            name,
-            self.version(scope, name, version).text,
-            by=by,
-            why=f"rolled back to version {version}",
-        )
+        text = self.read_version(scope, name, version).text
+        return self.write(scope, name, text, by=by, why=f"rolled back to version {version}")
 
-    def version(self, scope: str, name: str, version: int) -> Doc:
-        """One version; `UsageError` when there was none of this number, `BackendError` EDAMAGED
-        when it cannot be read.
+    def read_version(self, scope: str, name: str, version: int) -> Doc:
+        """Return one version.
+
+        Raises `UsageError` ENOENT when there was none of this number, `BackendError` EDAMAGED when
+        it cannot be read.
         """
-        head = self._head(scope, checked_name(name))[0]
+        head = self._head(scope, require_document_name(name))[0]
         first = self._unwritten(scope, name)
         if version == head.version and version and head.by != DAMAGED:
             return head
@@ -145,7 +151,7 @@ class Documents:
                 "ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}"
             )
         item = self._kv.get(keys.doc_version(scope, name, version))
-        doc = _decoded(scope, name, item.value) if item else None
+        doc = _decode(scope, name, item.value) if item else None
         if doc is None:
             hint = "take another one, or write it again"
             raise BackendError(
@@ -153,83 +159,77 @@ class Documents:
             )
         return doc
 
-    def versions(self, scope: str, name: str) -> Iterator[Doc]:
-        """All versions that can be read, the newest first."""
+    def list_versions(self, scope: str, name: str) -> Iterator[Doc]:
+        """Yield all versions that can be read, the newest first."""
         head = self.read(scope, name)
         if head.version:
             yield head
         for number in range(head.version - 1, 0, -1):
             item = self._kv.get(keys.doc_version(scope, name, number))
-            if item and (doc := _decoded(scope, name, item.value)):
+            doc = _decode(scope, name, item.value) if item else None
+            if doc:
                 yield doc
 
     def _head(self, scope: str, name: str) -> tuple[Doc, str]:
+        """Return the newest version of a document and the store's version, empty without one."""
         item = self._kv.get(keys.doc(scope, name))
-        return (
-            (self._readable(scope, name, item.value), item.version)
-            if item
-            else (self._unwritten(scope, name), "")
-        )
+        if item is None:
+            return self._unwritten(scope, name), ""
+        return self._decode_or_replace(scope, name, item.value), item.version
 
     def _unwritten(self, scope: str, name: str) -> Doc:
-        """What a document is until somebody writes it."""
+        """Return a document as it is until somebody writes it."""
         return Doc(scope, name, text=FIRST_SOUL if (scope, name) == (self.agent, "soul") else "")
 
-    def _checked_name(self, scope: str, name: str) -> str:
-        if scope != self.agent and checked_name(name) not in OF_CHATS:
+    def _require_name(self, scope: str, name: str) -> str:
+        if scope != self.agent and require_document_name(name) not in OF_CHATS:
             raise UsageError(
                 "EINVAL",
                 f"{name} is no document of a chat's own",
                 suggestion=f"those are {' and '.join(OF_CHATS)}",
             )
-        return checked_name(name)
+        return require_document_name(name)
 
-    def _readable(self, scope: str, name: str, data: bytes) -> Doc:
-        """The document; when it is damaged, the text of the last version that is not stands in for
-        it.
-        """
-        doc = _decoded(scope, name, data)
+    def _decode_or_replace(self, scope: str, name: str, data: bytes) -> Doc:
+        """Return the stored document; when it is damaged, the last version that is not."""
+        doc = _decode(scope, name, data)
         if doc:
             return doc
-        row = keys.doc_version(scope, name, 0)
-        last, written, after = self._unwritten(scope, name), 0, ""
-        while page := self._kv.scan(row.partition, f"{name}#", after, PAGE):
-            written, after = int(page[-1][0].rpartition("#")[2]), page[-1][0]
-            last = next(
-                (doc for _, item in reversed(page) if (doc := _decoded(scope, name, item.value))),
-                last,
-            )
-        why = (
-            f"cannot be read; version {last.version} stands in for it"
-            if last.version or last.text
-            else "cannot be read"
-        )
+        last = self._unwritten(scope, name)
+        written = 0
+        partition = keys.doc_version(scope, name, 0).partition
+        for sort, item in scan_all(self._kv, partition, f"{name}#", page=PAGE):
+            written = int(sort.rpartition("#")[2])
+            last = _decode(scope, name, item.value) or last
+        why = "cannot be read"
+        if last.version or last.text:
+            why += f"; version {last.version} stands in for it"
         return replace(last, version=written + 1, by=DAMAGED, why=why)
 
     def _read_all(self, scope: str, items: Iterable[tuple[str, Item | None]]) -> dict[str, Doc]:
-        return {name: self._readable(scope, name, item.value) for name, item in items if item}
+        return {
+            name: self._decode_or_replace(scope, name, item.value) for name, item in items if item
+        }
 
 
-def checked_name(name: str) -> str:
-    """`name` when it is a document's; else `UsageError` with those that are."""
+def require_document_name(name: str) -> str:
+    """Return `name` when it is a document's; raise `UsageError` ENOENT otherwise."""
     if name not in CAPS:
-        hint = (
-            "what happened in a chat: `uncaged agent history`"
-            if name == "history"
-            else f"the documents: {', '.join(CAPS)}"
-        )
+        hint = f"the documents: {', '.join(CAPS)}"
+        if name == "history":
+            hint = "what happened in a chat: `uncaged agent history`"
         raise UsageError("ENOENT", f"there is no document {one_line(name, 40)!r}", suggestion=hint)
     return name
 
 
-def checked(name: str, text: str) -> str:
-    """`text` when it may be this document; else `UsageError` says what is wrong with it."""
+def check_document_text(name: str, text: str) -> str:
+    """Return `text`, cleaned, when it may be this document; raise `UsageError` otherwise."""
     place = unseen(text)
     if place is not None:
         line = text.count("\n", 0, place) + 1
         raise UsageError(
             "EINVAL",
-            f"{name} holds a character that nobody sees (line {line})",
+            f"{name} has an invisible character in line {line}",
             suggestion="take control characters out",
         )
     text = clean(text).strip()
@@ -242,7 +242,7 @@ def checked(name: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Version(Stored):
-    """A version as it is stored: its key says the scope and the name."""
+    """A version as it is stored; its key has the scope and the name."""
 
     version: int
     text: str
@@ -254,12 +254,12 @@ class _Version(Stored):
 _VERSION: Final = Shape[_Version](_Version)
 
 
-def _encoded(doc: Doc) -> bytes:
+def _encode(doc: Doc) -> bytes:
     return dumps(_Version(doc.version, doc.text, doc.at, doc.by, doc.why, _rest=doc._rest))
 
 
-def _decoded(scope: str, name: str, data: bytes) -> Doc | None:
-    """None when it is damaged."""
+def _decode(scope: str, name: str, data: bytes) -> Doc | None:
+    """Return the stored version; None when it is damaged."""
     try:
         stored = _VERSION.read(data)
     except ValueError:

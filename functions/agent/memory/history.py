@@ -1,5 +1,6 @@
-"""HISTORY: what happened in a session, an entry for each stretch of its messages; entries are
-added, and none is ever changed.
+"""HISTORY tells what happened in a session, in an entry for each stretch of its messages.
+
+Entries are added, and none is ever changed.
 """
 
 from __future__ import annotations
@@ -10,21 +11,20 @@ from typing import Final
 
 import orjson
 
-from sigil.errors import Conflict
-from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored
-
-PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Stored):
-    """`first` and `last`: the sequence numbers of the messages that `text` tells of; `at`: when it
-    was written, seconds since 1970.
+class HistoryEntry(Stored):
+    """One entry.
 
-    `raw`: the messages themselves, because no model summed them up. While the chat's memory still
-    has to follow the entry, `memory` is what it shall be and `base` the version that it was made
-    from; None: nothing is left to do.
+    `text` tells of the messages with the sequence numbers `first` to `last`; `at` is when it was
+    written, in seconds since 1970. `raw` says that it has the messages themselves, because no
+    model summed them up. While the chat's memory still has to follow the entry, `memory` is the
+    text that it shall become and `base` the version that it was made from; None means that nothing
+    is left to do.
     """
 
     first: int
@@ -36,7 +36,7 @@ class Entry(Stored):
     base: int = 0
 
 
-_ENTRY: Final = Shape[Entry](Entry)
+_ENTRY: Final = Shape[HistoryEntry](HistoryEntry)
 
 
 class History:
@@ -46,65 +46,61 @@ class History:
         self._kv = kv
         self._session = session
 
-    def get(self, first: int) -> Entry | None:
-        """The entry that begins with this message; None when there is none, or none that can be
-        read.
-        """
+    def get(self, first: int) -> HistoryEntry | None:
+        """Return the entry that begins with this message; None without one that can be read."""
         item = self._kv.get(keys.entry(self._session, first))
-        return _decoded(first, item) if item else None
+        return _decode(first, item.value) if item else None
 
-    def add(self, entry: Entry) -> Entry:
-        """The entry that stands where this one begins: this one, or that of somebody who was
-        faster.
+    def add(self, entry: HistoryEntry) -> HistoryEntry:
+        """Add an entry, and return the one that is stored where it begins.
+
+        That is this one, or the one of somebody who was faster.
         """
-        key = keys.entry(self._session, entry.first)
-        try:
-            self._kv.put(key, _encoded(entry), expect=ABSENT)
-        except Conflict:
-            item = self._kv.get(key)
-            found = _decoded(entry.first, item) if item else None
+
+        def decide(value: bytes | None) -> tuple[bytes | None, HistoryEntry]:
+            found = _decode(entry.first, value) if value is not None else None
             if found:
-                return found
-            self._kv.put(
-                key, _encoded(entry), expect=item.version if item else ABSENT
-            )  # over what is damaged
-        return entry
+                return None, found
+            return _encode(entry), entry
 
-    def settle(self, entry: Entry) -> None:
-        """The memory has followed the entry: nothing is left to do."""
-        key = keys.entry(self._session, entry.first)
-        item = self._kv.get(key)
-        if item and _decoded(entry.first, item) == entry:
-            try:
-                self._kv.put(key, _encoded(replace(entry, memory=None)), expect=item.version)
-            except Conflict:
-                return  # somebody else did
+        return update(self._kv, keys.entry(self._session, entry.first), decide)
 
-    def page(self, after: int = 0, limit: int = 100) -> list[Entry]:
-        """At most `limit` entries that begin after the message `after`, oldest first; damaged ones
-        are left out.
+    def settle(self, entry: HistoryEntry) -> None:
+        """Note that the memory has followed the entry, so that nothing is left to do."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            if value is None or _decode(entry.first, value) != entry:
+                return None, None
+            return _encode(replace(entry, memory=None)), None
+
+        update(self._kv, keys.entry(self._session, entry.first), decide)
+
+    def page(self, after: int = 0, limit: int = 100) -> list[HistoryEntry]:
+        """Return at most `limit` entries that begin after the message `after`, the oldest first.
+
+        Damaged ones are left out.
         """
         start = keys.entry(self._session, after)
         rows = self._kv.scan(start.partition, after=start.sort if after else "", limit=limit)
-        found = (_decoded(int(sort), item) for sort, item in rows)
+        found = [_decode(int(sort), item.value) for sort, item in rows]
         return [entry for entry in found if entry]
 
-    def all(self) -> Iterator[Entry]:
-        """Every entry that can be read, oldest first."""
-        partition, after = keys.entry(self._session, 0).partition, ""
-        while rows := self._kv.scan(partition, after=after, limit=PAGE):
-            yield from filter(None, (_decoded(int(sort), item) for sort, item in rows))
-            after = rows[-1][0]
+    def all(self) -> Iterator[HistoryEntry]:
+        """Yield every entry that can be read, the oldest first."""
+        for sort, item in scan_all(self._kv, keys.entry(self._session, 0).partition):
+            entry = _decode(int(sort), item.value)
+            if entry:
+                yield entry
 
 
-def _encoded(entry: Entry) -> bytes:
+def _encode(entry: HistoryEntry) -> bytes:
     body = {name: getattr(entry, name) for name in ("last", "at", "text", "raw", "memory", "base")}
     return orjson.dumps({**body, **(entry._rest or {})})
 
 
-def _decoded(first: int, item: Item) -> Entry | None:
+def _decode(first: int, value: bytes) -> HistoryEntry | None:
     try:
-        entry = _ENTRY.convert({**orjson.loads(item.value), "first": first})
+        entry = _ENTRY.convert({**orjson.loads(value), "first": first})
     except (ValueError, TypeError):
         return None
     return entry if entry.last >= first else None

@@ -1,8 +1,7 @@
-"""Which things a term stands in: an inverted index in the store, in buckets of terms, so that a
-search reads one small item a term.
+"""Postings say which things a term stands in: an inverted index in the store.
 
-It only leads to things. Whoever follows it looks at the thing itself, so what is stale in it
-misleads nobody.
+Terms are kept in buckets, so that a search reads one small item a term. The index only leads to
+things: whoever follows it reads the thing itself, so a stale entry misleads nobody.
 """
 
 from __future__ import annotations
@@ -10,105 +9,112 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from hashlib import blake2b
 from typing import Final
 
 import orjson
 
-from sigil.errors import Conflict
-from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import update
 
 MOST: Final = 4_096
-"""Of one term; the oldest go. A term that stands in more things tells little about any of them."""
+"""A term leads to at most so many things; the oldest go. A term of more tells little about any."""
 TERM_CHARACTERS: Final = 60
-RACES: Final = 20
 _SIZE, _ID = 4, 8
 
 Lists = dict[str, bytes]
-"""Term → the ids of its things, 8 bytes each, the newest last."""
+"""Maps a term to the ids of its things, 8 bytes each, the newest last."""
 
 
-Everything = Callable[[], Iterable[tuple[int, Collection[str]]]]
-"""The ids of all things and the terms of each, the newest last: what an index is made of."""
+ScanThings = Callable[[], Iterable[tuple[int, Collection[str]]]]
+"""Returns the ids of all things and the terms of each, the newest last."""
 
 
 class Postings:
-    """The index of one scope. Ids are numbers of 64 bits. A bucket that is damaged is made anew
-    from `everything`.
+    """The index of one scope. Ids are numbers of 64 bits.
+
+    A damaged bucket is rebuilt from the things that `scan_things` returns.
     """
 
-    def __init__(self, kv: KV, scope: str, everything: Everything) -> None:
+    def __init__(self, kv: KV, scope: str, scan_things: ScanThings) -> None:
         self._kv = kv
         self._scope = scope
-        self._everything = everything
+        self._scan_things = scan_things
 
     def add(self, id: int, terms: Collection[str]) -> None:
         """Let `terms` lead to the thing; adding it again changes nothing."""
-        self._each(
-            terms,
-            lambda ids: ids if _holds(ids, id) else (ids + id.to_bytes(_ID, "big"))[-MOST * _ID :],
-        )
+
+        def with_id(ids: bytes) -> bytes:
+            if _find_position(ids, id) >= 0:
+                return ids
+            return (ids + id.to_bytes(_ID, "big"))[-MOST * _ID :]
+
+        self._change(terms, with_id)
 
     def drop(self, id: int, terms: Collection[str]) -> None:
-        """Let `terms` lead to it no more."""
-        self._each(terms, lambda ids: _without(ids, id))
+        """Let `terms` lead to the thing no more."""
 
-    def of(self, terms: Collection[str]) -> dict[str, tuple[int, ...]]:
-        """Term → its ids, the newest last; without terms that nothing has."""
+        def without_id(ids: bytes) -> bytes:
+            at = _find_position(ids, id)
+            return ids if at < 0 else ids[:at] + ids[at + _ID :]
+
+        self._change(terms, without_id)
+
+    def find(self, terms: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """Return the ids of each term, the newest last, without terms that nothing has."""
         found: dict[str, tuple[int, ...]] = {}
-        for bucket, group in _buckets(terms).items():
-            lists = self._read(bucket)[0]
-            found |= {term: _numbers(lists[_cut(term)]) for term in group if _cut(term) in lists}
+        for bucket, group in _group_by_bucket(terms).items():
+            lists = self._read(bucket)
+            for term in group:
+                ids = lists.get(_cut(term))
+                if ids is not None:
+                    found[term] = struct.unpack(f">{len(ids) // _ID}Q", ids)
         return found
 
-    def _each(self, terms: Collection[str], change: Callable[[bytes], bytes]) -> None:
-        for bucket, group in _buckets(terms).items():
-            self._change(bucket, group, change)
+    def _change(self, terms: Collection[str], change: Callable[[bytes], bytes]) -> None:
+        for bucket, group in _group_by_bucket(terms).items():
+            self._change_bucket(bucket, group, change)
 
-    def _change(
+    def _change_bucket(
         self, bucket: int, terms: Collection[str], change: Callable[[bytes], bytes]
     ) -> None:
-        key = keys.thing_index(self._scope, bucket)
-        for _ in range(RACES):
-            before, version = self._read(bucket)
-            after = before | {cut: change(before.get(cut, b"")) for cut in map(_cut, terms)}
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            stored = _decode(value)
+            before = self._rebuild(bucket) if stored is None else stored
+            after = dict(before)
+            for term in terms:
+                cut = _cut(term)
+                after[cut] = change(before.get(cut, b""))
             after = {term: ids for term, ids in after.items() if ids}
-            if after == before:
-                return
-            try:
-                self._kv.put(key, _encoded(after), expect=version or ABSENT)
-            except Conflict:
-                continue
-            return
-        raise Conflict("the index of what is remembered is being written by others")
+            return (None if after == stored else _encode(after)), None
 
-    def _read(self, bucket: int) -> tuple[Lists, str]:
-        """The lists of a bucket and the store's version of it, empty when there is none."""
-        key = keys.thing_index(self._scope, bucket)
-        for _ in range(RACES):
-            item = self._kv.get(key)
-            lists = _decoded(item.value) if item else {}
-            if lists is not None:
-                return lists, item.version if item else ""
-            with suppress(Conflict):
-                self._kv.put(
-                    key, _encoded(self._made(bucket)), expect=item.version if item else ABSENT
-                )
-        raise Conflict("the index of what is remembered is being mended by others")
+        update(self._kv, keys.thing_index(self._scope, bucket), decide)
 
-    def _made(self, bucket: int) -> Lists:
+    def _read(self, bucket: int) -> Lists:
+        """Return the lists of a bucket; one that is damaged is rebuilt and written first."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, Lists]:
+            stored = _decode(value)
+            if stored is not None:
+                return None, stored
+            rebuilt = self._rebuild(bucket)
+            return _encode(rebuilt), rebuilt
+
+        return update(self._kv, keys.thing_index(self._scope, bucket), decide)
+
+    def _rebuild(self, bucket: int) -> Lists:
         lists: Lists = defaultdict(bytes)
-        for id, terms in self._everything():
-            for term in {_cut(term) for term in _buckets(terms).get(bucket, ())}:
+        for id, terms in self._scan_things():
+            for term in {_cut(term) for term in _group_by_bucket(terms).get(bucket, ())}:
                 lists[term] = (lists[term] + id.to_bytes(_ID, "big"))[-MOST * _ID :]
         return lists
 
 
-def _buckets(terms: Collection[str]) -> dict[int, set[str]]:
+def _group_by_bucket(terms: Collection[str]) -> dict[int, set[str]]:
     groups: dict[int, set[str]] = defaultdict(set)
     for term in terms:
-        groups[blake2b(_cut(term).encode("utf-8", "replace"), digest_size=1).digest()[0]].add(term)
+        digest = blake2b(_cut(term).encode("utf-8", "replace"), digest_size=1).digest()
+        groups[digest[0]].add(term)
     return groups
 
 
@@ -116,13 +122,15 @@ def _cut(term: str) -> str:
     return term[:TERM_CHARACTERS]
 
 
-def _encoded(lists: Mapping[str, bytes]) -> bytes:
+def _encode(lists: Mapping[str, bytes]) -> bytes:
     head = orjson.dumps({term: len(ids) // _ID for term, ids in lists.items()})
     return b"".join((len(head).to_bytes(_SIZE, "big"), head, *lists.values()))
 
 
-def _decoded(data: bytes) -> Lists | None:
-    """None when it is damaged."""
+def _decode(data: bytes | None) -> Lists | None:
+    """Return the lists of a stored bucket, empty ones when there is none, None when damaged."""
+    if data is None:
+        return {}
     try:
         at = _SIZE + int.from_bytes(data[:_SIZE], "big")
         lists: Lists = {}
@@ -134,22 +142,13 @@ def _decoded(data: bytes) -> Lists | None:
     return lists if at == len(data) else None
 
 
-def _numbers(ids: bytes) -> tuple[int, ...]:
-    return struct.unpack(f">{len(ids) // _ID}Q", ids)
+def _find_position(ids: bytes, id: int) -> int:
+    """Return where an id stands, -1 when it does not stand there.
 
-
-def _place(ids: bytes, id: int) -> int:
-    """Where it stands; -1 when it does not. What only looks so across two ids does not count."""
-    wanted, at = id.to_bytes(_ID, "big"), ids.find(id.to_bytes(_ID, "big"))
+    The same bytes across two neighbouring ids do not count.
+    """
+    packed = id.to_bytes(_ID, "big")
+    at = ids.find(packed)
     while at >= 0 and at % _ID:
-        at = ids.find(wanted, at + 1)
+        at = ids.find(packed, at + 1)
     return at
-
-
-def _holds(ids: bytes, id: int) -> bool:
-    return _place(ids, id) >= 0
-
-
-def _without(ids: bytes, id: int) -> bytes:
-    at = _place(ids, id)
-    return ids if at < 0 else ids[:at] + ids[at + _ID :]

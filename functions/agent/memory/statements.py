@@ -1,5 +1,4 @@
-"""The statements of a memory, and which of them a rewrite still makes: so that what stood there is
-not lost by a lazy answer.
+"""Statements of a memory are compared with a rewrite of it, so that a lazy answer loses none.
 
 Words are compared, not meanings. A statement is kept where one place of the new text has all of its
 numbers and most of its words, the rare ones above all; it may stand in another order, in another
@@ -20,24 +19,24 @@ from typing import Final
 Terms = Callable[[str], Collection[str]]
 
 KEPT: Final = 0.6
-"""The part of a statement's weight that has to stand in one place for it to be kept."""
+"""A statement is kept when one place has at least this part of its weight."""
 CHANGED: Final = 0.3
-"""The part that a line has of what it says anew."""
+"""A line that has at least this part of a statement's weight may be its new wording."""
 PLACE_CHARACTERS: Final = 300
 """A line that is longer is more than one place: a list of all words is no memory."""
 ABOVE_MOST, ABOVE_CHARACTERS = 2, 120
-"""So many headings and points above a line are read with it, and of each so much: what holds all
-words makes no memory of what is below.
+"""So many headings and points above a line are read with it, and so many characters of each: one
+that had all words would make every line below it match.
 """
 PLACES_MOST: Final = 1_000
-"""So many places of the new text are looked at: no memory within its cap has as many."""
+"""At most so many places of the new text are compared: no memory within its cap has as many."""
 GONE_PART, CHANGED_PART = 10, 3
 """A rewrite may drop a tenth of the statements, and drop or change a third of them."""
 GONE_FEW, CHANGED_FEW = 1, 3
-"""Where there are few statements, so many all the same."""
+"""Where there are few statements, a rewrite may drop or change so many all the same."""
 MEANS: Final = 2
-"""Terms below which a sentence is a part of the one before, and a new line worth nothing after a
-refusal.
+"""A sentence of fewer terms is a part of the one before, and a new line of fewer is worth nothing
+after a refusal.
 """
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _HEADING: Final = re.compile(r"(#{1,6})\s")
@@ -48,9 +47,7 @@ _THOUSANDS: Final = re.compile(r"(?<=\d)[,'_’](?=\d{3}(?!\d))")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Something that a memory says: a line, or a sentence of one, as it stands in the line of this
-    number.
-    """
+    """One statement of a memory: a line, or a sentence of the line with this number."""
 
     text: str
     terms: frozenset[str]
@@ -65,7 +62,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of the statements of a text in another one."""
+    """The statements of a text that another one kept, changed or dropped."""
 
     kept: tuple[Statement, ...]
     changed: tuple[Statement, ...]
@@ -77,13 +74,14 @@ class Comparison:
 
     @property
     def lost(self) -> tuple[Statement, ...]:
-        """Those that the other text does not make any more as they were."""
+        """The statements that the other text does not make as they were."""
         return (*self.gone, *self.changed)
 
     @property
     def loses_too_much(self) -> bool:
-        """Whether more is gone than a rewrite may drop: one statement, but not the only one, or a
-        tenth of them.
+        """Return whether more is gone or changed than a rewrite may lose.
+
+        It may drop one statement, but not the only one, or a tenth of them.
         """
         few = GONE_FEW if self.count > 1 else 0
         may_go = max(few, self.count // GONE_PART)
@@ -93,31 +91,34 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A part of a text in which a statement can stand: the terms there, and those of the headings
-    and points that it stands under.
+    """A part of a text in which a statement can stand.
+
+    `terms` are those there, and those of the headings and points above it.
     """
 
     line: int
     terms: frozenset[str]
 
 
-def statements(text: str, terms: Terms) -> tuple[Statement, ...]:
-    """What a text says, in order. Headings and what has no word are no statements."""
+def split_statements(text: str, terms: Terms) -> tuple[Statement, ...]:
+    """Return the statements of a text, in order, without headings and lines without a word."""
     found: list[Statement] = []
     for number, line in enumerate(text.split("\n")):
         if not _HEADING.match(line):
-            found.extend(Statement(part, said, number) for part, said in _sentences(line, terms))
+            found.extend(
+                Statement(part, said, number) for part, said in _split_sentences(line, terms)
+            )
     return tuple(found)
 
 
 def compare(before: str, after: str, terms: Terms) -> Comparison:
-    """What became of the statements of `before` in `after`."""
-    before, after = _unnumbered(before), _unnumbered(after)
-    old = statements(before, terms)
+    """Compare the statements of `before` with the text `after`."""
+    before, after = _replace_positions(before), _replace_positions(after)
+    old = split_statements(before, terms)
     counts = Counter(term for statement in old for term in statement.terms)
     weights = {term: log(1 + len(old) / count) for term, count in counts.items()}
-    verbatim = {_bare(line) for line in after.split("\n")}
-    places = tuple(islice(_places(after, terms), PLACES_MOST))
+    verbatim = {_normalize(line) for line in after.split("\n")}
+    places = tuple(islice(_split_places(after, terms), PLACES_MOST))
     index: dict[str, list[int]] = defaultdict(list)
     for number, place in enumerate(places):
         for term in place.terms & weights.keys():
@@ -125,46 +126,54 @@ def compare(before: str, after: str, terms: Terms) -> Comparison:
     kept: list[Statement] = []
     others: list[tuple[Statement, Mapping[int, float]]] = []
     for statement in old:
-        shares = _shares(statement, weights, index)
-        if _bare(statement.text) in verbatim or _stands(statement, shares, places):
+        shares = _compute_shares(statement, weights, index)
+        if _normalize(statement.text) in verbatim or _is_kept(statement, shares, places):
             kept.append(statement)
         else:
             others.append((statement, shares))
-    changed, gone = _told_apart(others, places)
+    changed, gone = _split_changed(others, places)
     return Comparison(tuple(kept), changed, gone)
 
 
-def news(memory: str, draft: str, terms: Terms) -> list[str]:
-    """The lines of a draft that say something which the memory does not, each once."""
-    known = {_bare(line) for line in _unnumbered(memory).split("\n")}
+def find_new_lines(memory: str, draft: str, terms: Terms) -> list[str]:
+    """Return the lines of a draft that say something which the memory does not, each once."""
+    known = {_normalize(line) for line in _replace_positions(memory).split("\n")}
     lines: dict[str, str] = {}
-    for line, unnumbered in zip(draft.split("\n"), _unnumbered(draft).split("\n"), strict=True):
-        bare = _bare(unnumbered)
-        if not _HEADING.match(line) and bare not in known and len(terms(_plain(line))) >= MEANS:
+    for line, unnumbered in zip(
+        draft.split("\n"), _replace_positions(draft).split("\n"), strict=True
+    ):
+        bare = _normalize(unnumbered)
+        if (
+            not _HEADING.match(line)
+            and bare not in known
+            and len(terms(_join_thousands(line))) >= MEANS
+        ):
             lines.setdefault(bare, line.rstrip())
     fresh = compare("\n".join(lines.values()), memory, terms)
     new = {statement.line for statement in fresh.lost}
     return [line for number, line in enumerate(lines.values()) if number in new]
 
 
-def _sentences(line: str, terms: Terms) -> Iterator[tuple[str, frozenset[str]]]:
-    """The sentences of a line with their terms; what has hardly a word goes with the one before."""
+def _split_sentences(line: str, terms: Terms) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the sentences of a line with their terms; a very short one joins the one before."""
     starts = [0, *(end.end() for end in _SENTENCE.finditer(line))]
     parts: list[str] = []
     for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
         sentence = line[start:end]
-        if parts and len(terms(_plain(sentence))) < MEANS:
+        if parts and len(terms(_join_thousands(sentence))) < MEANS:
             parts[-1] += sentence
         else:
             parts.append(sentence)
     for part in parts:
-        said = frozenset(terms(_plain(part))) or frozenset(re.findall(r"\w+", part.casefold()))
+        said = frozenset(terms(_join_thousands(part))) or frozenset(
+            re.findall(r"\w+", part.casefold())
+        )
         if said:
             yield part.strip(), said
 
 
-def _places(text: str, terms: Terms) -> Iterator[_Place]:
-    """The places of a text: its lines, and overlapping stretches of those that are long."""
+def _split_places(text: str, terms: Terms) -> Iterator[_Place]:
+    """Yield the places of a text: its lines, and overlapping stretches of long ones."""
     headings: dict[int, frozenset[str]] = {}
     points: list[tuple[int, frozenset[str]]] = []
     for number, line in enumerate(text.split("\n")):
@@ -172,7 +181,7 @@ def _places(text: str, terms: Terms) -> Iterator[_Place]:
         if heading:
             level = len(heading[1])
             headings = {upper: said for upper, said in headings.items() if upper < level}
-            headings[level] = frozenset(terms(_plain(line[:ABOVE_CHARACTERS])))
+            headings[level] = frozenset(terms(_join_thousands(line[:ABOVE_CHARACTERS])))
             points = []
             continue
         depth = len(line) - len(line.lstrip())
@@ -184,17 +193,17 @@ def _places(text: str, terms: Terms) -> Iterator[_Place]:
         around: frozenset[str] = frozenset().union(*above)
         step = PLACE_CHARACTERS // 2
         for start in range(0, max(len(line) - step, 1), step):
-            said = frozenset(terms(_plain(line[start : start + PLACE_CHARACTERS])))
+            said = frozenset(terms(_join_thousands(line[start : start + PLACE_CHARACTERS])))
             if said:
                 yield _Place(number, said | around)
         if line.strip() and len(line) <= PLACE_CHARACTERS:
-            points.append((depth, frozenset(terms(_plain(line[:ABOVE_CHARACTERS])))))
+            points.append((depth, frozenset(terms(_join_thousands(line[:ABOVE_CHARACTERS])))))
 
 
-def _shares(
+def _compute_shares(
     statement: Statement, weights: Mapping[str, float], index: Mapping[str, list[int]]
 ) -> dict[int, float]:
-    """Place → the part of the statement's weight that stands there."""
+    """Return for each place the part of the statement's weight that stands there."""
     shares: dict[int, float] = defaultdict(float)
     whole = sum(weights[term] for term in statement.terms)
     for term in statement.terms:
@@ -203,46 +212,42 @@ def _shares(
     return shares
 
 
-def _stands(statement: Statement, shares: Mapping[int, float], places: tuple[_Place, ...]) -> bool:
+def _is_kept(statement: Statement, shares: Mapping[int, float], places: tuple[_Place, ...]) -> bool:
     return any(
         share >= KEPT and statement.numbers <= places[number].terms
         for number, share in shares.items()
     )
 
 
-def _told_apart(
+def _split_changed(
     others: list[tuple[Statement, Mapping[int, float]]], places: tuple[_Place, ...]
 ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-    """What is changed and what is gone, of what is not kept. A line says one thing anew: a single
-    one for all of them says nothing.
+    """Split the statements that are not kept into changed and gone ones.
+
+    Each line is the new wording of one statement at most.
     """
     taken: set[int] = set()
     changed: list[Statement] = []
     gone: list[Statement] = []
     for statement, shares in others:
-        near = (
-            number
-            for number in sorted(shares, key=lambda number: -shares[number])
-            if shares[number] >= CHANGED
-        )
-        line = next(
-            (places[number].line for number in near if places[number].line not in taken), None
-        )
-        if line is None:
-            gone.append(statement)
+        for number in sorted(shares, key=lambda number: -shares[number]):
+            line = places[number].line
+            if shares[number] >= CHANGED and line not in taken:
+                taken.add(line)
+                changed.append(statement)
+                break
         else:
-            taken.add(line)
-            changed.append(statement)
+            gone.append(statement)
     return tuple(changed), tuple(gone)
 
 
-def _plain(text: str) -> str:
-    """The text in which a number is one, however its thousands are set apart."""
+def _join_thousands(text: str) -> str:
+    """Return the text without separators of thousands, so that a number is one term."""
     return _THOUSANDS.sub("", text)
 
 
-def _unnumbered(text: str) -> str:
-    """The text whose numbered lists are lists of points: a position in one says nothing.
+def _replace_positions(text: str) -> str:
+    """Return the text with points for the positions of numbered lists, which say nothing.
 
     A position is 1, or one more than the position before it. Every other number at the start of a
     line says something, as a date does.
@@ -259,7 +264,7 @@ def _unnumbered(text: str) -> str:
     return "\n".join(lines)
 
 
-def _bare(line: str) -> str:
-    """A line as it is compared with others: without bullet, in lower case, with single spaces."""
+def _normalize(line: str) -> str:
+    """Return a line as it is compared: without bullet, in lower case, with single spaces."""
     bullet = _BULLET.match(line)
     return " ".join(line[bullet.end() if bullet else 0 :].casefold().split())

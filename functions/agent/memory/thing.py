@@ -1,5 +1,6 @@
-"""A thing that is remembered: a value under a key, a fact, or an event, each with where it is from
-and how sure that is.
+"""A thing is what the agent remembers: a value under a key, a fact, or an event.
+
+Each says where it is from and how sure that is.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ FIELDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "fact": ("subject", "predicate", "object"),
     "event": ("type", "payload"),
 }
-"""What each kind says; the first tells what it is about, the last is the text itself."""
+"""The fields of each kind; the first says what it is about, the last is the text itself."""
 WHEN: Final[Mapping[Kind, str]] = {"kv": "updated_at", "fact": "updated_at", "event": "ts"}
 IDENTITY: Final[Mapping[Kind, int]] = {"kv": 1, "fact": 3, "event": 2}
-"""So many of its fields make it the same thing."""
+"""Two things are the same when so many of their fields are."""
 USER: Final = "user"
 NAME_CHARACTERS, TEXT_CHARACTERS, SOURCE_CHARACTERS = 200, 2_000, 500
 _ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
@@ -35,10 +36,12 @@ _ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Thing(Stored):
-    """`texts`: its fields in the order of `FIELDS`. `source`: `user`, a capability's name or a URL;
-    `confidence`: 0 to 1. `at`: when it was written, or when an event happened, in seconds since
-    1970. `by`: in whose turn, as the runtime knows it. `mark` tells events apart that say the same;
-    of a value it is the source that says so, where a surer one says something else.
+    """One thing.
+
+    `texts` are its fields in the order of `FIELDS`. `source` is `user`, a capability's name or a
+    URL; `confidence` is 0 to 1. `at` is when it was written, or when an event happened, in seconds
+    since 1970. `by` is the person in whose turn, as the runtime knows it. `mark` tells events apart
+    that say the same; of a value that a surer one contradicts, it is the source.
     """
 
     kind: Kind
@@ -55,32 +58,29 @@ class Thing(Stored):
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits: the same for what is the same thing."""
+        """16 hexadecimal digits, the same for the same thing."""
         return id_of(self.kind, *self.texts[: IDENTITY[self.kind]], self.mark)
 
     @property
     def size(self) -> int:
-        """Its characters."""
+        """The number of its characters."""
         return sum(map(len, self.texts))
 
     @property
-    def told(self) -> str:
-        """In words: `birthday: 3 May`, `Ada is allergic to nuts`."""
+    def in_words(self) -> str:
+        """The thing in words: `birthday: 3 May`, `Ada is allergic to nuts`."""
         return " ".join(self.texts) if self.kind == "fact" else ": ".join(self.texts)
 
     @property
     def disputed(self) -> bool:
-        """Whether it is a value that was not sure enough to take the place of the one under its
-        key.
-        """
+        """Return whether it is a value that contradicts a surer one under its key."""
         return self.kind == "kv" and self.mark != ""
 
     def row(self) -> dict[str, Json]:
-        """As it is stored, and as people and the model see it."""
-        told = dict(zip(FIELDS[self.kind], self.texts, strict=True))
+        """Return its fields as they are stored, and as people and the model see them."""
         return {
             "kind": self.kind,
-            **told,
+            **dict(zip(FIELDS[self.kind], self.texts, strict=True)),
             WHEN[self.kind]: self.at,
             "source": self.source,
             "confidence": self.confidence,
@@ -89,69 +89,73 @@ class Thing(Stored):
 
 
 def id_of(kind: Kind, *texts: str) -> str:
-    """The id of the thing that these fields name, in whatever letters."""
-    return sha256("\0".join((kind, *map(folded, texts))).encode()).hexdigest()[:16]
+    """Return the id of the thing that these fields name, in whatever letters."""
+    return sha256("\0".join((kind, *map(fold, texts))).encode()).hexdigest()[:16]
 
 
 def is_id(text: str) -> bool:
-    """Whether it can be a thing's id."""
+    """Return whether the text can be a thing's id."""
     return _ID.fullmatch(text) is not None
 
 
-def folded(text: str) -> str:
-    """The text as it is compared: casefolded, with single spaces."""
+def fold(text: str) -> str:
+    """Return the text as it is compared: casefolded, with single spaces."""
     return " ".join(text.casefold().split())
 
 
-def same_words(one: Thing, other: Thing) -> bool:
-    """Whether both say the same, in whatever letters."""
-    return list(map(folded, one.texts)) == list(map(folded, other.texts))
+def is_same_text(one: Thing, other: Thing) -> bool:
+    """Return whether both say the same, in whatever letters."""
+    return list(map(fold, one.texts)) == list(map(fold, other.texts))
 
 
-def surer(thing: Thing, before: Thing) -> Thing:
-    """The thing; when it says what was said before, with the confidence of the surer of the two,
-    and where that is from.
+def keep_surer_source(thing: Thing, before: Thing) -> Thing:
+    """Return the thing, with the earlier source and confidence when those are surer.
+
+    They are kept only when both things say the same.
     """
-    if not same_words(thing, before) or before.confidence <= thing.confidence:
+    if not is_same_text(thing, before) or before.confidence <= thing.confidence:
         return thing
     return replace(thing, source=before.source, confidence=before.confidence, by=before.by)
 
 
 def outranks(thing: Thing, before: Thing) -> bool:
-    """Whether a value may take the place of another one: it is surer, or as sure and newer. What a
-    person said only a person says anew.
+    """Return whether a value may replace another one: it is surer, or as sure and newer.
+
+    What a person said is replaced, at the same confidence, only by what a person says.
     """
     if thing.confidence != before.confidence:
         return thing.confidence > before.confidence
     return thing.source == USER or before.source != USER
 
 
-def checked(thing: Thing) -> Thing:
-    """The thing, its texts clean; `UsageError` EINVAL when one is empty, too long, or nobody says
-    where it is from.
+def check_thing(thing: Thing) -> Thing:
+    """Return the thing with clean texts.
+
+    Raises `UsageError` EINVAL when one is empty or too long, or nobody says where it is from.
     """
+    *name_fields, text_field = FIELDS[thing.kind]
     *names, text = thing.texts
-    fields = FIELDS[thing.kind]
-    said = (
-        *(_name(field, name) for field, name in zip(fields, names, strict=False)),
-        _text(fields[-1], text),
-    )
-    by, confidence = one_line(thing.by, NAME_CHARACTERS), round(thing.confidence, 3)
+    texts: list[str] = []
+    for field, name in zip(name_fields, names, strict=True):
+        line = one_line(name, NAME_CHARACTERS + 1)
+        texts.append(_check_length(field, line, NAME_CHARACTERS))
+    texts.append(_check_length(text_field, clean(text).strip(), TEXT_CHARACTERS))
     return replace(
-        thing, texts=said, source=checked_source(thing.source), confidence=confidence, by=by
+        thing,
+        texts=tuple(texts),
+        source=check_source(thing.source),
+        confidence=round(thing.confidence, 3),
+        by=one_line(thing.by, NAME_CHARACTERS),
     )
 
 
-def checked_source(source: str) -> str:
-    """`source` when it says where something is from; `UsageError` EINVAL otherwise."""
-    said = one_line(source, SOURCE_CHARACTERS + 1)
-    if (
-        said == USER
-        or is_name(said)
-        or is_full_name(said)
-        or (len(said) <= SOURCE_CHARACTERS and is_address(said))
-    ):
-        return said
+def check_source(source: str) -> str:
+    """Return `source` when it says where something is from; raise `UsageError` EINVAL otherwise."""
+    line = one_line(source, SOURCE_CHARACTERS + 1)
+    if line == USER or is_name(line) or is_full_name(line):
+        return line
+    if len(line) <= SOURCE_CHARACTERS and is_address(line):
+        return line
     hint = (
         "user for what a person said here, else the name of the capability that it came from, or"
         " its URL"
@@ -159,22 +163,22 @@ def checked_source(source: str) -> str:
     raise UsageError("EINVAL", "source has to say where it is from", suggestion=hint)
 
 
-def decoded(id: str, data: bytes) -> Thing:
-    """The thing that is stored; `BackendError` when it is damaged."""
+def decode_thing(id: str, data: bytes) -> Thing:
+    """Return the stored thing; raise `BackendError` EDAMAGED when it is damaged."""
     try:
         row = orjson.loads(data)
         require_format(row)
         kind: Kind = row["kind"]
-        texts, at = tuple(str(row[field]) for field in FIELDS[kind]), float(row[WHEN[kind]])
         known = ("kind", *FIELDS[kind], WHEN[kind], "source", "confidence", "by", "mark")
-        source, confidence, by, mark = (
+        return Thing(
+            kind,
+            tuple(str(row[field]) for field in FIELDS[kind]),
             str(row["source"]),
             float(row["confidence"]),
+            float(row[WHEN[kind]]),
             str(row["by"]),
             str(row["mark"]),
-        )
-        return Thing(
-            kind, texts, source, confidence, at, by, mark, _rest=unknown(row, known) or None
+            _rest=unknown(row, known) or None,
         )
     except (ValueError, TypeError, KeyError):
         raise BackendError(
@@ -182,21 +186,12 @@ def decoded(id: str, data: bytes) -> Thing:
         ) from None
 
 
-def encoded(thing: Thing) -> bytes:
-    """The thing as it is stored."""
+def encode_thing(thing: Thing) -> bytes:
+    """Return the thing as it is stored."""
     return orjson.dumps({**thing.row(), "mark": thing.mark, **(thing._rest or {})})
 
 
-def _name(field: str, text: str) -> str:
-    said = one_line(text, NAME_CHARACTERS + 1)
-    return _sized(field, said, NAME_CHARACTERS)
-
-
-def _text(field: str, text: str) -> str:
-    return _sized(field, clean(text).strip(), TEXT_CHARACTERS)
-
-
-def _sized(field: str, text: str, most: int) -> str:
+def _check_length(field: str, text: str, most: int) -> str:
     if not text:
         raise UsageError("EINVAL", f"{field} is empty", suggestion="say it in words")
     if len(text) > most:
@@ -209,13 +204,10 @@ def _sized(field: str, text: str, most: int) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether it is the address of a page."""
+    """Return whether the text is the address of a page."""
     try:
         parts = urlsplit(text)
-        return (
-            parts.scheme in ("http", "https")
-            and bool((parts.hostname or "").strip("."))
-            and " " not in text
-        )
+        host = parts.hostname or ""
     except ValueError:
         return False
+    return parts.scheme in ("http", "https") and bool(host.strip(".")) and " " not in text

@@ -1,10 +1,12 @@
-"""What is remembered of one chat, or of an agent: things by their id, found again by key, by what
-they are about, and by their words.
+"""The things that one chat, or an agent in all its chats, remembers.
+
+They are stored by their id, and found again by key, by what they are about, and by their words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from math import log
@@ -18,54 +20,55 @@ from functions.agent.memory.thing import (
     NAME_CHARACTERS,
     Kind,
     Thing,
-    checked_source,
-    decoded,
-    encoded,
-    folded,
+    check_source,
+    decode_thing,
+    encode_thing,
+    fold,
     id_of,
+    is_same_text,
+    keep_surer_source,
     outranks,
-    same_words,
-    surer,
 )
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps
 
 THINGS_MOST: Final = 20_000
 CHARACTERS_MOST: Final = 2_000_000
-"""Of one chat, and of an agent's shared things."""
+"""The room for things of one chat, and for an agent's shared things."""
 RECENT: Final = 50
 ENOUGH: Final = 256
-"""So many candidates that rarer words found; commoner ones only order them."""
+"""When rarer words have found so many candidates, commoner ones only order them."""
 READ: Final = 24
-"""Of so many candidates, the best ones, the things themselves are read."""
+"""The things themselves are read of so many candidates, the best ones."""
 CLOSE: Final = 0.25
-"""What fits less than this part of the best one is no answer."""
+"""A thing that scores less than this part of the best one is no answer."""
 RACES: Final = 20
 ABOUT: Final = "@"
-"""How the term begins that leads to what is about something; no word is spelt so."""
+"""The term that leads to the things about something begins like this; no word is spelt so."""
 FAINT: Final = 0.3
-"""What a single character counts, where a script writes no spaces: its pairs say more."""
+"""The weight of a single character, where a script writes no spaces: its pairs say more."""
 SURE: Final = 0.4
-"""How much of a score hangs on the confidence."""
+"""The share of a score that hangs on the confidence."""
 STRONG: Final = 1.5
-"""What a word counts that stands in what a thing is about."""
+"""The weight of a word that stands in what a thing is about."""
 
 
 UNREADABLE: Final = Thing("fact", ("something", "that cannot", "be read"), "", 0.0, 0.0)
-"""What was forgotten when nobody can say what it was."""
+"""Stands for a forgotten thing that was damaged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally(Stored):
-    """How much there is, and the ids of what was written last, the newest first."""
+class ThingsCount(Stored):
+    """The number of things and of their characters, and the ids written last, the newest first."""
 
     count: Annotated[int, Meta(ge=0)] = 0
     characters: Annotated[int, Meta(ge=0)] = 0
     recent: tuple[str, ...] = ()
 
 
-_TALLY: Final = Shape[Tally](Tally, required=("count", "characters", "recent"))
+_COUNT: Final = Shape[ThingsCount](ThingsCount, required=("count", "characters", "recent"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +80,17 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What is remembered now, and what stood there `before`: None when it is `new`, or when that
-    could not be read.
+class KeptThing:
+    """A thing as it was written, and the one that it replaced.
 
-    `stands`: the surer value under the same key that it did not replace, and is kept beside.
+    `before` is None when the thing is `new`, or when what stood there could not be read. `surer` is
+    the surer value under the same key, which it did not replace and is kept beside.
     """
 
     thing: Thing
     before: Thing | None = None
     new: bool = True
-    stands: Thing | None = None
+    surer: Thing | None = None
 
 
 class Things:
@@ -97,71 +100,64 @@ class Things:
         self._kv = kv
         self._scope = scope
         self._terms = terms
-        self._index = Postings(kv, scope, self._indexed)
+        self._index = Postings(kv, scope, self._scan_terms)
 
-    def keep(self, thing: Thing) -> Kept:
-        """Write it over what was the same thing. `Refused` EQUOTA when there is no room,
-        `UsageError` EINVAL when it has no source.
+    def keep(self, thing: Thing) -> KeptThing:
+        """Write a thing over the one that it is, if that is there already.
 
-        What says the same as a surer one stays as sure, and its source with it. A value that says
-        something else than a surer one under its key is kept beside that one, once a source. The
-        index is written first: what a crash leaves there leads to nothing.
+        A thing that says the same as a surer one stays as sure, with its source. A value that
+        contradicts a surer one under its key is kept beside that one, once a source. Raises
+        `Refused` EQUOTA when there is no room, `UsageError` EINVAL when the thing has no source.
         """
-        checked_source(thing.source)
+        check_source(thing.source)
         for _ in range(RACES):
-            stands = self._surer_value(thing)
-            placed = replace(thing, mark=thing.source) if stands else thing
+            surer = self._find_surer_value(thing)
+            placed = replace(thing, mark=thing.source) if surer else thing
             item = self._kv.get(keys.thing(self._scope, placed.id))
             before = _read(placed.id, item)
-            if (
-                stands is None
-                and before
-                and _contradicts(placed, before)
-                and not outranks(placed, before)
-            ):
+            if surer is None and before and _is_weaker_value(placed, before):
                 continue  # somebody was faster, and surer
-            after = replace(surer(placed, before), _rest=before._rest) if before else placed
-            more = after.size - (before.size if before else 0)
-            self._demand_room(more, new=item is None)
-            terms, old = (
-                self._all_terms(after),
-                self._all_terms(before) if before else frozenset[str](),
-            )
-            self._index.add(int(placed.id, 16), terms - old)
+            after = placed
+            old_terms: frozenset[str] = frozenset()
+            growth = placed.size
+            if before:
+                after = replace(keep_surer_source(placed, before), _rest=before._rest)
+                old_terms = self._all_terms(before)
+                growth = after.size - before.size
+            self._require_room(growth, new=item is None)
+            new_terms = self._all_terms(after)
+            # The index comes first: what a crash leaves there leads to nothing.
+            self._index.add(int(placed.id, 16), new_terms - old_terms)
+            key = keys.thing(self._scope, placed.id)
             try:
-                self._kv.put(
-                    keys.thing(self._scope, placed.id),
-                    encoded(after),
-                    expect=item.version if item else ABSENT,
-                )
+                self._kv.put(key, encode_thing(after), expect=item.version if item else ABSENT)
             except Conflict:
                 continue
-            self._index.drop(int(placed.id, 16), old - terms)
-            self._count(0 if item else 1, more, placed.id)
-            if before and after.kind == "kv" and not stands:
-                self._settle(after, thing.source)
-            return Kept(after, before, new=item is None, stands=stands)
+            self._index.drop(int(placed.id, 16), old_terms - new_terms)
+            self._count(0 if item else 1, growth, placed.id)
+            if before and after.kind == "kv" and not surer:
+                self._drop_settled(after, thing.source)
+            return KeptThing(after, before, new=item is None, surer=surer)
         raise Conflict("this thing is being written by others")
 
-    def _surer_value(self, thing: Thing) -> Thing | None:
-        """The value under a thing's key that says something else and that it may not replace."""
-        before = self.under(thing.about) if thing.kind == "kv" else None
-        return (
-            before
-            if before and _contradicts(thing, before) and not outranks(thing, before)
-            else None
-        )
+    def _find_surer_value(self, thing: Thing) -> Thing | None:
+        """Return the value under a thing's key that it contradicts and may not replace."""
+        if thing.kind != "kv":
+            return None
+        value = self.value_of(thing.about)
+        return value if value and _is_weaker_value(thing, value) else None
 
-    def _settle(self, value: Thing, source: str) -> None:
-        """Drop what disputed a value and does so no more: it says the same now, or its source says
-        something else.
+    def _drop_settled(self, value: Thing, source: str) -> None:
+        """Drop the values that dispute this one no more.
+
+        They say the same now, or their source says this one.
         """
         for other in self.values(value.about)[1:]:
-            if other.source == source or same_words(other, value):
+            if other.source == source or is_same_text(other, value):
                 self.drop(other.id)
 
     def drop(self, id: str) -> Thing | None:
-        """Forget it, its words with it; what it was, None when there was none."""
+        """Forget a thing and return it; None when there was none."""
         item = self._kv.get(keys.thing(self._scope, id))
         if item is None:
             return None
@@ -173,163 +169,163 @@ class Things:
         return thing or UNREADABLE
 
     def get(self, id: str) -> Thing | None:
-        """The thing of this id."""
+        """Return the thing of this id; None when there is none, or it is damaged."""
         return _read(id, self._kv.get(keys.thing(self._scope, id)))
 
-    def under(self, key: str) -> Thing | None:
-        """The value under a key, in whatever letters."""
+    def value_of(self, key: str) -> Thing | None:
+        """Return the value under a key, in whatever letters."""
         return self.get(id_of("kv", key, ""))
 
     def values(self, key: str) -> list[Thing]:
-        """The value under a key, and behind it those that other sources say it is, the newest
-        first.
+        """Return the value under a key, and behind it those that other sources give.
+
+        Of those the newest comes first.
         """
-        found = [self.get(id) for id in self.about(key)]
-        others = [
-            thing
-            for thing in found
-            if thing and thing.disputed and folded(thing.about) == folded(key)
-        ]
-        value = self.under(key)
-        return [value, *others] if value else others
+        values = [] if (value := self.value_of(key)) is None else [value]
+        for id in self.about(key):
+            thing = self.get(id)
+            if thing and thing.disputed and fold(thing.about) == fold(key):
+                values.append(thing)
+        return values
 
     def with_surer(self, found: list[Recalled]) -> list[Recalled]:
-        """What was found, and with each disputed value the surer one, which is as good an
-        answer.
-        """
+        """Return what was found, and with each disputed value the surer one, scored alike."""
         best = {each.thing.id: each for each in found}
         for each in found:
-            value = self.under(each.thing.about) if each.thing.disputed else None
+            value = self.value_of(each.thing.about) if each.thing.disputed else None
             if value:
                 known = best.get(value.id)
-                best[value.id] = Recalled(value, max(each.score, known.score if known else 0.0))
-        return sorted(best.values(), key=answer_order)
+                score = max(each.score, known.score) if known else each.score
+                best[value.id] = Recalled(value, score)
+        return sorted(best.values(), key=sort_key)
 
     def about(self, subject: str) -> tuple[str, ...]:
-        """The ids of what is about it, the newest first."""
-        term = _about(subject)
-        return tuple(f"{id:016x}" for id in reversed(self._index.of((term,)).get(term, ())))
+        """Return the ids of the things about a subject, the newest first."""
+        term = _about_term(subject)
+        ids = self._index.find((term,)).get(term, ())
+        return tuple(f"{id:016x}" for id in reversed(ids))
 
     def newest(self, limit: int) -> list[Thing]:
-        """What was written last, the newest first."""
-        return [thing for id in self._tally()[0].recent[:limit] if (thing := self.get(id))]
+        """Return the things written last, the newest first."""
+        things = [self.get(id) for id in self._read_count().recent[:limit]]
+        return [thing for thing in things if thing]
 
     def find(
         self, words: str, limit: int, kind: Kind | None = None, subject: str = ""
     ) -> list[Recalled]:
-        """What says these words, the best first; the newest first among equals."""
-        wanted = {
-            term: FAINT if len(term) == 1 and not term.isascii() else 1.0
-            for term in self._terms(words)
-        }
-        lists = self._index.of(wanted)
-        there = self._tally()[0].count + 1
-        weights = {
-            term: weight * log(1 + there / max(len(lists.get(term, ())), 1))
-            for term, weight in wanted.items()
-        }
+        """Return the things that say these words, the best first; the newest first among equals."""
+        terms = self._terms(words)
+        lists = self._index.find(terms)
+        total = self._read_count().count + 1
+        weights: dict[str, float] = {}
+        for term in terms:
+            is_character = len(term) == 1 and not term.isascii()
+            rarity = log(1 + total / max(len(lists.get(term, ())), 1))
+            weights[term] = (FAINT if is_character else 1.0) * rarity
         within = {int(id, 16) for id in self.about(subject)} if subject else None
-        scores = _scores(lists, weights, within)
-        best = nlargest(READ, scores, key=scores.__getitem__)
-        things = (thing for id in best if (thing := self.get(f"{id:016x}")))
-        found = [
-            Recalled(thing, self._score(thing, weights))
-            for thing in things
-            if kind in (None, thing.kind)
-        ]
-        found.sort(key=answer_order)
-        near = [each for each in found if each.score and each.score >= found[0].score * CLOSE][
-            :limit
-        ]
-        return self.with_surer(near)[:limit]
+        scores = _score_candidates(lists, weights, within)
+        found: list[Recalled] = []
+        for id in nlargest(READ, scores, key=scores.__getitem__):
+            thing = self.get(f"{id:016x}")
+            if thing and kind in (None, thing.kind):
+                found.append(Recalled(thing, self._score(thing, weights)))
+        found.sort(key=sort_key)
+        close = [each for each in found if each.score and each.score >= found[0].score * CLOSE]
+        return self.with_surer(close[:limit])[:limit]
 
     def all(self) -> Iterator[Thing]:
-        """Every thing, by its id."""
-        partition, after = keys.thing(self._scope, "").partition, ""
-        while page := self._kv.scan(partition, after=after, limit=500):
-            yield from (thing for id, item in page if (thing := _read(id, item)))
-            after = page[-1][0]
+        """Yield every thing, by its id, without damaged ones."""
+        for id, item in scan_all(self._kv, keys.thing(self._scope, "").partition, page=500):
+            thing = _read(id, item)
+            if thing:
+                yield thing
 
     def _score(self, thing: Thing, weights: Mapping[str, float]) -> float:
-        about, others = self._terms(thing.about), self._words(thing.texts[1:])
-        met = sum(
-            weight * (STRONG if term in about else term in others)
-            for term, weight in weights.items()
-        )
+        about = self._terms(thing.about)
+        others = self._terms_of(thing.texts[1:])
+        score = 0.0
+        for term, weight in weights.items():
+            if term in about:
+                score += weight * STRONG
+            elif term in others:
+                score += weight
         best = sum(weights.values()) * STRONG or 1.0
-        return round(met / best * (1 - SURE + SURE * thing.confidence), 3)
+        return round(score / best * (1 - SURE + SURE * thing.confidence), 3)
 
-    def _words(self, texts: Iterable[str]) -> frozenset[str]:
+    def _terms_of(self, texts: Iterable[str]) -> frozenset[str]:
         return frozenset(term for text in texts for term in self._terms(text))
 
     def _all_terms(self, thing: Thing) -> frozenset[str]:
-        return self._words(thing.texts) | {_about(thing.about)}
+        return self._terms_of(thing.texts) | {_about_term(thing.about)}
 
-    def _tally(self) -> tuple[Tally, str]:
+    def _read_count(self) -> ThingsCount:
         item = self._kv.get(keys.things(self._scope))
+        return self._decode_count(item.value if item else None)
+
+    def _decode_count(self, value: bytes | None) -> ThingsCount:
+        """Return the stored count; when it is damaged, all things are counted."""
+        if value is None:
+            return ThingsCount()
         try:
-            tally = _TALLY.read(item.value) if item else Tally()
+            return _COUNT.read(value)
         except ValueError:
-            tally = self._counted()
-        return tally, item.version if item else ""
+            things = sorted(self.all(), key=lambda thing: -thing.at)
+            recent = tuple(thing.id for thing in things[:RECENT])
+            return ThingsCount(len(things), sum(thing.size for thing in things), recent)
 
-    def _counted(self) -> Tally:
-        things = sorted(self.all(), key=lambda thing: -thing.at)
-        return Tally(
-            len(things),
-            sum(thing.size for thing in things),
-            tuple(thing.id for thing in things[:RECENT]),
-        )
+    def _scan_terms(self) -> Iterator[tuple[int, frozenset[str]]]:
+        for thing in sorted(self.all(), key=lambda thing: thing.at):
+            yield int(thing.id, 16), self._all_terms(thing)
 
-    def _indexed(self) -> Iterator[tuple[int, frozenset[str]]]:
-        return (
-            (int(thing.id, 16), self._all_terms(thing))
-            for thing in sorted(self.all(), key=lambda thing: thing.at)
-        )
-
-    def _demand_room(self, more: int, *, new: bool) -> None:
-        tally = self._tally()[0]
-        if (new and tally.count >= THINGS_MOST) or (
-            more > 0 and tally.characters + more > CHARACTERS_MOST
-        ):
+    def _require_room(self, growth: int, *, new: bool) -> None:
+        count = self._read_count()
+        too_many = new and count.count >= THINGS_MOST
+        too_long = growth > 0 and count.characters + growth > CHARACTERS_MOST
+        if too_many or too_long:
             message = (
-                f"{tally.count:,} things with {tally.characters:,} characters are remembered here,"
+                f"{count.count:,} things with {count.characters:,} characters are remembered here,"
                 " and there is no room for more"
             )
             raise Refused("EQUOTA", message, suggestion="forget what is not needed any more")
 
     def _count(self, things: int, characters: int, id: str) -> None:
-        for _ in range(RACES):
-            tally, version = self._tally()
-            others = tuple(each for each in tally.recent if each != id)
-            recent = others if things < 0 else (id, *others)[:RECENT]
+        """Add to the count. After too many lost races it stays as it is: it is an estimate."""
+
+        def decide(value: bytes | None) -> tuple[bytes, None]:
+            count = self._decode_count(value)
+            recent = tuple(each for each in count.recent if each != id)
+            if things >= 0:
+                recent = (id, *recent)[:RECENT]
             after = replace(
-                tally,
-                count=max(tally.count + things, 0),
-                characters=max(tally.characters + characters, 0),
+                count,
+                count=max(count.count + things, 0),
+                characters=max(count.characters + characters, 0),
                 recent=recent,
             )
-            try:
-                self._kv.put(keys.things(self._scope), dumps(after), expect=version or ABSENT)
-            except Conflict:
-                continue
-            return
+            return dumps(after), None
+
+        with suppress(Conflict):
+            update(self._kv, keys.things(self._scope), decide)
 
 
-def answer_order(found: Recalled) -> tuple[float, bool, float]:
-    """The order of answers: the best first, among equals what nobody disputes, then the newest."""
+def sort_key(found: Recalled) -> tuple[float, bool, float]:
+    """Return the key of the order of answers.
+
+    The best come first, among equals those that nobody disputes, then the newest.
+    """
     return (-found.score, found.thing.disputed, -found.thing.at)
 
 
-def _contradicts(thing: Thing, before: Thing) -> bool:
-    """Whether it is another value under the same key."""
-    return thing.kind == "kv" and not thing.mark and not same_words(thing, before)
+def _is_weaker_value(thing: Thing, before: Thing) -> bool:
+    """Return whether it is another value under the same key, and not sure enough to replace it."""
+    contradicts = thing.kind == "kv" and not thing.mark and not is_same_text(thing, before)
+    return contradicts and not outranks(thing, before)
 
 
-def _scores(
+def _score_candidates(
     lists: Mapping[str, tuple[int, ...]], weights: Mapping[str, float], within: set[int] | None
 ) -> dict[int, float]:
-    """Id → what the terms that lead to it count together; the rarest terms first."""
+    """Return for each id the sum of the weights of its terms; the rarest terms come first."""
     scores: dict[int, float] = {}
     for term in sorted(lists, key=lambda term: len(lists[term])):
         ids: Iterable[int] = reversed(lists[term])
@@ -343,13 +339,13 @@ def _scores(
     return scores
 
 
-def _about(text: str) -> str:
-    return ABOUT + folded(text)[:NAME_CHARACTERS]
+def _about_term(text: str) -> str:
+    return ABOUT + fold(text)[:NAME_CHARACTERS]
 
 
 def _read(id: str, item: Item | None) -> Thing | None:
-    """None of what is not there, or damaged."""
+    """Return the stored thing; None when there is none, or it is damaged."""
     try:
-        return decoded(id, item.value) if item else None
+        return decode_thing(id, item.value) if item else None
     except BackendError:
         return None

@@ -1,5 +1,6 @@
-"""A transcript: messages as lines that a person can search and a model can sum up, none of which
-can pass for another.
+"""A transcript has messages as lines, which a person can search and a model can sum up.
+
+No line can pass for another.
 """
 
 from __future__ import annotations
@@ -14,59 +15,62 @@ from functions.agent.sanitize import clean
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 8_000
-"""Of what a person or the agent said."""
-GIVEN_CHARACTERS = 600
-"""Of what a tool gave."""
+"""At most so many characters of a message of a person or the agent."""
+RESULT_CHARACTERS = 600
+"""At most so many characters of a tool's result."""
 MOST_CHARACTERS = 60_000
-"""Of a whole transcript."""
+"""At most so many characters of a whole transcript."""
 LEAST_CHARACTERS = 200
 _INDENT = "\n    "
 
 
-def stamp(at: float) -> str:
-    """`2026-11-22 01:30`, UTC."""
+def format_stamp(at: float) -> str:
+    """Return seconds since 1970 as `2026-11-22 01:30`, UTC."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(max(at, 0.0)))
 
 
-def line(message: Message, most: int = SAID_CHARACTERS) -> str:
-    """`[2026-11-22 01:30] USER: content`, what follows a line end indented; the tools that were
-    called in brackets, in a group the name.
+def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
+    """Return a message as `[2026-11-22 01:30] USER: content`.
+
+    Further lines are indented. The head has the tools that were called in brackets, and in a group
+    the person's name. At most `most` characters of the content are kept.
     """
-    names = ", ".join(one_line(call.name, 64) for call in message.calls)
+    head = message.role.upper()
     person = name_in(message.origin).replace(":", " ")
-    head = (
-        message.role.upper()
-        + (f" ({person})" if person else "")
-        + (f" [tools: {names}]" if names else "")
-    )
-    return f"[{stamp(message.at)}] {head}: {_content(message, most)}"
+    if person:
+        head += f" ({person})"
+    names = ", ".join(one_line(call.name, 64) for call in message.calls)
+    if names:
+        head += f" [tools: {names}]"
+    return f"[{format_stamp(message.at)}] {head}: {_format_content(message, most)}"
 
 
-def fitting(messages: Sequence[Message], room: float) -> tuple[int, str]:
-    """How many of the messages, from the first on, fit into `room` estimated tokens, and their
-    lines. One always does, cut if need be.
+def fit_messages(messages: Sequence[Message], room: float) -> tuple[int, str]:
+    """Return how many messages fit into `room` estimated tokens, and their lines.
+
+    They are taken from the first on. One always fits, cut if need be.
     """
     lines: list[str] = []
-    left, characters = room, MOST_CHARACTERS
+    left = room
+    characters = MOST_CHARACTERS
     for message in messages:
-        made = line(message)
-        cost = tokens.of_text(made) + 1
-        if lines and (cost > left or len(made) > characters):
+        line = format_message(message)
+        cost = tokens.of_text(line) + 1
+        if lines and (cost > left or len(line) > characters):
             break
         if cost > left:
-            made = line(
-                message,
-                max(
-                    int(min(len(message.content), SAID_CHARACTERS) * left / cost), LEAST_CHARACTERS
-                ),
-            )
-        lines.append(made)
-        left, characters = left - cost, characters - len(made)
+            share = int(min(len(message.content), SAID_CHARACTERS) * left / cost)
+            line = format_message(message, max(share, LEAST_CHARACTERS))
+        lines.append(line)
+        left -= cost
+        characters -= len(line)
     return len(lines), "\n".join(lines)
 
 
-def _content(message: Message, most: int) -> str:
-    most = min(most, GIVEN_CHARACTERS) if message.role == "tool" else most
+def _format_content(message: Message, most: int) -> str:
+    most = min(most, RESULT_CHARACTERS) if message.role == "tool" else most
     over = len(message.content) - most
-    text = clean(message.content[:most]) + (f" [… {over:,} characters more]" if over > 0 else "")
+    text = clean(message.content[:most])
+    if over > 0:
+        text += f" [… {over:,} characters more]"
     return text.strip().replace("\n", _INDENT)

@@ -1,4 +1,4 @@
-"""Where a service is asked: the agent, the session, on whose behalf, and in which call."""
+"""The context in which a service is called: the agent, the session, on whose behalf, which call."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from sigil.protocol import Json, tool_of
 
 Arguments = Mapping[str, Json]
 FAILED = '{"error"'
-"""How the result of a call begins that failed."""
+"""The result of a call that failed begins like this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """`session`: S of the keys. `owner`: an owner asks, in a chat of their own. `by`: the id of
-    whoever's turn it is. `call`: unique to a call, and the same when it is run again after a crash.
+class CallContext:
+    """The context of one call of a service.
+
+    `session` is the S of the keys. `owner` says that an owner asks, in a chat of their own. `by` is
+    the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
+    again after a crash.
     """
 
     app: App
@@ -29,16 +32,16 @@ class Place:
 
     @property
     def things(self) -> Things:
-        """What this chat remembers."""
+        """The things that this chat remembers."""
         return Things(self.app.kv, self.session, self.app.aids.terms)
 
     @property
     def shared(self) -> Things:
-        """What every chat of the agent recalls."""
+        """The things that every chat of the agent recalls."""
         return Things(self.app.kv, self.app.documents.agent, self.app.aids.terms)
 
-    def demand_owner(self) -> None:
-        """`Refused` EPERM unless an owner asks in a chat of their own."""
+    def require_owner(self) -> None:
+        """Raise `Refused` EPERM unless an owner asks in a chat of their own."""
         if not self.owner:
             hint = "leave shared out, or let an owner say so in their own chat"
             raise Refused(
@@ -47,32 +50,30 @@ class Place:
                 suggestion=hint,
             )
 
-    def demand_called(self, name: str) -> None:
-        """`UsageError` EINVAL unless a capability of this name answered a call in this chat, as far
-        as its history reaches.
+    def require_called(self, name: str) -> None:
+        """Raise `UsageError` EINVAL unless a capability of this name answered a call in this chat.
+
+        Only the calls that the chat's history still has count.
         """
+        tool = tool_of(name)
         messages = self.app.sessions.open(self.session).document.messages
-        ids = {
-            call.id for message in messages for call in message.calls if call.name == tool_of(name)
-        }
-        if not any(
-            message.role == "tool"
-            and message.call_id in ids
-            and not message.content.startswith(FAILED)
-            for message in messages
-        ):
-            hint = (
-                "user for what a person said, the capability that was called here before, or the"
-                " address of the page"
-            )
-            raise UsageError(
-                "EINVAL", f"source: {name} has answered no call in this chat", suggestion=hint
-            )
+        ids = {call.id for message in messages for call in message.calls if call.name == tool}
+        for message in messages:
+            answered = message.role == "tool" and message.call_id in ids
+            if answered and not message.content.startswith(FAILED):
+                return
+        hint = (
+            "user for what a person said, the capability that was called here before, or the"
+            " address of the page"
+        )
+        raise UsageError(
+            "EINVAL", f"source: {name} has answered no call in this chat", suggestion=hint
+        )
 
 
-def text(given: Arguments, name: str) -> str:
-    """A text, empty when it is missing; `UsageError` EINVAL when it is something else."""
-    value = given.get(name)
+def read_text(arguments: Arguments, name: str) -> str:
+    """Return a text, empty when it is missing; raise `UsageError` EINVAL for anything else."""
+    value = arguments.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -80,25 +81,25 @@ def text(given: Arguments, name: str) -> str:
     return value.strip()
 
 
-def flag(given: Arguments, name: str) -> bool:
-    """Whether it is true."""
-    value = given.get(name, False)
+def read_flag(arguments: Arguments, name: str) -> bool:
+    """Return a true or false value, false when it is missing."""
+    value = arguments.get(name, False)
     if not isinstance(value, bool):
         raise UsageError("EINVAL", f"{name} is true or false")
     return value
 
 
-def number(given: Arguments, name: str, usual: int, most: int) -> int:
-    """A whole number from 1 to `most`, `usual` when it is missing."""
-    value = given.get(name, usual)
+def read_number(arguments: Arguments, name: str, usual: int, most: int) -> int:
+    """Return a whole number from 1 to `most`, `usual` when it is missing."""
+    value = arguments.get(name, usual)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise UsageError("EINVAL", f"{name} is a whole number from 1 to {most:,}")
     return value
 
 
-def share(given: Arguments, name: str, usual: float) -> float:
-    """A number from 0 to 1."""
-    value = given.get(name, usual)
+def read_share(arguments: Arguments, name: str, usual: float) -> float:
+    """Return a number from 0 to 1, `usual` when it is missing."""
+    value = arguments.get(name, usual)
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
         raise UsageError("EINVAL", f"{name} is a number from 0 to 1")
     return float(value)

@@ -1,41 +1,41 @@
-"""Which of the things that were looked at answer a question best: known at the end, when it is
-known which words are rare.
+"""Ranking says which of the passages that were looked at answer a query best.
+
+That is known at the end, when it is known which words are rare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from math import log, log2
 from typing import Final
 
-from functions.agent.services.search_terms import Terms, Wanted
+from functions.agent.services.search_terms import QueryTerms, Terms
 
 EXCERPT: Final = 300
 CLOSE: Final = 0.2
-"""What comes to less than this part of the best is no answer."""
+"""A passage that scores less than this part of the best is no answer."""
 NEAR: Final = 0.4
-"""The part of what its neighbours come to that a message gets: an answer seldom says the question's
-words again. Who looks for one word alone asks nothing.
+"""A message gets this part of its neighbours' scores: an answer seldom says the question's words
+again. A query of one word is no question, so it gets nothing there.
 """
 APART: Final = 3_600.0
-"""Seconds after which the next message belongs to another talk."""
+"""After so many seconds the next message belongs to another talk."""
 USUAL: Final = 400
-"""Characters; what is longer has many words by chance, and each doubling beyond counts as once
-more.
+"""A passage of more characters has many words by chance: each doubling beyond counts as once more.
 """
 FAINT: Final = 0.3
-"""What one character counts beside a word: Chinese and its like are found by characters and by
+"""The weight of one character beside a word: Chinese and its like are found by characters and by
 pairs of them.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Something that can be found: `seq` is the number of a message, or of the first that an entry
-    of HISTORY tells of. `name`: of the person who said it, a word of it like any other. `alone`:
-    what stands before and after it is not what was said before and after.
+class Passage:
+    """Something that can be found.
+
+    `seq` is the number of a message, or of the first that an entry of HISTORY tells of. `name` is
+    the person's who said it, a word of it like any other. `alone` says that what stands before and
+    after it was not said before and after it.
     """
 
     seq: int
@@ -47,102 +47,92 @@ class Said:
 
 
 @dataclass(slots=True)
-class Line:
-    """What is kept of something that was looked at: an excerpt, its length, and which of the words
-    it has, a bit each.
-    """
+class RankedPassage:
+    """A passage cut to an excerpt, its whole length, and the query's terms that it has, as bits."""
 
-    said: Said
-    has: int
+    passage: Passage
+    terms: int
     size: int
     score: float = 0.0
 
 
 class Ranking:
-    """Looks at one thing after the other, each once. `terms`: see `Aids`."""
+    """The ranking of passages for one query, each added once. `terms`: see `Aids`."""
 
     def __init__(self, words: str, terms: Terms) -> None:
-        self.wanted: Final = Wanted(words, terms)
-        self._lines: dict[tuple[int, str, str], Line] = {}
+        self.query: Final = QueryTerms(words, terms)
+        self._passages: dict[tuple[int, str, str], RankedPassage] = {}
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._passages)
 
-    def look(self, said: Said) -> None:
-        """Something more that was said."""
-        key = (said.seq, said.who, said.text if said.alone else "")
-        if key not in self._lines:
-            has = self.wanted.of(said.text) | (self.wanted.word(said.name) if said.name else 0)
-            self._lines[key] = Line(said, has, len(said.text))
-            if len(said.text) > EXCERPT:
-                self._lines[key].said = Said(
-                    said.seq, said.at, said.who, self._excerpt(said.text), alone=said.alone
-                )
+    def add(self, passage: Passage) -> None:
+        """Add a passage; one that was added before changes nothing."""
+        key = (passage.seq, passage.who, passage.text if passage.alone else "")
+        if key in self._passages:
+            return
+        terms = self.query.find_in(passage.text)
+        if passage.name:
+            terms |= self.query.find_in_word(passage.name)
+        size = len(passage.text)
+        if size > EXCERPT:
+            excerpt = self._cut_excerpt(passage.text)
+            passage = Passage(passage.seq, passage.at, passage.who, excerpt, alone=passage.alone)
+        self._passages[key] = RankedPassage(passage, terms, size)
 
-    def best(self, limit: int) -> list[Said]:
-        """At most `limit`, the best first and the newest first among equals."""
-        self._weigh()
-        talk = sorted(
-            (line for line in self._lines.values() if not line.said.alone),
-            key=lambda line: line.said.seq,
-        )
-        alone = ((line.score, line) for line in self._lines.values() if line.said.alone)
-        part = NEAR if len(self.wanted.terms) > 1 else 0.0
+    def best(self, limit: int) -> list[Passage]:
+        """Return at most `limit` passages, the best first and the newest first among equals."""
+        self._score()
+        share = NEAR if len(self.query.terms) > 1 else 0.0
+        talk = [each for each in self._passages.values() if not each.passage.alone]
+        talk.sort(key=lambda each: each.passage.seq)
         scored = [
-            (round(score, 6), line.said.at, line.said.seq, line)
-            for score, line in chain(_lifted(talk, part), alone)
+            (_score_with_neighbours(talk, place, share), each) for place, each in enumerate(talk)
+        ]
+        scored += [(each.score, each) for each in self._passages.values() if each.passage.alone]
+        ranked = [
+            (round(score, 6), each.passage.at, each.passage.seq, each.passage)
+            for score, each in scored
             if score
         ]
-        scored.sort(key=lambda each: each[:3], reverse=True)
-        return [line.said for score, _, _, line in scored[:limit] if score >= scored[0][0] * CLOSE]
+        ranked.sort(key=lambda row: row[:3], reverse=True)
+        return [row[3] for row in ranked[:limit] if row[0] >= ranked[0][0] * CLOSE]
 
-    def _weigh(self) -> None:
-        """The rarer a word, the more it counts (the weight of BM25)."""
+    def _score(self) -> None:
+        """Score every passage: the rarer a term, the more it counts (the weight of BM25)."""
         counts: dict[int, int] = {}
-        for line in self._lines.values():
-            counts[line.has] = counts.get(line.has, 0) + 1
-        weights = {
-            bit: _weight(term) * _rarity(self._among(counts, bit), len(self._lines))
-            for term, bit in self.wanted.bits.items()
-        }
+        for each in self._passages.values():
+            counts[each.terms] = counts.get(each.terms, 0) + 1
+        weights: dict[int, float] = {}
+        for term, bit in self.query.bits.items():
+            having = sum(count for terms, count in counts.items() if terms & bit)
+            rarity = log(1 + (len(self._passages) - having + 0.5) / (having + 0.5))
+            is_character = len(term) == 1 and not term.isascii()
+            weights[bit] = (FAINT if is_character else 1.0) * rarity
         scores = {
-            has: sum(weight for bit, weight in weights.items() if has & bit) for has in counts
+            terms: sum(weight for bit, weight in weights.items() if terms & bit) for terms in counts
         }
-        for line in self._lines.values():
-            line.score = scores[line.has] / _length(line.size) if line.has else 0.0
+        for each in self._passages.values():
+            length = 1 + log2(each.size / USUAL) if each.size > USUAL else 1.0
+            each.score = scores[each.terms] / length if each.terms else 0.0
 
-    @staticmethod
-    def _among(counts: dict[int, int], bit: int) -> int:
-        return sum(count for has, count in counts.items() if has & bit)
-
-    def _excerpt(self, text: str) -> str:
-        """The part around the first of the words."""
+    def _cut_excerpt(self, text: str) -> str:
+        """Return the part of a text around the first of the query's words."""
         low = text.lower()
-        places = [at for term in self.wanted.terms if (at := low.find(term[:4])) >= 0]
-        begin = max(min(places, default=0) - EXCERPT // 3, 0)
+        places = [low.find(term[:4]) for term in self.query.terms]
+        first = min([place for place in places if place >= 0], default=0)
+        begin = max(first - EXCERPT // 3, 0)
         end = begin + EXCERPT
         return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
 
 
-def _lifted(talk: list[Line], part: float) -> Iterator[tuple[float, Line]]:
-    """Each line of a talk with its score and its part of its neighbours'."""
-    for place, line in enumerate(talk):
-        near = (talk[beside] for beside in (place - 1, place + 1) if 0 <= beside < len(talk))
-        yield (
-            line.score
-            + part
-            * sum(other.score for other in near if abs(other.said.at - line.said.at) <= APART),
-            line,
-        )
-
-
-def _weight(term: str) -> float:
-    return FAINT if len(term) == 1 and not term.isascii() else 1.0
-
-
-def _rarity(among: int, all: int) -> float:
-    return log(1 + (all - among + 0.5) / (among + 0.5))
-
-
-def _length(size: int) -> float:
-    return 1 + log2(size / USUAL) if size > USUAL else 1.0
+def _score_with_neighbours(talk: list[RankedPassage], place: int, share: float) -> float:
+    """Return the score of a passage of a talk, with a share of its neighbours' scores."""
+    here = talk[place]
+    neighbours = 0.0
+    for beside in (place - 1, place + 1):
+        if 0 <= beside < len(talk):
+            other = talk[beside]
+            if abs(other.passage.at - here.passage.at) <= APART:
+                neighbours += other.score
+    return here.score + share * neighbours

@@ -1,5 +1,6 @@
-"""`search-history`: what was said in this chat, word for word, what HISTORY sums up, and what the
-memory says no more.
+"""`search-history` searches what was said in this chat, word for word.
+
+It also searches the summaries of HISTORY, and the statements that left the memory.
 """
 
 from __future__ import annotations
@@ -8,13 +9,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from functions.agent.memory.history import History
-from functions.agent.memory.removed_statements import LeftStatements
+from functions.agent.memory.removed_statements import RemovedStatements
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.origin import name_in
 from functions.agent.sanitize import clean
-from functions.agent.services.call_context import Arguments, Place, number, text
-from functions.agent.services.presentation import moment
-from functions.agent.services.ranking import Ranking, Said
+from functions.agent.services.call_context import (
+    Arguments,
+    CallContext,
+    read_number,
+    read_text,
+)
+from functions.agent.services.ranking import Passage, Ranking
+from functions.agent.services.things import format_time
 from functions.agent.session.document import Document
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
@@ -22,85 +28,94 @@ from sigil.protocol import Json, tool_of
 
 NAME: Final = "search-history"
 ECHOES: Final = frozenset((QUERY, *map(tool_of, (NAME, "recall", "remember", "forget"))))
-"""Tools whose results only say again what was said, or what there is."""
+"""The results of these tools only repeat what was said, or what there is."""
 HISTORY: Final = "history"
-"""Who says an entry of HISTORY."""
+"""Who says an entry of HISTORY, in an item."""
 MEMORY: Final = "memory"
-"""Who says what the chat's memory says no more."""
+"""Who says a statement that left the chat's memory, in an item."""
 USUAL, MOST = 8, 20
 STRETCH: Final = 400
-"""Sequence numbers that are read at a time, from the newest back."""
+"""So many sequence numbers are read at a time, from the newest back."""
 MESSAGES_MOST: Final = 20_000
 SECONDS: Final = 2.0
 NUMBER_MOST: Final = 10**12
 
 
-def search_history(place: Place, given: Arguments) -> Json:
-    """At most `limit` excerpts, each with when and who; `before`: where to go on when not
-    everything could be searched in time.
+def search_history(context: CallContext, arguments: Arguments) -> Json:
+    """Return at most `limit` excerpts, each with when and who said it.
+
+    When not everything could be searched in time, `before` says where to go on. Raises `UsageError`
+    EINVAL when the query has no word.
     """
-    words, limit = clean(text(given, "query")), number(given, "limit", USUAL, MOST)
-    ranking = Ranking(words, place.app.aids.terms)
-    if not ranking.wanted.terms:
+    words = clean(read_text(arguments, "query"))
+    limit = read_number(arguments, "limit", USUAL, MOST)
+    ranking = Ranking(words, context.app.aids.terms)
+    if not ranking.query.terms:
         raise UsageError(
             "EINVAL", "query has no word to search for", suggestion="name what was talked about"
         )
-    upper = number(given, "before", NUMBER_MOST, NUMBER_MOST)
-    left = _searched(ranking, place, upper)
-    items = [_item(said) for said in ranking.best(limit)]
-    return {
-        "items": items,
-        "found": len(items),
-        "complete": not left,
-        **({"before": left} if left else {}),
-    }
+    upper = read_number(arguments, "before", NUMBER_MOST, NUMBER_MOST)
+    left = _rank_backwards(ranking, context, upper)
+    items: list[Json] = [
+        {
+            "message": passage.seq,
+            "at": format_time(passage.at),
+            "who": passage.who,
+            "text": passage.text,
+        }
+        for passage in ranking.best(limit)
+    ]
+    answer: dict[str, Json] = {"items": items, "found": len(items), "complete": not left}
+    if left:
+        answer["before"] = left
+    return answer
 
 
-def _searched(ranking: Ranking, place: Place, upper: int) -> int:
-    """Look from the newest back; the number before which nothing was looked at, 0 when all was."""
-    document = place.app.sessions.open(place.session).document
-    over, history = place.app.clock.monotonic() + SECONDS, History(place.app.kv, place.session)
-    for said in _lines((*document.noted, *_present(document))):
-        if said.seq < upper:
-            ranking.look(said)
+def _rank_backwards(ranking: Ranking, context: CallContext, upper: int) -> int:
+    """Rank what was said before the message `upper`, from the newest back.
+
+    Returns the number before which nothing was looked at, 0 when all was.
+    """
+    app, session = context.app, context.session
+    document = app.sessions.open(session).document
+    until = app.clock.monotonic() + SECONDS
+    history = History(app.kv, session)
+    removed = RemovedStatements(app.kv, session)
+    for passage in _list_passages((*document.noted, *_messages_before_turn(document))):
+        if passage.seq < upper:
+            ranking.add(passage)
     upper = min(upper, document.next_seq)
     while upper > 1:
         lower = max(upper - STRETCH, 1)
-        for _, messages in place.app.sessions.chunks(place.session, lower - 1, upper):
-            for said in _lines(messages):
-                ranking.look(said)
+        for _, messages in app.sessions.chunks(session, lower - 1, upper):
+            for passage in _list_passages(messages):
+                ranking.add(passage)
         for entry in history.page(lower - 1, STRETCH):
             if entry.first < upper and not entry.raw:
-                ranking.look(Said(entry.first, entry.at, HISTORY, entry.text, alone=True))
-        for left in LeftStatements(place.app.kv, place.session).between(lower - 1, upper, STRETCH):
-            for statement in left.statements:
-                ranking.look(Said(left.first, left.at, MEMORY, statement, alone=True))
+                ranking.add(Passage(entry.first, entry.at, HISTORY, entry.text, alone=True))
+        for removal in removed.between(lower - 1, upper, STRETCH):
+            for statement in removal.statements:
+                ranking.add(Passage(removal.first, removal.at, MEMORY, statement, alone=True))
         upper = lower
-        if upper > 1 and (place.app.clock.monotonic() > over or len(ranking) > MESSAGES_MOST):
+        if upper > 1 and (app.clock.monotonic() > until or len(ranking) > MESSAGES_MOST):
             return upper
     return 0
 
 
-def _present(document: Document) -> tuple[Message, ...]:
-    """The history without the turn that asks."""
+def _messages_before_turn(document: Document) -> tuple[Message, ...]:
+    """Return the history without the turn that asks."""
     if document.turn is None:
         return document.messages
-    asked = [place for place, message in enumerate(document.messages) if message.role == "user"]
-    return document.messages[: max(asked, default=None)]
+    places = [place for place, message in enumerate(document.messages) if message.role == "user"]
+    return document.messages[: max(places, default=None)]
 
 
-def _lines(messages: tuple[Message, ...]) -> Iterator[Said]:
-    """What people, the agent and its tools said; not what the runtime did, and not what only says
-    it again.
-    """
+def _list_passages(messages: tuple[Message, ...]) -> Iterator[Passage]:
+    """Yield what people, the agent and its tools said, without the runtime's own and echoes."""
     tools = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:
         tool = tools.get(message.call_id, "a tool") if message.role == "tool" else ""
         if message.content and message.origin != RUNTIME_ORIGIN and tool not in ECHOES:
             name = name_in(message.origin)
             who = f"{message.role} ({name})" if name else message.role
-            yield Said(message.seq, message.at, tool or who, message.content, name)
-
-
-def _item(said: Said) -> dict[str, Json]:
-    return {"message": said.seq, "at": moment(said.at), "who": said.who, "text": said.text}
+            yield Passage(message.seq, message.at, tool or who, message.content, name)

@@ -1,5 +1,6 @@
-"""The terms of a query, and which of them a text has: what `Aids.terms` would say, without making
-all the terms of a long text.
+"""The terms of a query, and a fast test of which of them a text has.
+
+It finds what `Aids.terms` would find, without making all the terms of a long text.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from typing import Final
 from unicodedata import normalize
 
 STUB: Final = 5
-"""A stem and its words share their first letters, but perhaps for the stem's last ones: where none
-of these stands, no word does.
+"""A stem and its words share so many first letters, but perhaps for the stem's last ones: a text
+without them has none of the words.
 """
 _WORD: Final = re.compile("[a-z0-9]+")
 _ACCENTS: Final = re.compile("[\u0300-\u036f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]+")
-"""Of letters, and what is not seen: words go on behind them."""
+"""Accents of letters, and invisible characters: words go on behind them."""
 _MARKS: Final = re.compile(
     r"[\xa0-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\u2000-\u200a\u2010-\u2029\u202f-\u205f\u20ac\u2190-\u23ff\u2500-\u2bff"
     r"\u3000-\u3004\u3008-\u3020\ufe0f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]+"
 )
-"""Between words, in every spelling of them: punctuation, arrows, emoji."""
+"""Characters that only stand between words: punctuation, arrows, emoji."""
 _UNSPACED: Final = r"\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 """Kana, Han, Hangul: each character is a term, and each two in a row."""
 _FOREIGN: Final = re.compile(f"[{_UNSPACED}]+")
@@ -29,8 +30,8 @@ _SIMPLE: Final = re.compile(rf"[\x00-\x7f{_UNSPACED}]*")
 Terms = Callable[[str], Collection[str]]
 
 
-class Wanted:
-    """`terms` of a query, a bit each in the order of the list."""
+class QueryTerms:
+    """The terms of a query; each has a bit, in the order of `terms`."""
 
     def __init__(self, words: str, terms: Terms) -> None:
         self._make = terms
@@ -42,66 +43,66 @@ class Wanted:
         self._known: dict[str, int] = {}
         self._spelt = _Spelt(terms)
 
-    def of(self, text: str) -> int:
-        """The bits of those that the text has."""
-        plain = text if text.isascii() else self._plain(text)
+    def find_in(self, text: str) -> int:
+        """Return the bits of the terms that the text has."""
+        plain = text if text.isascii() else self._simplify(text)
         if plain.isascii():
-            return self._words(plain)
+            return self._find_in_ascii(plain)
         if not _SIMPLE.fullmatch(plain):
-            return self._of(self._make(plain))
+            return self._to_bits(self._make(plain))
         spelt = plain.translate(self._spelt) if self._unspaced else ""
-        return self._words(plain) | sum(
+        return self._find_in_ascii(plain) | sum(
             bit for term, bit in self._unspaced.items() if term in spelt
         )
 
-    def word(self, word: str) -> int:
-        """The same of a word; those are remembered."""
+    def find_in_word(self, word: str) -> int:
+        """Return the bits of the terms that one word has; the answer is remembered."""
         has = self._known.get(word)
         if has is None:
-            has = self._known[word] = self._of(self._make(word))
+            has = self._known[word] = self._to_bits(self._make(word))
         return has
 
-    def _plain(self, text: str) -> str:
-        """The text without what is no letter, and without accents where it is to be ASCII."""
+    def _simplify(self, text: str) -> str:
+        """Return the text without marks, and without accents where it is to be ASCII."""
         plain = _ACCENTS.sub("", text)
-        plain = plain if self._marked else _MARKS.sub(" ", plain)
-        return (
-            plain
-            if plain.isascii() or _FOREIGN.search(plain)
-            else _ACCENTS.sub("", normalize("NFKD", plain))
-        )
+        if not self._marked:
+            plain = _MARKS.sub(" ", plain)
+        if plain.isascii() or _FOREIGN.search(plain):
+            return plain
+        return _ACCENTS.sub("", normalize("NFKD", plain))
 
-    def _words(self, plain: str) -> int:
+    def _find_in_ascii(self, plain: str) -> int:
         low = plain.lower()
         if not any(stub in low for stub in self._stubs):
             return 0
         has = 0
         for word in set(_WORD.findall(low)):
             if word.startswith(self._stubs):
-                has |= self.word(word)
+                has |= self.find_in_word(word)
         return has
 
-    def _of(self, terms: Iterable[str]) -> int:
+    def _to_bits(self, terms: Iterable[str]) -> int:
         return sum(self.bits[term] for term in self.bits.keys() & terms)
 
 
 class _Spelt(dict[int, int]):
-    """How each character stands in terms: for `str.translate`."""
+    """The spelling of each character within terms, for `str.translate`."""
 
     def __init__(self, terms: Terms) -> None:
         super().__init__({code: code for code in range(128)})
         self._terms = terms
 
     def __missing__(self, code: int) -> int:
-        made = next(iter(self._terms(chr(code))), "")
-        self[code] = ord(made) if len(made) == 1 else code
+        term = next(iter(self._terms(chr(code))), "")
+        self[code] = ord(term) if len(term) == 1 else code
         return self[code]
 
 
 def _stub(term: str) -> str:
-    """`die` is the stem of `dying`, `happi` that of `happy`."""
-    return (
-        term[:-2]
-        if term.endswith("ie") and len(term) > 2
-        else term[: min(max(len(term) - 1, 2), STUB)]
-    )
+    """Return the first letters that all words of this stem have.
+
+    `die` is the stem of `dying`, `happi` that of `happy`.
+    """
+    if term.endswith("ie") and len(term) > 2:
+        return term[:-2]
+    return term[: min(max(len(term) - 1, 2), STUB)]

@@ -1,6 +1,4 @@
-"""The table of the agent's own services: a capability's name, and the function that answers its
-calls.
-"""
+"""The table of the agent's own services, by the name of the capability that each answers."""
 
 from __future__ import annotations
 
@@ -9,15 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.messages import ToolCall
-from functions.agent.services.call_context import Arguments, Place
-from functions.agent.services.forget import forget
-from functions.agent.services.recall import recall
-from functions.agent.services.remember import remember
+from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.services.search_history import NAME, search_history
+from functions.agent.services.things import forget, recall, remember
 from sigil.errors import SigilError, ToolError
 from sigil.protocol import Json, Offer
 
-Service = Callable[[Place, Arguments], Json]
+Service = Callable[[CallContext, Arguments], Json]
 SERVICES: Final[Mapping[str, Service]] = {
     "remember": remember,
     "recall": recall,
@@ -26,9 +22,12 @@ SERVICES: Final[Mapping[str, Service]] = {
 }
 
 
-def serve(place: Place, offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> Json:
-    """The answer of the service that was offered; every failure carries the capability's name as
-    its source.
+def call_service(
+    context: CallContext, offer: Offer, call: ToolCall, arguments: dict[str, Json]
+) -> Json:
+    """Return the answer of the service that was offered.
+
+    Every failure carries the capability's name as its source.
     """
     service = SERVICES.get(offer.name)
     try:
@@ -38,8 +37,8 @@ def serve(place: Place, offer: Offer, call: ToolCall, arguments: dict[str, Json]
                 "this agent has no such service",
                 suggestion="search with sigil_query for another way",
             )
-        given = place.app.aids.accept(offer.schema, arguments)
-        return service(replace(place, call=f"{place.call}:{call.id}"), given)
+        given = context.app.aids.accept(offer.schema, arguments)
+        return service(replace(context, call=f"{context.call}:{call.id}"), given)
     except SigilError as problem:
         problem.source = problem.source or offer.name
         raise

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.mem import FAILED, NOTHING, TRIGGERED
+from functions.agent.commands.memory import FAILED, NOTHING_NEW, TRIGGERED
 from functions.agent.consolidation import MOST
 from functions.agent.memory.documents import FIRST_SOUL
-from functions.agent.memory.history import Entry, History
+from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
@@ -87,7 +87,7 @@ def test_nothing_is_told_twice(home: AgentRuntime, model: ScriptedModel) -> None
     assert lines[0].endswith("] ASSISTANT: line 32")
     assert lines[-1].endswith("] ASSISTANT: hi")
     assert "line 1\n" not in asked(model.bodies[-1])
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
 
 
 def test_what_memory_could_not_hear_of_comes_with_the_next_try(
@@ -302,7 +302,7 @@ def test_what_the_runtime_wrote_is_no_news(home: AgentRuntime, model: ScriptedMo
     tell(home, "/mem")
 
     assert asked(model.bodies[-1]).endswith("USER: line 1")
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
 
 
 def test_an_entry_that_claims_more_than_was_said_keeps_nothing_from_memory(
@@ -324,11 +324,11 @@ def test_a_memory_that_an_entry_carries_and_nothing_may_hold_is_left_out(
 ) -> None:
     tell(home, "I am Ada")
     carried = f"not\u202e {'x' * MOST}"
-    History(home.app.kv, SESSION).add(Entry(1, 2, 0.0, "They met.", memory=carried))
+    History(home.app.kv, SESSION).add(HistoryEntry(1, 2, 0.0, "They met.", memory=carried))
 
     assert tell(home, "/mem") == [TRIGGERED]
     assert (memory(home).version, entries(home)[0].memory) == (0, None)
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
 
 
 def test_spilled_messages_are_told_like_others(home: AgentRuntime, model: ScriptedModel) -> None:
@@ -437,7 +437,7 @@ def test_whoever_edits_the_memory_meanwhile_wins_and_the_entry_stays(
     assert tell(home, "/mem") == [TRIGGERED]
     assert (memory(home).text, memory(home).by) == ("# Memory\n- By hand.", "a person")
     assert entries(home)[0].text == "[2026-11-22 01:30] They met."
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
 
 
 def test_for_a_damaged_memory_the_version_before_stands_in(
@@ -459,7 +459,7 @@ def test_for_a_damaged_memory_the_version_before_stands_in(
     assert tell(home, "/mem I like tea") == [TRIGGERED]
     assert "<<MEMORY>>\n- Ada\n<</MEMORY>>" in model.bodies[1]["messages"][1]["content"]
     assert memory(home).version == 3
-    assert [doc.version for doc in documents.versions(SESSION, "memory")] == [3, 2, 1]
+    assert [doc.version for doc in documents.list_versions(SESSION, "memory")] == [3, 2, 1]
 
 
 @pytest.mark.parametrize("damage", [b"damaged", b'{"version":6,"text":5,"at":0,"by":"","why":""}'])
@@ -474,13 +474,13 @@ def test_a_damaged_document_is_mended_even_by_the_words_that_stand_in_for_it(
         home.app.kv.put(key, damage)
     assert (memory(home).text, memory(home).version) == ("- 4", 6)
     with pytest.raises(BackendError, match="version 6 of memory cannot be read"):
-        documents.version(SESSION, "memory", 6)
+        documents.read_version(SESSION, "memory", 6)
 
     documents.write(SESSION, "memory", "- 4", by="a\nperson" * 20, why="a\nreason" * 50)
     assert (memory(home).version, memory(home).text) == (7, "- 4")
     assert not {"\n"} & {*memory(home).by, *memory(home).why}
     assert (len(memory(home).by) <= 80, len(memory(home).why) <= 200) == (True, True)
-    assert [doc.text for doc in documents.versions(SESSION, "memory") if doc.by == "test"] == [
+    assert [doc.text for doc in documents.list_versions(SESSION, "memory") if doc.by == "test"] == [
         "- 4",
         "- 3",
         "- 2",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.agent.memory.documents import checked
+from functions.agent.memory.documents import check_document_text
 from functions.agent.sanitize import clean, fenced, inert, observed, unseen
 from functions.events import Sender
 from functions.wiring import AgentRuntime
@@ -87,7 +87,7 @@ def test_text_that_only_begins_like_one_is_read_once(text: str) -> None:
 
 
 def test_words_that_are_spelt_with_what_nobody_sees_stay_as_they_are() -> None:
-    assert checked("user", "می\u200cخواهم क्\u200cष") == "می\u200cخواهم क्\u200cष"
+    assert check_document_text("user", "می\u200cخواهم क्\u200cष") == "می\u200cخواهم क्\u200cष"
     assert clean("a\u200cb \u200cم\u200c\u200cم 中\u200c文") == "ab مم 中文"
 
 
@@ -199,5 +199,5 @@ def test_a_failure_closes_nothing_in_its_pain_or_later_in_what_failed_before(
 
 @pytest.mark.parametrize("text", ["a\nb\u202ec", "\x00", "x\x1b[31m", "\u200bx"])
 def test_a_document_with_unseen_characters_is_refused_with_the_line(text: str) -> None:
-    with pytest.raises(UsageError, match="nobody sees"):
-        checked("soul", text)
+    with pytest.raises(UsageError, match="invisible character"):
+        check_document_text("soul", text)

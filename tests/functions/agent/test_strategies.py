@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.status import report
+from functions.agent.commands.status import make_report
 from functions.agent.eviction import FAILED
 from functions.agent.messages import RUNTIME_MARK, Message, ToolCall
 from functions.agent.strategies import INSTRUCTION, strategy_of, transcript
@@ -135,4 +135,4 @@ def test_a_summary_whose_cost_nobody_says_is_estimated(runtime: Open, model: Scr
 
     key = keys.session_of("main", "telegram:7")
     assert model.bodies[22]["messages"][0]["content"] == INSTRUCTION
-    assert report(key, home.app.sessions.open(key).document, home.app).own > 1_000
+    assert make_report(key, home.app.sessions.open(key).document, home.app).own > 1_000

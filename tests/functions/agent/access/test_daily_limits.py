@@ -11,7 +11,7 @@ import pytest
 
 from functions.agent.access.daily_limits import DAY_SECONDS
 from functions.agent.access.roles import Rules
-from functions.agent.commands.command import Asked, Effect
+from functions.agent.commands.command import CommandCall, CommandResult
 from functions.agent.messages import Usage
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
@@ -59,7 +59,8 @@ def test_a_guest_has_so_many_turns_a_day_is_told_once_and_begins_anew_at_midnigh
     home = opened()
     assert [said(home, GUEST, "hi") for _ in range(3)] == [[f"{GUEST} done"]] * 3
     assert said(home, GUEST, "hi") == [
-        f"{GUEST} You have used your 3 turns of today. It begins anew at 00:00 UTC, in 12 h 0 min."
+        f"{GUEST} You have used your 3 turns for today."
+        " The count starts again at 00:00 UTC, in 12 h 0 min."
     ]
     assert [
         said(home, GUEST, "hi"),
@@ -85,7 +86,7 @@ def test_turns_in_all_chats_count_together_and_owners_have_no_limit(opened: Open
 def test_tokens_count_when_a_turn_ends(opened: Open, model: ScriptedModel) -> None:
     home = opened(guest_turns=0, guest_tokens=100)
     assert said(home, GUEST, "hi") == [f"{GUEST} done"]
-    assert "your 100 tokens of today" in said(home, GUEST, "hi")[0]
+    assert "your 100 tokens for today" in said(home, GUEST, "hi")[0]
     assert len(model.bodies) == 1
 
 
@@ -99,9 +100,11 @@ def test_a_turn_that_has_used_them_up_asks_for_nothing_more(
     model.then(*[greedy] * 4)
 
     (answer,) = said(home, GUEST, "hi")
-    assert answer.startswith(f"{GUEST} You have used your 1,000 tokens of today.")
+    assert answer.startswith(f"{GUEST} You have used your 1,000 tokens for today.")
     assert len(model.bodies) == 2
-    assert home.app.allowances.told(GUEST, "guest").startswith("Used today: 1,000 of 1,000 tokens.")
+    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
+        "Used today: 1,000 of 1,000 tokens."
+    )
     assert said(home, OWNER, "hi") != []
 
 
@@ -116,7 +119,7 @@ def test_what_memory_hears_before_a_turn_is_a_cost_of_the_turn(
     for _ in range(22):
         said(home, GUEST, "hi")
     assert len(model.bodies) == 23
-    assert home.app.allowances.told(GUEST, "guest").startswith(
+    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
         "Used today: 3,220 of 100,000 tokens."
     )
     document = home.app.sessions.open(keys.session_of("main", GUEST)).document
@@ -134,7 +137,7 @@ def test_what_a_turn_that_never_ended_has_cost_counts(
 
     crash_at("close", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
     assert (
-        "your 1,000 tokens of today"
+        "your 1,000 tokens for today"
         in said(home, GUEST, "hi", session="telegram:-5", private=False)[0]
     )
     assert len(model.bodies) == 1
@@ -144,8 +147,10 @@ def test_what_was_spent_is_never_given_back(opened: Open) -> None:
     home = opened(guest_turns=0, guest_tokens=1_000)
     happened = event("hi", sender=GUEST)
     for cost in (900, 300, 950):
-        home.app.allowances.ends(happened, "guest", cost, NOON)
-    assert home.app.allowances.told(GUEST, "guest").startswith("Used today: 950 of 1,000 tokens.")
+        home.app.allowances.record_tokens(happened, "guest", cost, NOON)
+    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
+        "Used today: 950 of 1,000 tokens."
+    )
 
 
 def test_a_guest_who_was_let_in_has_a_members_allowance_and_is_told_of_both(opened: Open) -> None:
@@ -164,7 +169,7 @@ def test_whoami_tells_what_is_left(opened: Open) -> None:
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
     assert said(home, GUEST, "/whoami") == [
         f"{GUEST} You are `{GUEST}`: guest.\nThis chat is `{GUEST}`.\nUsed today: 1 of 3 turns,"
-        f" {used:,} of 20,000 tokens. It begins anew at 00:00 UTC, in 12 h 0 min."
+        f" {used:,} of 20,000 tokens. The count starts again at 00:00 UTC, in 12 h 0 min."
     ]
     assert said(home, OWNER, "/whoami") == [
         f"{OWNER} You are `{OWNER}`: owner.\nThis chat is `{OWNER}`."
@@ -183,7 +188,7 @@ def test_turns_that_begin_at_once_are_counted_each(opened: Open) -> None:
             )
         )
     assert sum("done" in line[0] for line in lines if line) == 5
-    assert sum("of today" in line[0] for line in lines if line) == 1
+    assert sum("for today" in line[0] for line in lines if line) == 1
 
 
 def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +199,7 @@ def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.M
         crash_at(place, home, happened, monkeypatch)
     assert told(home, happened).document.outbox
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
-    assert home.app.allowances.told(GUEST, "guest").startswith(
+    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
         f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens."
     )
 
@@ -206,8 +211,8 @@ def test_a_record_that_cannot_be_read_counts_as_all_used(
     opened: Open, model: ScriptedModel, damaged: bytes
 ) -> None:
     home = opened()
-    home.app.kv.put(keys.allowance("main", "2027-01-15", GUEST), damaged)
-    assert "3 turns of today" in said(home, GUEST, "hi")[0]
+    home.app.kv.put(keys.get_allowance("main", "2027-01-15", GUEST), damaged)
+    assert "3 turns for today" in said(home, GUEST, "hi")[0]
     assert said(home, GUEST, "hi") == []
     assert not model.bodies
 
@@ -218,7 +223,7 @@ def test_a_command_that_asks_the_model_is_a_turn(
     from functions.agent.commands import table
 
     home = opened(guest_turns=1)
-    asking = replace(table.COMMANDS["help"], asks=True)
+    asking = replace(table.COMMANDS["help"], asks_model=True)
     monkeypatch.setattr(table, "COMMANDS", {**table.COMMANDS, "help": asking})
     assert "/new" in said(home, GUEST, "/help")[0]
     assert "your 1 turns" in said(home, GUEST, "/help")[0]
@@ -238,14 +243,14 @@ def test_what_a_command_costs_is_counted_with_it(
     from functions.agent.commands import table
 
     home = opened(guest_turns=0, guest_tokens=10)
-    costly = replace(table.COMMANDS["help"], asks=True, run=_costly)
+    costly = replace(table.COMMANDS["help"], asks_model=True, run=_costly)
     monkeypatch.setattr(table, "COMMANDS", {**table.COMMANDS, "help": costly})
     assert said(home, GUEST, "/help") == [f"{GUEST} done"]
     assert "your 10 tokens" in said(home, GUEST, "hi")[0]
 
 
-def _costly(asked: Asked) -> Effect:
-    return Effect(
+def _costly(asked: CommandCall) -> CommandResult:
+    return CommandResult(
         "done", replace(asked.document, usage=asked.document.usage + Usage(prompt=8, completion=2))
     )
 
@@ -267,7 +272,7 @@ def test_a_turn_counts_on_the_day_on_which_it_began(
 def test_without_limits_nothing_is_kept(opened: Open) -> None:
     home = opened(guest_turns=0, guest_tokens=0)
     said(home, GUEST, "hi")
-    assert home.app.kv.scan(keys.allowance("main", "", "").partition) == []
+    assert home.app.kv.scan(keys.get_allowance("main", "", "").partition) == []
     assert said(home, GUEST, "/whoami")[0].endswith(f"This chat is `{GUEST}`.")
 
 
@@ -281,7 +286,7 @@ def test_the_defaults_and_what_is_no_number() -> None:
     ) == (200, 0, 20, 20_000)
     with pytest.raises(UsageError, match="UNCAGED_GUEST_TURNS"):
         Settings(guest_turns=-1)
-    assert Rules().allowance("owner") == Rules().allowance("guest")
+    assert Rules().get_allowance("owner") == Rules().get_allowance("guest")
 
 
 def test_the_offline_models_tokens_cost_nobody_anything(runtime: Open) -> None:

@@ -34,19 +34,19 @@ def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
 def test_whoever_sends_it_is_the_owner_and_nobody_after_them(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     assert len(given.replace("-", "")) * 5 >= 60
 
     assert say(home, FIRST, f"/pair {given.lower()}") == [f"{FIRST} {NOW_OWNER}"]
     assert say(home, FIRST, "/whoami")[0].startswith(f"{FIRST} You are `{FIRST}`: owner.")
     assert say(home, FIRST, "hi") == [f"{FIRST} done"]
     assert NOW_OWNER not in say(home, "telegram:6", f"/pair {given}")[0]
-    assert home.app.claim.offer() == ""
+    assert home.app.claim.offer_code() == ""
     assert "may talk to me now" in say(home, FIRST, f"/pair {code_of(home)}")[-1]
 
 
 def test_a_sender_has_five_tries_however_many_come_at_once(home: AgentRuntime) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     chats = [f"telegram:{number}" for number in range(100, 124)]
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda chat: say(home, FIRST, f"/pair {WRONG}", session=chat), chats)
@@ -58,11 +58,11 @@ def test_a_sender_has_five_tries_however_many_come_at_once(home: AgentRuntime) -
     assert said.count(LAST) == 1
     assert sum("I have no owner yet" in line for line in said) == 19
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
-    assert say(home, FIRST, f"/pair {home.app.claim.offer()}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {home.app.claim.offer_code()}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 def test_nobody_uses_up_anothers_tries(home: AgentRuntime) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     for stranger in range(100, 120):
         for _ in range(6):
             say(home, f"telegram:{stranger}", f"/pair {WRONG}")
@@ -74,7 +74,7 @@ def test_nobody_uses_up_anothers_tries(home: AgentRuntime) -> None:
 def test_a_try_that_comes_again_after_a_crash_counts_once(
     home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home.app.claim.offer()
+    home.app.claim.offer_code()
     trying = event(f"/pair {WRONG}", session=FIRST, sender=FIRST)
     for _ in range(3):
         crash_at("close", home, trying, monkeypatch)
@@ -84,7 +84,7 @@ def test_a_try_that_comes_again_after_a_crash_counts_once(
 
 @pytest.mark.parametrize("damaged", [b"", b"[]", b'{"at":"x"}', b'{"at":0}'])
 def test_a_count_that_cannot_be_read_is_used_up(home: AgentRuntime, damaged: bytes) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     home.app.kv.put(keys.first_owner_tries("main", FIRST), damaged)
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
     assert say(home, "telegram:6", f"/pair {given}") == [f"telegram:6 {NOW_OWNER}"]
@@ -107,7 +107,7 @@ def test_without_an_owner_the_answer_says_what_to_do_at_the_machine(
 
 
 def test_of_many_who_send_it_at_once_one_is_the_owner(home: AgentRuntime) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     people = [f"telegram:{number}" for number in range(100, 112)]
     with ThreadPoolExecutor(6) as pool:
         said = [
@@ -125,7 +125,7 @@ def test_it_holds_for_ten_minutes_and_a_new_one_ends_it(
 ) -> None:
     wall = Wall()
     home = wall.on(runtime(llm_url=model.url))
-    first, second = home.app.claim.offer(), home.app.claim.offer()
+    first, second = home.app.claim.offer_code(), home.app.claim.offer_code()
 
     assert "is not the code. 4 of" in say(home, FIRST, f"/pair {first}")[0]
     wall.now += first_owner.SECONDS + 1
@@ -137,7 +137,7 @@ def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
     runtime: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, access: str
 ) -> None:
     home = runtime(llm_url=model.url, access=access)
-    sending = event(f"/pair {home.app.claim.offer()}", session=FIRST, sender=FIRST)
+    sending = event(f"/pair {home.app.claim.offer_code()}", session=FIRST, sender=FIRST)
     for place in ("let_in", ""):
         if place:
             monkeypatch.setattr(People, place, _away)
@@ -157,24 +157,24 @@ def _away(*given: Any) -> None:
 
 
 def test_in_a_group_it_is_not_even_tried(home: AgentRuntime) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     assert say(home, FIRST, f"/pair {given}", session="telegram:-100", private=False) == []
     assert home.app.people.all() == []
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 def test_with_an_owner_in_the_settings_there_is_none(runtime: Open, model: ScriptedModel) -> None:
-    given = runtime(llm_url=model.url).app.claim.offer()
+    given = runtime(llm_url=model.url).app.claim.offer_code()
     home = runtime(llm_url=model.url, owners=("telegram:1",))
 
-    assert home.app.claim.offer() == ""
+    assert home.app.claim.offer_code() == ""
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
 
 
 def test_a_member_and_a_guest_may_send_it_too(runtime: Open, model: ScriptedModel) -> None:
     home = runtime(llm_url=model.url, access="open")
     home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
 
     assert "is not the code. 4 of" in say(home, "telegram:6", f"/pair {WRONG}")[0]
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
@@ -186,19 +186,19 @@ def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(
 ) -> None:
     wall = Wall()
     home = wall.on(home)
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     wall.now += passed
     assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
 
 
 def test_whoever_sits_at_the_machine_does_not_use_it_up(home: AgentRuntime) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     assert "That is no code" in say(home, "terminal:local", f"/pair {given}")[0]
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 def test_a_code_of_eight_is_no_try_of_it(home: AgentRuntime) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     for number in range(6):
         say(home, f"telegram:{number + 1}", "/pair ABCD-EFGH")
     assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
@@ -214,7 +214,7 @@ def test_a_damaged_one_opens_nothing(home: AgentRuntime, damaged: bytes) -> None
 
 
 def test_only_a_digest_of_it_is_kept(home: AgentRuntime) -> None:
-    given = home.app.claim.offer()
+    given = home.app.claim.offer_code()
     item = home.app.kv.get(keys.first_owner("main"))
     assert item is not None
     assert given.replace("-", "").encode() not in item.value

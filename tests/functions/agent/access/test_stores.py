@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from functions.agent.access.daily_limits import Allowances
-from functions.agent.access.first_owner import Claim
+from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.members import People
-from functions.agent.access.pairing import Pairing, Used
+from functions.agent.access.pairing import CodeUsed, Pairing
 from functions.agent.access.roles import Allowance, Rules
 from functions.events import Sender
 from functions.settings import Settings
@@ -81,29 +81,29 @@ def test_one_takes_a_code_one_is_the_owner_and_no_turn_is_given_twice(views: lis
         try:
             return (
                 Pairing(kv, "main", people(kv), time.time)
-                .accept(code or "", "telegram:1", event("").id)
+                .accept_code(code or "", "telegram:1", event("").id)
                 .id
             )
-        except Used:
+        except CodeUsed:
             return "used"
 
     def claimed(kv: KV) -> str:
-        tried = Claim(kv, "main", people(kv), time.time).tried(
+        tried = OwnerClaim(kv, "main", people(kv), time.time).try_code(
             secret, event("", session="telegram:5", sender="telegram:5")
         )
         return str(tried and tried.right)
 
     def begun(kv: KV) -> str:
         return str(
-            Allowances(kv, "main", RULES, time.time).begins(
+            Allowances(kv, "main", RULES, time.time).begin_turn(
                 event("hi", sender="telegram:7"), "guest"
             )
             is None
         )
 
-    code = Pairing(views[0], "main", people(views[0]), time.time).offer(stranger)
+    code = Pairing(views[0], "main", people(views[0]), time.time).offer_code(stranger)
     assert at_once(accepted, views) == ["telegram:66", *["used"] * (PROCESSES - 1)]
-    secret = Claim(views[0], "main", people(views[0]), time.time).offer()
+    secret = OwnerClaim(views[0], "main", people(views[0]), time.time).offer_code()
     assert at_once(claimed, views) == [*["None"] * (PROCESSES - 1), "True"]
     assert at_once(begun, views) == ["False"] * 2 + ["True"] * 4
     assert [(person.id, person.role) for person in people(views[-1]).all()] == [

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.mem import FAILED, NOTHING, TRIGGERED
+from functions.agent.commands.memory import FAILED, NOTHING_NEW, TRIGGERED
 from functions.agent.consolidation import ENTRY_CHARACTERS
 from functions.clock import Clock
 from functions.events import Sender
@@ -115,7 +115,7 @@ def test_only_what_memory_has_not_heard_of_is_told(
         model, saves(), say("ok"), saves("[2026-11-22 01:31] Tea.", "# Memory\n- Ada likes tea.")
     )
     tell(home, "/mem")
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
     tell(home, "I like tea")
 
     assert tell(home, "/mem") == [TRIGGERED]
@@ -124,7 +124,7 @@ def test_only_what_memory_has_not_heard_of_is_told(
     assert "The user is called Ada" in model.bodies[-1]["messages"][1]["content"]
     assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 2), (3, 4)]
     assert memory(home).text == "# Memory\n- Ada likes tea."
-    assert [doc.version for doc in home.app.documents.versions(SESSION, "memory")] == [2, 1]
+    assert [doc.version for doc in home.app.documents.list_versions(SESSION, "memory")] == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_after_three_useless_answers_the_messages_themselves_enter_history(
     assert entry.raw
     assert (memory(home).text, memory(home).version) == ("# Memory\n- As it was.", 1)
     assert (document(home).consolidated, document(home).failures) == (2, 0)
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
 
 
 def test_a_useless_answer_is_asked_for_again(home: AgentRuntime, model: ScriptedModel) -> None:
@@ -465,7 +465,7 @@ def test_out_of_budget_it_fails_and_nothing_is_lost(runtime: Open, model: Script
     assert tell(free, "/mem") == [TRIGGERED]
     assert "USER: I am Ada" in asked(model.bodies[1])
     assert "USER: and I like tea" in asked(model.bodies[1])
-    assert tell(free, "/mem") == [NOTHING]
+    assert tell(free, "/mem") == [NOTHING_NEW]
 
 
 def test_an_answer_that_a_halt_cut_off_is_no_failure_of_the_models(
@@ -519,4 +519,4 @@ def test_two_chats_know_nothing_of_each_other(home: AgentRuntime, model: Scripte
     tell(home, "hello", session="telegram:8")
 
     assert "Ada" not in model.bodies[-1]["messages"][0]["content"]
-    assert tell(home, "/mem", session="telegram:9") == [NOTHING]
+    assert tell(home, "/mem", session="telegram:9") == [NOTHING_NEW]

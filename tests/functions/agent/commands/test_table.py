@@ -94,7 +94,7 @@ def test_a_name_in_other_letters_is_an_unknown_command(
 ) -> None:
     name = text.partition(" ")[0].lower()
 
-    assert tell(home, text) == [f"Unknown command {name}.{near} /help shows what there is."]
+    assert tell(home, text) == [f"Unknown command {name}.{near} /help shows all commands."]
     assert not model.bodies
 
 

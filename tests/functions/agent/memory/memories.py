@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functions.agent.memory.documents import Doc
-from functions.agent.memory.history import Entry, History
+from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.session.document import Document
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -25,7 +25,7 @@ def memory(home: AgentRuntime, session: str = SESSION) -> Doc:
     return home.app.documents.read(session, "memory")
 
 
-def entries(home: AgentRuntime, session: str = SESSION) -> list[Entry]:
+def entries(home: AgentRuntime, session: str = SESSION) -> list[HistoryEntry]:
     return History(home.app.kv, session).page(limit=1000)
 
 

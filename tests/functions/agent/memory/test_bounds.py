@@ -9,9 +9,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from functions.agent.commands.mem import TRIGGERED
+from functions.agent.commands.memory import TRIGGERED
 from functions.agent.consolidation import MOST
-from functions.agent.memory.history import Entry, History
+from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.model.base import Request
 from functions.agent.session.store import Sessions
 from functions.wiring import AgentRuntime
@@ -112,8 +112,8 @@ def test_entries_come_in_pages(runtime: Callable[..., AgentRuntime], model: Scri
 def test_an_entry_that_stands_is_never_written_over(runtime: Callable[..., AgentRuntime]) -> None:
     history = History(runtime().app.kv, "main#telegram:7")
     first, other = (
-        Entry(1, 2, 0.0, "They met.", memory="Ada", base=1),
-        Entry(1, 3, 0.0, "They parted.", memory="Bob"),
+        HistoryEntry(1, 2, 0.0, "They met.", memory="Ada", base=1),
+        HistoryEntry(1, 3, 0.0, "They parted.", memory="Bob"),
     )
     assert history.add(first) == history.add(other) == first
     history.settle(other)

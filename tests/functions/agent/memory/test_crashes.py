@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from functions.agent.app import App
-from functions.agent.commands.mem import NOTHING, TRIGGERED
+from functions.agent.commands.memory import NOTHING_NEW, TRIGGERED
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Opened, Sessions
@@ -154,7 +154,7 @@ def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(
         assert memory(home, session).version == 1
         assert (document(home, session).consolidated, document(home, session).noted) == (3, ())
         assert len(model.bodies) - before <= 2, "a crash repeats one request at most"
-        assert tell(home, "/mem", session=chat) == [NOTHING]
+        assert tell(home, "/mem", session=chat) == [NOTHING_NEW]
         if not crashed:
             break
     assert 6 <= at < 29
@@ -258,7 +258,7 @@ def test_two_workers_with_one_session_make_one_entry(runtime: Open, model: Scrip
     assert len(model.bodies) == 3
     assert whole(home, SESSION) == [(1, 2)]
     assert memory(home).version == 1
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
 
 
 def test_two_workers_each_with_words_of_their_own_keep_both(
@@ -339,7 +339,7 @@ def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(
 
         versions = {
             doc.version: doc.text
-            for doc in home.app.documents.versions(home.app.documents.agent, "soul")
+            for doc in home.app.documents.list_versions(home.app.documents.agent, "soul")
         }
         assert [versions[1], versions[2]] == ["the first soul", "the second soul"]
         if words.startswith("/soul"):
@@ -363,7 +363,9 @@ def test_a_document_that_cannot_be_read_for_a_moment_is_not_taken_for_a_damaged_
         home.app.documents.write(home.app.documents.agent, "role", f"role {at}", by="somebody")
         with suppress(BackendError):
             documents.write(home.app.documents.agent, "role", f"other role {at}", by="somebody")
-    versions = [doc.text for doc in home.app.documents.versions(home.app.documents.agent, "role")]
+    versions = [
+        doc.text for doc in home.app.documents.list_versions(home.app.documents.agent, "role")
+    ]
     assert [text for text in versions if not text.startswith("other")] == [
         "role 4",
         "role 3",
@@ -392,4 +394,7 @@ def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(
         over(home, Overtaken(home.app.kv, 0)).documents.write(
             documents.agent, "role", "mine", by="somebody"
         )
-    assert [doc.text for doc in documents.versions(documents.agent, "role")] == ["theirs", *before]
+    assert [doc.text for doc in documents.list_versions(documents.agent, "role")] == [
+        "theirs",
+        *before,
+    ]

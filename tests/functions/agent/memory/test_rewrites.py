@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.mem import TRIGGERED
+from functions.agent.commands.memory import TRIGGERED
 from functions.agent.commands.table import NOT_HERE
 from functions.agent.consolidation import FULL
 from functions.agent.memory.documents import CAPS
-from functions.agent.memory.statements import compare, news
+from functions.agent.memory.statements import compare, find_new_lines
 from functions.agent.messages import Message
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, offered, say
@@ -186,7 +186,7 @@ def test_positions_in_a_list_say_nothing(home: AgentRuntime, model: ScriptedMode
 def test_a_line_without_end_costs_no_more_than_its_length(line: str) -> None:
     began = time.process_time()
     compare(f"Ada likes tea.\n{line}", f"Ada likes tea.\n{line}!", lambda text: text.split())
-    assert news("Ada likes tea.", f"{line}", lambda text: text.split()) is not None
+    assert find_new_lines("Ada likes tea.", f"{line}", lambda text: text.split()) is not None
     assert time.process_time() - began < 2.0
 
 

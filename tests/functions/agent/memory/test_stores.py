@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.commands.mem import NOTHING, TRIGGERED
+from functions.agent.commands.memory import NOTHING_NEW, TRIGGERED
 from functions.wiring import AgentRuntime
 from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -102,7 +102,7 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
     assert does(second, "forget", {"subject": "ada"}) == {"forgotten": 1, "left": 0}
     assert "Zephyr" in tell(second, "/recall boat")[0]
     assert does(first, "recall", {"query": "allergic"})["items"] == []
-    assert [doc.version for doc in second.app.documents.versions(documents.agent, "role")] == [
+    assert [doc.version for doc in second.app.documents.list_versions(documents.agent, "role")] == [
         3,
         2,
         1,
@@ -119,4 +119,4 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
         )
     )
     assert tell(second, "/mem") == [TRIGGERED]
-    assert tell(first, "/mem") == [NOTHING]
+    assert tell(first, "/mem") == [NOTHING_NEW]

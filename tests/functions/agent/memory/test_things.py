@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from functions.agent.memory.postings import MOST, Postings
-from functions.agent.memory.thing import Kind, Thing, checked
+from functions.agent.memory.thing import Kind, Thing, check_thing
 from functions.agent.memory.things import Things
 from functions.wiring import _make_helpers
 from sigil.errors import Conflict, UsageError
@@ -25,11 +25,13 @@ TERMS = _make_helpers().terms
 
 
 def fact(subject: str, predicate: str, object: str, **more: Any) -> Thing:
-    return checked(Thing("fact", (subject, predicate, object), "user", 1.0, **{"at": 0.0, **more}))
+    return check_thing(
+        Thing("fact", (subject, predicate, object), "user", 1.0, **{"at": 0.0, **more})
+    )
 
 
 def value(key: str, text: str, at: float = 0.0) -> Thing:
-    return checked(Thing("kv", (key, text), "user", 1.0, at))
+    return check_thing(Thing("kv", (key, text), "user", 1.0, at))
 
 
 def texts(things: Things, words: str, kind: Kind | None = None) -> list[str]:
@@ -167,7 +169,7 @@ def test_what_is_forgotten_while_it_is_said_again_lends_its_source_to_nobody() -
     kv = MemoryKV()
     sure, heard = (
         value("drink", "tea"),
-        checked(Thing("kv", ("drink", "tea"), "https://tea.example/", 0.5, 1.0)),
+        check_thing(Thing("kv", ("drink", "tea"), "https://tea.example/", 0.5, 1.0)),
     )
     Things(kv, S, TERMS).keep(sure)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from functions.agent.commands.mem import NOTHING, TRIGGERED
+from functions.agent.commands.memory import NOTHING_NEW, TRIGGERED
 from functions.agent.consolidation import MOST
 from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.messages import Message
@@ -36,7 +36,7 @@ def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(
     assert "Mira" in "\n".join(text for _, text in home.app.preamble(SESSION).segments)
     assert tell(home, "/mem remember I like tea") == [f"{TRIGGERED}\n\n{SIGNATURE}"]
     assert memory(home).text.endswith("\n- 我叫小明\n- I like tea")
-    assert tell(home, "/mem") == [NOTHING]
+    assert tell(home, "/mem") == [NOTHING_NEW]
 
 
 def test_a_compaction_is_remembered_too(runtime: Open) -> None:

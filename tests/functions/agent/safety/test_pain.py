@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from functions.agent.commands.control import HALTED, unlock
-from functions.agent.commands.status import report
+from functions.agent.commands.status import make_report
 from functions.agent.context import VERIFY
 from functions.agent.messages import RUNTIME_MARK
 from functions.agent.safety.guides import ALERT
@@ -49,7 +49,7 @@ def going(number: int) -> dict[str, Any]:
 
 
 def state(runtime: AgentRuntime) -> str:
-    return report(SESSION, runtime.app.sessions.open(SESSION).document, runtime.app).state
+    return make_report(SESSION, runtime.app.sessions.open(SESSION).document, runtime.app).state
 
 
 def test_a_failure_reaches_the_model_as_a_fact_and_what_it_means(

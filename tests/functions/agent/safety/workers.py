@@ -85,7 +85,7 @@ def look(world: World, chat: str) -> None:
     app = Worker(world, chat).app
     document = Sessions(world.kv).open(session_of(chat)).document
     found, ruled = (
-        status.report(session_of(chat), document, app),
+        status.make_report(session_of(chat), document, app),
         world.agent.heard(chat, world.agent.chat(chat), person=False),
     )
     reason = ruled.closed or world.agent.bars(chat, replace(ruled, ticks=0))
@@ -153,7 +153,7 @@ class Worker:
         word, _, rest = event.text.replace("admin:unlock", "/unlock").partition(" ")
         if fresh and event.sender.id == "owner" and word != "/stop":
             self._world.rule(word, event.session, everywhere=word == "/halt" and not rest)
-        control.act(event, self.app)
+        control.handle_control(event, self.app)
 
     def get(self, key: Key) -> Item | None:
         item = self._kv.get(key)

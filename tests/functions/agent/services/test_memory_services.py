@@ -12,8 +12,8 @@ from functions.agent.helpers import plain
 from functions.agent.memory import things
 from functions.agent.memory.things import Things
 from functions.agent.messages import ToolCall
-from functions.agent.services.call_context import Place
-from functions.agent.services.table import serve
+from functions.agent.services.call_context import CallContext
+from functions.agent.services.table import call_service
 from functions.wiring import AgentRuntime
 from sigil.errors import ToolError
 from sigil.http import app
@@ -375,12 +375,12 @@ def test_a_failed_call_is_a_failure_like_any_other_tools(chat: Chat) -> None:
 
 
 def test_an_event_of_a_call_that_runs_again_after_a_crash_is_kept_once(chat: Chat) -> None:
-    place = Place(chat.home.app, "main#telegram:9", by="telegram:9", call="telegram:1:5")
+    place = CallContext(chat.home.app, "main#telegram:9", by="telegram:9", call="telegram:1:5")
     offer = chat.home.app.registry.query("remember", Caller("main")).hits[0].offer
     given = {"type": "coffee", "payload": "a cup", "source": "user"}
 
     first, again, next_one = (
-        serve(place, offer, ToolCall(id, offer.tool, ""), given) for id in ("c1", "c1", "c2")
+        call_service(place, offer, ToolCall(id, offer.tool, ""), given) for id in ("c1", "c1", "c2")
     )
 
     assert (first["new"], again["new"], next_one["new"]) == (True, False, True)
@@ -416,7 +416,9 @@ def test_a_service_that_this_agent_does_not_have_is_a_clear_failure(chat: Chat) 
     )
 
     with pytest.raises(ToolError, match="no such service"):
-        serve(Place(chat.home.app, "main#telegram:7"), offer, ToolCall("c1", offer.tool, ""), {})
+        call_service(
+            CallContext(chat.home.app, "main#telegram:7"), offer, ToolCall("c1", offer.tool, ""), {}
+        )
 
 
 def test_an_evicted_service_is_a_page_fault(chat: Chat) -> None:

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from functions.agent.commands.remembered import GONE, NO_ID, NOT_FOUND, NOTHING
+from functions.agent.commands.memory import GONE, NO_ID, NOT_FOUND, NOTHING_REMEMBERED
 from functions.agent.commands.table import NOT_HERE
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -72,7 +72,7 @@ def test_words_find_what_was_remembered_and_what_was_said(
 
 def test_a_chat_shows_its_own_things_alone(home: AgentRuntime, model: ScriptedModel) -> None:
     remembers(home, model, NUTS)
-    assert tell(home, "/recall", session="telegram:8") == [NOTHING]
+    assert tell(home, "/recall", session="telegram:8") == [NOTHING_REMEMBERED]
     assert tell(home, "/recall nuts", session="telegram:8") == [NOT_FOUND]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from functions.agent.memory.history import Entry, History
+from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.messages import Message, ToolCall
 from functions.agent.services import search_history
 from functions.agent.session.document import Document
@@ -167,8 +167,8 @@ def test_entries_of_the_history_are_found_but_not_those_that_only_repeat_message
 ) -> None:
     said(chat, *(f"word {n}" for n in range(4)), archive=True)
     history = History(chat.home.app.kv, SESSION)
-    history.add(Entry(1, 2, BEGAN, "[2026-01-01 10:00] They planned a regatta in Kiel."))
-    history.add(Entry(3, 4, BEGAN, "[2026-01-02 10:00] [RAW] regatta", raw=True))
+    history.add(HistoryEntry(1, 2, BEGAN, "[2026-01-01 10:00] They planned a regatta in Kiel."))
+    history.add(HistoryEntry(3, 4, BEGAN, "[2026-01-02 10:00] [RAW] regatta", raw=True))
 
     items = found(chat, "regatta")
     assert [(each["message"], each["who"]) for each in items] == [(1, "history")]

@@ -14,9 +14,8 @@ import orjson
 import pytest
 
 from functions.agent.commands.control import UNLOCKED
-from functions.agent.commands.mem import FAILED, TRIGGERED
-from functions.agent.commands.remembered import NOT_FOUND
-from functions.agent.memory.history import Entry, History
+from functions.agent.commands.memory import FAILED, NOT_FOUND, TRIGGERED
+from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.messages import Message, ToolCall
 from functions.agent.session import document as record
 from functions.agent.session.document import Document, Outgoing, Turn
@@ -450,7 +449,7 @@ def test_after_damage_all_of_a_long_archive_is_counted(home: AgentRuntime) -> No
                 Message("user", "more", seq=number * 2 + 2, at=1.0),
             ),
         )
-    History(home.app.kv, KEY).add(Entry(1, 10**15, 1.0, "an entry of everything"))
+    History(home.app.kv, KEY).add(HistoryEntry(1, 10**15, 1.0, "an entry of everything"))
     home.app.kv.put(keys.head(KEY), b"damaged")
 
     fresh = home.app.sessions.open(KEY).document

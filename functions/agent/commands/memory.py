@@ -1,0 +1,215 @@
+"""/mem, /recall and /forget: the memory of a chat, for its people.
+
+/mem tells memory what it has not heard of yet, with the words after the command; it shows the
+memory's versions and takes one back. /recall and /forget work without the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.archive import TRIES, backlog, put_away, remember
+from functions.agent.commands.command import (
+    Command,
+    CommandCall,
+    CommandResult,
+    Commands,
+    always,
+)
+from functions.agent.commands.document_versions import format_versions, roll_back
+from functions.agent.memory.thing import Thing, is_id
+from functions.agent.memory.things import sort_key
+from functions.agent.messages import Message
+from functions.agent.model.offline import signed
+from functions.agent.services.call_context import CallContext
+from functions.agent.services.search_history import HISTORY, search_history
+from functions.agent.services.things import format_time
+from functions.agent.session.document import SEEN_MOST, Document
+from functions.agent.session.store import Opened
+from functions.agent.side_request import Aside
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.protocol import Json
+
+NOTHING_NEW: Final = "No new messages to consolidate into memory."
+TRIGGERED: Final = "Memory consolidation triggered."
+FAILED: Final = "Memory consolidation failed."
+"""These three are taken word for word from seed 002."""
+NEVER: Final = "Nothing was ever written into the memory of this chat."
+BACK: Final = (
+    "The memory of this chat is as in version {version} again; `/mem history` shows all of them."
+)
+KEPT: Final = "The memory is as it was."
+_HISTORY: Final = re.compile(r"history", re.IGNORECASE | re.ASCII)
+_ROLLBACK: Final = re.compile(r"rollback\s+([0-9]{1,8})", re.IGNORECASE | re.ASCII)
+"""Only these words, and nothing after them, are no text to remember."""
+
+SHOWN: Final = 10
+"""/recall shows so many things, and as many excerpts of what was said."""
+LINE_CHARACTERS: Final = 300
+DAY: Final = len("2026-11-22")
+NOTHING_YET: Final = "Nothing is remembered of this chat yet."
+NOTHING_REMEMBERED: Final = f"{NOTHING_YET} /mem takes what was said here into memory."
+NOT_FOUND: Final = "I found nothing about that, neither in what I remember nor in what was said."
+NO_ID: Final = "Send `/forget ID`, with an id that /recall shows."
+GONE: Final = "I remember nothing with this id here."
+
+
+def run_mem(call: CommandCall) -> CommandResult:
+    """Show the versions of the memory, take one back, or consolidate."""
+    if _HISTORY.fullmatch(call.text):
+        versions = format_versions(
+            call.app.documents.list_versions(call.session, "memory"), sizes=True
+        )
+        return call.reply("\n".join(versions) or NEVER)
+    rollback = _ROLLBACK.fullmatch(call.text)
+    if rollback is None:
+        return _consolidate(call)
+    version = int(rollback[1])
+    problem = roll_back(call, call.session, "memory", version)
+    return call.reply(f"{KEPT} {problem}" if problem else BACK.format(version=version))
+
+
+def _changes_memory(words: str) -> bool:
+    return _HISTORY.fullmatch(words) is None
+
+
+def _needs_no_model(words: str) -> bool:
+    return bool(_HISTORY.fullmatch(words) or _ROLLBACK.fullmatch(words))
+
+
+def _consolidate(call: CommandCall) -> CommandResult:
+    """Tell memory what is new; what cannot be told now stays to be told."""
+    app = call.app
+    opened = _save_words(call)
+    until = app.clock.monotonic() + app.turn_seconds
+    aside = Aside(call.session, app, opened.document, until=until)
+    try:
+        known = backlog(aside)
+        if known.messages:
+            heard = remember(aside, known, tries=TRIES)
+            parts = [TRIGGERED, heard.notice] if heard.entries else [FAILED]
+            text = "\n\n".join(filter(None, parts))
+        else:  # with words, another worker has told memory those of this very command
+            text = TRIGGERED if call.text else NOTHING_NEW
+    except BackendError:
+        text = FAILED
+    if text != NOTHING_NEW:
+        text = signed(text, app.model.name)
+    return CommandResult(text, _archive_words(aside.document, call), opened, aside.trace)
+
+
+def _save_words(call: CommandCall) -> Opened:
+    """Save the session with the words as a message of its own number, and return it.
+
+    Whatever happens now, they are told once, and by one worker.
+    """
+    document, event = call.document, call.event
+    if not call.text or event.id in (note.origin for note in document.noted):
+        return call.opened
+    note = Message("user", call.text, seq=document.next_seq, at=event.at, origin=event.id)
+    noted = replace(document, noted=(*document.noted, note), next_seq=document.next_seq + 1)
+    return call.app.sessions.save(call.opened, noted)
+
+
+def _archive_words(document: Document, call: CommandCall) -> Document:
+    """Return the document with all words archived.
+
+    Of words whose own command is still to come, from another worker, it keeps the event's id.
+    """
+    for note in document.noted:
+        document = put_away(call.session, document, (note,) if note.content else (), call.app)
+    others = [replace(note, content="") for note in document.noted if note.origin != call.event.id]
+    return replace(document, noted=tuple(others[-SEEN_MOST:]))
+
+
+def run_recall(call: CommandCall) -> CommandResult:
+    """Show the chat's memory and what was remembered last, or search for the words."""
+    context = _make_context(call)
+    if call.text:
+        return call.reply("\n\n".join(_search(context, call.text)) or NOT_FOUND)
+    memory = context.app.documents.read(context.session, "memory").text
+    newest = _list_things("Remembered last:", context.things.newest(SHOWN))
+    may_change = call.event.private or call.role == "owner"
+    nothing = NOTHING_REMEMBERED if may_change else NOTHING_YET
+    return call.reply("\n\n".join(filter(None, (memory, newest))) or nothing)
+
+
+def run_forget(call: CommandCall) -> CommandResult:
+    """Take one thing away, by its id.
+
+    It is one of this chat, or one of all chats when an owner says so in private.
+    """
+    if not is_id(call.text):
+        return call.reply(NO_ID)
+    context = _make_context(call)
+    with context.app.aids.lock:
+        gone = context.things.drop(call.text)
+        if gone is None and context.owner:
+            gone = context.shared.drop(call.text)
+    return call.reply(f"Forgotten: {gone.in_words}" if gone else GONE)
+
+
+def _make_context(call: CommandCall) -> CallContext:
+    owner = call.role == "owner" and call.event.private
+    return CallContext(call.app, call.session, owner, call.event.sender.id, call.event.id)
+
+
+def _search(context: CallContext, words: str) -> list[str]:
+    """Return the parts of the answer: what is remembered with these words, and what was said."""
+    found = [*context.things.find(words, SHOWN), *context.shared.find(words, SHOWN)]
+    found.sort(key=sort_key)
+    parts = [_list_things("Remembered:", [each.thing for each in found[:SHOWN]])]
+    try:
+        said = search_history(context, {"query": words, "limit": SHOWN})
+    except UsageError:  # no word to search for
+        said = None
+    items = said["items"] if isinstance(said, dict) else []
+    if items:
+        parts.append("\n".join(["Said:", *(f"- {_format_excerpt(item)}" for item in items)]))
+    return [part for part in parts if part]
+
+
+def _list_things(title: str, things: Iterable[Thing]) -> str:
+    lines = [
+        f"- `{thing.id}` {one_line(thing.in_words, LINE_CHARACTERS)} ({_format_source(thing)})"
+        for thing in things
+    ]
+    return "\n".join([title, *lines]) if lines else ""
+
+
+def _format_source(thing: Thing) -> str:
+    """Return when and from where; `disputed` where a surer value says something else."""
+    source = f"{format_time(thing.at)[:DAY]}, {thing.source}"
+    return f"{source}, disputed" if thing.disputed else source
+
+
+def _format_excerpt(item: Json) -> str:
+    """Return `2026-11-22T01:30Z, user: text`; an entry of HISTORY begins with its own date."""
+    head = "" if item["who"] == HISTORY else f"{item['at']}, {item['who']}: "
+    return head + one_line(item["text"], LINE_CHARACTERS)
+
+
+COMMANDS: Final[Commands] = {
+    "mem": Command(
+        "takes what was said here into memory, and your words with it",
+        run_mem,
+        arguments="[words | history | rollback N]",
+        changes_chat=_changes_memory,
+        asks_model=True,
+        needs_no_model=_needs_no_model,
+    ),
+    "recall": Command(
+        "shows what I remember here; with words, searches that and what was said",
+        run_recall,
+        arguments="[words]",
+    ),
+    "forget": Command(
+        "takes one remembered thing away, by the id that /recall shows",
+        run_forget,
+        arguments="ID",
+        changes_chat=always,
+    ),
+}

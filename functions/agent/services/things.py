@@ -1,0 +1,232 @@
+"""`remember`, `recall` and `forget`: the things that the agent remembers, with where they are from.
+
+A thing is a value under a key, a fact, or an event.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from functions.agent.memory.thing import (
+    FIELDS,
+    USER,
+    WHEN,
+    Kind,
+    Thing,
+    check_source,
+    check_thing,
+    fold,
+    id_of,
+    is_address,
+    is_id,
+)
+from functions.agent.memory.things import Recalled, Things, sort_key
+from functions.agent.sanitize import clean
+from functions.agent.services.call_context import (
+    Arguments,
+    CallContext,
+    read_flag,
+    read_number,
+    read_share,
+    read_text,
+)
+from sigil.errors import UsageError
+from sigil.protocol import Json
+
+SURE, HEARD = 1.0, 0.5
+"""The confidence in what a person said here, and in what came from elsewhere, unless the
+model gives one.
+"""
+SURER = (
+    "what stands under this key is surer and was not replaced; both are kept: ask the user which"
+    " one is right"
+)
+"""The note to the model about a value that contradicts a surer one."""
+ONE_THING = "give one of these: key and value; subject, predicate and object; type and payload"
+USUAL, MOST = 8, 20
+ABOUT_MOST = 200
+"""At most so many things about one subject are read, the newest."""
+AT_ONCE = 100
+ONE_TARGET = "give one of these: id (recall tells it), key, or subject"
+FIRST_SECOND, LAST_SECOND = -62_135_596_800.0, 253_402_300_799.0
+"""The first and the last second that a calendar has, since 1970."""
+
+
+def remember(context: CallContext, arguments: Arguments) -> Json:
+    """Keep one thing, and say what it replaced, or which surer one it contradicts.
+
+    Raises `UsageError` EINVAL unless it says where it is from.
+    """
+    thing = _parse_thing(context, arguments)
+    if thing.source != USER and not is_address(thing.source):
+        context.require_called(thing.source)
+    shared = read_flag(arguments, "shared")
+    if shared:
+        context.require_owner()
+    things = context.shared if shared else context.things
+    with context.app.aids.lock:
+        kept = things.keep(thing)
+    answer: dict[str, Json] = {
+        "remembered": describe_thing(kept.thing, shared=shared),
+        "new": kept.new,
+    }
+    if kept.before and kept.before.texts != kept.thing.texts:
+        answer["replaced"] = describe_thing(kept.before, shared=shared)
+    if kept.surer:
+        stands = describe_thing(kept.surer, shared=shared)
+        answer["conflict"] = {"stands": stands, "note": SURER}
+    return answer
+
+
+def recall(context: CallContext, arguments: Arguments) -> Json:
+    """Return the best things first, each with its source and confidence.
+
+    A surer value stands before those that dispute it. Without key, subject and query the answer is
+    what was written last.
+    """
+    limit = read_number(arguments, "limit", USUAL, MOST)
+    kind = _read_kind(arguments)
+    own = _find_things(context.things, arguments, kind, limit)
+    shared = _find_things(context.shared, arguments, kind, limit)
+    found = [*((each, False) for each in own), *((each, True) for each in shared)]
+    found.sort(key=lambda pair: sort_key(pair[0]))
+    ranked = bool(read_text(arguments, "query"))
+    items = [
+        describe_thing(each.thing, shared=is_shared, score=each.score if ranked else None)
+        for each, is_shared in found[:limit]
+    ]
+    return {"items": items, "found": len(items)}
+
+
+def forget(context: CallContext, arguments: Arguments) -> Json:
+    """Forget one thing by its id or its key, or everything about a subject.
+
+    Returns how many were forgotten, and how many are left of what was meant. What is not there is
+    forgotten already.
+    """
+    shared = read_flag(arguments, "shared")
+    if shared:
+        context.require_owner()
+    things = context.shared if shared else context.things
+    ids = _find_ids(things, arguments)
+    with context.app.aids.lock:
+        gone = sum(things.drop(id) is not None for id in ids[:AT_ONCE])
+    return {"forgotten": gone, "left": len(ids[AT_ONCE:])}
+
+
+def format_time(at: float) -> str:
+    """Return seconds since 1970 as `2026-11-22T01:30Z`."""
+    seconds = min(max(at, FIRST_SECOND), LAST_SECOND)
+    time = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+    return time.isoformat(timespec="minutes") + "Z"
+
+
+def describe_thing(thing: Thing, *, shared: bool, score: float | None = None) -> dict[str, Json]:
+    """Return a thing as the model reads it.
+
+    What every chat recalls (`shared`) does not tell who wrote it. `score` is in 0…1, None where
+    nothing was ranked. `disputed` stands at a value where a surer one says something else.
+    """
+    item: dict[str, Json] = {"id": thing.id}
+    for name, value in thing.row().items():
+        if value != "" and not (shared and name == "by"):
+            item[name] = value
+    item[WHEN[thing.kind]] = format_time(thing.at)
+    if shared:
+        item["shared"] = True
+    if thing.disputed:
+        item["disputed"] = True
+    if score is not None:
+        item["score"] = score
+    return item
+
+
+def _parse_thing(context: CallContext, arguments: Arguments) -> Thing:
+    kind = _find_kind(arguments)
+    source = check_source(read_text(arguments, "source"))
+    texts = tuple(read_text(arguments, field) for field in FIELDS[kind])
+    confidence = read_share(arguments, "confidence", SURE if source == USER else HEARD)
+    when = read_text(arguments, "when")
+    if when and kind != "event":
+        raise UsageError(
+            "EINVAL", "when belongs to an event", suggestion="say it in the text instead"
+        )
+    at = _parse_time(when) if when else context.app.clock.now()
+    mark = context.call if kind == "event" else ""
+    return check_thing(Thing(kind, texts, source, confidence, at, context.by, mark=mark))
+
+
+def _find_kind(arguments: Arguments) -> Kind:
+    """Return the one kind whose fields the arguments give, all of them."""
+    kinds = [
+        kind
+        for kind, fields in FIELDS.items()
+        if any(read_text(arguments, field) for field in fields)
+    ]
+    if len(kinds) != 1:
+        raise UsageError("EINVAL", "it is not clear what to remember", suggestion=ONE_THING)
+    for field in FIELDS[kinds[0]]:
+        if not read_text(arguments, field):
+            raise UsageError("EINVAL", f"{field} is missing", suggestion=ONE_THING)
+    return kinds[0]
+
+
+def _parse_time(text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        hint = "write it as 2026-05-01 or 2026-05-01T18:30Z, or leave it out for now"
+        raise UsageError("EINVAL", "when is no date and no time", suggestion=hint) from None
+
+
+def _read_kind(arguments: Arguments) -> Kind | None:
+    text = read_text(arguments, "kind")
+    for kind in FIELDS:
+        if kind == text:
+            return kind
+    if text:
+        raise UsageError("EINVAL", f"kind is one of {', '.join(FIELDS)}")
+    return None
+
+
+def _find_things(
+    things: Things, arguments: Arguments, kind: Kind | None, limit: int
+) -> list[Recalled]:
+    key = clean(read_text(arguments, "key"))
+    subject = clean(read_text(arguments, "subject"))
+    words = clean(read_text(arguments, "query"))
+    if key:
+        if kind not in (None, "kv"):
+            return []
+        return [Recalled(thing, 1.0) for thing in things.values(key)]
+    if words:
+        return things.find(words, limit, kind, subject)
+    if subject:
+        candidates = [things.get(id) for id in things.about(subject)[:ABOUT_MOST]]
+        named = [each for each in candidates if each and fold(each.about) == fold(subject)]
+    else:
+        named = things.newest(limit)
+    found = [Recalled(thing, 1.0) for thing in named if kind in (None, thing.kind)]
+    return things.with_surer(found[:limit])
+
+
+def _find_ids(things: Things, arguments: Arguments) -> list[str]:
+    id = clean(read_text(arguments, "id"))
+    key = clean(read_text(arguments, "key"))
+    subject = clean(read_text(arguments, "subject"))
+    if sum(map(bool, (id, key, subject))) != 1:
+        raise UsageError("EINVAL", "it is not clear what to forget", suggestion=ONE_TARGET)
+    if id and not is_id(id):
+        raise UsageError("EINVAL", "id is 16 hexadecimal digits", suggestion="recall tells the ids")
+    if id:
+        return [id]
+    if key:
+        ids = [id_of("kv", key, ""), *(thing.id for thing in things.values(key))]
+        return list(dict.fromkeys(ids))
+    ids = []
+    for each in things.about(subject):
+        thing = things.get(each)
+        if thing and fold(thing.about) == fold(subject):
+            ids.append(each)
+    return ids
