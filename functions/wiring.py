@@ -189,7 +189,7 @@ def _open_models(settings: Settings, stores: Stores) -> Model:
     """
     if not settings.endpoint:
         return open_model(settings)
-    from functions.agent.model.fallback import WithFallback
+    from functions.agent.model.fallback import FallbackModel
     from functions.agent.model.window import LearntWindow
 
     def open_with_learned_window(of: Settings) -> Model:
@@ -199,7 +199,7 @@ def _open_models(settings: Settings, stores: Stores) -> Model:
 
     first = open_with_learned_window(settings)
     return (
-        WithFallback(first, open_with_learned_window(settings.fallback))
+        FallbackModel(first, open_with_learned_window(settings.fallback))
         if settings.has_fallback
         else first
     )

@@ -94,7 +94,9 @@ def calls_may_be_written(session: str, document: Document, app: App) -> bool:
 
 
 def _made_native_calls(messages: Sequence[Message]) -> bool:
-    return any(completion_reader.native(call.id) for message in messages for call in message.calls)
+    return any(
+        completion_reader.is_native_call(call.id) for message in messages for call in message.calls
+    )
 
 
 def left(document: Document, made: Compacted, app: App, ask: Ask) -> Document:

@@ -14,7 +14,7 @@ from functions.agent.app import App, Step, Watch
 from functions.agent.context import Preamble
 from functions.agent.eviction import calls_may_be_written, evict_before_turn
 from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCall, unanswered
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.reaction import Reaction, react
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
@@ -218,7 +218,7 @@ def _verified(opened: Opened) -> Opened:
     )
 
 
-def _final(reply: Reply) -> str:
+def _final(reply: ModelReply) -> str:
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text}." + (
             f" {outage.again(reply.retry_after)}" if reply.transient else ""
@@ -231,7 +231,7 @@ def _final(reply: Reply) -> str:
 
 def _ask(
     opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool
-) -> tuple[Reply, Opened]:
+) -> tuple[ModelReply, Opened]:
     document, app = opened.document, course.app
     messages = context.prompt(course.preamble, document.messages)
     if not with_tools:
@@ -247,7 +247,7 @@ def _ask(
     left = 1 if outage.waits_so_far(turn) else max(outage.TRIES_MOST - outage.failed_tries(turn), 1)
     longest = outage.PAUSE_MOST if course.patient else inf
     reply = app.model.chat(
-        Request(messages, tools, None, deadline, course.stopped, may_write, left, longest)
+        ModelRequest(messages, tools, None, deadline, course.stopped, may_write, left, longest)
     )
     if reply.finish == "stopped":
         return reply, opened

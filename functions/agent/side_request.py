@@ -10,7 +10,7 @@ from math import inf
 
 from functions.agent import outage, tokens
 from functions.agent.app import App
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.status import REASONS
 from functions.agent.session.document import Document
@@ -45,7 +45,7 @@ class Aside:
         self.trace: tuple[Mapping[str, Json], ...] = ()
         self._until = until
         self._tries = tries
-        self._away: Reply | None = None
+        self._away: ModelReply | None = None
         self._breakers = breakers or make_breakers(session, app.kv, app.name, app.limits, app.clock)
         self.document = replace(
             document, safety=self._breakers.reopen(document.safety, person=False)
@@ -65,7 +65,7 @@ class Aside:
 
     def ask(
         self, system: str, text: str, tools: Sequence[Json] = (), choice: Json | None = None
-    ) -> Reply:
+    ) -> ModelReply:
         """The answer to one system and one user message. Locked, out of budget, or no model there:
         an error, and no request.
         """
@@ -74,14 +74,16 @@ class Aside:
         standing = self.document.safety
         reason = standing.reason or self._breakers.find_stop_reason(standing)
         if reason:
-            return Reply(text=REASONS[reason].why, finish="error")
+            return ModelReply(text=REASONS[reason].why, finish="error")
         messages: list[Mapping[str, Json]] = [
             {"role": "system", "content": system},
             {"role": "user", "content": text},
         ]
         deadline = min(self.app.clock.monotonic() + SECONDS, self._until)
         reply = self.app.model.chat(
-            Request(messages, tools, choice, deadline, self._breakers.is_halted, tries=self._tries)
+            ModelRequest(
+                messages, tools, choice, deadline, self._breakers.is_halted, tries=self._tries
+            )
         )
         self._note(reply)
         usage = reply.usage
@@ -96,7 +98,7 @@ class Aside:
         self.document = replace(self.document, safety=later, usage=self.document.usage + usage)
         return reply
 
-    def _note(self, reply: Reply) -> None:
+    def _note(self, reply: ModelReply) -> None:
         """Keep for owners why there was no answer."""
         if reply.failure:
             self.app.failures.append((self.session, reply.failure))

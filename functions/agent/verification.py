@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from functions.agent.model.base import Reply
+from functions.agent.model.base import ModelReply
 from functions.agent.questions import asks_about_failure
 from functions.agent.safety.codes import CODES
 from functions.agent.session.document import Turn
@@ -14,7 +14,7 @@ from functions.agent.toolset import is_capability
 from sigil.protocol import Json, capability_of
 
 
-def wanted(turn: Turn, reply: Reply) -> bool:
+def wanted(turn: Turn, reply: ModelReply) -> bool:
     """Whether the reply claims to be an answer though the turn's last call failed, and nothing was
     verified yet.
     """

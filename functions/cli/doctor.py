@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from functions.agent.model.base import Request
+from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.agent.strategies import strategy_of
 from functions.channels.webhooks import Hooked
@@ -79,7 +79,7 @@ def _model(settings: Settings) -> str:
     """Check that the model answers."""
     model = open_model(settings)
     try:
-        request = Request(
+        request = ModelRequest(
             [{"role": "user", "content": "[doctor]\nSay ok."}],
             deadline=time.monotonic() + MODEL_SECONDS,
         )

@@ -18,7 +18,7 @@ import orjson
 from functions.agent import tokens
 from functions.agent.app import App
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model.base import SAVE_MEMORY, Reply, Request
+from functions.agent.model.base import SAVE_MEMORY, ModelReply, ModelRequest
 from functions.agent.toolset import QUERY
 from functions.agent.turn import handle
 from functions.clock import Clock
@@ -93,7 +93,7 @@ class Scripted:
     def window(self) -> int:
         return 32_000
 
-    def chat(self, request: Request) -> Reply:
+    def chat(self, request: ModelRequest) -> ModelReply:
         """See `Model.chat`."""
         began = time.process_time()
         size = tokens.of_text(orjson.dumps([request.messages, request.tools]).decode())
@@ -108,16 +108,16 @@ class Scripted:
         self.busy += time.process_time() - began
         return replace(reply, usage=Usage(round(size), 60))
 
-    def _talk(self, request: Request, said: str) -> Reply:
+    def _talk(self, request: ModelRequest, said: str) -> ModelReply:
         self.system = str(request.messages[0]["content"])
         if "look up" in said and request.messages[-1]["role"] == "user":
-            return Reply(
+            return ModelReply(
                 calls=(ToolCall("call_1", QUERY, '{"query":"weather forecast"}'),),
                 finish="tool_calls",
             )
-        return Reply("I see. " + _chatter(len(said) + len(request.messages), 60))
+        return ModelReply("I see. " + _chatter(len(said) + len(request.messages), 60))
 
-    def _aside(self, system: str, said: str) -> Reply:
+    def _aside(self, system: str, said: str) -> ModelReply:
         memory, transcript = (_part(name, said) for name in ("MEMORY", "TRANSCRIPT"))
         self.consolidations += 1
         most = next(
@@ -131,10 +131,10 @@ class Scripted:
             lines.remove(next((line for line in lines if line.startswith("- Lately")), lines[-1]))
         update = "\n".join(["# Memory", *lines])
         if not transcript:
-            return Reply(update)
+            return ModelReply(update)
         entry = f"[{transcript[1:17]}] They talked about {lately}."
         saved = orjson.dumps({"history_entry": entry, "memory_update": update}).decode()
-        return Reply(calls=(ToolCall("call_1", SAVE_MEMORY, saved),), finish="tool_calls")
+        return ModelReply(calls=(ToolCall("call_1", SAVE_MEMORY, saved),), finish="tool_calls")
 
 
 def talk(app: App, turns: int, model: Scripted, session: str = SESSION) -> Iterator[Turn]:

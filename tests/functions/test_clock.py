@@ -13,7 +13,7 @@ from functions.agent import closing
 from functions.agent.access.roles import Rules
 from functions.agent.app import App
 from functions.agent.loop import OUT_OF_TIME
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline import OfflineModel
 from functions.agent.session.store import Sessions
 from functions.agent.session.trace import read
@@ -66,7 +66,7 @@ class Interrupted:
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         self._model, self._meanwhile = OfflineModel(), meanwhile
 
-    def chat(self, request: Request) -> Reply:
+    def chat(self, request: ModelRequest) -> ModelReply:
         self._meanwhile()
         return self._model.chat(request)
 

@@ -15,7 +15,7 @@ import pytest
 from functions.agent import outage
 from functions.agent.model import fallback
 from functions.agent.model.failures import SENTENCES
-from functions.agent.model.fallback import WithFallback
+from functions.agent.model.fallback import FallbackModel
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
@@ -110,8 +110,8 @@ def test_after_its_rest_the_first_model_is_asked_again(
     home = runtime(llm_url=model.url, llm_fallback_url=second.url)
     now = [0.0]
     both = home.app.model
-    assert isinstance(both, WithFallback)
-    timed = WithFallback(both._first, both._second, lambda: now[0])
+    assert isinstance(both, FallbackModel)
+    timed = FallbackModel(both._first, both._second, lambda: now[0])
     home = replace(home, app=replace(home.app, model=timed))
     model.then(refuse(401), say("back again"))
     second.then(say("standing in"))

@@ -217,7 +217,7 @@ def fill(home: AgentRuntime, model: ScriptedModel, count: int = 6) -> None:
 def test_every_spelling_is_known_and_its_limit_read(
     status: int, error: dict[str, Any], limit: int
 ) -> None:
-    failure = failures.failure_of(status, json.dumps({"error": error}).encode())
+    failure = failures.classify_failure(status, json.dumps({"error": error}).encode())
     assert (failure.kind, failure.limit) == ("window", limit)
 
 
@@ -228,7 +228,7 @@ def test_a_limit_that_cannot_be_one_is_not_believed(number: str) -> None:
     body = json.dumps(
         {"error": {"message": f"This model's maximum context length is {number} tokens."}}
     ).encode()
-    assert failures.failure_of(400, body).limit == 0
+    assert failures.classify_failure(400, body).limit == 0
 
 
 def test_a_window_set_too_large_costs_one_refusal_and_no_answer(

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from functions.agent.loop import OUT_OF_TIME, STOPPED
-from functions.agent.model.base import Request
+from functions.agent.model.base import ModelRequest
 from functions.agent.outage import AWAY, EVENT_SUFFIX
 from functions.agent.safety.status import REASONS
 from functions.agent.toolset import STATIC
@@ -156,7 +156,7 @@ class Promises:
         view.looked, view.locks = False, {}
         return view
 
-    def asked(self, request: Request) -> None:
+    def asked(self, request: ModelRequest) -> None:
         """An actor asks the model."""
         view = self.acted("a request")
         messages = view.document["messages"]

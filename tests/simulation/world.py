@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.channels.base import Busy
 from functions.channels.base import Request as Incoming
 from functions.events import Event
@@ -209,37 +209,37 @@ class Brain:
         self.window = window
         self.awake = False  # it always answers
 
-    def chat(self, request: Request) -> Reply:
+    def chat(self, request: ModelRequest) -> ModelReply:
         aside = "<<IDENTITY>>" not in request.messages[0]["content"]
         if not aside:
             self._promises.asked(request)
         while self._stage.await_fate("ask the model") == "slow":
             self._stage.time.forward(LOOK_SECONDS)
             if request.stopped():
-                return Reply(finish="stopped")
+                return ModelReply(finish="stopped")
         return (
             self._remembered(str(request.messages[1]["content"])) if aside else self._reply(request)
         )
 
-    def _remembered(self, said: str) -> Reply:
+    def _remembered(self, said: str) -> ModelReply:
         """The memory with one more line, which the entry has too; every fourth time nothing of
         use.
         """
         self._ids += 1
         if self._ids % 4 == 0:
-            return Reply("no", usage=Usage(estimated=True))
+            return ModelReply("no", usage=Usage(estimated=True))
         memory, line = (
             said.partition("<<MEMORY>>\n")[2].partition("\n<</MEMORY>>")[0],
             f"- entry {self._ids}",
         )
         update = {"history_entry": line, "memory_update": f"{memory}\n{line}"}
-        return Reply(
+        return ModelReply(
             calls=(ToolCall("call", "save_memory", json.dumps(update)),),
             usage=Usage(estimated=True),
             finish="tool_calls",
         )
 
-    def _reply(self, request: Request) -> Reply:
+    def _reply(self, request: ModelRequest) -> ModelReply:
         newest = max(
             at
             for at, message in enumerate(request.messages)
@@ -250,15 +250,15 @@ class Brain:
         plan, event = json.loads(found[1]), found[2]
         said = sum(message["role"] == "assistant" for message in request.messages[newest + 1 :])
         if said >= len(plan) or not request.tools or (self.awake and "fall silent" in plan[said]):
-            return Reply(
+            return ModelReply(
                 f"re {event} {'long' if 'long' in str(plan) else 'short'}",
                 usage=Usage(estimated=True),
             )
         if "fall silent" in plan[said]:
-            return Reply(
+            return ModelReply(
                 "it does not answer", finish="error", usage=Usage(estimated=True), transient=True
             )
-        return Reply(
+        return ModelReply(
             calls=tuple(map(self._call, plan[said])),
             usage=Usage(estimated=True),
             finish="tool_calls",

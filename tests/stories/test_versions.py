@@ -22,7 +22,7 @@ import pytest
 
 from functions import wiring
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.events import Event, Sender, order_of
 from functions.queues import dead_letters
 from functions.settings import Settings
@@ -56,7 +56,7 @@ class Talker:
 
     name, window = "talker", 16_000
 
-    def chat(self, request: Request) -> Reply:
+    def chat(self, request: ModelRequest) -> ModelReply:
         last = request.messages[-1]
         said = [message["content"] for message in request.messages if message["role"] == "user"][-1]
         usage = Usage(50, 10)
@@ -66,9 +66,9 @@ class Talker:
                 '{"history_entry": "[2026-11-23 01:00] They talked.", "memory_update": "They talk'
                 ' about numbers."}'
             )
-            return Reply("", (ToolCall("m", "save_memory", told),), usage, "tool_calls")
+            return ModelReply("", (ToolCall("m", "save_memory", told),), usage, "tool_calls")
         if last["role"] == "tool" or not tools:
-            return Reply("all right, I have done that now", (), usage)
+            return ModelReply("all right, I have done that now", (), usage)
         number = int("".join(filter(str.isdigit, said[-12:])) or 0)
         calls = {
             0: ToolCall("q", "sigil_query", '{"query": "encode base64"}'),
@@ -84,9 +84,9 @@ class Talker:
         }
         call = calls.get(number % 8)
         return (
-            Reply("", (call,), usage, "tool_calls")
+            ModelReply("", (call,), usage, "tool_calls")
             if call
-            else Reply("as you say, all of it", (), usage)
+            else ModelReply("as you say, all of it", (), usage)
         )
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from functions.agent.model.base import Model, Reply
-from functions.agent.model.base import Request as Asked
+from functions.agent.model.base import Model, ModelReply
+from functions.agent.model.base import ModelRequest as Asked
 from functions.channels.base import Channel, Request
 from functions.channels.http_replies import Replies
 from functions.events import Event
@@ -94,7 +94,7 @@ class _Model(_Part):
         self.name = inner.name
         self.window = inner.window
 
-    def chat(self, request: Asked) -> Reply:
+    def chat(self, request: Asked) -> ModelReply:
         with self.switch.around("model request"):
             return self.inner.chat(request)
 

@@ -23,7 +23,7 @@ from functions.agent.commands.document_versions import format_versions, roll_bac
 from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import sort_key
 from functions.agent.messages import Message
-from functions.agent.model.offline import signed
+from functions.agent.model.offline import sign_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import HISTORY, search_history
 from functions.agent.services.things import format_time
@@ -97,7 +97,7 @@ def _consolidate(call: CommandCall) -> CommandResult:
     except BackendError:
         text = FAILED
     if text != NOTHING_NEW:
-        text = signed(text, app.model.name)
+        text = sign_text(text, app.model.name)
     return CommandResult(text, _archive_words(aside.document, call), opened, aside.trace)
 
 

@@ -11,8 +11,8 @@ from typing import Final
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.commands.document_versions import SHOWN, format_versions, roll_back
 from functions.agent.memory.documents import CAPS, FIRST_SOUL
-from functions.agent.model.base import Reply
-from functions.agent.model.offline import signed
+from functions.agent.model.base import ModelReply
+from functions.agent.model.offline import sign_text
 from functions.agent.sanitize import clean, fenced, unfenced
 from functions.agent.side_request import Aside
 from functions.agent.visibility import is_visible
@@ -86,11 +86,11 @@ def _rewrite_soul(call: CommandCall) -> CommandResult:
             documents.write(call.scope, "soul", text, by=by, why=call.text, expect=before.version)
         except Conflict:
             problem = "Somebody else changed it meanwhile; send it again."
-    answer = f"{problem} {KEPT}" if problem else signed(UPDATED, call.app.model.name)
+    answer = f"{problem} {KEPT}" if problem else sign_text(UPDATED, call.app.model.name)
     return CommandResult(answer, aside.document, trace=aside.trace)
 
 
-def _find_problem(reply: Reply, text: str) -> str:
+def _find_problem(reply: ModelReply, text: str) -> str:
     """Return why an answer cannot be the soul; empty when it can."""
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text.rstrip('.')}."

@@ -1,4 +1,4 @@
-"""What the agent and a language model say to each other, whichever model it is."""
+"""The contract between the agent and a language model, whichever model it is."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ FailureKind = Literal[
     "key", "money", "rate", "window", "refused", "unreachable", "late", "empty", "down", "other"
 ]
 UNNAMED: Final = "unnamed_tool"
-"""What stands in the history for a call whose name is empty: endpoints take back no empty one. No
-capability's tool is called so.
+"""Replaces an empty name of a call in the history, since endpoints refuse empty ones.
+
+No capability's tool has this name.
 """
 
 SAVE_MEMORY: Final = "save_memory"
-"""The tool that a model writes a chat's memory with; the offline model knows it by its name."""
+"""The tool by which a model writes a chat's memory; the offline model knows it by its name."""
 NO_MEMORY: Final = "(nothing yet)"
-"""The text that stands for a memory in which nothing is."""
+"""Stands for an empty memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One request: messages and tools in the chat-completions form. `tool_choice` None means that
-    the model chooses.
+class ModelRequest:
+    """One request, with messages and tools in the chat-completions form.
 
-    `deadline` is a time of the monotonic clock. `stopped` is asked about once a second whether to
-    give up, and `may_write`, when a reply without calls has one written into its text, whether that
-    counts here. At most `tries` may fail, with pauses of at most `pause_most` seconds between them.
+    `tool_choice` None lets the model choose. `deadline` is a time of the monotonic clock. `stopped`
+    is asked about once a second whether to give up. `may_write` is asked when a reply has a call
+    written into its text, whether that counts here. At most `tries` may fail, with pauses of at
+    most `pause_most` seconds between them.
     """
 
     messages: Sequence[Json]
@@ -46,8 +47,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a model gave no answer. `detail`: in its endpoint's words, which only owners may read;
-    `limit`: its window, when they say so.
+    """A reason why a model gave no answer.
+
+    `detail` is in its endpoint's words, which only owners may read; `limit` is its window in
+    tokens, when the words tell it.
     """
 
     kind: FailureKind
@@ -56,14 +59,16 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back. `finish` "stopped": the request gave up because it was told to. "length",
-    "filtered" and "refused": the model's limit, the provider's filter or the model itself ended it
-    before it was whole.
+class ModelReply:
+    """The reply to a request.
 
-    With "error", `text` says in words of ours what went wrong, and `transient` whether trying later
-    may help; `retry_after`: in how many seconds, if the endpoint said so. `failure`: the last one,
-    also of a model that another one stood in for. `tries`: how many failed.
+    `finish` is "stopped" when the request gave up because it was told to; "length", "filtered" or
+    "refused" when the model's limit, the provider's filter or the model itself ended the reply
+    early.
+
+    With "error", `text` says in our words what went wrong, `transient` whether trying later may
+    help, and `retry_after` in how many seconds, if the endpoint said so. `failure` is the last one,
+    also of a model that another one replaced; `tries` counts the failed ones.
     """
 
     text: str = ""
@@ -82,11 +87,11 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What `/status` and the terminal show."""
+        """The name that `/status` and the terminal show."""
 
     @property
     def window(self) -> int:
-        """Tokens that fit into one request."""
+        """The number of tokens that fit into one request."""
 
-    def chat(self, request: Request) -> Reply:
-        """The model's reply; never an exception but for cancellation."""
+    def chat(self, request: ModelRequest) -> ModelReply:
+        """Return the model's reply. Failures are replies, too; only cancellation raises."""

@@ -21,7 +21,7 @@ import httpcore
 import orjson
 
 from functions.agent.model import completion_reader, failures
-from functions.agent.model.base import Failure, FailureKind, Reply, Request
+from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
 from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
 from sigil.protocol import Json
 
@@ -89,14 +89,14 @@ class ChatCompletions:
     def window(self) -> int:
         return self._window
 
-    def chat(self, request: Request) -> Reply:
+    def chat(self, request: ModelRequest) -> ModelReply:
         """See `Model.chat`."""
         try:
             return self._chat(request)
         except Stopped:
-            return Reply(finish="stopped")
+            return ModelReply(finish="stopped")
 
-    def _chat(self, request: Request) -> Reply:
+    def _chat(self, request: ModelRequest) -> ModelReply:
         request = replace(
             request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS)
         )
@@ -113,7 +113,7 @@ class ChatCompletions:
                 break
         return reply
 
-    def _attempts(self, request: Request) -> tuple[Reply, HttpAnswer | None]:
+    def _attempts(self, request: ModelRequest) -> tuple[ModelReply, HttpAnswer | None]:
         """The reply to one request, tried again while that may help; with the answer that it was
         read from.
         """
@@ -124,7 +124,7 @@ class ChatCompletions:
             try:
                 answer = self._post(body, request)
             except _Failed as problem:
-                reply = failures.reply_of(problem.failure)
+                reply = failures.make_error_reply(problem.failure)
             else:
                 reply = self._read(answer, request)
                 if reply.finish != "error":
@@ -138,7 +138,7 @@ class ChatCompletions:
             ):
                 return reply, None
 
-    def _wait(self, attempt: int, asked: float | None, request: Request) -> bool:
+    def _wait(self, attempt: int, asked: float | None, request: ModelRequest) -> bool:
         """Pause before the next attempt; False when the deadline, or whoever asks, leaves no room
         for it.
         """
@@ -152,7 +152,7 @@ class ChatCompletions:
                 raise Stopped
         return True
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: ModelRequest) -> bytes:
         body: dict[str, Json] = {"model": self._model, "messages": request.messages}
         if request.tools:
             body["tools"] = request.tools
@@ -160,7 +160,7 @@ class ChatCompletions:
                 body["tool_choice"] = request.tool_choice
         return orjson.dumps(body)
 
-    def _post(self, body: bytes, request: Request) -> HttpAnswer:
+    def _post(self, body: bytes, request: ModelRequest) -> HttpAnswer:
         if self._connections is None:
             raise _Failed(
                 "unreachable",
@@ -183,17 +183,17 @@ class ChatCompletions:
                 "unreachable", f"the model cannot be reached ({type(problem).__name__})"
             ) from None
 
-    def _read(self, answer: HttpAnswer, request: Request) -> Reply:
+    def _read(self, answer: HttpAnswer, request: ModelRequest) -> ModelReply:
         if answer.status != 200:
             asked = _seconds(answer.headers.get("retry-after"))
-            failure = failures.failure_of(
+            failure = failures.classify_failure(
                 answer.status, self._without_key(answer.body), timed=bool(asked)
             )
-            return replace(failures.reply_of(failure), retry_after=asked)
-        reply = completion_reader.parse(answer.body)
+            return replace(failures.make_error_reply(failure), retry_after=asked)
+        reply = completion_reader.parse_completion(answer.body)
         if reply.failure:
-            return completion_reader.parse(self._without_key(answer.body))
-        written = completion_reader.written_calls(
+            return completion_reader.parse_completion(self._without_key(answer.body))
+        written = completion_reader.find_written_calls(
             reply, request.messages, in_prose=self._calls_in_prose
         )
         return written if request.tools and written is not reply and request.may_write() else reply
@@ -229,20 +229,20 @@ def _seconds(header: str | None) -> float | None:
     return min(max(seconds, 0.0), DAY) if isfinite(seconds) else None
 
 
-def _refused(request: Request, answer: HttpAnswer) -> bool:
+def _refused(request: ModelRequest, answer: HttpAnswer) -> bool:
     """Whether an error is about what was sent: something milder may help, and the same again does
     not.
     """
     return answer.status in REFUSALS or _unwanted(request, answer.body)
 
 
-def _unwanted(request: Request, body: bytes) -> bool:
+def _unwanted(request: ModelRequest, body: bytes) -> bool:
     """Whether an error is about the tool choice."""
     said = body.decode("utf-8", "replace").lower().replace('\\"', '"')
     return request.tool_choice is not None and any(marker in said for marker in CHOICE_MARKERS)
 
 
-def _milder(request: Request, body: bytes) -> list[Request]:
+def _milder(request: ModelRequest, body: bytes) -> list[ModelRequest]:
     """What to send instead of a refused request, in order."""
     ladder = []
     if _unwanted(request, body):

@@ -1,8 +1,8 @@
-"""Reading a chat completion: whatever an endpoint sends becomes a `Reply`.
+"""The completion reader turns whatever an endpoint sends into a `ModelReply`.
 
-Thinking in tags is not an answer. Small and local models are met halfway: a tool call that they
-write as text may count as one. But a text is also where a model quotes what somebody else wrote, so
-that only what can hardly be a quote counts (`written_calls`).
+Thinking in tags is not an answer. Small and local models may write a tool call as text, and it may
+count as one. But a text is also where a model quotes what somebody else wrote, so only what can
+hardly be a quote counts (`find_written_calls`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model import failures
-from functions.agent.model.base import UNNAMED, Finish, Reply
+from functions.agent.model.base import UNNAMED, Finish, ModelReply
 from functions.agent.toolset import QUERY, is_capability
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -26,27 +26,27 @@ from sigil.protocol import Json
 CALLS_MOST = 64
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 WRITTEN_CHARACTERS = 50_000
-"""Of a text that is searched for calls written into it."""
+"""A longer text is not searched for calls written into it."""
 WRITTEN_MOST: Final = 4
-"""So many calls a model may write into its prose; a text with more of them shows examples."""
+"""A model may write so many calls into its prose; a text with more of them shows examples."""
 WRITTEN_ID: Final = "written_"
-"""How the ids of written calls begin, so that a history tells them from native ones."""
+"""The ids of written calls begin like this, so that a history tells them from native ones."""
 _CALL_FIELDS: Final = frozenset({"name", "arguments", "parameters", "id", "type"})
 _WRAPPED = re.compile(
     r"```\w*\s*(?P<fenced>\{.*\})\s*```|<tool_call>\s*(?P<tagged>\{.*\})\s*</tool_call>",
     re.DOTALL | re.ASCII,
 )
 _LAYOUT = re.compile(r"\\[bfnrt]")
-"""What JSON makes of white space inside a string."""
+"""White space as JSON writes it inside a string."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _ODD = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def parse(body: bytes) -> Reply:
-    """The reply in a 200 body, with the native calls alone."""
-    data = _json(body)
+def parse_completion(body: bytes) -> ModelReply:
+    """Return the reply in a 200 body, with the native calls only."""
+    data = _parse_json(body)
     choices = data.get("choices") if isinstance(data, dict) else None
     if (
         not isinstance(data, dict)
@@ -54,44 +54,44 @@ def parse(body: bytes) -> Reply:
         or not choices
         or not isinstance(choices[0], dict)
     ):
-        return failures.reply_of(failures.failure_of(200, body))
+        return failures.make_error_reply(failures.classify_failure(200, body))
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
-    text = _text(message.get("content"))
+    text = _read_text(message.get("content"))
     visible = _THINKING.sub("", text).strip()
-    calls = _calls(message)
-    ended = _ended(choices[0], message)
-    if ended == "error":
+    calls = _read_calls(message)
+    finish = _read_finish(choices[0], message)
+    if finish == "error":
         broken = {"error": choices[0].get("error") or "it broke off its answer"}
-        failed = failures.reply_of(failures.failure_of(200, orjson.dumps(broken)))
-        return replace(failed, usage=_usage(data.get("usage")))
-    if ended in ("filtered", "refused"):
+        failed = failures.make_error_reply(failures.classify_failure(200, orjson.dumps(broken)))
+        return replace(failed, usage=_read_usage(data.get("usage")))
+    if finish in ("filtered", "refused"):
         calls = []  # what was kept back may be a part of them
-        refusal = _text(message.get("refusal")).strip()
+        refusal = _read_text(message.get("refusal")).strip()
         visible = "\n\n".join(filter(None, (visible, refusal if refusal != visible else "")))
-    return Reply(
+    return ModelReply(
         text=visible,
-        calls=tuple(_distinct(calls)),
-        usage=_usage(data.get("usage")),
-        finish="tool_calls" if calls and ended == "stop" else ended,
-        reasoning=_text(message.get("reasoning_content")),
+        calls=tuple(_make_ids_unique(calls)),
+        usage=_read_usage(data.get("usage")),
+        finish="tool_calls" if calls and finish == "stop" else finish,
+        reasoning=_read_text(message.get("reasoning_content")),
     )
 
 
-def _ended(choice: dict[str, Any], message: dict[str, Any]) -> Finish:
-    """How the model came to its end; "stop" for whatever does not say that something is missing."""
+def _read_finish(choice: dict[str, Any], message: dict[str, Any]) -> Finish:
+    """Return how the model ended; "stop" for all that does not say that something is missing."""
     reason = choice.get("finish_reason")
     if reason == "error" or isinstance(choice.get("error"), dict):
         return "error"
     if reason == "content_filter":
         return "filtered"
-    if reason == "refusal" or _text(message.get("refusal")).strip():
+    if reason == "refusal" or _read_text(message.get("refusal")).strip():
         return "refused"
     return "length" if reason == "length" else "stop"
 
 
-def _json(body: bytes) -> Json:
-    """The JSON in `body`, lone surrogates replaced; None when it is none."""
+def _parse_json(body: bytes) -> Json:
+    """Return the JSON in `body`, lone surrogates replaced; None when it is no JSON."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -104,7 +104,7 @@ def _json(body: bytes) -> Json:
         return None
 
 
-def _text(content: Json) -> str:
+def _read_text(content: Json) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -116,7 +116,7 @@ def _text(content: Json) -> str:
     return ""
 
 
-def _calls(message: dict[str, Any]) -> list[ToolCall]:
+def _read_calls(message: dict[str, Any]) -> list[ToolCall]:
     given = message.get("tool_calls")
     found = []
     for entry in given if isinstance(given, list) else []:
@@ -126,21 +126,24 @@ def _calls(message: dict[str, Any]) -> list[ToolCall]:
             found.append(
                 ToolCall(
                     str(entry.get("id") or ""),
-                    _name(function.get("name")),
-                    _arguments(function.get("arguments")),
+                    _read_name(function.get("name")),
+                    _read_arguments(function.get("arguments")),
                 )
             )
     return found[:CALLS_MOST]
 
 
-def _name(given: Json) -> str:
-    """A name that endpoints take back in a history: one that they refuse, or none, would poison the
-    whole chat.
+def _read_name(given: Json) -> str:
+    """Return a name that endpoints accept in a history.
+
+    One that they refuse, or none, would make every later request of the chat fail.
     """
-    return _ODD.sub("_", given)[:64] if isinstance(given, str) and given.strip() else UNNAMED
+    if not isinstance(given, str) or not given.strip():
+        return UNNAMED
+    return _ODD.sub("_", given)[:64]
 
 
-def _arguments(given: Json) -> str:
+def _read_arguments(given: Json) -> str:
     if isinstance(given, str):
         return given or "{}"
     try:
@@ -149,37 +152,38 @@ def _arguments(given: Json) -> str:
         return "{}"
 
 
-def _distinct(calls: list[ToolCall]) -> Iterator[ToolCall]:
-    """The calls with an id each that no other has: providers send empty and repeated ones."""
+def _make_ids_unique(calls: list[ToolCall]) -> Iterator[ToolCall]:
+    """Yield the calls with unique ids, since providers send empty and repeated ones."""
     taken: set[str] = set()
     for position, call in enumerate(calls):
         name = one_line(call.id, 64) or f"call_{position}"
-        name = name if native(name) else f"call_{name}"
+        name = name if is_native_call(name) else f"call_{name}"
         while name in taken:
             name = f"{name}_{position}"
         taken.add(name)
         yield ToolCall(name, call.name, call.arguments)
 
 
-def written_calls(reply: Reply, messages: Iterable[Json], *, in_prose: bool) -> Reply:
-    """The reply with the calls that its model wrote into the text instead of making them; the reply
-    itself when there are none.
+def find_written_calls(
+    reply: ModelReply, messages: Iterable[Json], *, in_prose: bool
+) -> ModelReply:
+    """Return the reply with the calls that its model wrote into the text instead of making them.
 
-    A call counts when it is the whole text, alone or in one fence or tag; with `in_prose`, anywhere
-    in it. It never counts when it repeats what stands in the `messages`: that is a quote. It never
-    deploys.
+    It is the reply itself when there are none. A call counts when it is the whole text, alone or in
+    one fence or tag; with `in_prose`, anywhere in it. It never counts when it repeats what stands
+    in the `messages`: that is a quote. It never deploys.
     """
     text = reply.text
     if reply.calls or reply.finish != "stop" or len(text) > WRITTEN_CHARACTERS:
         return reply
-    whole = _as_call(_unwrapped(text))
+    whole = _parse_call(_unwrap(text))
     if whole:
         parts = {text: whole}
     else:
         parts = _calls_in_prose(text) if in_prose else {}
     if not parts or len(parts) > WRITTEN_MOST:
         return reply
-    if _is_quoted([_unwrapped(part) for part in parts], messages):
+    if _is_quoted([_unwrap(part) for part in parts], messages):
         return reply
     for part in parts:
         text = text.replace(part, "")
@@ -189,38 +193,41 @@ def written_calls(reply: Reply, messages: Iterable[Json], *, in_prose: bool) -> 
     return replace(reply, text=text.strip(), calls=tuple(calls), finish="tool_calls")
 
 
-def native(call_id: str) -> bool:
-    """Whether a call of the history was made by the model's own means, and not written as text."""
+def is_native_call(call_id: str) -> bool:
+    """Return whether a call of the history was made as a call, and not written as text."""
     return not call_id.startswith(WRITTEN_ID)
 
 
 def _calls_in_prose(text: str) -> dict[str, ToolCall]:
-    """The calls in a text's fences and tags, each by the part of the text that it is."""
+    """Return the calls in a text's fences and tags, each by the part of the text that it is."""
     found: dict[str, ToolCall] = {}
     for opening, closing in (("<tool_call>", "</tool_call>"), ("```", "```")):
-        for part in _between(text, opening, closing):
-            call = _as_call(_unwrapped(part))
+        for part in _find_between(text, opening, closing):
+            call = _parse_call(_unwrap(part))
             if call:
                 found[part] = call
     return found
 
 
-def _unwrapped(part: str) -> str:
-    """What stands in a fence or a tag; the text itself when it is in none."""
+def _unwrap(part: str) -> str:
+    """Return the inside of a fence or a tag; the text itself when it is in none."""
     wrapped = _WRAPPED.fullmatch(part)
     return (wrapped["fenced"] or wrapped["tagged"]) if wrapped else part
 
 
 def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
-    """Whether one of the parts stands in what the model was given or has said, in whatever layout,
-    quotes or escapes.
+    """Return whether one of the parts stands in the messages, in any layout, quotes or escapes.
 
     The tags of a thought are no part of it, wherever they stand.
     """
-    given = "\n".join(_text(message.get("content")) for message in messages)
-    said = (_letters(given), _letters(_THINKING.sub("", given)), _letters(_TAG.sub("", given)))
+    given = "\n".join(_read_text(message.get("content")) for message in messages)
+    said = (
+        _reduce_to_letters(given),
+        _reduce_to_letters(_THINKING.sub("", given)),
+        _reduce_to_letters(_TAG.sub("", given)),
+    )
     for part in parts:
-        letters = _letters(part)
+        letters = _reduce_to_letters(part)
         spellings = {
             letters,
             letters.replace("arguments", "parameters"),
@@ -231,56 +238,59 @@ def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
     return False
 
 
-def _letters(text: str) -> str:
-    """The letters and digits of a text, its escapes of HTML and JSON undone."""
+def _reduce_to_letters(text: str) -> str:
+    """Return the letters and digits of a text, its escapes of HTML and JSON undone."""
     text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), html.unescape(text))
     text = _LAYOUT.sub("", text)
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _between(text: str, opening: str, closing: str) -> list[str]:
-    """The parts of `text` from an opening to the next closing, both included."""
-    parts, place = [], 0
-    while (start := text.find(opening, place)) >= 0 and (
-        end := text.find(closing, start + len(opening))
-    ) >= 0:
+def _find_between(text: str, opening: str, closing: str) -> list[str]:
+    """Return the parts of `text` from an opening to the next closing, both included."""
+    parts = []
+    place = 0
+    while (start := text.find(opening, place)) >= 0:
+        end = text.find(closing, start + len(opening))
+        if end < 0:
+            break
         place = end + len(closing)
         parts.append(text[start:place])
     return parts
 
 
-def _as_call(text: str) -> ToolCall | None:
-    """The call that a JSON object describes: a name that may be written, arguments, and nothing
-    that only a definition has.
+def _parse_call(text: str) -> ToolCall | None:
+    """Return the call that a JSON object describes; None when it describes none.
+
+    It has a name that may be written, arguments, and nothing that only a definition has.
     """
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
         return None
-    data = _json(text.encode("utf-8", "replace"))
+    data = _parse_json(text.encode("utf-8", "replace"))
     if not isinstance(data, dict) or not data.keys() <= _CALL_FIELDS:
         return None
-    name, arguments = data.get("name"), data.get("arguments", data.get("parameters"))
-    if (
-        not isinstance(name, str)
-        or not (name == QUERY or is_capability(name))
-        or not isinstance(arguments, dict | str)
-    ):
+    name = data.get("name")
+    arguments = data.get("arguments", data.get("parameters"))
+    if not isinstance(name, str) or not (name == QUERY or is_capability(name)):
         return None
-    return ToolCall("", name, _arguments(arguments))
+    if not isinstance(arguments, dict | str):
+        return None
+    return ToolCall("", name, _read_arguments(arguments))
 
 
-def _usage(given: Json) -> Usage:
+def _read_usage(given: Json) -> Usage:
     if not isinstance(given, dict):
         return Usage(estimated=True)
     details = given.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-    prompt, completion = _count(given.get("prompt_tokens")), _count(given.get("completion_tokens"))
-    return Usage(prompt, completion, _count(cached), estimated=prompt == 0)
-
-
-def _count(value: Json) -> int:
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
-        else 0
+    prompt, completion = (
+        _read_count(given.get("prompt_tokens")),
+        _read_count(given.get("completion_tokens")),
     )
+    return Usage(prompt, completion, _read_count(cached), estimated=prompt == 0)
+
+
+def _read_count(value: Json) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 <= value < 10**9 else 0

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from functions.agent.model.base import Failure, FailureKind, Reply
+from functions.agent.model.base import Failure, FailureKind, ModelReply
 from sigil.errors import one_line
 from sigil.protocol import Json
 
@@ -152,9 +152,9 @@ _KEYS = re.compile(
 """What looks like a key or the id of an account."""
 
 
-def reply_of(failure: Failure) -> Reply:
+def make_error_reply(failure: Failure) -> ModelReply:
     """The reply that tells of a failure. Its text is for people."""
-    return Reply(
+    return ModelReply(
         text=SENTENCES[failure.kind],
         finish="error",
         transient=failure.kind in PASSING,
@@ -162,7 +162,7 @@ def reply_of(failure: Failure) -> Reply:
     )
 
 
-def failure_of(status: int, body: bytes, *, timed: bool = False) -> Failure:
+def classify_failure(status: int, body: bytes, *, timed: bool = False) -> Failure:
     """What an answer that is none means. `timed`: it says when to try again, so that what is used
     up comes back by itself.
     """
@@ -173,10 +173,10 @@ def failure_of(status: int, body: bytes, *, timed: bool = False) -> Failure:
         detail = f"the model answered {status}{': ' + said if said else ''}"
     words = _words(body)
     kind = _kind(status, words, timed)
-    return Failure(kind, scrubbed(detail), limit_in(words) if kind == "window" else 0)
+    return Failure(kind, scrub_keys(detail), find_limit(words) if kind == "window" else 0)
 
 
-def scrubbed(detail: str) -> str:
+def scrub_keys(detail: str) -> str:
     """An endpoint's words on one line, without what looks like a key."""
     return one_line(_KEYS.sub("***", detail), DETAIL_CHARACTERS + 60)
 
@@ -186,7 +186,7 @@ def tells_of_window(text: str) -> bool:
     return _holds(text.lower(), _WINDOW_WORDS)
 
 
-def limit_in(words: str) -> int:
+def find_limit(words: str) -> int:
     """The window in tokens that an endpoint's words tell of; 0 when they tell of none that could be
     one.
     """

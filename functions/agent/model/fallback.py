@@ -1,4 +1,4 @@
-"""A second model that stands in while the first gives no answer."""
+"""A second model answers while the first one gives no answer."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from functions.agent.model.base import Failure, Model, Reply, Request
-from functions.agent.model.failures import reply_of
-from functions.agent.model.window import estimated
+from functions.agent.model.base import Failure, Model, ModelReply, ModelRequest
+from functions.agent.model.failures import make_error_reply
+from functions.agent.model.window import estimate_tokens
 
 TRIES = 2
-"""Failed tries of one model in a row, before the other is asked."""
+"""After so many failed tries of one model in a row the other is asked."""
 PAUSE_MOST = 2.0
-"""Seconds that are waited for one model while there is another."""
+"""Pause at most so many seconds for one model while there is another."""
 REST_SECONDS, REST_MOST = 60.0, 3_600.0
-"""For so long a first model that failed is asked only when the second fails too; longer when its
-endpoint says so.
+"""A first model that failed rests for so long, longer when its endpoint says so.
+
+It is asked meanwhile only when the second one fails, too.
 """
 SECONDS = 110.0
 
 
-class WithFallback:
-    """Two models as one. Its window is that of the model which is asked next."""
+class FallbackModel:
+    """Two models as one. The window is that of the model which is asked next."""
 
     def __init__(
         self, first: Model, second: Model, monotonic: Callable[[], float] = time.monotonic
@@ -33,7 +34,7 @@ class WithFallback:
         self._rests_until = float("-inf")
 
     def close(self) -> None:
-        """Let go of what both hold open."""
+        """Close the connections of both models."""
         for model in (self._first, self._second):
             close = getattr(model, "close", None)
             if close:
@@ -41,72 +42,61 @@ class WithFallback:
 
     @property
     def name(self) -> str:
-        return self._asked_next.name
+        return self._next_model.name
 
     @property
     def window(self) -> int:
-        return self._asked_next.window
+        return self._next_model.window
 
-    def chat(self, request: Request) -> Reply:
-        """The reply of the first model, or of the second while the first fails; with all failed
-        tries and why they failed.
+    def chat(self, request: ModelRequest) -> ModelReply:
+        """Return the reply of the first model, or of the second while the first fails.
 
-        What is wrong with the request itself is no reason to ask another model: a content that was
-        refused, a length that does not fit.
+        It has all failed tries and why they failed. A fault of the request itself is no reason to
+        ask another model: a content that was refused, a length that does not fit.
         """
         order = (self._second, self._first) if self._rests else (self._first, self._second)
         reply = self._ask(order[0], request, last=False)
-        if (
-            reply.finish != "error"
-            or (reply.failure and reply.failure.kind in ("window", "refused"))
-            or reply.tries >= request.tries
-        ):
+        if not _is_models_fault(reply) or reply.tries >= request.tries:
             return reply
         other = self._ask(order[1], replace(request, tries=request.tries - reply.tries), last=True)
-        return _together(reply, other)
+        return _combine(reply, other)
 
     @property
     def _rests(self) -> bool:
         return self._monotonic() < self._rests_until
 
     @property
-    def _asked_next(self) -> Model:
+    def _next_model(self) -> Model:
         return self._second if self._rests else self._first
 
-    def _ask(self, model: Model, request: Request, *, last: bool) -> Reply:
-        if model is self._second and estimated(request) > model.window:
-            return reply_of(
-                Failure(
-                    "window",
-                    "the request does not fit into the second model's window",
-                    model.window,
-                )
-            )
+    def _ask(self, model: Model, request: ModelRequest, *, last: bool) -> ModelReply:
+        if model is self._second and estimate_tokens(request) > model.window:
+            detail = "the request does not fit into the second model's window"
+            return make_error_reply(Failure("window", detail, model.window))
         left = min(request.deadline - time.monotonic(), SECONDS)
         deadline = request.deadline if last else time.monotonic() + left / 2
-        asked = replace(
+        limited = replace(
             request,
             deadline=deadline,
             tries=min(TRIES, request.tries),
             pause_most=min(PAUSE_MOST, request.pause_most),
         )
-        reply = model.chat(asked)
-        if (
-            model is self._first
-            and reply.finish == "error"
-            and reply.failure
-            and reply.failure.kind not in ("window", "refused")
-        ):
-            self._rests_until = self._monotonic() + min(
-                max(REST_SECONDS, reply.retry_after or 0.0), REST_MOST
-            )
+        reply = model.chat(limited)
+        if model is self._first and reply.failure and _is_models_fault(reply):
+            rest = min(max(REST_SECONDS, reply.retry_after or 0.0), REST_MOST)
+            self._rests_until = self._monotonic() + rest
         return reply
 
 
-def _together(failed: Reply, other: Reply) -> Reply:
-    """The reply of the model that was asked second, which also tells why the one before it had
-    failed.
-    """
+def _is_models_fault(reply: ModelReply) -> bool:
+    """Return whether a reply is an error that another model might not make."""
+    if reply.finish != "error":
+        return False
+    return reply.failure is None or reply.failure.kind not in ("window", "refused")
+
+
+def _combine(failed: ModelReply, other: ModelReply) -> ModelReply:
+    """Return the reply of the model that was asked second, with why the other one had failed."""
     tries = failed.tries + other.tries
     failure = other.failure or failed.failure
     if other.failure and failed.failure:

@@ -1,5 +1,6 @@
-"""The offline model: a deterministic planner that stands in when no language model is set, and says
-so in every answer.
+"""The offline model is a deterministic planner that stands in when no language model is set.
+
+It says so in every answer.
 
 It searches, picks by name, schema and examples, fills the arguments from the user's words, calls,
 and answers from the result. Given JavaScript in a code fence it deploys it. It understands nothing;
@@ -18,7 +19,7 @@ import orjson
 from functions.agent import tokens
 from functions.agent.messages import RUNTIME_MARK, ToolCall, Usage
 from functions.agent.model import offline_arguments, offline_documents
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.toolset import DEPLOY, QUERY
 from sigil.errors import one_line
 from sigil.protocol import Json, tool_of
@@ -36,16 +37,16 @@ _MAKE = re.compile(
     "|[\u505a\u5199\u521b\u9020\u90e8].{0,15}\u80fd\u529b",
     re.IGNORECASE,
 )
-"""A wish for a capability that does not exist yet; in Chinese, make, write, create or deploy before
-the word for it.
+"""Words that ask for a new capability; in Chinese, make, write, create or deploy before the word
+for it.
 """
 TRIES = 3
 REMEMBER = tool_of("remember")
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """One call of this turn and what it answered: `ok` or `error` of its JSON."""
+class AnsweredCall:
+    """One call of this turn and its answer: `ok` or `error` of its JSON."""
 
     name: str
     arguments: dict[str, Json]
@@ -54,7 +55,7 @@ class Done:
 
 
 class OfflineModel:
-    """See the module."""
+    """A model that plans without understanding; see the module."""
 
     @property
     def name(self) -> str:
@@ -64,35 +65,31 @@ class OfflineModel:
     def window(self) -> int:
         return 32_000
 
-    def chat(self, request: Request) -> Reply:
+    def chat(self, request: ModelRequest) -> ModelReply:
         """See `Model.chat`."""
-        prompt = round(
-            sum(tokens.of_text(str(message.get("content") or "")) for message in request.messages)
-        )
-        alone = offline_documents.answer(request)
-        if alone is not None:
-            usage = Usage(
-                prompt,
-                round(tokens.of_text(alone if isinstance(alone, str) else alone.arguments)),
-                estimated=True,
-            )
-            return (
-                Reply(alone, usage=usage)
-                if isinstance(alone, str)
-                else Reply(calls=(alone,), usage=usage, finish="tool_calls")
-            )
-        said, done = _turn(request.messages)
-        plan = _plan(said, done, request.tools)
-        usage = Usage(prompt, round(tokens.of_text(str(plan))), estimated=True)
+        contents = (str(message.get("content") or "") for message in request.messages)
+        prompt = round(sum(tokens.of_text(content) for content in contents))
+
+        def count(answer: str) -> Usage:
+            return Usage(prompt, round(tokens.of_text(answer)), estimated=True)
+
+        document = offline_documents.answer_request(request)
+        if isinstance(document, str):
+            return ModelReply(document, usage=count(document))
+        if document is not None:
+            usage = count(document.arguments)
+            return ModelReply(calls=(document,), usage=usage, finish="tool_calls")
+        words, done = _read_turn(request.messages)
+        plan = _plan(words, done, request.tools)
         if isinstance(plan, str):
-            return Reply(text=f"{plan}\n\n{SIGNATURE}", usage=usage)
+            return ModelReply(text=f"{plan}\n\n{SIGNATURE}", usage=count(plan))
         name, arguments = plan
         call = ToolCall(f"call_{len(request.messages)}", name, orjson.dumps(arguments).decode())
-        return Reply(calls=(call,), usage=usage, finish="tool_calls")
+        return ModelReply(calls=(call,), usage=count(str(plan)), finish="tool_calls")
 
 
-def signed(text: str, model: str) -> str:
-    """A command's reply: when the offline model did what a language model should do, it says so."""
+def sign_text(text: str, model: str) -> str:
+    """Return a command's reply, signed when the offline model did a language model's work."""
     return f"{text}\n\n{SIGNATURE}" if model == NAME else text
 
 
@@ -100,22 +97,22 @@ Plan = str | tuple[str, dict[str, Json]]
 """An answer, or a tool and its arguments."""
 
 
-def _plan(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
+def _plan(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
     if not tools:
-        return _answer(done[-1]) if done else NOT_FOUND
-    spec = offline_arguments.spec_in(said)
+        return _format_answer(done[-1]) if done else NOT_FOUND
+    spec = offline_arguments.find_deploy(words)
     if spec:
         return _create(spec, done)
-    if _MAKE.search(said):
+    if _MAKE.search(words):
         return HOW
-    return _use(said, done, tools)
+    return _use(words, done, tools)
 
 
-def _create(spec: dict[str, Json], done: Sequence[Done]) -> Plan:
+def _create(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
     last = done[-1] if done else None
     if last is None:
         return QUERY, {"query": str(spec["name"]).replace("-", " ")}
-    if last.name == QUERY and not _holds(last, str(spec["name"])):
+    if last.name == QUERY and not _found_capability(last, str(spec["name"])):
         return DEPLOY, spec
     if last.name == QUERY:
         return (
@@ -123,21 +120,21 @@ def _create(spec: dict[str, Json], done: Sequence[Done]) -> Plan:
             " ready to use."
         )
     if last.error:
-        return f"I could not create `{spec['name']}`: {_reason(last)}"
+        return f"I could not create `{spec['name']}`: {_describe_error(last)}"
     return (
         f"Created `{spec['name']}` as `{last.ok['tool']}` (version {last.ok['version']}). Tell me"
         " what to do with it."
     )
 
 
-def _holds(query: Done, name: str) -> bool:
+def _found_capability(query: AnsweredCall, name: str) -> bool:
     items = query.ok.get("items", []) if isinstance(query.ok, dict) else []
     return any(item.get("capability") == name for item in items)
 
 
-def _use(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
+def _use(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
     if done and done[-1].name != QUERY and done[-1].error is None:
-        return _answer(done[-1])
+        return _format_answer(done[-1])
     tried = {one.name for one in done}
     found = [
         item["tool"]
@@ -146,41 +143,39 @@ def _use(said: str, done: Sequence[Done], tools: Sequence[Json]) -> Plan:
         for item in one.ok.get("items", [])
     ]
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
-    note = offline_documents.noted(said)
+    note = offline_documents.find_note(words)
     if note and REMEMBER in by_name and REMEMBER not in tried:
         return REMEMBER, {"type": "note", "payload": note, "source": "user"}
     resident = [
         name
         for name in by_name
-        if name.startswith("cap_") and offline_arguments.mentions(said, by_name[name])
+        if name.startswith("cap_") and offline_arguments.mentions(words, by_name[name])
     ]
     for name in [*found, *resident] if QUERY in tried else resident:
-        arguments = (
-            offline_arguments.arguments_for(said, by_name[name])
-            if name in by_name and name not in {*tried, REMEMBER}
-            else None
-        )
+        if name not in by_name or name in {*tried, REMEMBER}:
+            continue
+        arguments = offline_arguments.fill_arguments(words, by_name[name])
         if arguments is not None and len(tried) <= TRIES:
             return name, arguments
     if QUERY not in tried:
-        return QUERY, {"query": said[:200] or "help"}
-    return _answer(done[-1]) if done[-1].error else _unfilled(found, by_name)
+        return QUERY, {"query": words[:200] or "help"}
+    return _format_answer(done[-1]) if done[-1].error else _explain_unfilled(found, by_name)
 
 
-def _unfilled(found: Sequence[str], by_name: dict[str, Any]) -> str:
+def _explain_unfilled(found: Sequence[str], by_name: dict[str, Any]) -> str:
     known = next((by_name[name] for name in found if name in by_name), None)
     if known is None:
         return NOT_FOUND
-    wanted = ", ".join(known["parameters"].get("properties", {}))
-    found = f"I found `{known['name']}` ({known['description']})"
+    parameters = ", ".join(known["parameters"].get("properties", {}))
     return (
-        f"{found} but could not tell its input ({wanted}) from your words. Put the text in quotes."
+        f"I found `{known['name']}` ({known['description']}) but could not tell its input"
+        f" ({parameters}) from your words. Put the text in quotes."
     )
 
 
-def _answer(last: Done) -> str:
+def _format_answer(last: AnsweredCall) -> str:
     if last.error:
-        return f"That did not work: {_reason(last)}"
+        return f"That did not work: {_describe_error(last)}"
     if last.name == REMEMBER:
         return f"Remembered: {last.arguments['payload']}"
     if isinstance(last.ok, str):
@@ -190,45 +185,35 @@ def _answer(last: Done) -> str:
     return orjson.dumps(last.ok).decode()
 
 
-def _reason(last: Done) -> str:
+def _describe_error(last: AnsweredCall) -> str:
     error = last.error or {}
     help = f" ({error['suggestion']})" if error.get("suggestion") else ""
     return one_line(f"{error.get('code', '')}: {error.get('message', '')}{help}")
 
 
-def _turn(messages: Sequence[Json]) -> tuple[str, list[Done]]:
-    """What the user said last, without the runtime's stamp, and the calls that were answered
-    since.
-    """
-    start = max(
-        (place for place, message in enumerate(messages) if _from_a_person(message)), default=0
-    )
-    said = str(messages[start].get("content") or "").partition("\n")[2] if messages else ""
-    calls = {
-        call["id"]: call["function"]
-        for message in messages[start:]
-        for call in message.get("tool_calls") or ()
-    }
-    results = [
-        message
-        for message in messages[start:]
-        if message["role"] == "tool" and message["tool_call_id"] in calls
-    ]
-    return said.strip(), [
-        _done(calls[message["tool_call_id"]], message["content"]) for message in results
-    ]
+def _read_turn(messages: Sequence[Json]) -> tuple[str, list[AnsweredCall]]:
+    """Return the user's last words, without the runtime's stamp, and the calls answered since."""
+    start = 0
+    for place, message in enumerate(messages):
+        by_runtime = str(message.get("content")).startswith(RUNTIME_MARK)
+        if message["role"] == "user" and not by_runtime:
+            start = place
+    words = str(messages[start].get("content") or "").partition("\n")[2] if messages else ""
+    calls: dict[str, Json] = {}
+    for message in messages[start:]:
+        for call in message.get("tool_calls") or ():
+            calls[call["id"]] = call["function"]
+    done = []
+    for message in messages[start:]:
+        if message["role"] == "tool" and message["tool_call_id"] in calls:
+            done.append(_read_call(calls[message["tool_call_id"]], message["content"]))
+    return words.strip(), done
 
 
-def _from_a_person(message: Json) -> bool:
-    return message["role"] == "user" and not str(message.get("content")).startswith(RUNTIME_MARK)
-
-
-def _done(function: Json, content: str) -> Done:
+def _read_call(function: Json, content: str) -> AnsweredCall:
     try:
-        arguments, result = (
-            orjson.loads(function["arguments"]),
-            orjson.loads(content.partition("\n")[0]),
-        )
+        arguments = orjson.loads(function["arguments"])
+        result = orjson.loads(content.partition("\n")[0])
     except orjson.JSONDecodeError:
-        return Done(function["name"], {}, ok=content)
-    return Done(function["name"], arguments, result.get("ok"), result.get("error"))
+        return AnsweredCall(function["name"], {}, ok=content)
+    return AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))

@@ -1,5 +1,6 @@
-"""Arguments out of a person's words, by a tool's schema: what the offline model has instead of
-understanding.
+"""Arguments for a tool, filled from a person's words by the tool's schema.
+
+The offline model has this instead of understanding.
 """
 
 from __future__ import annotations
@@ -31,26 +32,24 @@ EDGE_WORDS = frozenset(
 )
 
 
-def spec_in(said: str) -> dict[str, Json] | None:
-    """The deploy that a message with JavaScript in a code fence asks for; None without one."""
-    fences = _FENCE.findall(said)
+def find_deploy(words: str) -> dict[str, Json] | None:
+    """Return the deploy that a message with JavaScript in a code fence asks for; None without."""
+    fences = _FENCE.findall(words)
     source = next((body for lang, body in fences if lang.lower() in ("", "js", "javascript")), None)
     if source is None:
         return None
-    prose = _FENCE.sub(" ", said).strip()
-    name = _name_in(prose)
-    schema = next((body for lang, body in fences if lang.lower() == "json"), None) or _schema_of(
-        source
-    )
+    prose = _FENCE.sub(" ", words).strip()
+    name = _guess_name(prose)
+    schema = next((body for lang, body in fences if lang.lower() == "json"), None)
     return {
         "name": name,
         "description": " ".join(prose.split())[:300] or f"The capability {name}.",
-        "schema": schema,
+        "schema": schema or _infer_schema(source),
         "execute": source.strip(),
     }
 
 
-def _name_in(prose: str) -> str:
+def _guess_name(prose: str) -> str:
     named = re.search(
         r"(?:named|called|name:|capability|能力)\s*[`\"“]?([A-Za-z][A-Za-z0-9-]*)",
         prose,
@@ -70,62 +69,54 @@ def _name_in(prose: str) -> str:
     return next((name for name in [*candidates, guess] if is_name(name)), "my-capability")
 
 
-def _schema_of(source: str) -> dict[str, Json]:
-    """Every `input.NAME` of the source as a required string."""
+def _infer_schema(source: str) -> dict[str, Json]:
+    """Return a schema with every `input.NAME` of the source as a required string."""
     names = [first or second for first, second in _INPUT.findall(source)]
-    for inside in _DESTRUCTURED.findall(source):
-        names.extend(
-            part.split("=")[0].split(":")[0].strip() for part in inside.split(",") if part.strip()
-        )
+    for pattern in _DESTRUCTURED.findall(source):
+        for part in pattern.split(","):
+            names.append(part.split("=")[0].split(":")[0].strip())
     properties = {name: {"type": "string"} for name in dict.fromkeys(names) if name}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def mentions(said: str, function: dict[str, Any]) -> bool:
-    """Whether the words name the tool: a part of its name, or one of its enumerated values."""
+    """Return whether the words have a part of the tool's name, or one of its enumerated values."""
     words = set(re.findall(r"[a-z0-9]+", said.lower()))
-    return bool(words & _names(function)) or any(
-        value.lower() in words for value in _values(function)
-    )
+    if words & _list_names(function):
+        return True
+    return any(value.lower() in words for value in _list_values(function))
 
 
-def arguments_for(said: str, function: dict[str, Any]) -> dict[str, Json] | None:
-    """The tool's arguments as far as the words give them; None when a required one is missing."""
+def fill_arguments(said: str, function: dict[str, Any]) -> dict[str, Json] | None:
+    """Return the tool's arguments that the words give; None when a required one is missing."""
     schema = function["parameters"]
     properties: dict[str, Any] = schema.get("properties", {})
-    taken = {value for value in _values(function) if _has(said, value)}
+    taken = {value for value in _list_values(function) if _has(said, value)}
     arguments: dict[str, Json] = {}
     for name, part in properties.items():
-        value = _pick(name, part if isinstance(part, dict) else {}, said)
+        value = _pick_value(name, part if isinstance(part, dict) else {}, said)
         if value is not None:
             arguments[name] = value
     _fill_text(said, function, arguments, taken)
-    return (
-        arguments
-        if all(
-            name in arguments or "default" in properties.get(name, {})
-            for name in schema.get("required", ())
-        )
-        else None
-    )
+    for name in schema.get("required", ()):
+        if name not in arguments and "default" not in properties.get(name, {}):
+            return None
+    return arguments
 
 
-def _pick(name: str, part: dict[str, Any], said: str) -> Json:
+def _pick_value(name: str, part: dict[str, Any], said: str) -> Json:
     if "enum" in part:
-        return next(
-            (
-                value
-                for value in sorted(map(str, part["enum"]), key=len, reverse=True)
-                if _has(said, value)
-            ),
-            None,
-        )
+        longest_first = sorted(map(str, part["enum"]), key=len, reverse=True)
+        return next((value for value in longest_first if _has(said, value)), None)
     numbers = _NUMBER.findall(said)
     match part.get("type"):
         case "number" | "integer":
-            return _number(numbers[0], part["type"]) if numbers and "default" not in part else None
+            if not numbers or "default" in part:
+                return None
+            return _parse_number(numbers[0], part["type"])
         case "string" if name in ("to", "target"):
-            return after[-1] if (after := _AFTER.findall(said)) else None
+            after = _AFTER.findall(said)
+            return after[-1] if after else None
         case "string" if name in ("from", "unit", "source"):
             unit = _UNIT.search(said)
             return str(unit[1]) if unit else None
@@ -138,75 +129,74 @@ def _fill_text(
     """Give quoted texts, or what is left of the words, to the text parameters that are still
     empty.
     """
-    properties, required = (
-        function["parameters"].get("properties", {}),
-        function["parameters"].get("required", []),
-    )
+    properties = function["parameters"].get("properties", {})
+    required = function["parameters"].get("required", [])
     empty = [
         name for name in required if name not in arguments and _takes_text(properties.get(name, {}))
     ]
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(said)]
     if quoted:
         arguments.update(zip(empty, quoted, strict=False))
-    elif len(empty) == 1 and (
-        rest := _rest(said, {word.lower() for word in taken} | _names(function))
-    ):
-        arguments[empty[0]] = rest
+    elif len(empty) == 1:
+        rest = _strip_question(said, {word.lower() for word in taken} | _list_names(function))
+        if rest:
+            arguments[empty[0]] = rest
 
 
 def _takes_text(part: dict[str, Any]) -> bool:
     return "enum" not in part and part.get("type", "string") in ("string", ["string", "null"])
 
 
-def _rest(said: str, names: set[str]) -> str:
-    """The words between those that only ask: what stands after a colon, or what is left when both
-    ends are trimmed.
+def _strip_question(said: str, names: set[str]) -> str:
+    """Return the words without those that only ask.
+
+    They stand after a colon, or are left when both ends are trimmed.
     """
     head, *tail = _COLON.split(said, maxsplit=1)
     if tail and tail[0].strip() and len(head.split()) <= 12:
         return tail[0].strip()
     if _CJK.search(said):
-        if taken := _OBJECT.search(said):
-            return taken[1]
+        found = _OBJECT.search(said)
+        if found:
+            return found[1]
         runs = [run.strip(" ,.?!:") for run in _LATIN.findall(said)]
         foreign = [run for run in runs if run and run.lower() not in names]
         if foreign:
             longest = str(max(foreign, key=len))
             return said if _NUMBER.fullmatch(longest) else longest
     words = said.rstrip("?!. ").split()
-    while words and _asks(words[0], names):
+    while words and _only_asks(words[0], names):
         words.pop(0)
-    while words and _asks(words[-1], names):
+    while words and _only_asks(words[-1], names):
         words.pop()
     return " ".join(words)
 
 
-def _asks(word: str, names: set[str]) -> bool:
+def _only_asks(word: str, names: set[str]) -> bool:
     plain = word.lower().strip(",.:;?!")
     return plain in EDGE_WORDS or plain in names or plain.replace("-", "") in names
 
 
-def _names(function: dict[str, Any]) -> set[str]:
+def _list_names(function: dict[str, Any]) -> set[str]:
     return set(function["name"].removeprefix("cap_").split("_")) - {"text", "date", "to"}
 
 
-def _values(function: dict[str, Any]) -> list[str]:
-    parts = [
-        part
-        for part in function["parameters"].get("properties", {}).values()
-        if isinstance(part, dict)
-    ]
-    return [str(value) for part in parts for value in part.get("enum", ())]
+def _list_values(function: dict[str, Any]) -> list[str]:
+    values: list[str] = []
+    for part in function["parameters"].get("properties", {}).values():
+        if isinstance(part, dict):
+            values.extend(map(str, part.get("enum", ())))
+    return values
 
 
 def _has(said: str, value: str) -> bool:
-    squeezed = re.sub(r"[-_ ]", "", said.lower())
     word = re.escape(value.lower())
-    return re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", said.lower()) is not None or (
-        len(value) > 3 and value.lower() in squeezed
-    )
+    if re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", said.lower()):
+        return True
+    squeezed = re.sub(r"[-_ ]", "", said.lower())
+    return len(value) > 3 and value.lower() in squeezed
 
 
-def _number(text: str, kind: str) -> Json:
+def _parse_number(text: str, kind: str) -> Json:
     value = float(text)
     return int(value) if kind == "integer" or value.is_integer() else value

@@ -1,5 +1,6 @@
-"""A model whose window is smaller than somebody set: its endpoint's refusal teaches how large it
-is, and every process hears of it.
+"""A model's window is learnt from its endpoint's refusals when it is smaller than the setting says.
+
+Every process learns of it through the store.
 """
 
 from __future__ import annotations
@@ -11,38 +12,41 @@ import orjson
 
 from functions.agent import tokens
 from functions.agent.model import failures
-from functions.agent.model.base import Model, Reply, Request
+from functions.agent.model.base import Model, ModelReply, ModelRequest
 from functions.agent.model.failures import LEAST_WINDOW
 from sigil.errors import BackendError
 from sigil.storage.kv import KV, Key
 
 KEPT_SECONDS = 86_400.0
-"""For so long a learnt window holds; then the one that was set is tried again, since an endpoint
-may have been mended.
+"""A learnt window is kept for so long; then the one of the setting is tried again.
+
+The endpoint may have been fixed.
 """
-LOOK_SECONDS = 10.0
-"""How long a process goes by what it read."""
+READ_AGAIN_SECONDS = 10.0
+"""A process reads the store again after so long."""
 SMALLER = 0.75
-"""Of a refused request's estimated tokens, so many may fit where the endpoint's words say that the
-window is as it was set.
+"""This share of a refused request's estimated tokens may fit.
+
+It is taken where the endpoint's words say that the window is as it was set.
 """
 
 
-def estimated(request: Request) -> float:
-    """The estimated tokens of a request."""
+def estimate_tokens(request: ModelRequest) -> float:
+    """Return the estimated tokens of a request."""
     return tokens.of_text(orjson.dumps([*request.messages, *request.tools]).decode())
 
 
-def _speaks_of_windows(request: Request) -> bool:
-    """Whether the refusal's words may be an echo: some endpoints repeat what they were sent, and
-    anybody may have written that.
+def _speaks_of_windows(request: ModelRequest) -> bool:
+    """Return whether the refusal's words may be an echo of the request.
+
+    Some endpoints repeat what they were sent, and anybody may have written that.
     """
-    given = [message for message in request.messages if message.get("role") != "system"]
-    return failures.tells_of_window(orjson.dumps(given).decode("utf-8", "replace"))
+    messages = [message for message in request.messages if message.get("role") != "system"]
+    return failures.tells_of_window(orjson.dumps(messages).decode("utf-8", "replace"))
 
 
 class LearntWindow:
-    """A model with the window that its endpoint has taught, kept under `noted`."""
+    """A model with the window that its endpoint has taught, kept under the key `noted`."""
 
     def __init__(
         self, model: Model, kv: KV, noted: Key, monotonic: Callable[[], float] = time.monotonic
@@ -55,7 +59,7 @@ class LearntWindow:
         self._read_at = float("-inf")
 
     def close(self) -> None:
-        """Let go of what the model holds open."""
+        """Close the model's connections."""
         close = getattr(self._model, "close", None)
         if close:
             close()
@@ -66,46 +70,49 @@ class LearntWindow:
 
     @property
     def window(self) -> int:
-        if self._monotonic() - self._read_at > LOOK_SECONDS:
-            self._look()
+        if self._monotonic() - self._read_at > READ_AGAIN_SECONDS:
+            self._read_learnt()
         return min(self._model.window, self._learnt or self._model.window)
 
-    def chat(self, request: Request) -> Reply:
-        """See `Model.chat`."""
+    def chat(self, request: ModelRequest) -> ModelReply:
+        """Ask the model, and learn its window from a refusal; see `Model.chat`."""
         reply = self._model.chat(request)
         refused = reply.finish == "error" and reply.failure and reply.failure.kind == "window"
         if refused and not _speaks_of_windows(request):
-            self._learn(reply.failure.limit if reply.failure else 0, estimated(request))
+            self._learn(reply.failure.limit if reply.failure else 0, estimate_tokens(request))
         return reply
 
-    def _look(self) -> None:
-        """Read what any process has learnt. A store that is away changes nothing: the turn itself
-        will meet it.
+    def _read_learnt(self) -> None:
+        """Read what any process has learnt.
+
+        A store that is away changes nothing here: the turn itself will fail on it.
         """
         try:
             item = self._kv.get(self._noted)
         except BackendError:
             return
-        self._learnt = (
-            int(item.value) if item and item.value.isdigit() and len(item.value) <= 12 else 0
-        )
+        valid = item is not None and item.value.isdigit() and len(item.value) <= 12
+        self._learnt = int(item.value) if item and valid else 0
         self._read_at = self._monotonic()
 
-    def _learn(self, limit: int, asked: float) -> None:
-        """Keep the limit that the endpoint told of, when it explains the refusal; else what is well
-        below the refused request.
+    def _learn(self, limit: int, requested: float) -> None:
+        """Keep a smaller window after a refused request of `requested` estimated tokens.
+
+        It is the limit that the endpoint told, when that explains the refusal; otherwise a part of
+        the refused request.
         """
         before = self.window
         if LEAST_WINDOW <= limit < before:
             learnt = limit
-        elif before <= limit <= 2 * asked:
-            learnt = int(min(before, asked * SMALLER))
+        elif before <= limit <= 2 * requested:
+            learnt = int(min(before, requested * SMALLER))
         else:
-            learnt = int(min(before, asked) / 2)
+            learnt = int(min(before, requested) / 2)
         learnt = max(learnt, LEAST_WINDOW)
         if learnt >= before:
             return
-        self._learnt, self._read_at = learnt, self._monotonic()
+        self._learnt = learnt
+        self._read_at = self._monotonic()
         try:
             self._kv.put(self._noted, b"%d" % learnt, ttl=KEPT_SECONDS)
         except BackendError:

@@ -12,7 +12,7 @@ from typing import Any
 from functions.agent.commands.memory import TRIGGERED
 from functions.agent.consolidation import MOST
 from functions.agent.memory.history import History, HistoryEntry
-from functions.agent.model.base import Request
+from functions.agent.model.base import ModelRequest
 from functions.agent.session.store import Sessions
 from functions.wiring import AgentRuntime
 from scripts.benchmarks.year import FIRST, SESSION, WEEK, Scripted, talk, week
@@ -39,7 +39,7 @@ class Counting:
 class Forgetful(Scripted):
     """A model that never shortens anything, and remembers at length."""
 
-    def chat(self, request: Request) -> Any:
+    def chat(self, request: ModelRequest) -> Any:
         reply = super().chat(request)
         if "<<IDENTITY>>" in str(request.messages[0]["content"]):
             return reply

@@ -50,7 +50,7 @@ def test_things_are_kept_found_replaced_and_forgotten_in_every_store(place: Plac
     assert texts(again, "green sugar") == []
     assert texts(again, "black", "fact") == []
     assert [thing.texts[-1] for thing in again.newest(9)] == ["乌龙茶", "black", "nuts"]
-    assert again.under("TEA") == value("Tea", "black")
+    assert again.value_of("TEA") == value("Tea", "black")
     assert [again.get(id) for id in again.about("ada")] == [fact("Ada", "is allergic to", "nuts")]
 
     id = fact("Ada", "is allergic to", "nuts").id
@@ -96,7 +96,7 @@ def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_m
     try:
         things.keep(value("drink", "black coffee"))
     except SystemExit:
-        left = things.under("drink")
+        left = things.value_of("drink")
         assert left is not None
         assert texts(things, left.texts[1]) == [left.texts[1]]
     kv.left = 10**9
@@ -110,7 +110,7 @@ def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_m
     kv.left = 10**9
     assert texts(things, "coffee black") == [] or write == 0
     things.drop(value("drink", "x").id)
-    assert things.under("drink") is None
+    assert things.value_of("drink") is None
 
 
 def test_two_workers_that_write_at_once_lose_nothing() -> None:
@@ -147,9 +147,9 @@ def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(
     index.add(20, {"tea"})
 
     assert MOST > 1_000
-    assert index.of(["tea", "word3", "nothing"]) == {"tea": (16, 17, 18, 19, 20), "word3": (3,)}
+    assert index.find(["tea", "word3", "nothing"]) == {"tea": (16, 17, 18, 19, 20), "word3": (3,)}
     index.drop(18, {"tea", "word3"})
-    assert index.of(["tea", "word3"]) == {"tea": (16, 17, 19, 20), "word3": (3,)}
+    assert index.find(["tea", "word3"]) == {"tea": (16, 17, 19, 20), "word3": (3,)}
 
 
 def test_a_damaged_thing_is_not_recalled_and_can_be_forgotten_or_written_again() -> None:
@@ -272,7 +272,7 @@ def test_the_terms_of_ten_thousand_things_are_in_items_that_any_store_takes() ->
 
     assert isinstance(kv, Sizes)
     assert kv.largest < 100_000
-    assert len(index.of(["common"])["common"]) == MOST
+    assert len(index.find(["common"])["common"]) == MOST
 
 
 def test_whoever_was_overtaken_looks_again_before_anything_is_replaced_or_forgotten() -> None:
@@ -301,7 +301,7 @@ def test_whoever_was_overtaken_looks_again_before_anything_is_replaced_or_forgot
     kv.said = "newer"
     with pytest.raises(Conflict):
         things.drop(drink.id)
-    assert things.under("drink") == value("drink", "newer")
+    assert things.value_of("drink") == value("drink", "newer")
 
 
 def test_whoever_writes_the_index_at_the_same_time_is_in_it_too_and_nobody_twice() -> None:
@@ -318,4 +318,4 @@ def test_whoever_writes_the_index_at_the_same_time_is_in_it_too_and_nobody_twice
     index = Postings(Overtaken(), S, list)
     for _ in range(2):
         index.add(1, {"tea"})
-    assert index.of(["tea"]) == {"tea": (2, 1)}
+    assert index.find(["tea"]) == {"tea": (2, 1)}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.agent.model import completion_reader
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.chat_completions import ChatCompletions
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
@@ -47,7 +47,7 @@ def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_ch
 ) -> None:
     model.then(say("hello"))
 
-    reply = client.chat(Request(ASK, TOOLS))
+    reply = client.chat(ModelRequest(ASK, TOOLS))
 
     assert reply.text == "hello"
     assert model.bodies == [{"model": "qwen-plus", "messages": ASK, "tools": TOOLS}]
@@ -58,7 +58,7 @@ def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_ch
 def test_no_tools_means_no_tools_and_no_choice(
     client: ChatCompletions, model: ScriptedModel
 ) -> None:
-    client.chat(Request(ASK, (), tool_choice={"type": "function"}))
+    client.chat(ModelRequest(ASK, (), tool_choice={"type": "function"}))
 
     assert set(model.bodies[0]) == {"model", "messages"}
 
@@ -69,7 +69,7 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(
 ) -> None:
     model.then(Answer(status), Answer(status), say("at last"))
 
-    assert client.chat(Request(ASK)).text == "at last"
+    assert client.chat(ModelRequest(ASK)).text == "at last"
     first, *second = pauses
     assert first < sum(second)
     assert len(model.bodies) == 3
@@ -84,10 +84,10 @@ def test_retry_after_is_honoured_within_the_deadline(
         Answer(429, headers={"retry-after": "900"}),
     )
 
-    assert client.chat(Request(ASK, deadline=soon())).text == "ok"
+    assert client.chat(ModelRequest(ASK, deadline=soon())).text == "ok"
     assert sum(pauses) == 7.0
     assert max(pauses) <= 1.0  # it listens meanwhile
-    late = client.chat(Request(ASK, deadline=soon()))
+    late = client.chat(ModelRequest(ASK, deadline=soon()))
     assert (late.finish, late.transient) == ("error", True)
     assert sum(pauses) == 7.0
 
@@ -98,7 +98,7 @@ def test_what_cannot_pass_is_not_tried_again(
 ) -> None:
     model.then(json_answer({"error": {"message": "no sk-secret\nline"}}, status))
 
-    reply = client.chat(Request(ASK))
+    reply = client.chat(ModelRequest(ASK))
 
     assert (reply.finish, reply.transient, len(model.bodies)) == ("error", False, 1)
     assert "sk-secret" not in reply.text
@@ -109,7 +109,7 @@ def test_what_cannot_pass_is_not_tried_again(
 def test_three_attempts_are_all(client: ChatCompletions, model: ScriptedModel) -> None:
     model.then(Answer(500), Answer(500), Answer(500), say("too late"))
 
-    assert client.chat(Request(ASK)).transient
+    assert client.chat(ModelRequest(ASK)).transient
     assert len(model.bodies) == 3
 
 
@@ -128,9 +128,9 @@ def test_a_refused_tool_choice_becomes_the_models_own(
 ) -> None:
     forced = {"type": "function", "function": {"name": "sigil_query"}}
     model.then(Answer(400, marker.encode()), call(("sigil_query", {"query": "x"})))
-    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == [
-        "sigil_query"
-    ]
+    assert [
+        made.name for made in client.chat(ModelRequest(ASK, TOOLS, tool_choice=forced)).calls
+    ] == ["sigil_query"]
     assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
 
     model.then(
@@ -138,9 +138,9 @@ def test_a_refused_tool_choice_becomes_the_models_own(
         Answer(400, marker.encode()),
         call(("sigil_query", {"query": "x"})),
     )
-    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == [
-        "sigil_query"
-    ]
+    assert [
+        made.name for made in client.chat(ModelRequest(ASK, TOOLS, tool_choice=forced)).calls
+    ] == ["sigil_query"]
     assert [body.get("tool_choice") for body in model.bodies[2:]] == [forced, "auto", None]
 
 
@@ -154,9 +154,9 @@ def test_a_gateway_may_tell_of_a_refused_choice_with_any_status(
     )
     model.then(Answer(status, said), call(("sigil_query", {"query": "x"})))
 
-    assert [made.name for made in client.chat(Request(ASK, TOOLS, tool_choice=forced)).calls] == [
-        "sigil_query"
-    ]
+    assert [
+        made.name for made in client.chat(ModelRequest(ASK, TOOLS, tool_choice=forced)).calls
+    ] == ["sigil_query"]
     assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
 
 
@@ -165,7 +165,7 @@ def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: Script
     asked = [{"role": "user", "content": [{"type": "text", "text": "what is this?"}, picture]}]
     model.then(Answer(400, b"no images"), say("I cannot see it"))
 
-    assert client.chat(Request(asked)).text == "I cannot see it"
+    assert client.chat(ModelRequest(asked)).text == "I cannot see it"
     assert "image_url" not in json.dumps(model.bodies[1])
     assert "what is this?" in json.dumps(model.bodies[1])
 
@@ -189,7 +189,7 @@ def test_a_200_without_an_answer_is_tried_again_and_then_said(
 ) -> None:
     model.then(*[Answer(200, body) for _ in range(3)])
 
-    reply = client.chat(Request(ASK))
+    reply = client.chat(ModelRequest(ASK))
 
     assert (reply.finish, len(model.bodies)) == ("error", 3)
     assert "<html>" not in reply.text
@@ -207,7 +207,7 @@ def test_a_drip_does_not_outlast_the_deadline(
     model.then(Answer(200, drip()))
     started = time.monotonic()
 
-    reply = client.chat(Request(ASK, deadline=soon(0.4)))
+    reply = client.chat(ModelRequest(ASK, deadline=soon(0.4)))
 
     assert (reply.finish, reply.transient) == ("error", True)
     assert time.monotonic() - started < 5
@@ -232,7 +232,7 @@ def test_headers_that_drip_do_not_outlast_the_deadline() -> None:
         thread.start()
         client = ChatCompletions(f"http://127.0.0.1:{door.getsockname()[1]}", "", "m", 1000)
         started = time.monotonic()
-        reply = client.chat(Request(ASK, deadline=soon(0.5)))
+        reply = client.chat(ModelRequest(ASK, deadline=soon(0.5)))
         over.set()
         thread.join()
         client.close()
@@ -248,7 +248,8 @@ def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_paus
     for _ in range(2):
         started = time.monotonic()
         assert (
-            client.chat(Request(ASK, deadline=soon(60), stopped=lambda: True)).finish == "stopped"
+            client.chat(ModelRequest(ASK, deadline=soon(60), stopped=lambda: True)).finish
+            == "stopped"
         )
         assert time.monotonic() - started < 10
     client.close()
@@ -258,10 +259,10 @@ def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(
     client: ChatCompletions, model: ScriptedModel
 ) -> None:
     model.then(Answer(cut=True), say("there"))
-    assert client.chat(Request(ASK)).text == "there"
+    assert client.chat(ModelRequest(ASK)).text == "there"
 
     nowhere = ChatCompletions("http://127.0.0.1:9", "", "m", 1000, pause=lambda seconds: None)
-    reply = nowhere.chat(Request(ASK))
+    reply = nowhere.chat(ModelRequest(ASK))
     nowhere.close()
     assert (reply.finish, reply.transient) == ("error", True)
     assert "cannot be reached" in reply.text
@@ -272,16 +273,18 @@ def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(
 )
 def test_a_url_that_cannot_be_is_said_and_not_raised(url: str) -> None:
     made = ChatCompletions(url, "", "m", 1000, pause=lambda seconds: None)
-    assert made.chat(Request(ASK)).finish == "error"
+    assert made.chat(ModelRequest(ASK)).finish == "error"
     made.close()
 
 
-def written_in(text: str) -> Reply:
-    return completion_reader.written_calls(reply_of({"content": text}), ASK, in_prose=True)
+def written_in(text: str) -> ModelReply:
+    return completion_reader.find_written_calls(reply_of({"content": text}), ASK, in_prose=True)
 
 
 def reply_of(message: dict[str, Any], finish: str = "stop", **more: Any) -> Any:
-    return completion_reader.parse(json.dumps(completion(message, finish, **more)).encode())
+    return completion_reader.parse_completion(
+        json.dumps(completion(message, finish, **more)).encode()
+    )
 
 
 def test_thinking_is_never_shown_and_reasoning_is_kept_apart() -> None:
@@ -303,12 +306,12 @@ def test_a_call_written_as_text_counts_when_tools_were_offered_to_a_chat_that_ma
     client: ChatCompletions, model: ScriptedModel, text: str
 ) -> None:
     model.then(*[say(text)] * 3)
-    made = client.chat(Request(ASK, TOOLS, may_write=lambda: True))
+    made = client.chat(ModelRequest(ASK, TOOLS, may_write=lambda: True))
     assert [(one.name, json.loads(one.arguments)) for one in made.calls] == [
         ("sigil_query", {"query": "x"})
     ]
     assert (made.text, made.finish) == ("", "tool_calls")
-    for request in (Request(ASK, (), may_write=lambda: True), Request(ASK, TOOLS)):
+    for request in (ModelRequest(ASK, (), may_write=lambda: True), ModelRequest(ASK, TOOLS)):
         kept = client.chat(request)
         assert (kept.calls, kept.text) == ((), text)
 
@@ -321,7 +324,7 @@ def test_a_native_call_cannot_pass_for_a_written_one() -> None:
             ]
         }
     ).calls
-    assert [completion_reader.native(one.id) for one in made] == [True]
+    assert [completion_reader.is_native_call(one.id) for one in made] == [True]
 
 
 def test_json_that_is_no_call_stays_text() -> None:
@@ -356,7 +359,7 @@ def test_length_content_parts_and_lone_surrogates() -> None:
         == "ab"
     )
     assert (
-        completion_reader.parse(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text
+        completion_reader.parse_completion(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text
         == "x\ufffd"
     )
 
@@ -387,13 +390,20 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_no_answer_raises(message: Any, usage: Any) -> None:
     body = json.dumps({"choices": [{"message": message}], "usage": usage}).encode()
-    reply = completion_reader.written_calls(completion_reader.parse(body), (), in_prose=True)
+    reply = completion_reader.find_written_calls(
+        completion_reader.parse_completion(body), (), in_prose=True
+    )
     assert len({one.id for one in reply.calls}) == len(reply.calls)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_raise(body: bytes) -> None:
-    assert completion_reader.parse(body).finish in {"error", "stop", "length", "tool_calls"}
+    assert completion_reader.parse_completion(body).finish in {
+        "error",
+        "stop",
+        "length",
+        "tool_calls",
+    }
 
 
 def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
@@ -407,7 +417,7 @@ def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
             {"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": nested}}]}, "stop"
         )
     ).encode()
-    assert completion_reader.parse(body).calls[0].arguments == "{}"
+    assert completion_reader.parse_completion(body).calls[0].arguments == "{}"
     started = time.monotonic()
     for text in (
         "```" + "\n" * 40_000 + "x",

@@ -11,7 +11,7 @@ from functions.agent.consolidation import MOST
 from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.messages import Message
 from functions.agent.model.offline import SIGNATURE
-from functions.agent.model.offline_documents import kept_of, merged, shortened
+from functions.agent.model.offline_documents import merge_soul, shorten_memory, update_memory
 from functions.wiring import AgentRuntime
 from tests.functions.agent.memory.memories import SESSION, document, entries, memory
 from tests.functions.agent.talk import tell
@@ -105,7 +105,7 @@ def test_words_become_a_trait_under_personality(runtime: Open) -> None:
     ],
 )
 def test_a_soul_of_any_shape_takes_a_trait(soul: str, after: str) -> None:
-    assert merged(soul, "dry") == after
+    assert merge_soul(soul, "dry") == after
 
 
 def test_a_transcript_is_read_line_by_line_and_nothing_is_kept_twice() -> None:
@@ -115,5 +115,5 @@ def test_a_transcript_is_read_line_by_line_and_nothing_is_kept_twice() -> None:
         " mine\n[2026-11-22 01:32] TOOL: remember nor mine"
     )
 
-    assert kept_of("# Memory\n- tea", said) == "# Memory\n- tea\n- cake"
-    assert shortened("# Memory\n- a\n- a\n- b") == "# Memory\n- a\n- b"
+    assert update_memory("# Memory\n- tea", said) == "# Memory\n- tea\n- cake"
+    assert shorten_memory("# Memory\n- a\n- a\n- b") == "# Memory\n- a\n- b"

@@ -14,7 +14,7 @@ from functions.agent.access.roles import Role, Rules
 from functions.agent.app import App
 from functions.agent.commands import control, status
 from functions.agent.messages import ToolCall, Usage
-from functions.agent.model.base import Reply, Request
+from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
 from functions.agent.turn import handle
@@ -209,21 +209,21 @@ class Worker:
             f"{total} tokens are written down, {agent.own(name)} were spent",
         )
 
-    def chat(self, request: Request) -> Reply:
+    def chat(self, request: ModelRequest) -> ModelReply:
         if request.tool_choice is not None:
-            return Reply("memory has to wait", finish="error")
+            return ModelReply("memory has to wait", finish="error")
         account, demand = self.account, self._world.demand
         account.said = None
         demand(not account.bars(), f"a request is sent, and the chat is closed by {account.bars()}")
         self._step("ask")
         if request.stopped():
-            return Reply(finish="stopped")
+            return ModelReply(finish="stopped")
         plan, rest = self._world.plans[account.turn], self._world.rests[account.turn]
         self._owing = plan.tokens
         if not request.tools or not rest:
             account.said = plan.last
-            return Reply(plan.last, usage=Usage(plan.tokens))
-        return Reply(
+            return ModelReply(plan.last, usage=Usage(plan.tokens))
+        return ModelReply(
             calls=tuple(map(self._call, rest.pop(0))), usage=Usage(plan.tokens), finish="tool_calls"
         )
 
