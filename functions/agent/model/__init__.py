@@ -1,1 +1,1 @@
-"""Language models: the contract, the endpoint, the offline model, and how they fail."""
+"""Language models: the contract, the endpoint, the offline model, and their failures."""

@@ -1,16 +1,14 @@
-"""A model behind an OpenAI-compatible endpoint: one thin client that is not surprised by what
-endpoints do.
+"""One thin client for a model behind an OpenAI-compatible endpoint.
 
-A request is tried at most three times within its deadline, with jittered backoff and the server's
-own Retry-After, and no more often than whoever asks allows: a turn counts all failed tries of a
-message. A 4xx that trying again cannot help is not retried. A refused tool choice, whatever the
-status that a gateway gives it, becomes the model's own, said ("auto") and then unsaid; a refused
-request with images is sent once without them.
+A request is tried at most three times within its deadline, with jittered backoff or the server's
+own Retry-After, and no more often than the request allows: a turn counts all failed tries of a
+message. A 4xx that trying again cannot help is not retried. A refused tool choice, whatever status
+a gateway gives it, becomes "auto", and then none; a refused request with images is sent once
+without them.
 """
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,12 +20,13 @@ import orjson
 
 from functions.agent.model import completion_reader, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
+from functions.agent.safety.retry import backoff_seconds
 from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
 from sigil.protocol import Json
 
 ATTEMPTS = 3
 REFUSALS = frozenset({400, 404, 422})
-"""After these something milder is sent."""
+"""After one of these statuses something simpler is sent."""
 BODY_BYTES = 8 << 20
 REQUEST_SECONDS = 110.0
 DAY = 86_400.0
@@ -38,10 +37,10 @@ CHOICE_MARKERS = (
     'should be ["none", "auto"]',
     "incompatible with thinking",
 )
-"""What providers say when they refuse a forced tool choice (seed 002)."""
+"""The words of providers that refuse a forced tool choice (seed 002)."""
 
 
-class _Failed(Exception):
+class _NoAnswer(Exception):
     """The endpoint could not be reached or did not answer in time."""
 
     def __init__(self, kind: FailureKind, detail: str) -> None:
@@ -50,8 +49,9 @@ class _Failed(Exception):
 
 
 class ChatCompletions:
-    """The client. `pause` waits between attempts (seconds); `calls_in_prose`: see
-    `completions.written_calls`.
+    """The client. `pause` waits a number of seconds between attempts.
+
+    `calls_in_prose`: see `completion_reader.find_written_calls`.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ChatCompletions:
         return self._window
 
     def chat(self, request: ModelRequest) -> ModelReply:
-        """See `Model.chat`."""
+        """Return the endpoint's reply; see `Model.chat`."""
         try:
             return self._chat(request)
         except Stopped:
@@ -100,22 +100,23 @@ class ChatCompletions:
         request = replace(
             request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS)
         )
-        reply, answer = self._attempts(request)
-        if reply.finish != "error" or answer is None or not _refused(request, answer):
+        reply, answer = self._try_request(request)
+        if reply.finish != "error" or answer is None or not _is_refused(request, answer):
             return reply
-        for milder in _milder(request, answer.body):
+        for simpler in _simplify(request, answer.body):
             failed = reply.tries
             if failed >= request.tries:
                 break
-            reply, answer = self._attempts(replace(milder, tries=request.tries - failed))
+            reply, answer = self._try_request(replace(simpler, tries=request.tries - failed))
             reply = replace(reply, tries=reply.tries + failed)
-            if reply.finish != "error" or answer is None or not _refused(milder, answer):
+            if reply.finish != "error" or answer is None or not _is_refused(simpler, answer):
                 break
         return reply
 
-    def _attempts(self, request: ModelRequest) -> tuple[ModelReply, HttpAnswer | None]:
-        """The reply to one request, tried again while that may help; with the answer that it was
-        read from.
+    def _try_request(self, request: ModelRequest) -> tuple[ModelReply, HttpAnswer | None]:
+        """Return the reply to one request, tried again while that may help.
+
+        The answer that it was read from stands beside it, None when trying again may still help.
         """
         body = self._body(request)
         failed = 0
@@ -123,7 +124,7 @@ class ChatCompletions:
             answer: HttpAnswer | None = None
             try:
                 answer = self._post(body, request)
-            except _Failed as problem:
+            except _NoAnswer as problem:
                 reply = failures.make_error_reply(problem.failure)
             else:
                 reply = self._read(answer, request)
@@ -131,18 +132,21 @@ class ChatCompletions:
                     return replace(reply, tries=failed), answer
             failed += 1
             reply = replace(reply, tries=failed)
-            if answer and (not reply.transient or _refused(request, answer)):
+            if answer and (not reply.transient or _is_refused(request, answer)):
                 return reply, answer
-            if failed >= min(ATTEMPTS, request.tries) or not self._wait(
-                failed - 1, reply.retry_after, request
-            ):
+            if failed >= min(ATTEMPTS, request.tries):
+                return reply, None
+            seconds = reply.retry_after
+            if seconds is None:
+                seconds = backoff_seconds(failed - 1)
+            if not self._wait(seconds, request):
                 return reply, None
 
-    def _wait(self, attempt: int, asked: float | None, request: ModelRequest) -> bool:
-        """Pause before the next attempt; False when the deadline, or whoever asks, leaves no room
-        for it.
+    def _wait(self, seconds: float, request: ModelRequest) -> bool:
+        """Pause before the next attempt, and return False when the request leaves no time for it.
+
+        Raises `Stopped` when the request is told to stop.
         """
-        seconds = asked if asked is not None else 0.5 * 2**attempt * random.uniform(0.75, 1.25)
         if seconds > request.pause_most or time.monotonic() + seconds >= request.deadline:
             return False
         while seconds > 0:
@@ -162,7 +166,7 @@ class ChatCompletions:
 
     def _post(self, body: bytes, request: ModelRequest) -> HttpAnswer:
         if self._connections is None:
-            raise _Failed(
+            raise _NoAnswer(
                 "unreachable",
                 "the model cannot be reached (its address is not an http or https URL)",
             )
@@ -171,7 +175,7 @@ class ChatCompletions:
                 body, self._headers, BODY_BYTES, request.deadline, request.stopped
             )
         except (Late, httpcore.TimeoutException):
-            raise _Failed("late", "the model did not answer in time") from None
+            raise _NoAnswer("late", "the model did not answer in time") from None
         except (
             httpcore.NetworkError,
             httpcore.ProtocolError,
@@ -179,35 +183,39 @@ class ChatCompletions:
             httpcore.UnsupportedProtocol,
             OSError,
         ) as problem:
-            raise _Failed(
+            raise _NoAnswer(
                 "unreachable", f"the model cannot be reached ({type(problem).__name__})"
             ) from None
 
     def _read(self, answer: HttpAnswer, request: ModelRequest) -> ModelReply:
         if answer.status != 200:
-            asked = _seconds(answer.headers.get("retry-after"))
+            seconds = _parse_retry_after(answer.headers.get("retry-after"))
             failure = failures.classify_failure(
-                answer.status, self._without_key(answer.body), timed=bool(asked)
+                answer.status, self._without_key(answer.body), timed=bool(seconds)
             )
-            return replace(failures.make_error_reply(failure), retry_after=asked)
+            return replace(failures.make_error_reply(failure), retry_after=seconds)
         reply = completion_reader.parse_completion(answer.body)
         if reply.failure:
             return completion_reader.parse_completion(self._without_key(answer.body))
         written = completion_reader.find_written_calls(
             reply, request.messages, in_prose=self._calls_in_prose
         )
-        return written if request.tools and written is not reply and request.may_write() else reply
+        if request.tools and written is not reply and request.may_write():
+            return written
+        return reply
 
     def _without_key(self, body: bytes) -> bytes:
-        """An error's bytes, before anything cuts them: a part of the key would not be found any
-        more.
+        """Return an error's bytes without our key.
+
+        It is taken out before anything cuts them: a part of the key would not be found any more.
         """
         return body.replace(self._key.encode(), b"***") if self._key else body
 
 
 def _open(address: str) -> HttpConnections | None:
-    """Connections to the address; None when it cannot be one, which is told at the first
-    request.
+    """Return connections to the address; None when it cannot be one.
+
+    The first request says so then.
     """
     try:
         return HttpConnections(address)
@@ -215,8 +223,8 @@ def _open(address: str) -> HttpConnections | None:
         return None
 
 
-def _seconds(header: str | None) -> float | None:
-    """What a Retry-After says, in seconds: a number or a date; None when it says nothing."""
+def _parse_retry_after(header: str | None) -> float | None:
+    """Return the seconds of a Retry-After, which is a number or a date; None without one."""
     if not header:
         return None
     try:
@@ -229,30 +237,32 @@ def _seconds(header: str | None) -> float | None:
     return min(max(seconds, 0.0), DAY) if isfinite(seconds) else None
 
 
-def _refused(request: ModelRequest, answer: HttpAnswer) -> bool:
-    """Whether an error is about what was sent: something milder may help, and the same again does
-    not.
+def _is_refused(request: ModelRequest, answer: HttpAnswer) -> bool:
+    """Return whether an error is about what was sent.
+
+    Something simpler may help then, and the same again does not.
     """
-    return answer.status in REFUSALS or _unwanted(request, answer.body)
+    return answer.status in REFUSALS or _is_choice_refused(request, answer.body)
 
 
-def _unwanted(request: ModelRequest, body: bytes) -> bool:
-    """Whether an error is about the tool choice."""
-    said = body.decode("utf-8", "replace").lower().replace('\\"', '"')
-    return request.tool_choice is not None and any(marker in said for marker in CHOICE_MARKERS)
+def _is_choice_refused(request: ModelRequest, body: bytes) -> bool:
+    """Return whether an error is about the tool choice."""
+    words = body.decode("utf-8", "replace").lower().replace('\\"', '"')
+    return request.tool_choice is not None and any(marker in words for marker in CHOICE_MARKERS)
 
 
-def _milder(request: ModelRequest, body: bytes) -> list[ModelRequest]:
-    """What to send instead of a refused request, in order."""
-    ladder = []
-    if _unwanted(request, body):
+def _simplify(request: ModelRequest, body: bytes) -> list[ModelRequest]:
+    """Return what to send instead of a refused request, the first choice first."""
+    simpler = []
+    if _is_choice_refused(request, body):
         if request.tool_choice != "auto":
-            ladder.append(replace(request, tool_choice="auto"))
-        ladder.append(request := replace(request, tool_choice=None))
+            simpler.append(replace(request, tool_choice="auto"))
+        request = replace(request, tool_choice=None)
+        simpler.append(request)
     plain = [_without_images(message) for message in request.messages]
     if plain != list(request.messages):
-        ladder.append(replace(request, messages=plain))
-    return ladder
+        simpler.append(replace(request, messages=plain))
+    return simpler
 
 
 def _without_images(message: Json) -> Json:

@@ -1,8 +1,7 @@
-"""Why a model's endpoint gave no answer: told apart by its status and its words, and said to people
-in a sentence of ours.
+"""Failures of a model's endpoint, classified by its status and words, with a sentence for people.
 
-An endpoint's words are a stranger's. They name accounts, parts of keys, addresses inside a network
-and pages for billing, so that owners alone read them; no chat and no history ever holds them.
+An endpoint's own words name accounts, parts of keys, addresses inside a network and pages for
+billing, so only owners read them; no chat and no history ever holds them.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from sigil.protocol import Json
 
 DETAIL_CHARACTERS: Final = 200
 READ_CHARACTERS: Final = 4_000
-"""Of an error's words, so many are looked at."""
+"""At most so many characters of an error are read."""
 LEAST_WINDOW: Final = 1_000
-"""Tokens; what claims to be a smaller window is believed to be none."""
+"""Tokens; a smaller number is believed to be no window."""
 MOST_WINDOW: Final = 100_000_000
 
 SENTENCES: Final[Mapping[FailureKind, str]] = {
@@ -39,7 +38,7 @@ SENTENCES: Final[Mapping[FailureKind, str]] = {
     "other": "the model does not take the request, and my owner can see why",
 }
 PASSING: Final[frozenset[FailureKind]] = frozenset({"rate", "unreachable", "late", "empty", "down"})
-"""What may pass by itself: the same request may be answered later."""
+"""These may pass by themselves: the same request may be answered later."""
 
 _WINDOW_WORDS: Final = (
     "context_length_exceeded",
@@ -85,7 +84,7 @@ _WINDOW_WORDS: Final = (
     "request body too large for",
     "request too large for",
 )
-"""How endpoints say that a request is longer than their window, in lower case."""
+"""The words of endpoints for a request longer than their window, in lower case."""
 _NUMBER: Final = r"(\d[\d,_]{0,14})"
 _LIMITS: Final = tuple(
     re.compile(pattern.replace("N", _NUMBER), re.ASCII)
@@ -110,7 +109,7 @@ _LIMITS: Final = tuple(
         r"configured limit of N",
     )
 )
-"""Where they say how many tokens that is."""
+"""The places where they say how many tokens the window has."""
 _REFUSED_WORDS: Final = (
     "content_filter",
     "content_policy",
@@ -149,11 +148,11 @@ _KEYS = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|key|org|proj)[-_][A-Za-z0-9*_-]{6,}|(?i:\bbearer\s+)\S+|\bAIza[\w-]{10,}",
     re.ASCII,
 )
-"""What looks like a key or the id of an account."""
+"""Text that looks like a key or the id of an account."""
 
 
 def make_error_reply(failure: Failure) -> ModelReply:
-    """The reply that tells of a failure. Its text is for people."""
+    """Return the reply that tells of a failure. Its text is for people."""
     return ModelReply(
         text=SENTENCES[failure.kind],
         finish="error",
@@ -163,33 +162,31 @@ def make_error_reply(failure: Failure) -> ModelReply:
 
 
 def classify_failure(status: int, body: bytes, *, timed: bool = False) -> Failure:
-    """What an answer that is none means. `timed`: it says when to try again, so that what is used
-    up comes back by itself.
+    """Return the failure that an answer without a reply means.
+
+    `timed` says that the answer tells when to try again, so what is used up comes back by itself.
     """
-    said = _complaint(body)
-    if status == 200:
-        detail = f"the model sent no answer{': ' + said if said else ''}"
-    else:
-        detail = f"the model answered {status}{': ' + said if said else ''}"
-    words = _words(body)
-    kind = _kind(status, words, timed)
+    detail = "the model sent no answer" if status == 200 else f"the model answered {status}"
+    message = _find_message(body)
+    if message:
+        detail = f"{detail}: {message}"
+    words = _read_words(body)
+    kind = _find_kind(status, words, timed)
     return Failure(kind, scrub_keys(detail), find_limit(words) if kind == "window" else 0)
 
 
 def scrub_keys(detail: str) -> str:
-    """An endpoint's words on one line, without what looks like a key."""
+    """Return an endpoint's words on one line, without what looks like a key."""
     return one_line(_KEYS.sub("***", detail), DETAIL_CHARACTERS + 60)
 
 
 def tells_of_window(text: str) -> bool:
-    """Whether a text has words by which an endpoint says that a request is too long."""
-    return _holds(text.lower(), _WINDOW_WORDS)
+    """Return whether a text has words by which an endpoint says that a request is too long."""
+    return _has_any(text.lower(), _WINDOW_WORDS)
 
 
 def find_limit(words: str) -> int:
-    """The window in tokens that an endpoint's words tell of; 0 when they tell of none that could be
-    one.
-    """
+    """Return the window in tokens that an endpoint's words tell of, 0 when they tell of none."""
     for pattern in _LIMITS:
         found = pattern.search(words)
         if found:
@@ -199,14 +196,14 @@ def find_limit(words: str) -> int:
     return 0
 
 
-def _kind(status: int, words: str, timed: bool) -> FailureKind:
-    if status == 413 or _holds(words, _WINDOW_WORDS):
+def _find_kind(status: int, words: str, timed: bool) -> FailureKind:
+    if status == 413 or _has_any(words, _WINDOW_WORDS):
         return "window"
-    if _holds(words, _REFUSED_WORDS):
+    if _has_any(words, _REFUSED_WORDS):
         return "refused"
-    if (status == 402 or _holds(words, _MONEY_WORDS)) and not (timed and status == 429):
+    if (status == 402 or _has_any(words, _MONEY_WORDS)) and not (timed and status == 429):
         return "money"
-    if status in (401, 403) or (status in (200, 400) and _holds(words, _KEY_WORDS)):
+    if status in (401, 403) or (status in (200, 400) and _has_any(words, _KEY_WORDS)):
         return "key"
     if status == 429:
         return "rate"
@@ -215,20 +212,20 @@ def _kind(status: int, words: str, timed: bool) -> FailureKind:
     return "empty" if status == 200 else "other"
 
 
-def _holds(words: str, markers: tuple[str, ...]) -> bool:
+def _has_any(words: str, markers: tuple[str, ...]) -> bool:
     return any(marker in words for marker in markers)
 
 
-def _complaint(body: bytes) -> str:
-    """The message of an error, one line; nothing of a page."""
-    data = _json(body)
+def _find_message(body: bytes) -> str:
+    """Return the message of an error on one line; empty for a page."""
+    data = _parse_json(body)
     error = data.get("error", data) if isinstance(data, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
-    return one_line(said, DETAIL_CHARACTERS) if isinstance(said, str) else ""
+    message = error.get("message") if isinstance(error, dict) else error
+    return one_line(message, DETAIL_CHARACTERS) if isinstance(message, str) else ""
 
 
-def _words(body: bytes) -> str:
-    """All words of an error in lower case; nothing of a page, where any word may stand."""
+def _read_words(body: bytes) -> str:
+    """Return all words of an error in lower case; empty for a page, which may have any word."""
     if body.lstrip()[:1] == b"<":
         return ""
     words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
@@ -240,7 +237,7 @@ def _words(body: bytes) -> str:
     )
 
 
-def _json(body: bytes) -> Any:
+def _parse_json(body: bytes) -> Any:
     try:
         found: Json = orjson.loads(body)
     except orjson.JSONDecodeError:
