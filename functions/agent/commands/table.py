@@ -113,7 +113,7 @@ def _describe_unknown(name: str) -> str:
     return f"Unknown command /{name}.{meant} /help shows all commands."
 
 
-def _help(call: CommandCall) -> CommandResult:
+def _show_help(call: CommandCall) -> CommandResult:
     lines = ["Write what you need; I look for a capability, or make one, and use it.", ""]
     for name, command in COMMANDS.items():
         arguments = f" {command.arguments}" if command.arguments else ""
@@ -121,14 +121,14 @@ def _help(call: CommandCall) -> CommandResult:
     return call.reply("\n".join(lines))
 
 
-def _start(call: CommandCall) -> CommandResult:
+def _greet(call: CommandCall) -> CommandResult:
     return call.reply(
         f"Hello, I am {call.app.name}. I find, make and use small sandboxed capabilities while we"
         " talk. Ask me something, or see /help."
     )
 
 
-def _new(call: CommandCall) -> CommandResult:
+def _start_session(call: CommandCall) -> CommandResult:
     """Empty the history. What locked the chat stays, and is said again."""
     app = call.app
     app.kv.delete(keys.native_calls(call.session))
@@ -142,7 +142,7 @@ def _new(call: CommandCall) -> CommandResult:
     return CommandResult(f"New session started.{locked}", replace(call.document, messages=()))
 
 
-def _control(call: CommandCall) -> CommandResult:
+def _explain_control(call: CommandCall) -> CommandResult:
     """Answer a control command that is not written as it should be.
 
     As it should be written it is a control event, and does not come here.
@@ -150,21 +150,21 @@ def _control(call: CommandCall) -> CommandResult:
     return call.reply("Send it alone, or with `here` for this chat.")
 
 
-def _status(call: CommandCall) -> CommandResult:
+def _show_status(call: CommandCall) -> CommandResult:
     in_full = call.role != "guest"
     return call.reply(
         "\n".join(status.format_status(call.session, call.document, call.app, in_full=in_full))
     )
 
 
-def _usage(call: CommandCall) -> CommandResult:
+def _show_usage(call: CommandCall) -> CommandResult:
     in_full = call.role != "guest"
     return call.reply(
         "\n".join(status.format_usage(call.session, call.document, call.app, in_full=in_full))
     )
 
 
-def _tools(call: CommandCall) -> CommandResult:
+def _show_tools(call: CommandCall) -> CommandResult:
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
     resident = [
         f"- `{offer.tool}`: {offer.description}" for offer in in_scope(call.document.messages)
@@ -174,18 +174,22 @@ def _tools(call: CommandCall) -> CommandResult:
 
 
 COMMANDS: Final[Commands] = {
-    "start": Command("says hello", _start, arguments="[word]"),
-    "help": Command("shows what you can send", _help),
-    "new": Command("starts a new session; the old one is archived", _new, changes_chat=always),
-    "tools": Command("shows which tools are resident", _tools),
-    "status": Command("shows how I am doing: state, failures, budget", _status),
-    "usage": Command("shows the tokens that were used here", _usage),
+    "start": Command("says hello", _greet, arguments="[word]"),
+    "help": Command("shows what you can send", _show_help),
+    "new": Command(
+        "starts a new session; the old one is archived", _start_session, changes_chat=always
+    ),
+    "tools": Command("shows which tools are resident", _show_tools),
+    "status": Command("shows how I am doing: state, failures, budget", _show_status),
+    "usage": Command("shows the tokens that were used here", _show_usage),
     **pairing.COMMANDS,
     **soul.COMMANDS,
     **memory.COMMANDS,
-    "stop": Command("ends the turn that is running", _control),
+    "stop": Command("ends the turn that is running", _explain_control),
     "halt": Command(
-        "halts me in every chat, or only here; for owners", _control, arguments="[here]"
+        "halts me in every chat, or only here; for owners", _explain_control, arguments="[here]"
     ),
-    "unlock": Command("lets me go on after a halt; for owners", _control, arguments="[here]"),
+    "unlock": Command(
+        "lets me go on after a halt; for owners", _explain_control, arguments="[here]"
+    ),
 }

@@ -149,7 +149,7 @@ def _use(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Pla
     resident = [
         name
         for name in by_name
-        if name.startswith("cap_") and offline_arguments.mentions(words, by_name[name])
+        if name.startswith("cap_") and offline_arguments.is_mentioned(words, by_name[name])
     ]
     for name in [*found, *resident] if QUERY in tried else resident:
         if name not in by_name or name in {*tried, REMEMBER}:

@@ -79,7 +79,7 @@ def _infer_schema(source: str) -> dict[str, Json]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def mentions(said: str, function: dict[str, Any]) -> bool:
+def is_mentioned(said: str, function: dict[str, Any]) -> bool:
     """Return whether the words have a part of the tool's name, or one of its enumerated values."""
     words = set(re.findall(r"[a-z0-9]+", said.lower()))
     if words & _list_names(function):

@@ -33,7 +33,7 @@ class Guide(Protocol):
         """Return the short form, for digests and `/status`."""
 
 
-def severity(fact: Fact) -> str:
+def describe_severity(fact: Fact) -> str:
     """Return how much a failure hurts, in words of pain."""
     return {"EPERM": "🔥🔥🔥 Critical Pain", "ENOENT": "⚡ Medium Pain"}.get(
         fact.code, "💧 Low Pain"
@@ -74,7 +74,7 @@ class PainGuide:
         return [
             f"Source: {fact.source}",
             f"Message: {describe_message(fact)}",
-            f"Pain Level: {severity(fact)}",
+            f"Pain Level: {describe_severity(fact)}",
         ]
 
 

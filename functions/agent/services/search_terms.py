@@ -37,11 +37,11 @@ class QueryTerms:
         self._make = terms
         self.terms: Final = sorted(terms(words))
         self.bits: Final = {term: 1 << place for place, term in enumerate(self.terms)}
-        self._stubs = tuple({_stub(term) for term in self.terms if term.isascii()})
+        self._stubs = tuple({_first_letters(term) for term in self.terms if term.isascii()})
         self._unspaced = {term: bit for term, bit in self.bits.items() if not term.isascii()}
         self._marked = any(map(_MARKS.search, self._unspaced))
         self._known: dict[str, int] = {}
-        self._spelt = _Spelt(terms)
+        self._spelt = _SpellingTable(terms)
 
     def find_in(self, text: str) -> int:
         """Return the bits of the terms that the text has."""
@@ -85,7 +85,7 @@ class QueryTerms:
         return sum(self.bits[term] for term in self.bits.keys() & terms)
 
 
-class _Spelt(dict[int, int]):
+class _SpellingTable(dict[int, int]):
     """The spelling of each character within terms, for `str.translate`."""
 
     def __init__(self, terms: Terms) -> None:
@@ -98,7 +98,7 @@ class _Spelt(dict[int, int]):
         return self[code]
 
 
-def _stub(term: str) -> str:
+def _first_letters(term: str) -> str:
     """Return the first letters that all words of this stem have.
 
     `die` is the stem of `dying`, `happi` that of `happy`.
