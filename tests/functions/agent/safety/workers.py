@@ -59,7 +59,7 @@ class Twist:
 class People(Rules):
     """Owners, members and guests, as their ids say."""
 
-    def named(self, event: Event) -> Role | None:
+    def find_named_role(self, event: Event) -> Role | None:
         roles: dict[str, Role] = {"owner": "owner", "member": "member"}
         return roles.get(event.sender.id, "guest")
 
