@@ -58,7 +58,11 @@ def show(session: Session = "terminal:main", json: Json = False) -> None:
     with open_agent() as (app, _):
         key = session_key(app, session)
         document = app.sessions.open(key).document
-        facts = {"agent": app.name, "session": session, **row(status.make_report(key, document, app))}
+        facts = {
+            "agent": app.name,
+            "session": session,
+            **row(status.make_report(key, document, app)),
+        }
         _print_result(facts, "\n".join(status.format_status(key, document, app)), json)
 
 
