@@ -91,7 +91,7 @@ def test_a_crash_before_the_bell_rings_loses_no_budgets_alert(
     home = runtime(llm_url=model.url, alerts=pager.url, lease=0.2)
     write(home, "go")
     with monkeypatch.context() as moment:
-        moment.setattr(status_alerts, "raised", crash)
+        moment.setattr(status_alerts, "send_alert", crash)
         with pytest.raises(Crash):
             write(home, "more")
     again = runtime(llm_url=model.url, alerts=pager.url, lease=0.2)
