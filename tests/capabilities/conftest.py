@@ -10,9 +10,9 @@ import pytest
 
 import sigil
 from sigil.compile.compiler import build
-from sigil.errors import SigilError
 from sigil.deploy.golden_tests import TestBench, TestResult, run_as_test, run_tests
 from sigil.deploy.library import packages
+from sigil.errors import SigilError
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
 from sigil.protocol import Json
@@ -32,7 +32,9 @@ class Library:
     def __call__(self, name: str, **arguments: Json) -> Json:
         """What the capability answers; `SigilError` when it fails."""
         manifest, program = self.members[name]
-        return orjson.loads(run_as_test(TestBench(self.sandbox), manifest, program, arguments).output)
+        return orjson.loads(
+            run_as_test(TestBench(self.sandbox), manifest, program, arguments).output
+        )
 
     def code_of(self, name: str, **arguments: Json) -> str:
         """The code of the failure; empty when the capability answers."""
@@ -43,13 +45,25 @@ class Library:
         return ""
 
     def verdicts_of(self, package: Package) -> list[TestResult]:
-        return run_tests(TestBench(self.sandbox), package.manifest, program_of(package, self.sandbox))
+        return run_tests(
+            TestBench(self.sandbox), package.manifest, program_of(package, self.sandbox)
+        )
 
 
 @pytest.fixture(scope="session")
 def library(compiled: Path) -> Iterator[Library]:
-    sandbox = Sandbox(engine=Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm", cache=compiled, children=1)
-    yield Library(sandbox, {package.manifest.name: (package.manifest, program_of(package, sandbox)) for package in packages(FOLDER)})
+    sandbox = Sandbox(
+        engine=Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm",
+        cache=compiled,
+        children=1,
+    )
+    yield Library(
+        sandbox,
+        {
+            package.manifest.name: (package.manifest, program_of(package, sandbox))
+            for package in packages(FOLDER)
+        },
+    )
     sandbox.close()
 
 

@@ -28,7 +28,9 @@ def format_of(modules: Modules) -> tuple[str, int]:
     size = len(modules)
     near = [(8, i) for i in (0, 1, 2, 3, 4, 5, 7, 8)] + [(i, 8) for i in (7, 5, 4, 3, 2, 1, 0)]
     far = [(size - 1 - i, 8) for i in range(8)] + [(8, size - 7 + i) for i in range(7)]
-    first, second = (sum(modules[y][x] << i for i, (x, y) in enumerate(places)) for places in (near, far))
+    first, second = (
+        sum(modules[y][x] << i for i, (x, y) in enumerate(places)) for places in (near, far)
+    )
     assert first == second
     word = first ^ 0b101010000010010
     rest = word
@@ -42,14 +44,18 @@ def _fixed(version: int, marks: Sequence[int]) -> set[tuple[int, int]]:
     size = version * 4 + 17
     ends = (6, size - 7)
     places = {(x, y) for x in range(9) for y in range(9)}
-    places |= {(x, y) for x in range(size - 8, size) for y in range(9)} | {(x, y) for x in range(9) for y in range(size - 8, size)}
+    places |= {(x, y) for x in range(size - 8, size) for y in range(9)} | {
+        (x, y) for x in range(9) for y in range(size - 8, size)
+    }
     places |= {(6, i) for i in range(size)} | {(i, 6) for i in range(size)}
     for x in marks:
         for y in marks:
             if not (x in ends and y in ends and (x, y) != (size - 7, size - 7)):
                 places |= {(x + i, y + j) for i in range(-2, 3) for j in range(-2, 3)}
     if version > 6:
-        places |= {(x, y) for x in range(6) for y in range(size - 11, size)} | {(y, x) for x in range(6) for y in range(size - 11, size)}
+        places |= {(x, y) for x in range(6) for y in range(size - 11, size)} | {
+            (y, x) for x in range(6) for y in range(size - 11, size)
+        }
     return places
 
 
@@ -60,8 +66,12 @@ def codewords(modules: Modules, marks: Sequence[int]) -> bytes:
     size = len(modules)
     fixed, mask = _fixed((size - 17) // 4, marks), MASKS[format_of(modules)[1]]
     for left, top in ((0, 0), (size - 7, 0), (0, size - 7)):
-        assert ["".join(str(int(modules[top + y][left + x])) for x in range(7)) for y in range(7)] == FINDER
-    bits = "".join(str(int(modules[y][x] ^ (mask(x, y) == 0))) for x, y in _way(size) if (x, y) not in fixed)
+        assert [
+            "".join(str(int(modules[top + y][left + x])) for x in range(7)) for y in range(7)
+        ] == FINDER
+    bits = "".join(
+        str(int(modules[y][x] ^ (mask(x, y) == 0))) for x, y in _way(size) if (x, y) not in fixed
+    )
     return bytes(int(bits[i : i + 8], 2) for i in range(0, len(bits) - 7, 8))
 
 
@@ -77,7 +87,11 @@ def blocks(words: bytes, count: int, check: int) -> list[bytes]:
     data = len(words) - count * check
     short, longer = divmod(data, count)
     parts = [bytearray() for _ in range(count)]
-    turns = [block for _ in range(short) for block in range(count)] + list(range(count - longer, count)) + list(range(count)) * check
+    turns = (
+        [block for _ in range(short) for block in range(count)]
+        + list(range(count - longer, count))
+        + list(range(count)) * check
+    )
     for block, word in zip(turns, words, strict=True):
         parts[block].append(word)
     return [bytes(part) for part in parts]
@@ -114,7 +128,9 @@ def text_of(data: bytes, version: int) -> str:
         text = bytes(take(8) for _ in range(count)).decode()
     elif mode == 2:
         pairs = [divmod(take(11), 45) for _ in range(count // 2)]
-        text = "".join(ALPHANUMERIC[i] for pair in pairs for i in pair) + (ALPHANUMERIC[take(6)] if count % 2 else "")
+        text = "".join(ALPHANUMERIC[i] for pair in pairs for i in pair) + (
+            ALPHANUMERIC[take(6)] if count % 2 else ""
+        )
     else:
         runs = [3] * (count // 3) + ([count % 3] if count % 3 else [])
         text = "".join(f"{take((0, 4, 7, 10)[run]):0{run}d}" for run in runs)

@@ -1,5 +1,4 @@
-"""Every capability of the standard library: what it says of itself, and that it does what it says.
-"""
+"""Every capability of the standard library: what it says of itself, and that it does what it says."""
 
 from __future__ import annotations
 
@@ -8,21 +7,30 @@ import re
 import pytest
 
 from functions.agent.services.table import SERVICES
-from sigil.storage.artifacts import MemoryArtifacts
-from sigil.errors import SigilError
-from sigil.storage.kv.memory import MemoryKV
 from sigil.deploy.library import stock
+from sigil.errors import SigilError
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package, parse_toml, read_folder
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
 INSIDE = {"forget", "recall", "remember", "search-history"}
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
 RUN = [name for name in NAMES if name not in INSIDE]
-EIGHT = {"calculate", "date-math", "encode", "hash", "json-query", "regex-extract", "text-stats", "unit-convert"}
+EIGHT = {
+    "calculate",
+    "date-math",
+    "encode",
+    "hash",
+    "json-query",
+    "regex-extract",
+    "text-stats",
+    "unit-convert",
+}
 WEB = {"currency-rates", "weather-now"}
 CHANCE = {"random-values"}
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -57,23 +65,32 @@ def test_a_manifest_says_what_its_capability_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_parameter_is_described_and_either_required_or_optional_without_loss(name: str) -> None:
+def test_every_parameter_is_described_and_either_required_or_optional_without_loss(
+    name: str,
+) -> None:
     schema = manifest_of(name).input
     assert schema["properties"]
     assert schema["required"] if name in RUN else schema["additionalProperties"] is False
     for parameter in schema["properties"].values():
         assert len(parameter["description"]) > 10
-        assert "default" not in parameter or parameter["default"] in parameter.get("enum", [parameter["default"]])
+        assert "default" not in parameter or parameter["default"] in parameter.get(
+            "enum", [parameter["default"]]
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_capability_of_the_library_needs_no_permission_but_to_read_the_web_or_to_draw_at_random(name: str) -> None:
+def test_a_capability_of_the_library_needs_no_permission_but_to_read_the_web_or_to_draw_at_random(
+    name: str,
+) -> None:
     manifest = manifest_of(name)
     assert manifest.pure is (name not in CHANCE)
     assert manifest.permissions.random is (name in CHANCE)
     assert bool(manifest.permissions.http) is (name in WEB)
     others = manifest.permissions.model_dump(exclude={"http", "random"}, exclude_defaults=True)
-    assert (others, [rule for rule in manifest.permissions.http if not re.fullmatch(r"GET [a-z.-]+/v1/", rule)]) == ({}, [])
+    assert (
+        others,
+        [rule for rule in manifest.permissions.http if not re.fullmatch(r"GET [a-z.-]+/v1/", rule)],
+    ) == ({}, [])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,7 +105,9 @@ def test_the_golden_tests_pass_in_the_sandbox(library: Library, name: str) -> No
     tests = manifest_of(name).tests
     assert len(tests) >= 3
     assert any(test.error for test in tests)
-    assert [verdict for verdict in library.verdicts_of(read_folder(FOLDER / name)) if verdict.problem] == []
+    assert [
+        verdict for verdict in library.verdicts_of(read_folder(FOLDER / name)) if verdict.problem
+    ] == []
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -100,10 +119,16 @@ def test_an_unknown_parameter_is_named_rather_than_passed_over(library: Library,
 
 def test_the_example_of_the_manifest_page_works(library: Library) -> None:
     page = (FOLDER.parent / "docs" / "manifest.md").read_text(encoding="utf-8")
-    toml, source = (re.findall(rf"```{lang}\n(.*?)```", page, re.DOTALL)[0] for lang in ("toml", "js"))
+    toml, source = (
+        re.findall(rf"```{lang}\n(.*?)```", page, re.DOTALL)[0] for lang in ("toml", "js")
+    )
     manifest, _ = parse_toml(toml)
     assert len(manifest.tests) == 3
-    assert [verdict for verdict in library.verdicts_of(Package(manifest, source.encode())) if verdict.problem] == []
+    assert [
+        verdict
+        for verdict in library.verdicts_of(Package(manifest, source.encode()))
+        if verdict.problem
+    ] == []
 
 
 @pytest.fixture(scope="module")
@@ -117,5 +142,10 @@ def registry(library: Library) -> LocalRegistry:
 def test_its_examples_and_its_chinese_names_find_it(registry: LocalRegistry, name: str) -> None:
     manifest = manifest_of(name)
     queries = [*manifest.examples, *filter(CHINESE.search, manifest.aliases)]
-    missed = [query for query in queries if (found := registry.query(query, Caller("main")).hits) == () or found[0].offer.name != name]
+    missed = [
+        query
+        for query in queries
+        if (found := registry.query(query, Caller("main")).hits) == ()
+        or found[0].offer.name != name
+    ]
     assert missed == []

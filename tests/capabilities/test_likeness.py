@@ -24,8 +24,14 @@ words = st.text("abÉé中👍 ", max_size=14)
 def test_checksums_are_those_of_zlib(library: Library, text: str) -> None:
     data = text.encode()
     assert library("crc-checksum", data=text) == f"{zlib.crc32(data):08x}"
-    assert library("crc-checksum", data=data.hex(" "), encoding="hex", algorithm="adler32") == f"{zlib.adler32(data):08x}"
-    assert library("crc-checksum", data=text, algorithm="crc16-xmodem") == f"{binascii.crc_hqx(data, 0):04x}"
+    assert (
+        library("crc-checksum", data=data.hex(" "), encoding="hex", algorithm="adler32")
+        == f"{zlib.adler32(data):08x}"
+    )
+    assert (
+        library("crc-checksum", data=text, algorithm="crc16-xmodem")
+        == f"{binascii.crc_hqx(data, 0):04x}"
+    )
 
 
 @quick
@@ -35,7 +41,9 @@ def test_what_two_texts_share_is_counted_right(library: Library, a: str, b: str,
     lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i, x in enumerate(a, 1):
         for j, y in enumerate(b, 1):
-            lengths[i][j] = lengths[i - 1][j - 1] + 1 if x == y else max(lengths[i - 1][j], lengths[i][j - 1])
+            lengths[i][j] = (
+                lengths[i - 1][j - 1] + 1 if x == y else max(lengths[i - 1][j], lengths[i][j - 1])
+            )
     assert told["subsequence_length"] == lengths[-1][-1] == len(told["subsequence"])
     for text in (a, b):
         rest = iter(text)
@@ -45,11 +53,20 @@ def test_what_two_texts_share_is_counted_right(library: Library, a: str, b: str,
         shared = 2 * (grams[0] & grams[1]).total() / (grams[0].total() + grams[1].total())
         assert told["ngram_dice"] == pytest.approx(shared, abs=1e-6)
     assert (told["jaro_winkler"] == 1) is (a == b)
-    assert library("text-similarity", a=b, b=a, n=n)["subsequence_length"] == told["subsequence_length"]
+    assert (
+        library("text-similarity", a=b, b=a, n=n)["subsequence_length"]
+        == told["subsequence_length"]
+    )
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "score"), [("MARTHA", "MARHTA", 0.961111), ("DWAYNE", "DUANE", 0.84), ("JONES", "JOHNSON", 0.832381), ("ABC", "", 0)]
+    ("a", "b", "score"),
+    [
+        ("MARTHA", "MARHTA", 0.961111),
+        ("DWAYNE", "DUANE", 0.84),
+        ("JONES", "JOHNSON", 0.832381),
+        ("ABC", "", 0),
+    ],
 )
 def test_names_score_as_winkler_had_it(library: Library, a: str, b: str, score: float) -> None:
     assert library("text-similarity", a=a, b=b)["jaro_winkler"] == score

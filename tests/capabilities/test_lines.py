@@ -23,13 +23,19 @@ quick = settings(max_examples=40, deadline=None)
 words = st.lists(st.from_regex(r"[a-z]{1,6}[0-9]{0,2}", fullmatch=True), min_size=1, max_size=12)
 lines = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "dd\n"]), max_size=14)
 fields = st.text('ab,;|\t"\r\n é中', max_size=6)
-tables = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(fields, min_size=width, max_size=width), max_size=6))
+tables = st.integers(1, 4).flatmap(
+    lambda width: st.lists(st.lists(fields, min_size=width, max_size=width), max_size=6)
+)
 
 # ---- slugify, case-convert, text-wrap
 
 
 @quick
-@given(text=st.text(st.characters(max_codepoint=0x24F, categories=["L", "N", "Z", "P"]), min_size=1, max_size=30))
+@given(
+    text=st.text(
+        st.characters(max_codepoint=0x24F, categories=["L", "N", "Z", "P"]), min_size=1, max_size=30
+    )
+)
 def test_a_slug_is_ascii_and_a_slug_of_itself(library: Library, text: str) -> None:
     if library.code_of("slugify", text=text):
         return
@@ -39,8 +45,15 @@ def test_a_slug_is_ascii_and_a_slug_of_itself(library: Library, text: str) -> No
 
 
 def test_every_latin_letter_with_an_accent_loses_it(library: Library) -> None:
-    accented = [char for char in map(chr, range(0xC0, 0x250)) if re.fullmatch("[a-zA-Z]", unicodedata.normalize("NFKD", char)[0])]
-    plain = "-".join(re.sub(r"[^\x00-\x7f]", "", unicodedata.normalize("NFKD", char)).lower().strip("'") for char in accented)
+    accented = [
+        char
+        for char in map(chr, range(0xC0, 0x250))
+        if re.fullmatch("[a-zA-Z]", unicodedata.normalize("NFKD", char)[0])
+    ]
+    plain = "-".join(
+        re.sub(r"[^\x00-\x7f]", "", unicodedata.normalize("NFKD", char)).lower().strip("'")
+        for char in accented
+    )
     assert library("slugify", text=" ".join(accented)) == plain
 
 
@@ -60,18 +73,38 @@ def test_upper_and_lower_are_python_s(library: Library, text: str) -> None:
 
 
 @quick
-@given(words=words, width=st.integers(10, 40), indent=st.sampled_from(["", "  ", "> "]), break_words=st.booleans())
-def test_lines_are_wrapped_as_python_does(library: Library, words: list[str], width: int, indent: str, break_words: bool) -> None:
-    expected = textwrap.wrap(" ".join(words), width + len(indent), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+@given(
+    words=words,
+    width=st.integers(10, 40),
+    indent=st.sampled_from(["", "  ", "> "]),
+    break_words=st.booleans(),
+)
+def test_lines_are_wrapped_as_python_does(
+    library: Library, words: list[str], width: int, indent: str, break_words: bool
+) -> None:
+    expected = textwrap.wrap(
+        " ".join(words),
+        width + len(indent),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
     wrapped = library(
-        "text-wrap", text=" \n".join(words), width=width + len(indent), indent=indent, first_indent=indent, break_words=break_words
+        "text-wrap",
+        text=" \n".join(words),
+        width=width + len(indent),
+        indent=indent,
+        first_indent=indent,
+        break_words=break_words,
     )
     assert wrapped.split("\n") == expected
 
 
 @quick
 @given(text=st.text("ab 中文，。（）é🌍", max_size=60), width=st.integers(4, 20))
-def test_wrapping_keeps_every_sign_and_no_line_is_too_wide(library: Library, text: str, width: int) -> None:
+def test_wrapping_keeps_every_sign_and_no_line_is_too_wide(
+    library: Library, text: str, width: int
+) -> None:
     wrapped = library("text-wrap", text=text, width=width)
     assert re.sub(r"\s", "", wrapped) == re.sub(r"\s", "", text)
     for line in wrapped.split("\n"):
@@ -83,13 +116,22 @@ def test_wrapping_keeps_every_sign_and_no_line_is_too_wide(library: Library, tex
 
 @quick
 @given(values=st.lists(st.text("a&<>\"'é ", max_size=8), max_size=5), data=st.data())
-def test_a_list_is_written_element_by_element_and_escaped(library: Library, values: list[str], data: st.DataObject) -> None:
+def test_a_list_is_written_element_by_element_and_escaped(
+    library: Library, values: list[str], data: st.DataObject
+) -> None:
     escaped = [html.escape(value).replace("&#x27;", "&#39;") for value in values]
     shown: dict[str, Json] = {"items": values}
-    assert library("template-render", template="{{#items}}[{{.}}]{{/items}}", data=shown) == "".join(f"[{value}]" for value in escaped)
-    assert library("template-render", template="{{#items}}[{{{.}}}]{{/items}}", data=shown) == "".join(f"[{value}]" for value in values)
+    assert library(
+        "template-render", template="{{#items}}[{{.}}]{{/items}}", data=shown
+    ) == "".join(f"[{value}]" for value in escaped)
+    assert library(
+        "template-render", template="{{#items}}[{{{.}}}]{{/items}}", data=shown
+    ) == "".join(f"[{value}]" for value in values)
     template = data.draw(st.text("{}#^/!&.a x\n", max_size=16))
-    assert library.code_of("template-render", template=template, data={"a": [1, {"x": 2}]}) in ("", "EINVAL")
+    assert library.code_of("template-render", template=template, data={"a": [1, {"x": 2}]}) in (
+        "",
+        "EINVAL",
+    )
 
 
 # ---- text-diff
@@ -97,7 +139,11 @@ def test_a_list_is_written_element_by_element_and_escaped(library: Library, valu
 
 def patched(old: list[str], diff: str) -> list[str]:
     """`old` with the unified diff applied; every context line and every count has to fit."""
-    result, at, body = [], 0, diff.replace("\n\\ No newline at end of file\n", "").splitlines(keepends=True)[2:]
+    result, at, body = (
+        [],
+        0,
+        diff.replace("\n\\ No newline at end of file\n", "").splitlines(keepends=True)[2:],
+    )
     for line in body:
         header = re.fullmatch(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n", line)
         if header:
@@ -134,11 +180,16 @@ def test_a_diff_makes_the_new_text_of_the_old_with_the_fewest_changes(
         new = [*new[:-1], "end"]
     answer = library("text-diff", old="".join(old), new="".join(new), context=context)
     assert "".join(patched(old, answer["diff"])) == "".join(new)
-    assert (answer["added"], answer["removed"]) == (len(new) - common(old, new), len(old) - common(old, new))
+    assert (answer["added"], answer["removed"]) == (
+        len(new) - common(old, new),
+        len(old) - common(old, new),
+    )
 
 
 @pytest.mark.parametrize("step", [1, 2, 7])
-def test_a_diff_of_texts_that_have_little_in_common_is_still_right(library: Library, step: int) -> None:
+def test_a_diff_of_texts_that_have_little_in_common_is_still_right(
+    library: Library, step: int
+) -> None:
     old = [f"{number * 7919 % 9973}\n" for number in range(9000)]
     new = [f"{number * 6007 % 9973}\n" for number in range(0, 9000, step)]
     assert patched(old, library("text-diff", old="".join(old), new="".join(new))["diff"]) == new
@@ -148,7 +199,11 @@ def test_a_diff_of_texts_that_have_little_in_common_is_still_right(library: Libr
 
 
 @quick
-@given(rows=tables, delimiter=st.sampled_from([("comma", ","), ("semicolon", ";"), ("tab", "\t"), ("pipe", "|")]), data=st.data())
+@given(
+    rows=tables,
+    delimiter=st.sampled_from([("comma", ","), ("semicolon", ";"), ("tab", "\t"), ("pipe", "|")]),
+    data=st.data(),
+)
 def test_csv_is_read_and_written_as_python_does(
     library: Library, rows: list[list[str]], delimiter: tuple[str, str], data: st.DataObject
 ) -> None:
@@ -160,12 +215,20 @@ def test_csv_is_read_and_written_as_python_does(
         csv.writer(text, delimiter=sign).writerows(rows)
     else:
         csv.writer(text, delimiter=sign, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
-    assert library("csv-convert", data=text.getvalue(), to="json", header=False, delimiter=name) == rows
+    assert (
+        library("csv-convert", data=text.getvalue(), to="json", header=False, delimiter=name)
+        == rows
+    )
 
 
 @quick
 @given(
-    rows=st.lists(st.fixed_dictionaries({"a": st.integers(-99, 99), "b b": st.text('x"\n,é', min_size=1), "c": st.booleans()}), min_size=1)
+    rows=st.lists(
+        st.fixed_dictionaries(
+            {"a": st.integers(-99, 99), "b b": st.text('x"\n,é', min_size=1), "c": st.booleans()}
+        ),
+        min_size=1,
+    )
 )
 def test_objects_come_back_from_csv(library: Library, rows: list[dict[str, Json]]) -> None:
     written = library("csv-convert", data=rows, to="csv")
@@ -182,7 +245,9 @@ def test_any_csv_is_read_or_refused_with_a_reason(library: Library, text: str, t
 
 
 def test_the_entities_of_html_4_and_all_numbers_are_those_of_python(library: Library) -> None:
-    codes = [f"&{name};" for name in name2codepoint] + [f"&#{number};" for number in (0, 65, 128, 159, 8364, 55296, 128512, 1114112)]
+    codes = [f"&{name};" for name in name2codepoint] + [
+        f"&#{number};" for number in (0, 65, 128, 159, 8364, 55296, 128512, 1114112)
+    ]
     text = library("html-to-text", html="".join(f"[{code}]" for code in codes))
     assert re.findall(r"\[([^\]]*)\]", text) == [html.unescape(code) for code in codes]
 
@@ -191,31 +256,50 @@ def test_the_entities_of_html_4_and_all_numbers_are_those_of_python(library: Lib
 @given(text=st.text("ab <>&\"';é\n", max_size=40))
 def test_escaped_text_comes_back(library: Library, text: str) -> None:
     assert library("html-to-text", html=f"<p>{html.escape(text)}</p>") == " ".join(text.split())
-    assert library("html-to-text", html=f"<pre>\n{html.escape('x' + text)}</pre>") == ("x" + text).rstrip()
+    assert (
+        library("html-to-text", html=f"<pre>\n{html.escape('x' + text)}</pre>")
+        == ("x" + text).rstrip()
+    )
 
 
 # ---- what is made to take long
 
 HOSTILE: dict[str, list[dict[str, Json]]] = {
     "html-to-text": [
-        {"html": part * (200_000 // len(part))} for part in ('<a "', "<a href='", "&", "<!--", "<script>", "<ul>", "<a " + "x" * 50)
+        {"html": part * (200_000 // len(part))}
+        for part in ('<a "', "<a href='", "&", "<!--", "<script>", "<ul>", "<a " + "x" * 50)
     ],
     "csv-convert": [
-        {"data": text, "to": "json"} for text in ('"' + '""' * 99_999, "," * 200_000, '"' * 199_999, "\n" * 200_000, "a;" * 99_999)
+        {"data": text, "to": "json"}
+        for text in (
+            '"' + '""' * 99_999,
+            "," * 200_000,
+            '"' * 199_999,
+            "\n" * 200_000,
+            "a;" * 99_999,
+        )
     ],
     "template-render": [
         {"template": part * (50_000 // len(part)), "data": {"a": [1, 2]}, "missing": "empty"}
         for part in ("{{#a}}", "{{a", "{{/a}}", "{{!}}", " {{#b}}{{/b}}")
     ],
-    "text-wrap": [{"text": part * (50_000 // len(part)), "width": 4} for part in ("a", "(", "中", "，", " ", "\n", "a\u0301", "（")],
+    "text-wrap": [
+        {"text": part * (50_000 // len(part)), "width": 4}
+        for part in ("a", "(", "中", "，", " ", "\n", "a\u0301", "（")
+    ],
     "slugify": [{"text": part * 1000, "unicode": True} for part in ("a", "a'", "--", "é ", "中")],
     "case-convert": [
-        {"text": part * 10_000, "to": to} for part in ("A", "a.", "aB", "1", "中", "a'") for to in ("snake", "title", "sentence")
+        {"text": part * 10_000, "to": to}
+        for part in ("A", "a.", "aB", "1", "中", "a'")
+        for to in ("snake", "title", "sentence")
     ],
     "text-diff": [
         {"old": "a\n" * 49_999, "new": "b\n" * 49_999},
         {"old": "a\nb\n" * 24_999, "new": "b\na\na\n" * 16_000},
-        {"old": "".join(f"{n}\n" for n in range(17_000)), "new": "".join(f"{n}\n" for n in range(17_000, 0, -1))},
+        {
+            "old": "".join(f"{n}\n" for n in range(17_000)),
+            "new": "".join(f"{n}\n" for n in range(17_000, 0, -1)),
+        },
     ],
 }
 

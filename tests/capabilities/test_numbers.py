@@ -1,5 +1,4 @@
-"""The capabilities that count, calculate and convert, against Python's own arithmetic and calendar.
-"""
+"""The capabilities that count, calculate and convert, against Python's own arithmetic and calendar."""
 
 from __future__ import annotations
 
@@ -29,7 +28,9 @@ def _binary(pair: tuple[Counted, str, Counted]) -> Counted:
     (left, a), sign, (right, b) = pair
     if sign in ("/", "%") and b == 0:
         sign = "-"
-    value = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else a, "%": a % b if b else a}[sign]
+    value = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else a, "%": a % b if b else a}[
+        sign
+    ]
     return f"({left}) {sign} ({right})", value
 
 
@@ -42,7 +43,9 @@ expressions = st.recursive(
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from("+-*/%"), inner).map(_binary),
         inner.map(lambda one: (f"-({one[0]})", -one[1])),
-        st.tuples(inner, st.integers(0, 5)).map(lambda one: (f"({one[0][0]})^{one[1]}", one[0][1] ** one[1])),
+        st.tuples(inner, st.integers(0, 5)).map(
+            lambda one: (f"({one[0][0]})^{one[1]}", one[0][1] ** one[1])
+        ),
     ),
     max_leaves=8,
 )
@@ -93,7 +96,8 @@ def test_signs_bind_as_in_mathematics(library: Library, text: str, value: float 
 
 @quick
 @given(
-    x=st.floats(-1e6, 1e6, allow_subnormal=False), name=st.sampled_from(["sin", "cos", "atan", "exp", "ln", "log2", "sqrt", "cbrt", "log"])
+    x=st.floats(-1e6, 1e6, allow_subnormal=False),
+    name=st.sampled_from(["sin", "cos", "atan", "exp", "ln", "log2", "sqrt", "cbrt", "log"]),
 )
 def test_functions_are_near_python_s(library: Library, x: float, name: str) -> None:
     call = {"ln": math.log, "log": math.log10}.get(name) or getattr(math, name)
@@ -103,7 +107,9 @@ def test_functions_are_near_python_s(library: Library, x: float, name: str) -> N
         with pytest.raises(SigilError, match=r"real number|too large|logarithm"):
             library("calculate", expression=f"{name}({x!r})")
         return
-    assert float(library("calculate", expression=f"{name}({x!r})")) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert float(library("calculate", expression=f"{name}({x!r})")) == pytest.approx(
+        expected, rel=1e-12, abs=1e-12
+    )
 
 
 @quick
@@ -114,13 +120,22 @@ def test_any_expression_is_answered_or_refused_with_a_reason(library: Library, t
 
 # ---- date-math
 
-FORMS = ["{0:%d} {1} {0.year:04d}", "{1} {0.day}, {0.year:04d}", "{0.year:04d}年{0.month}月{0.day}日", "{0.year:04d}/{0.month}/{0.day}"]
+FORMS = [
+    "{0:%d} {1} {0.year:04d}",
+    "{1} {0.day}, {0.year:04d}",
+    "{0.year:04d}年{0.month}月{0.day}日",
+    "{0.year:04d}/{0.month}/{0.day}",
+]
 
 
 def _month_later(day: date, months: int) -> date | None:
     total = day.year * 12 + day.month - 1 + months
     year, month = divmod(total, 12)
-    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1])) if 1 <= year <= 9999 else None
+    return (
+        date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+        if 1 <= year <= 9999
+        else None
+    )
 
 
 @quick
@@ -140,16 +155,23 @@ def test_a_date_is_described_as_python_does(library: Library, day: date) -> None
 
 @quick
 @given(day=dates, months=st.integers(-5000, 5000), days=st.integers(-5000, 5000))
-def test_months_go_before_days_and_end_on_the_last_day(library: Library, day: date, months: int, days: int) -> None:
+def test_months_go_before_days_and_end_on_the_last_day(
+    library: Library, day: date, months: int, days: int
+) -> None:
     later = _month_later(day, months)
     assume(later is not None and 1 <= later.toordinal() + days <= date.max.toordinal())
     assert later is not None
-    assert library("date-math", date=day.isoformat(), add=f"{days:+} days {months:+} months") == (later + timedelta(days)).isoformat()
+    assert (
+        library("date-math", date=day.isoformat(), add=f"{days:+} days {months:+} months")
+        == (later + timedelta(days)).isoformat()
+    )
 
 
 @quick
 @given(first=st.datetimes(), second=st.datetimes())
-def test_what_lies_between_two_times_leads_from_one_to_the_other(library: Library, first: datetime, second: datetime) -> None:
+def test_what_lies_between_two_times_leads_from_one_to_the_other(
+    library: Library, first: datetime, second: datetime
+) -> None:
     first, second = sorted((first.replace(microsecond=0), second.replace(microsecond=0)))
     between = library("date-math", date=first.isoformat(), until=second.isoformat())
     assert between["days"] == pytest.approx((second - first) / timedelta(1), abs=1e-6)
@@ -161,7 +183,10 @@ def test_what_lies_between_two_times_leads_from_one_to_the_other(library: Librar
 @quick
 @given(day=dates, form=st.sampled_from(FORMS))
 def test_a_date_is_read_however_it_is_written(library: Library, day: date, form: str) -> None:
-    assert library("date-math", date=form.format(day, calendar.month_name[day.month]))["date"] == day.isoformat()
+    assert (
+        library("date-math", date=form.format(day, calendar.month_name[day.month]))["date"]
+        == day.isoformat()
+    )
 
 
 # ---- unit-convert
@@ -180,7 +205,9 @@ UNITS = {
 @given(value=st.floats(1e-3, 1e9), data=st.data())
 def test_a_conversion_leads_back(library: Library, value: float, data: st.DataObject) -> None:
     quantity = data.draw(st.sampled_from(sorted(UNITS)))
-    first, second = data.draw(st.tuples(st.sampled_from(UNITS[quantity]), st.sampled_from(UNITS[quantity])))
+    first, second = data.draw(
+        st.tuples(st.sampled_from(UNITS[quantity]), st.sampled_from(UNITS[quantity]))
+    )
     there = library("unit-convert", value=value, **{"from": first, "to": second})["value"]
     back = library("unit-convert", value=there, **{"from": second, "to": first})["value"]
     assert back == pytest.approx(value, rel=1e-9, abs=1e-9)

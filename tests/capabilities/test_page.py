@@ -18,7 +18,9 @@ ROOM, CUT = 150, 70
 
 def _code(text: str) -> str:
     fence = "``" if "`" in text else "`"
-    return f"{fence}{' ' * (len(fence) - 1)}{text}{' ' * (len(fence) - 1)}{fence}".replace("|", "\\|")
+    return f"{fence}{' ' * (len(fence) - 1)}{text}{' ' * (len(fence) - 1)}{fence}".replace(
+        "|", "\\|"
+    )
 
 
 def _cut(text: str) -> str:
@@ -32,13 +34,23 @@ def _sides(test: told_of.Test) -> tuple[str, str]:
 def _example(manifest: Manifest) -> str:
     told = [_sides(test) for test in manifest.tests if test.error is None]
     whole = [sides for sides in told if len("".join(sides)) <= ROOM]
-    shown = whole[0] if whole else [_cut(side) for side in min(told, key=lambda sides: len("".join(sides)))]
+    shown = (
+        whole[0]
+        if whole
+        else [_cut(side) for side in min(told, key=lambda sides: len("".join(sides)))]
+    )
     return " → ".join(map(_code, shown))
 
 
 def _extras(manifest: Manifest) -> str:
     written = "in C" if manifest.lang == "c" else ""
-    asks = "asks the web" if manifest.permissions.http else "draws at random" if manifest.permissions.random else ""
+    asks = (
+        "asks the web"
+        if manifest.permissions.http
+        else "draws at random"
+        if manifest.permissions.random
+        else ""
+    )
     return ", ".join(filter(None, (written, asks)))
 
 
@@ -51,16 +63,24 @@ def table() -> str:
     for manifest in (one for one in manifests() if one.kind != "host"):
         extras = f" ({_extras(manifest)})" if _extras(manifest) else ""
         what = manifest.description.replace("|", "\\|")
-        rows.append(f"| [`{manifest.name}`](../capabilities/{manifest.name}) | {what}{extras} | {_example(manifest)} |")
+        rows.append(
+            f"| [`{manifest.name}`](../capabilities/{manifest.name}) | {what}{extras} | {_example(manifest)} |"
+        )
     return "\n".join(rows)
 
 
 def test_the_page_has_a_row_for_every_capability() -> None:
-    assert table() in PAGE.read_text(encoding="utf-8"), f"put this into docs/library.md:\n\n{table()}\n"
+    assert table() in PAGE.read_text(encoding="utf-8"), (
+        f"put this into docs/library.md:\n\n{table()}\n"
+    )
 
 
 def test_the_page_has_a_row_for_each_of_the_agents_own() -> None:
-    rows = [f"| [`{one.name}`](../capabilities/{one.name}) | {one.description} | `" for one in manifests() if one.kind == "host"]
+    rows = [
+        f"| [`{one.name}`](../capabilities/{one.name}) | {one.description} | `"
+        for one in manifests()
+        if one.kind == "host"
+    ]
     assert rows
     assert not [row for row in rows if row not in PAGE.read_text(encoding="utf-8")]
 
@@ -74,4 +94,6 @@ def test_the_page_and_the_readme_count_the_library_right() -> None:
     readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
     assert f"library: {count} capabilities" in readme
     assert f"{count} [capabilities](capabilities)" in readme
-    assert f"library: {count} capabilities" in (FOLDER.parent / "docs" / "sigil.md").read_text(encoding="utf-8")
+    assert f"library: {count} capabilities" in (FOLDER.parent / "docs" / "sigil.md").read_text(
+        encoding="utf-8"
+    )

@@ -68,7 +68,11 @@ def read(told: Json) -> str:
 @pytest.mark.parametrize(("version", "level"), STRUCTURE)
 def test_a_code_of_each_kind_says_its_text(library: Library, version: int, level: str) -> None:
     room = STRUCTURE[version, level][0] * 8 - 4
-    texts = ("q" * ((room - (16 if version > 9 else 8)) // 8), "A:" * ((room - 13) // 11), "703" * ((room - 14) // 10))
+    texts = (
+        "q" * ((room - (16 if version > 9 else 8)) // 8),
+        "A:" * ((room - 13) // 11),
+        "703" * ((room - 14) // 10),
+    )
     for text in texts if version < 20 else texts[:1]:
         told = library("qr-svg", text=text, level=level)
         assert (told["version"], read(told)) == (version, text)
@@ -86,24 +90,43 @@ def test_any_small_text_comes_back(library: Library, text: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "level"), MOST)
-def test_a_version_holds_what_the_standard_says_and_no_more(library: Library, version: int, level: str) -> None:
-    for most, character in list(zip(MOST[version, level], "1Ax", strict=True))[: 1 if version > 10 else 3]:
+def test_a_version_holds_what_the_standard_says_and_no_more(
+    library: Library, version: int, level: str
+) -> None:
+    for most, character in list(zip(MOST[version, level], "1Ax", strict=True))[
+        : 1 if version > 10 else 3
+    ]:
         assert library("qr-svg", text=character * most, level=level)["version"] == version
         if version < 40:
-            assert library("qr-svg", text=character * (most + 1), level=level)["version"] == version + 1
+            assert (
+                library("qr-svg", text=character * (most + 1), level=level)["version"]
+                == version + 1
+            )
 
 
 @pytest.mark.parametrize(
-    ("level", "most"), [("L", (7089, 4296, 2953)), ("M", (5596, 3391, 2331)), ("Q", (3993, 2420, 1663)), ("H", (3057, 1852, 1273))]
+    ("level", "most"),
+    [
+        ("L", (7089, 4296, 2953)),
+        ("M", (5596, 3391, 2331)),
+        ("Q", (3993, 2420, 1663)),
+        ("H", (3057, 1852, 1273)),
+    ],
 )
-def test_what_no_version_holds_is_refused(library: Library, level: str, most: tuple[int, ...]) -> None:
+def test_what_no_version_holds_is_refused(
+    library: Library, level: str, most: tuple[int, ...]
+) -> None:
     for length, character in zip(most, "1Ax", strict=True):
         assert library.code_of("qr-svg", text=character * (length + 1), level=level) == "EINVAL"
 
 
 # The version information is printed in the standard's table D.1.
-@pytest.mark.parametrize(("version", "text", "word"), [(7, "q" * 64, 0x07C94), (10, "q" * 119, 0x0A4D3)])
-def test_large_codes_tell_their_version_twice(library: Library, version: int, text: str, word: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "text", "word"), [(7, "q" * 64, 0x07C94), (10, "q" * 119, 0x0A4D3)]
+)
+def test_large_codes_tell_their_version_twice(
+    library: Library, version: int, text: str, word: int
+) -> None:
     told = library("qr-svg", text=text, level="H")
     modules, size = modules_of(told), told["modules"]
     for turned in (False, True):
@@ -119,20 +142,31 @@ names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 @given(
     kind=st.sampled_from(["bar", "line", "pie"]),
     title=names,
-    rows=st.lists(st.tuples(names, st.floats(0, 1e14), st.floats(-1e15, 1e15)), min_size=1, max_size=6),
+    rows=st.lists(
+        st.tuples(names, st.floats(0, 1e14), st.floats(-1e15, 1e15)), min_size=1, max_size=6
+    ),
 )
-def test_a_chart_is_xml_with_every_mark_in_it(library: Library, kind: str, title: str, rows: list[tuple[str, float, float]]) -> None:
+def test_a_chart_is_xml_with_every_mark_in_it(
+    library: Library, kind: str, title: str, rows: list[tuple[str, float, float]]
+) -> None:
     labels, shares, others = (list(column) for column in zip(*rows, strict=True))
     shares[0] += 1
     series = [{"values": shares}] + ([] if kind == "pie" else [{"name": title, "values": others}])
-    svg = ElementTree.fromstring(library("chart-svg", kind=kind, title=title, labels=labels, series=series))
+    svg = ElementTree.fromstring(
+        library("chart-svg", kind=kind, title=title, labels=labels, series=series)
+    )
     assert (svg.get("role"), svg.get("aria-labelledby")) == ("img", "chart-title chart-desc")
     named = {one.get("id"): one.text or "" for one in svg if one.get("id")}
     assert named["chart-title"] == (_as_xml(title) or f"{kind} chart")
     assert all(_as_xml(label) in named["chart-desc"] for label in labels)
     marks = [one for one in svg.iter() if one.find(f"{SVG}title") is not None and one is not svg]
     assert len(marks) == (sum(value > 0 for value in shares) if kind == "pie" else len(rows) * 2)
-    places = [value for one in svg.iter() for key, value in one.items() if key not in ("role", "id", "fill")]
+    places = [
+        value
+        for one in svg.iter()
+        for key, value in one.items()
+        if key not in ("role", "id", "fill")
+    ]
     assert not re.search("NaN|Infinity|undefined", " ".join(places))
 
 
@@ -143,13 +177,17 @@ def _as_xml(text: str) -> str:
 
 
 def test_bars_stand_on_zero_and_slices_are_as_wide_as_their_share(library: Library) -> None:
-    svg = ElementTree.fromstring(library("chart-svg", kind="bar", labels=["a", "b", "c"], series=[{"values": [4, -2, 8]}]))
+    svg = ElementTree.fromstring(
+        library("chart-svg", kind="bar", labels=["a", "b", "c"], series=[{"values": [4, -2, 8]}])
+    )
     bars = [one for one in svg.iter(f"{SVG}rect") if one.find(f"{SVG}title") is not None]
     heights = [float(one.get("height", "")) for one in bars]
     assert [height / heights[0] for height in heights] == pytest.approx([1, 0.5, 2], rel=1e-3)
     tops = [float(one.get("y", "")) for one in bars]
     assert tops[0] + heights[0] == pytest.approx(tops[1], abs=0.02)
-    ticks = [float(one.text or "") for one in svg.iter(f"{SVG}text") if one.get("text-anchor") == "end"]
+    ticks = [
+        float(one.text or "") for one in svg.iter(f"{SVG}text") if one.get("text-anchor") == "end"
+    ]
     assert len({round(b - a, 9) for a, b in pairwise(ticks)}) == 1
     pie = library("chart-svg", kind="pie", labels=["a", "b"], series=[{"values": [1, 3]}])
     assert "25 %" in pie
@@ -173,13 +211,31 @@ def _width(text: str) -> float:
     size=st.sampled_from([(240, 200), (640, 400), (2000, 900)]),
 )
 def test_every_text_of_a_chart_stands_within_the_picture(
-    library: Library, kind: str, count: int, values: list[float], names: list[str], size: tuple[int, int]
+    library: Library,
+    kind: str,
+    count: int,
+    values: list[float],
+    names: list[str],
+    size: tuple[int, int],
 ) -> None:
-    row = [abs(values[i % len(values)]) + 1 if kind == "pie" else values[i % len(values)] for i in range(count)]
+    row = [
+        abs(values[i % len(values)]) + 1 if kind == "pie" else values[i % len(values)]
+        for i in range(count)
+    ]
     series = [{"name": name, "values": row} for name in (names[:1] if kind == "pie" else names)]
     labels = [f"{LONG[i % len(LONG)]} {i}" for i in range(count)]
     width, height = size
-    svg = ElementTree.fromstring(library("chart-svg", kind=kind, title=LONG[0], labels=labels, series=series, width=width, height=height))
+    svg = ElementTree.fromstring(
+        library(
+            "chart-svg",
+            kind=kind,
+            title=LONG[0],
+            labels=labels,
+            series=series,
+            width=width,
+            height=height,
+        )
+    )
     for text in svg.iter(f"{SVG}text"):
         words, x, y = text.text or "", float(text.get("x", "")), float(text.get("y", ""))
         left = {"end": 1.0, "middle": 0.5}.get(text.get("text-anchor", ""), 0.0)
@@ -194,14 +250,22 @@ def test_labels_that_have_room_are_all_there_and_whole(library: Library) -> None
     svg = library("chart-svg", kind="bar", labels=months, series=[{"values": list(range(12))}])
     assert re.findall(r"rotate[^>]*>(\w+)<", svg) == months
     years = [str(year) for year in range(1990, 2030)]
-    shown = re.findall(r'text-anchor="middle">(\d{4})<', library("chart-svg", kind="line", labels=years, series=[{"values": [1] * 40}]))
+    shown = re.findall(
+        r'text-anchor="middle">(\d{4})<',
+        library("chart-svg", kind="line", labels=years, series=[{"values": [1] * 40}]),
+    )
     assert shown == years[:: len(years) // len(shown) + (len(years) % len(shown) > 0)]
     assert len(shown) >= 10
 
 
 def test_series_without_a_name_keep_their_color_in_the_legend(library: Library) -> None:
     svg = ElementTree.fromstring(
-        library("chart-svg", kind="line", labels=["a"], series=[{"name": "", "values": [1]}, {"name": "second", "values": [2]}])
+        library(
+            "chart-svg",
+            kind="line",
+            labels=["a"],
+            series=[{"name": "", "values": [1]}, {"name": "second", "values": [2]}],
+        )
     )
     colors = [one.get("fill") for one in svg.iter(f"{SVG}rect")][1:]
     words = [one.text for one in svg.iter(f"{SVG}text")][-2:]
@@ -209,7 +273,12 @@ def test_series_without_a_name_keep_their_color_in_the_legend(library: Library) 
     assert colors == [one.get("fill") for one in svg.iter(f"{SVG}circle")]
 
 
-@pytest.mark.parametrize(("dark", "light"), [("#fff", "#000"), ("#777777", "#888888"), ("#000", "#333"), ("#ffff00", "#ffffff")])
-def test_colors_that_no_reader_tells_apart_are_refused(library: Library, dark: str, light: str) -> None:
+@pytest.mark.parametrize(
+    ("dark", "light"),
+    [("#fff", "#000"), ("#777777", "#888888"), ("#000", "#333"), ("#ffff00", "#ffffff")],
+)
+def test_colors_that_no_reader_tells_apart_are_refused(
+    library: Library, dark: str, light: str
+) -> None:
     assert library.code_of("qr-svg", text="x", dark=dark, light=light) == "EINVAL"
     assert library.code_of("qr-svg", text="x", dark="#003366", light="#ffe") == ""

@@ -25,13 +25,18 @@ ZONES = (
     "Pacific/Honolulu"
 ).split()
 FIRST, LAST = datetime(2010, 1, 2), datetime(2022, 12, 31)
-known = pytest.mark.skipif(not set(ZONES) <= zoneinfo.available_timezones(), reason="this machine has no time zone database")
+known = pytest.mark.skipif(
+    not set(ZONES) <= zoneinfo.available_timezones(),
+    reason="this machine has no time zone database",
+)
 
 
 @known
 @quick
 @given(moment=st.datetimes(FIRST, LAST), name=st.sampled_from(ZONES))
-def test_a_moment_is_told_in_a_zone_as_python_does(library: Library, moment: datetime, name: str) -> None:
+def test_a_moment_is_told_in_a_zone_as_python_does(
+    library: Library, moment: datetime, name: str
+) -> None:
     there = moment.replace(microsecond=0, tzinfo=UTC).astimezone(zoneinfo.ZoneInfo(name))
     told = library("time-zone", time=moment.strftime("%Y-%m-%dT%H:%M:%SZ"), to=name)
     assert (told["unix"], told["to"][0]["time"]) == (int(there.timestamp()), there.isoformat())
@@ -42,8 +47,12 @@ def test_a_moment_is_told_in_a_zone_as_python_does(library: Library, moment: dat
 @quick
 @given(local=st.datetimes(FIRST, LAST), name=st.sampled_from(ZONES))
 def test_a_wall_clock_is_read_as_python_does(library: Library, local: datetime, name: str) -> None:
-    expected = local.replace(second=0, microsecond=0, tzinfo=zoneinfo.ZoneInfo(name)).astimezone(UTC)
-    assert library("time-zone", time=local.strftime("%Y-%m-%d %H:%M"), **{"from": name})["utc"] == expected.strftime("%Y-%m-%dT%H:%M:%SZ")
+    expected = local.replace(second=0, microsecond=0, tzinfo=zoneinfo.ZoneInfo(name)).astimezone(
+        UTC
+    )
+    assert library("time-zone", time=local.strftime("%Y-%m-%d %H:%M"), **{"from": name})[
+        "utc"
+    ] == expected.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @known
@@ -54,7 +63,9 @@ def test_clocks_that_go_forward_or_back_are_told_of(library: Library) -> None:
             local = day + timedelta(minutes=minutes)
             first, second = (local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
             if first != second:
-                note = library("time-zone", time=local.isoformat(timespec="minutes"), **{"from": name})["note"]
+                note = library(
+                    "time-zone", time=local.isoformat(timespec="minutes"), **{"from": name}
+                )["note"]
                 assert ("comes twice" if first > second else "does not exist") in note  # type: ignore[operator]
 
 
@@ -80,7 +91,10 @@ def test_a_zone_is_known_by_its_usual_names(library: Library, said: str, zone: s
 @quick
 @given(time=st.text("0123456789-:TZ+ ", max_size=20), zone=st.text("abcZ/_+-0129 上", max_size=12))
 def test_any_time_is_read_or_refused_with_a_reason(library: Library, time: str, zone: str) -> None:
-    assert library.code_of("time-zone", time=time or "-", **{"from": zone}, to=zone) in ("", "EINVAL")
+    assert library.code_of("time-zone", time=time or "-", **{"from": zone}, to=zone) in (
+        "",
+        "EINVAL",
+    )
 
 
 # ---- date-math: what would change the meaning is understood or refused, never passed over
@@ -101,7 +115,9 @@ def test_any_time_is_read_or_refused_with_a_reason(library: Library, time: str, 
         ("2024-03-05T10:30 GMT + 1 hour", "2024-03-05T11:30:00Z"),
     ],
 )
-def test_numbers_and_times_in_words_are_understood(library: Library, words: str, answer: str) -> None:
+def test_numbers_and_times_in_words_are_understood(
+    library: Library, words: str, answer: str
+) -> None:
     assert library("date-math", date=words) == answer
 
 

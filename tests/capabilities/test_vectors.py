@@ -28,7 +28,9 @@ IBANS = (
 
 
 @pytest.mark.parametrize("iban", IBANS)
-def test_the_examples_of_the_registry_are_valid_and_one_sign_less_is_not(library: Library, iban: str) -> None:
+def test_the_examples_of_the_registry_are_valid_and_one_sign_less_is_not(
+    library: Library, iban: str
+) -> None:
     assert library("validate-id", kind="iban", value=iban)["country"] == iban[:2]
     assert "characters" in library("validate-id", kind="iban", value=iban[:-1])["reason"]
 
@@ -51,7 +53,9 @@ def test_the_examples_of_the_registry_are_valid_and_one_sign_less_is_not(library
         ("isin", "US037833100", False),
     ],
 )
-def test_numbers_of_people_companies_and_securities_are_checked(library: Library, kind: str, value: str, valid: bool) -> None:
+def test_numbers_of_people_companies_and_securities_are_checked(
+    library: Library, kind: str, value: str, valid: bool
+) -> None:
     assert library("validate-id", kind=kind, value=value)["valid"] is valid
 
 
@@ -138,7 +142,9 @@ def test_numbers_are_written_in_chinese(library: Library, number: str, words: st
         ("-2", "负贰元整"),
     ],
 )
-def test_amounts_are_written_as_cheques_in_china_have_them(library: Library, amount: str, words: str) -> None:
+def test_amounts_are_written_as_cheques_in_china_have_them(
+    library: Library, amount: str, words: str
+) -> None:
     assert library("number-words", value=amount, form="cny") == words
 
 
@@ -148,10 +154,16 @@ def test_amounts_are_written_as_cheques_in_china_have_them(library: Library, amo
         ("number-base", {"value": 2**53 + 1, "to": 10}),
         ("number-format", {"number": 1234567890123456789}),
         ("number-words", {"value": 1234567890123456789}),
-        ("number-words", {"value": "1234567890123456.00", "form": "chinese", "and": True} | {"value": "12345678901234567"}),
+        (
+            "number-words",
+            {"value": "1234567890123456.00", "form": "chinese", "and": True}
+            | {"value": "12345678901234567"},
+        ),
     ],
 )
-def test_a_number_that_lost_digits_on_the_way_is_refused(library: Library, name: str, given_: dict[str, Json]) -> None:
+def test_a_number_that_lost_digits_on_the_way_is_refused(
+    library: Library, name: str, given_: dict[str, Json]
+) -> None:
     assert library.code_of(name, **given_) == "EINVAL"
 
 
@@ -182,8 +194,12 @@ def test_a_number_that_lost_digits_on_the_way_is_refused(library: Library, name:
         ("imp mpg", "km/L", 2.47804332954),
     ],
 )
-def test_units_are_as_large_as_others_have_them(library: Library, unit: str, to: str, value: float) -> None:
-    assert library("unit-convert", value=7, **{"from": unit}, to=to)["value"] == pytest.approx(value, rel=1e-6)
+def test_units_are_as_large_as_others_have_them(
+    library: Library, unit: str, to: str, value: float
+) -> None:
+    assert library("unit-convert", value=7, **{"from": unit}, to=to)["value"] == pytest.approx(
+        value, rel=1e-6
+    )
 
 
 # ---- html-to-text, as Python's html reads entities of the names that are known
@@ -192,13 +208,32 @@ def test_units_are_as_large_as_others_have_them(library: Library, unit: str, to:
 @quick
 @given(
     parts=st.lists(
-        st.sampled_from(["&amp", "&lt;", "&copy", "&notit;", "&#8364;", "&#x1f600", "&#0;", "&#99999999999;", "x", "1", ";", " &", "="]),
+        st.sampled_from(
+            [
+                "&amp",
+                "&lt;",
+                "&copy",
+                "&notit;",
+                "&#8364;",
+                "&#x1f600",
+                "&#0;",
+                "&#99999999999;",
+                "x",
+                "1",
+                ";",
+                " &",
+                "=",
+            ]
+        ),
         max_size=8,
     )
 )
 def test_entities_are_read_as_python_reads_them(library: Library, parts: list[str]) -> None:
     text = "".join(parts)
-    assert library("html-to-text", html=f"<p>{text}") == re.sub(r" +", " ", html.unescape(text)).strip()
+    assert (
+        library("html-to-text", html=f"<p>{text}")
+        == re.sub(r" +", " ", html.unescape(text)).strip()
+    )
 
 
 HOSTILE = [

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.storage.artifacts import MemoryArtifacts
-from sigil.storage.kv.memory import MemoryKV
 from sigil.deploy.library import stock
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
 ASKED = {
@@ -103,7 +103,9 @@ def test_every_capability_is_asked_for_here() -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_what_people_type_finds_it_first(registry: LocalRegistry, name: str) -> None:
     queries = ASKED[name].split(" | ")
-    assert {query: found(registry, query)[:1] for query in queries} == {query: [name] for query in queries}
+    assert {query: found(registry, query)[:1] for query in queries} == {
+        query: [name] for query in queries
+    }
 
 
 @pytest.mark.parametrize("query", GREEDY)

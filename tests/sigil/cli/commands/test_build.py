@@ -36,8 +36,11 @@ def compilers(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache = place.parent / "data" / "compiled"
     for name, made in (("c", CACHE), ("assemblyscript", packages())):
         made.mkdir(parents=True, exist_ok=True)
-        if not (cache / name).exists():
-            (cache / name).symlink_to(made, target_is_directory=True)
+        link = cache / name
+        if link.is_symlink() and not link.exists():
+            link.unlink()  # of a checkout that is gone
+        if not link.exists():
+            link.symlink_to(made, target_is_directory=True)
     monkeypatch.setenv("UNCAGED_CACHE", str(cache))
     monkeypatch.setenv("PATH", str(node().parent), prepend=":")
     return place
