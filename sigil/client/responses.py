@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from typing import (
+    Annotated,
     Any,
     Generic,
+    Literal,
     NotRequired,
     Required,
     TypeVar,
@@ -118,8 +120,19 @@ class RowReader(Generic[RowT]):
 
 
 def _field_type(hint: Any) -> Any:
-    """Return the type of a field without the mark that it may be missing."""
-    return get_args(hint)[0] if get_origin(hint) in (NotRequired, Required) else hint
+    """Return the type that the client asks of a field.
+
+    The mark that it may be missing is taken off, and a set of words is any text: a registry of
+    another version may have a word that this one does not know.
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (NotRequired, Required):
+        return _field_type(arguments[0])
+    if origin is Annotated and _field_type(arguments[0]) is not arguments[0]:
+        return _field_type(arguments[0])
+    if origin is Literal and all(isinstance(word, str) for word in arguments):
+        return str
+    return hint
 
 
 _OFFER = ("capability", "version", "digest", "description", "schema", "pure")
