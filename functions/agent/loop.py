@@ -174,13 +174,15 @@ def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
     None to go on.
     """
     standing = opened.document.safety
-    reason = standing.reason or course.breakers.find_stop_reason(standing)
+    reason, told_to_stop = standing.reason, False
+    if not reason:
+        reason, told_to_stop = course.breakers.check(standing, _turn(opened).event.id)
     if reason:
         standing = standing if standing.since else course.breakers.stop(standing, reason)
         said = write_notice(standing, course.reader)
         course.watch(Step("note", reason, said, error=standing.state))
         return replace(opened, document=replace(opened.document, safety=standing)), said
-    if course.told_to_stop():
+    if told_to_stop:
         return opened, STOPPED
     over = course.over(_turn(opened))
     return (opened, over) if over else None

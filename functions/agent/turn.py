@@ -361,7 +361,7 @@ def _course(
         caller=caller,
         may_deploy=app.rules.may_deploy(role),
         pool=app.pool,
-        stopped=lambda: told() or breakers.is_halted(),
+        stopped=partial(breakers.must_end, turn.event.id),
         retry=Retry(app.clock, min(deadline, shift.until), app.limits.call_seconds),
         serve=partial(
             call_service,

@@ -90,16 +90,16 @@ class Breakers:
 
     def is_halted(self) -> bool:
         """Return whether an owner halted the agent or this session."""
-        records = self._read()
-        return records.agent_lock.closed or records.session_lock.closed
+        return _is_halted(self._read())
 
     def is_told_to_stop(self, event: str) -> bool:
         """Return whether a mark names the turn of this event."""
-        mark = self._read().mark
-        try:
-            return mark is not None and bool(orjson.loads(mark.value)["stop"] == event)
-        except (ValueError, TypeError, KeyError):  # a mark that nobody can read stops nothing
-            return False
+        return _names_turn(self._read().mark, event)
+
+    def must_end(self, event: str) -> bool:
+        """Return whether the turn of this event was told to stop, or is halted, by one reading."""
+        records = self._read()
+        return _names_turn(records.mark, event) or _is_halted(records)
 
     def sum_unlocks(self) -> float:
         """Return a number that grows with every unlock of this session or of the whole agent."""
@@ -129,18 +129,30 @@ class Breakers:
 
     def find_stop_reason(self, status: SafetyStatus) -> str:
         """Return why the next request must not be sent, a key of `REASONS`; empty when it may."""
-        if self.is_halted():
-            return "halted"
-        if 0 < self.budget.limits.ticks <= status.ticks:
-            return "loop"
-        return self.find_spent_budget(status)
+        return self._find_reason(self._read(), status)
+
+    def check(self, status: SafetyStatus, event: str) -> tuple[str, bool]:
+        """Return why the next request must not be sent, as `find_stop_reason` does, and whether
+        the turn of this event was told to stop; both by one reading of the store.
+        """
+        records = self._read()
+        return self._find_reason(records, status), _names_turn(records.mark, event)
 
     def find_spent_budget(self, status: SafetyStatus) -> str:
         """Return the name of the budget that is used up, empty when none is."""
+        return self._find_spent_budget(self._read(), status)
+
+    def _find_reason(self, records: SafetyRecords, status: SafetyStatus) -> str:
+        if _is_halted(records):
+            return "halted"
+        if 0 < self.budget.limits.ticks <= status.ticks:
+            return "loop"
+        return self._find_spent_budget(records, status)
+
+    def _find_spent_budget(self, records: SafetyRecords, status: SafetyStatus) -> str:
         limits = self.budget.limits
         if limits.tokens <= 0 and limits.session_tokens <= 0:
             return ""
-        records = self._read()
         own = self._own(records, limits.tokens)
         here = status.in_period(records.period)
         pending = max(here.spent - own, 0) if self.defers else 0
@@ -149,10 +161,10 @@ class Breakers:
         if limits.tokens <= 0:
             return ""
         readable = records.own is None or own == self._own(records, 0)
-        if readable and self._count_tokens(SUMMED_SECONDS) + pending < limits.tokens:
+        if readable and self._count_tokens(records, SUMMED_SECONDS) + pending < limits.tokens:
             return ""
         checked = CHECKED_SECONDS if readable else NEVER
-        return "budget" if self._count_tokens(checked) + pending >= limits.tokens else ""
+        return "budget" if self._count_tokens(records, checked) + pending >= limits.tokens else ""
 
     def record_request(self, status: SafetyStatus, task: str | None, tokens: int) -> SafetyStatus:
         """Write down the session's sum and return the status after a request of `tokens` tokens.
@@ -261,9 +273,8 @@ class Breakers:
         """Return what the session wrote down, or `unreadable` for bytes that are no sum."""
         return read_sum(records.own.value, unreadable) if records.own else 0
 
-    def _count_tokens(self, believed: float) -> int:
+    def _count_tokens(self, records: SafetyRecords, believed: float) -> int:
         """Return the agent's tokens that count, by a total that is at most `believed` s old."""
-        records = self._read()
         total = read_total(records.total)
         if total is None or not self.budget.is_recent(total, believed):
             item = self.budget.sum_again(records.period)
@@ -286,3 +297,14 @@ def make_breakers(
     """Return the breakers of a session (S of the keys) of the agent with this name."""
     budget = Budget(kv, agent, limits, clock.now)
     return Breakers(kv, keys.escape(agent), session, budget, clock, fresh_seconds, defers)
+
+
+def _is_halted(records: SafetyRecords) -> bool:
+    return records.agent_lock.closed or records.session_lock.closed
+
+
+def _names_turn(mark: Item | None, event: str) -> bool:
+    try:
+        return mark is not None and bool(orjson.loads(mark.value)["stop"] == event)
+    except (ValueError, TypeError, KeyError):  # a mark that nobody can read stops nothing
+        return False
