@@ -37,7 +37,9 @@ def evict(aside: Aside, room: float, watch: Watch) -> Document:
     if not made.dropped:
         return aside.document
     _archive(aside, made.kept, made.dropped, watch)
-    return left(aside.document, made, app, partial(_told, aside))
+    kept = left(aside.document, made, app, partial(_told, aside))
+    # the note that stands for what was dropped may have cost a request
+    return replace(kept, safety=aside.document.safety, usage=aside.document.usage)
 
 
 def evict_before_turn(aside: Aside, room: float, watch: Watch) -> Document | None:

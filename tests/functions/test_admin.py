@@ -257,7 +257,7 @@ def test_a_damaged_lock_is_closed_until_an_owner_opens_it(
 
 
 @pytest.mark.parametrize("value", [b"", b"garbage", b"-5", b"1e3", b"\xff", b"null"])
-def test_a_sum_that_cannot_be_read_stops_the_agent_until_an_owner_says_otherwise(
+def test_a_sum_that_cannot_be_read_stops_its_chat_until_an_owner_says_otherwise(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel, value: bytes
 ) -> None:
     home = runtime(llm_url=model.url, owners=("telegram:1",))
@@ -268,9 +268,9 @@ def test_a_sum_that_cannot_be_read_stops_the_agent_until_an_owner_says_otherwise
     assert home.app.kv.get(spent)
     home.app.kv.put(spent, value)
 
-    assert tell(home, "hello") == [sentence("budget")]
-    assert "State: STOPPED (budget)" in tell(home, "/status")[0]
-    assert tell(home, "/unlock", sender="telegram:1") == ["Unlocked."]
+    assert tell(home, "hello", session="telegram:8") == [sentence("budget")]
+    assert "State: STOPPED (budget)" in tell(home, "/status", session="telegram:8")[0]
+    assert tell(home, "/unlock", session="telegram:8", sender="telegram:1") == ["Unlocked."]
     assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == ["done"]
 
 

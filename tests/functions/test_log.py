@@ -47,7 +47,6 @@ def test_an_event_leaves_a_line_at_each_step_and_none_holds_its_text(
         "taken",
         "open",
         "request",
-        "save",
         "call",
         "answer",
         "save",

@@ -4,7 +4,7 @@ the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from functions.agent.model.base import Model, ModelReply
@@ -16,6 +16,7 @@ from functions.settings import Settings
 from functions.wiring import AgentRuntime, Closable, open_app, open_channels, open_queue
 from sigil.protocol import Caller, Deployed, Found, Json, Ran, Registry
 from sigil.storage.kv import KV, Expect, Item, Key
+from sigil.storage.kv.base import get_many
 from sigil.wiring import open_stores
 from tests.stories.switch import Switch
 
@@ -65,6 +66,12 @@ class _Store(_Part):
             return self.inner.get(key)
         with self.switch.around("read head"):
             return self.inner.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+        if all(_kind(key) != "head" for key in keys):
+            return get_many(self.inner, keys)
+        with self.switch.around("read head"):
+            return get_many(self.inner, keys)
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None

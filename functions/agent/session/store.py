@@ -4,12 +4,10 @@ write; what leaves it is archived.
 
 from __future__ import annotations
 
-import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from math import inf
 
 import orjson
 
@@ -26,8 +24,6 @@ from sigil.storage.stored import dumps
 ARCHIVE = "archive#"
 """How the keys of dropped messages begin, before the number of the first."""
 CHUNKS = 20
-JUST_SAVED_SECONDS = 0.5
-"""Whoever saved a session so lately has it still: no lease ends in so short a time."""
 LAST = 10**12
 """More than any message's number."""
 
@@ -39,8 +35,7 @@ class Opened:
 
     `next`: the event that lets another worker go on with the turn, when this one's time was up.
     `wait`: the seconds after which somebody should, when the model does not answer. `unread`: what
-    stands there and cannot be read. `saved`: when this worker began to save this version, a time of
-    the monotonic clock.
+    stands there and cannot be read.
     """
 
     key: str
@@ -50,7 +45,6 @@ class Opened:
     next: Event | None = None
     wait: float = 0.0
     unread: bytes | None = None
-    saved: float = -inf
 
 
 class Sessions:
@@ -58,14 +52,8 @@ class Sessions:
     whole, whatever their size).
     """
 
-    def __init__(
-        self,
-        kv: KV,
-        shelf: Shelf | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, kv: KV, shelf: Shelf | None = None) -> None:
         self._kv = kv
-        self._monotonic = monotonic
         self._bodies = Bodies(shelf)
 
     def open(self, key: str) -> Opened:
@@ -114,16 +102,13 @@ class Sessions:
             ABSENT if opened.version is None else opened.version,
             encode(document, self._bodies),
         )
-        before = self._monotonic()
         version = self._kv.put(keys.head(opened.key), body, expect=expect)
-        return Opened(opened.key, document, version, len(body), saved=before)
+        return Opened(opened.key, document, version, len(body))
 
     def holds(self, opened: Opened) -> bool:
         """Whether nobody else has saved since: asked right before something leaves that cannot be
         taken back.
         """
-        if 0.0 <= self._monotonic() - opened.saved < JUST_SAVED_SECONDS:
-            return True
         item = self._kv.get(keys.head(opened.key))
         return (item.version if item else None) == opened.version
 

@@ -425,8 +425,7 @@ def test_a_document_is_never_put_aside_by_whoever_only_looks(home: AgentRuntime)
 def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_them(
     home: AgentRuntime,
 ) -> None:
-    moments = iter(range(1_000))  # every save was seconds ago when somebody asks
-    sessions = Sessions(home.stores.kv, monotonic=lambda: float(next(moments)))
+    sessions = Sessions(home.stores.kv)
     waiting = tuple(Outgoing(text, "telegram:7", text) for text in ("one", "two"))
     first = sessions.save(sessions.open(KEY), replace(Document(), outbox=waiting))
     assert sessions.holds(first)
