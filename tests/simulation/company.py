@@ -4,7 +4,6 @@ whoever schedules it all.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import random
 from dataclasses import dataclass, replace
@@ -33,7 +32,6 @@ from tests.simulation.stage import Actor, Fate, Stage
 from tests.simulation.world import Brain, InTurn, Platform, Shelf, Store
 
 NAME = "main"
-MOMENTS = itertools.count()
 """Seconds of a clock of which every look is one later."""
 ROOM = 420.0
 """Estimated tokens of history that fit: a few turns."""
@@ -262,8 +260,7 @@ class Company:
 
     def _start(self, name: str) -> None:
         inbox = Inbox(self.store, clock=self.stage.clock, lease=LEASE)
-        # in a simulation every save may be long ago, and whatever was read may have changed since
-        sessions = Sessions(self.store, monotonic=lambda: float(next(MOMENTS)))
+        sessions = Sessions(self.store)
         app = App(
             NAME, self.store, sessions, self.brain, self.shelf, Rules(access="open", deploy="members", owners=("telegram:1",)),
             self.stage.clock, pool=InTurn(), limits=SafetyLimits(tokens=0), look_seconds=0.0,
