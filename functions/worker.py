@@ -21,7 +21,7 @@ from functions.agent.turn import GAVE_UP, NeedsIsolation, Shift, abandon, handle
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
 from functions.queues.base import Delivery
-from functions.queues.dead_letters import give_up, tell
+from functions.queues.dead_letters import count_untold, give_up, tell
 from functions.settings import Settings
 from functions.status_alerts import alarm, alarm_of_model
 from functions.wiring import HOLD_SECONDS, AgentRuntime, open_batch, open_runtime
@@ -51,8 +51,8 @@ CROWDED_SECONDS = 1.0
 """Until a turn that has to run alone is handed out again, while another one does."""
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
-"""How long, and for how many tries, a reply that the platform does not take stays in the outbox:
-age alone may be a clock that was set.
+"""For so many seconds, and for so many tries, a reply that the platform does not take is tried
+again: its age alone may be a clock that was set.
 """
 STOPPING = "The running turn was told to stop."
 """For whoever waits for an answer to `/stop` itself; in a chat the stopped turn replies."""
@@ -363,7 +363,9 @@ def _answer_inquiry(event: events.Event, runtime: AgentRuntime) -> None:
             kv.put(key, _encode_sending(reply), ttl=keys.SEEN_TTL)
 
         def mark(parts: int) -> None:
-            kv.put(key, _encode_sending(replace(reply, parts=parts)), ttl=keys.SEEN_TTL)
+            nonlocal reply
+            reply = replace(reply, parts=parts)
+            kv.put(key, _encode_sending(reply), ttl=keys.SEEN_TTL)
 
         try:
             channel.send(
@@ -372,7 +374,9 @@ def _answer_inquiry(event: events.Event, runtime: AgentRuntime) -> None:
         except Refused as problem:
             log.trouble("unanswerable", event, code=problem.code)
         except BackendError as problem:
-            if abs(now - reply.at) <= UNSENT_SECONDS:
+            reply = replace(reply, tries=reply.tries + 1)
+            if reply.tries < UNSENT_TRIES or abs(now - reply.at) <= UNSENT_SECONDS:
+                kv.put(key, _encode_sending(reply), ttl=keys.SEEN_TTL)
                 raise
             log.trouble("unsendable", event, code=problem.code)
     kv.put(key, _encode_sending(_Sending("", reply.at, done=True)), ttl=keys.SEEN_TTL)
@@ -381,13 +385,14 @@ def _answer_inquiry(event: events.Event, runtime: AgentRuntime) -> None:
 @dataclass(frozen=True, slots=True)
 class _Sending:
     """The answer to an inquiry: made at `at`, `parts` of it have left; `done`: all of it has, or
-    never will.
+    never will. `tries` counts how often the platform did not take it.
     """
 
     text: str
     at: float
     parts: int = 0
     done: bool = False
+    tries: int = 0
 
 
 def _encode_sending(reply: _Sending) -> bytes:
@@ -402,7 +407,11 @@ def _decode_sending(data: bytes) -> _Sending:
     try:
         fields = orjson.loads(data)
         return _Sending(
-            str(fields["text"]), float(fields["at"]), int(fields["parts"]), bool(fields["done"])
+            str(fields["text"]),
+            float(fields["at"]),
+            int(fields["parts"]),
+            bool(fields["done"]),
+            int(fields.get("tries", 0)),
         )
     except (ValueError, TypeError, KeyError):
         return _Sending("", 0.0, done=True)
@@ -454,12 +463,13 @@ def _give_up(delivery: Delivery, runtime: AgentRuntime, problem: SigilError) -> 
 
 def _tell_of_end(event: events.Event, text: str, runtime: AgentRuntime, since: float) -> None:
     """Tell the sender of a dead letter and note it, so that a crash in between tells twice rather
-    than never; for an hour at most.
+    than never; for an hour and `UNSENT_TRIES` tries.
     """
     try:
         _tell(event, text, runtime)
     except BackendError as problem:
-        if abs(runtime.app.clock.now() - since) <= UNSENT_SECONDS:
+        tries = count_untold(runtime.stores.kv, event)
+        if tries < UNSENT_TRIES or abs(runtime.app.clock.now() - since) <= UNSENT_SECONDS:
             raise
         log.trouble("unsendable", event, code=problem.code)
     tell(runtime.stores.kv, event)

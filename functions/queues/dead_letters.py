@@ -16,6 +16,7 @@ from functions import log
 from functions.events import Event, decode, encode
 from sigil.errors import Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv.update import update
 
 PAGE = 100
 
@@ -48,14 +49,31 @@ def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False)
 
 def tell(kv: KV, event: Event) -> None:
     """Note that the sender of a dead letter was told."""
-    item = kv.get(keys.dead(event.id))
-    if item:
-        with suppress(Conflict):
-            kv.put(
-                keys.dead(event.id),
-                orjson.dumps({**orjson.loads(item.value), "told": True}),
-                expect=item.version,
-            )
+    _update_record(kv, event, lambda fields: {**fields, "told": True})
+
+
+def count_untold(kv: KV, event: Event) -> int:
+    """Note that the platform did not take the notice to the sender of a dead letter, and return how
+    often that has happened by now.
+    """
+    fields = _update_record(
+        kv, event, lambda fields: {**fields, "tries": int(fields.get("tries", 0)) + 1}
+    )
+    return int(fields.get("tries", 0))
+
+
+def _update_record(
+    kv: KV, event: Event, change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Change the record of a dead letter and return it; empty when there is none any more."""
+
+    def decide(value: bytes | None) -> tuple[bytes | None, dict[str, Any]]:
+        if value is None:
+            return None, {}
+        fields = change(orjson.loads(value))
+        return orjson.dumps(fields), fields
+
+    return update(kv, keys.dead(event.id), decide)
 
 
 def letters(kv: KV) -> Iterator[Letter]:

@@ -137,6 +137,22 @@ def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(
     assert home.queue.take(0.0) is None
 
 
+def test_a_clock_that_is_set_ahead_loses_no_notice_of_a_dead_letter(
+    home: AgentRuntime, bot: BotApi
+) -> None:
+    incomplete(home)
+    bot.fail(500, "Internal")
+    delivery = put(home, event("hi"))
+    process(delivery, home)
+    ahead = replace(home.app.clock, now=lambda: time.time() + 86_400.0)
+
+    bot.fail(500, "Internal")
+    process(delivery, replace(home, app=replace(home.app, clock=ahead)))
+    process(delivery, home)
+
+    assert texts(bot) == [LOST]
+
+
 def test_agents_that_share_a_store_take_their_own_events_alone(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -159,6 +160,19 @@ def test_an_answer_that_the_platform_does_not_take_comes_later_and_once(
     assert (bot.messages, again) == ([], [delivery])
     process(delivery, home)
     process(delivery, home)  # handed out again though it was done
+    assert len(bot.messages) == 1
+
+
+def test_a_clock_that_is_set_ahead_loses_no_answer(home: AgentRuntime, bot: BotApi) -> None:
+    home.queue.put(event("/help", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
+    delivery = taken(home)
+    bot.fail(502, "Bad Gateway", times=1)
+    process(delivery, home)
+    ahead = replace(home.app.clock, now=lambda: time.time() + 86_400.0)
+    bot.fail(502, "Bad Gateway", times=1)
+    process(delivery, replace(home, app=replace(home.app, clock=ahead)))
+    assert bot.messages == []
+    process(delivery, home)
     assert len(bot.messages) == 1
 
 

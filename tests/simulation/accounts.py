@@ -14,6 +14,7 @@ from functions.agent.memory.history import History
 from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
+from functions.worker import UNSENT_TRIES
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.simulation.promises import Promises
@@ -24,7 +25,8 @@ def missing(kv: MemoryKV, promises: Promises) -> Iterator[str]:
     excused = promises.blocked | promises.dropped | promises.missed
     events = [post.event for post in promises.posts.values()]
     for event in events:
-        if not (event.control or event.id in excused or promises.told(event.id)):
+        tried = event.beside and promises.refused[event.id] >= UNSENT_TRIES
+        if not (event.control or tried or event.id in excused or promises.told(event.id)):
             yield f"{event.id} was never answered"
     for session in sorted({keys.session_of(event.agent, event.session) for event in events}):
         yield from _unrest(kv, session)

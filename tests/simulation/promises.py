@@ -87,7 +87,8 @@ class Promises:
         """What a locked chat did not work on and said nothing of by itself: it is counted, and told
         of later.
         """
-        self.refused: set[str] = set()
+        self.refused: Counter[str] = Counter()
+        """How often the platform did not take a reply to an event."""
         self.marked: set[str] = set()
         self.reasons: dict[str, str] = {}
         self.closed: defaultdict[str, set[str]] = defaultdict(set)

@@ -130,7 +130,7 @@ class Platform:
             self._promises.sent(session, event, part, text)
             return
         self._stage.tell(f"the platform is {mood}")
-        self._promises.refused.add(event)
+        self._promises.refused[event] += 1
         if mood == "busy":
             raise Busy("slow down", retry_after=30.0)
         if mood == "away":
