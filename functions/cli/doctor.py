@@ -138,5 +138,5 @@ def _hook(platform: str, channel: object) -> str:
 
 def _owners(settings: Settings) -> str:
     with open_agent() as (app, _):
-        paired = [person.id for person in app.people.all() if person.role == "owner"]
+        paired = [person.id for person in app.people.list_members() if person.role == "owner"]
     return ", ".join([*settings.owners, *paired]) or "nobody but this machine's own user"

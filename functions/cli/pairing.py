@@ -50,7 +50,7 @@ def pair(
             _list_people(app, Printer(json=json))
         elif remove:
             _print_result(
-                {"removed": app.people.remove(remove).id}, f"{remove} is a guest again", json
+                {"removed": app.people.remove_member(remove).id}, f"{remove} is a guest again", json
             )
         else:
             _accept_code(code, app, settings, json)
@@ -90,7 +90,7 @@ def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
 def _list_people(app: App, printer: Printer) -> None:
     waiting, people, owners, now = (
         app.pairing.list_waiting(),
-        app.people.all(),
+        app.people.list_members(),
         sorted(app.rules.owners),
         app.clock.now(),
     )

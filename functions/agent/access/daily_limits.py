@@ -1,7 +1,7 @@
 """Daily limits bound the turns and tokens that each person may use in a day (UTC).
 
-Turns are asked for before one begins, tokens are noted when it ends. The limits stand beside the
-agent's own budget, which holds for everybody together.
+A turn is counted before it begins, its tokens when it ends. The limits apply beside the agent's own
+budget, which holds for everybody together.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from sigil.storage.stored import Shape, Stored, dumps
 DAY_SECONDS: Final = 86_400
 KEPT_SECONDS = 2.0 * DAY_SECONDS
 RECENT = 8
-"""The tokens of so many events are known, so that one that comes again after a crash counts once.
-"""
+"""The tokens of so many events are known: one that comes again after a crash counts once."""
 
 
 Amount = Annotated[int, Meta(ge=0)]
@@ -59,9 +58,9 @@ class DailyUsage(Stored):
     def describe_exceeded(self, most: Allowance) -> str:
         """Return what is used up, for people; empty while there is some left."""
         if 0 < most.turns <= self.turns:
-            return f"{most.turns:,} turns"
+            return _count_of(most.turns, "turn")
         if 0 < most.tokens <= self.tokens:
-            return f"{most.tokens:,} tokens"
+            return _count_of(most.tokens, "token")
         return ""
 
 
@@ -101,7 +100,7 @@ class Allowances:
             notice = f"You have used your {exceeded} for today. {_describe_reset(now)}"
             return dumps(replace(usage, told=telling)), notice
 
-        return update(self._kv, self._key(event.sender.id, now), decide, KEPT_SECONDS)
+        return update(self._kv, self._usage_key(event.sender.id, now), decide, KEPT_SECONDS)
 
     def record_tokens(self, event: Event, role: Role, tokens: int, began: float) -> str:
         """Note what the event's turn has cost so far, on the day on which it began.
@@ -116,11 +115,11 @@ class Allowances:
             usage = _read_usage(value).add_tokens(event.id, tokens)
             return dumps(usage), usage.tokens >= most.tokens
 
-        exceeded = update(self._kv, self._key(event.sender.id, began), decide, KEPT_SECONDS)
+        exceeded = update(self._kv, self._usage_key(event.sender.id, began), decide, KEPT_SECONDS)
         if not exceeded:
             return ""
-        reset = _describe_reset(self._now())
-        return f"You have used your {most.tokens:,} tokens for today. {reset}"
+        allowed = _count_of(most.tokens, "token")
+        return f"You have used your {allowed} for today. {_describe_reset(self._now())}"
 
     def describe_usage(self, who: str, role: Role) -> str:
         """Return what somebody has used and may use today, for people; empty without a limit."""
@@ -128,17 +127,23 @@ class Allowances:
         if not (most.turns or most.tokens):
             return ""
         now = self._now()
-        item = self._kv.get(self._key(who, now))
+        item = self._kv.get(self._usage_key(who, now))
         usage = _read_usage(item.value if item else None)
         parts = []
         if most.turns:
-            parts.append(f"{min(usage.turns, most.turns):,} of {most.turns:,} turns")
+            parts.append(f"{min(usage.turns, most.turns):,} of {_count_of(most.turns, 'turn')}")
         if most.tokens:
-            parts.append(f"{min(usage.tokens, most.tokens):,} of {most.tokens:,} tokens")
+            used = min(usage.tokens, most.tokens)
+            parts.append(f"{used:,} of {_count_of(most.tokens, 'token')}")
         return f"Used today: {', '.join(parts)}. {_describe_reset(now)}"
 
-    def _key(self, who: str, at: float) -> Key:
+    def _usage_key(self, who: str, at: float) -> Key:
         return keys.allowance(self._agent, time.strftime("%Y-%m-%d", time.gmtime(at)), who)
+
+
+def _count_of(number: int, unit: str) -> str:
+    """Return `1 turn` or `1,000 turns`."""
+    return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
 
 
 def _describe_reset(now: float) -> str:

@@ -72,22 +72,24 @@ class People:
         person = _read_person(item.value) if item else None
         return person.role if person else "guest"
 
-    def find(self, who: str) -> Person | None:
+    def find_member(self, who: str) -> Person | None:
         """Return somebody who was let in; None for everybody else."""
         item = self._kv.get(keys.person(self._agent, who))
         return _read_person(item.value) if item else None
 
-    def all(self) -> list[Person]:
+    def list_members(self) -> list[Person]:
         """Return everybody who was let in, by id."""
-        return sorted(self._scan(), key=lambda person: person.id)
+        return sorted(self._scan_members(), key=lambda person: person.id)
 
     def has_owner(self) -> bool:
         """Return whether anybody on a platform is an owner."""
-        return bool(self._rules.owners) or any(person.role == "owner" for person in self._scan())
+        return bool(self._rules.owners) or any(
+            person.role == "owner" for person in self._scan_members()
+        )
 
     def require_room(self) -> None:
         """Raise `Refused` ELIMIT when nobody else may be let in."""
-        if sum(1 for _ in self._scan()) >= MOST:
+        if sum(1 for _ in self._scan_members()) >= MOST:
             raise Refused(
                 "ELIMIT",
                 f"{MOST:,} people were let in, and no more may be",
@@ -114,7 +116,7 @@ class People:
 
         update(self._kv, keys.person(self._agent, who), decide)
 
-    def remove(self, who: str) -> Person:
+    def remove_member(self, who: str) -> Person:
         """Take somebody out again: from their next message on they are a guest.
 
         Raises `UsageError` when they were never let in or the settings name them.
@@ -129,7 +131,7 @@ class People:
                 f"the settings make {who} an owner",
                 suggestion="take the id out of UNCAGED_OWNERS",
             )
-        person = self.find(who)
+        person = self.find_member(who)
         if person is None:
             raise UsageError(
                 "ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id"
@@ -137,7 +139,7 @@ class People:
         self._kv.delete(keys.person(self._agent, who))
         return person
 
-    def _scan(self) -> Iterator[Person]:
+    def _scan_members(self) -> Iterator[Person]:
         for _, item in scan_all(self._kv, keys.person(self._agent, "").partition):
             person = _read_person(item.value)
             if person:

@@ -88,12 +88,13 @@ class Pairing:
             now,
             event.id[:EVENT_CHARACTERS],
         )
-        others = [
-            known
-            for known in self._in_chat(event.session)
-            if known.seconds_left(now) and known.id != fresh.id
-        ]
-        if len(others) >= CHAT_MOST:
+        others = 0
+        first = keys.waiting(self._agent, event.session, "")
+        for _, item in self._kv.scan(first.partition, first.sort, limit=PAGE):
+            known = _read_waiting(item.value)
+            if known and known.seconds_left(now) and known.id != fresh.id:
+                others += 1
+        if others >= CHAT_MOST:
             return None
 
         def decide(value: bytes | None) -> tuple[bytes | None, bool]:
@@ -102,7 +103,7 @@ class Pairing:
                 return None, False
             return dumps(fresh), True
 
-        offered = update(self._kv, self._key(fresh), decide, KEPT_SECONDS)
+        offered = update(self._kv, self._waiting_key(fresh), decide, KEPT_SECONDS)
         return code if offered else None
 
     def accept_code(self, text: str, by: str, event: str) -> Waiting:
@@ -123,7 +124,7 @@ class Pairing:
         event = event[:EVENT_CHARACTERS]
         digest = pairing_code.hash_code(code)
         waiting = next(
-            (known for known in self._scan() if compare_digest(known.digest, digest)), None
+            (known for known in self._scan_waiting() if compare_digest(known.digest, digest)), None
         )
         if waiting is None:
             raise _unknown_code()
@@ -143,27 +144,22 @@ class Pairing:
             used = replace(found, used=event)
             return dumps(used), used
 
-        accepted = update(self._kv, self._key(waiting), decide, KEPT_SECONDS)
+        accepted = update(self._kv, self._waiting_key(waiting), decide, KEPT_SECONDS)
         self._people.let_in(accepted.id, "member", accepted.name, by)
         return accepted
 
     def list_waiting(self) -> list[Waiting]:
         """Return those whose codes are valid, the oldest first."""
         now = self._now()
-        valid = [known for known in self._scan() if known.digest and known.seconds_left(now)]
+        valid = [
+            known for known in self._scan_waiting() if known.digest and known.seconds_left(now)
+        ]
         return sorted(valid, key=lambda known: known.at)
 
-    def _key(self, waiting: Waiting) -> Key:
+    def _waiting_key(self, waiting: Waiting) -> Key:
         return keys.waiting(self._agent, waiting.session, waiting.id)
 
-    def _in_chat(self, session: str) -> Iterator[Waiting]:
-        first = keys.waiting(self._agent, session, "")
-        for _, item in self._kv.scan(first.partition, first.sort, limit=PAGE):
-            known = _read_waiting(item.value)
-            if known:
-                yield known
-
-    def _scan(self) -> Iterator[Waiting]:
+    def _scan_waiting(self) -> Iterator[Waiting]:
         """Yield everybody who was told a code within the hour, without damaged records."""
         now = self._now()
         for _, item in scan_all(self._kv, keys.waiting(self._agent, "", "").partition):

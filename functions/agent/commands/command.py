@@ -33,6 +33,7 @@ class CommandCall:
 
     @property
     def document(self) -> Document:
+        """The session's document, as it was read."""
         return self.opened.document
 
     @property

@@ -1,7 +1,7 @@
 """/mem, /recall and /forget: the memory of a chat, for its people.
 
-/mem tells memory what it has not heard of yet, with the words after the command; it shows the
-memory's versions and takes one back. /recall and /forget work without the model.
+/mem consolidates what is new into memory, with the words after the command; it also shows the
+memory's versions and goes back to one. /recall and /forget work without the model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from functions.agent.session.document import SEEN_MOST, Document
 from functions.agent.session.store import Opened
 from functions.agent.side_request import Aside
 from sigil.errors import BackendError, UsageError, one_line
-from sigil.protocol import Json
 
 NOTHING_NEW: Final = "No new messages to consolidate into memory."
 TRIGGERED: Final = "Memory consolidation triggered."
@@ -58,7 +57,7 @@ GONE: Final = "I remember nothing with this id here."
 
 
 def run_mem(call: CommandCall) -> CommandResult:
-    """Show the versions of the memory, take one back, or consolidate."""
+    """Show the versions of the memory, go back to one, or consolidate."""
     if _HISTORY.fullmatch(call.text):
         versions = format_versions(
             call.app.documents.list_versions(call.session, "memory"), sizes=True
@@ -66,22 +65,14 @@ def run_mem(call: CommandCall) -> CommandResult:
         return call.reply("\n".join(versions) or NEVER)
     rollback = _ROLLBACK.fullmatch(call.text)
     if rollback is None:
-        return _consolidate(call)
+        return _consolidate_chat(call)
     version = int(rollback[1])
     problem = roll_back(call, call.session, "memory", version)
     return call.reply(f"{KEPT} {problem}" if problem else BACK.format(version=version))
 
 
-def _changes_memory(words: str) -> bool:
-    return _HISTORY.fullmatch(words) is None
-
-
-def _needs_no_model(words: str) -> bool:
-    return bool(_HISTORY.fullmatch(words) or _ROLLBACK.fullmatch(words))
-
-
-def _consolidate(call: CommandCall) -> CommandResult:
-    """Tell memory what is new; what cannot be told now stays to be told."""
+def _consolidate_chat(call: CommandCall) -> CommandResult:
+    """Consolidate what is new into the memory; what cannot be done now is left for later."""
     app = call.app
     opened = _save_words(call)
     until = app.clock.monotonic() + app.turn_seconds
@@ -89,10 +80,10 @@ def _consolidate(call: CommandCall) -> CommandResult:
     try:
         known = backlog(aside)
         if known.messages:
-            heard = remember(aside, known, tries=TRIES)
-            parts = [TRIGGERED, heard.notice] if heard.entries else [FAILED]
+            remembered = remember(aside, known, tries=TRIES)
+            parts = [TRIGGERED, remembered.notice] if remembered.entries else [FAILED]
             text = "\n\n".join(filter(None, parts))
-        else:  # with words, another worker has told memory those of this very command
+        else:  # another worker has consolidated the words of this very command meanwhile
             text = TRIGGERED if call.text else NOTHING_NEW
     except BackendError:
         text = FAILED
@@ -104,7 +95,7 @@ def _consolidate(call: CommandCall) -> CommandResult:
 def _save_words(call: CommandCall) -> Opened:
     """Save the session with the words as a message of its own number, and return it.
 
-    Whatever happens now, they are told once, and by one worker.
+    Whatever happens now, they are consolidated once, and by one worker.
     """
     document, event = call.document, call.event
     if not call.text or event.id in (note.origin for note in document.noted):
@@ -129,7 +120,7 @@ def run_recall(call: CommandCall) -> CommandResult:
     """Show the chat's memory and what was remembered last, or search for the words."""
     context = _make_context(call)
     if call.text:
-        return call.reply("\n\n".join(_search(context, call.text)) or NOT_FOUND)
+        return call.reply("\n\n".join(_search_memory(context, call.text)) or NOT_FOUND)
     memory = context.app.documents.read(context.session, "memory").text
     newest = _list_things("Remembered last:", context.things.newest(SHOWN))
     may_change = call.event.private or call.role == "owner"
@@ -157,39 +148,40 @@ def _make_context(call: CommandCall) -> CallContext:
     return CallContext(call.app, call.session, owner, call.event.sender.id, call.event.id)
 
 
-def _search(context: CallContext, words: str) -> list[str]:
+def _search_memory(context: CallContext, words: str) -> list[str]:
     """Return the parts of the answer: what is remembered with these words, and what was said."""
     found = [*context.things.find(words, SHOWN), *context.shared.find(words, SHOWN)]
     found.sort(key=sort_key)
     parts = [_list_things("Remembered:", [each.thing for each in found[:SHOWN]])]
+    excerpts = ["Said:"]
     try:
-        said = search_history(context, {"query": words, "limit": SHOWN})
+        history = search_history(context, {"query": words, "limit": SHOWN})
     except UsageError:  # no word to search for
-        said = None
-    items = said["items"] if isinstance(said, dict) else []
-    if items:
-        parts.append("\n".join(["Said:", *(f"- {_format_excerpt(item)}" for item in items)]))
+        history = {"items": []}
+    for item in history["items"]:
+        text = one_line(item["text"], LINE_CHARACTERS)
+        if item["who"] == HISTORY:  # its text begins with its own date
+            excerpts.append(f"- {text}")
+        else:
+            excerpts.append(f"- {item['at']}, {item['who']}: {text}")
+    if len(excerpts) > 1:
+        parts.append("\n".join(excerpts))
     return [part for part in parts if part]
 
 
 def _list_things(title: str, things: Iterable[Thing]) -> str:
-    lines = [
-        f"- `{thing.id}` {one_line(thing.in_words, LINE_CHARACTERS)} ({_format_source(thing)})"
-        for thing in things
-    ]
+    """Return the title and a line for each thing; empty when there is none.
+
+    A line says when it was written and where it is from, and `disputed` where a surer value says
+    something else.
+    """
+    lines = []
+    for thing in things:
+        source = f"{format_time(thing.at)[:DAY]}, {thing.source}"
+        if thing.disputed:
+            source += ", disputed"
+        lines.append(f"- `{thing.id}` {one_line(thing.in_words, LINE_CHARACTERS)} ({source})")
     return "\n".join([title, *lines]) if lines else ""
-
-
-def _format_source(thing: Thing) -> str:
-    """Return when and from where; `disputed` where a surer value says something else."""
-    source = f"{format_time(thing.at)[:DAY]}, {thing.source}"
-    return f"{source}, disputed" if thing.disputed else source
-
-
-def _format_excerpt(item: Json) -> str:
-    """Return `2026-11-22T01:30Z, user: text`; an entry of HISTORY begins with its own date."""
-    head = "" if item["who"] == HISTORY else f"{item['at']}, {item['who']}: "
-    return head + one_line(item["text"], LINE_CHARACTERS)
 
 
 COMMANDS: Final[Commands] = {
@@ -197,9 +189,9 @@ COMMANDS: Final[Commands] = {
         "takes what was said here into memory, and your words with it",
         run_mem,
         arguments="[words | history | rollback N]",
-        changes_chat=_changes_memory,
+        changes_chat=lambda words: _HISTORY.fullmatch(words) is None,
         asks_model=True,
-        needs_no_model=_needs_no_model,
+        needs_no_model=lambda words: bool(_HISTORY.fullmatch(words) or _ROLLBACK.fullmatch(words)),
     ),
     "recall": Command(
         "shows what I remember here; with words, searches that and what was said",

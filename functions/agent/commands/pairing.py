@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.access import pairing_code
-from functions.agent.access.members import Person
 from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
 from functions.agent.app import App
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
@@ -45,7 +44,7 @@ LET_YOURSELF_IN = (
 OWNERS_TALK = "I only talk to my owner. Your id here is `{id}`."
 LET_IN = "My owner has let you in. Write what you need; /help shows what I can do."
 NOW_OWNER = "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
-WRONG = "That is not the code. {left} of your tries are left."
+WRONG = "That is not the code. You have {tries} left."
 LAST = (
     "That is not the code, and it was your last try. `uncaged serve` prints a new one when it"
     " starts again."
@@ -72,7 +71,7 @@ def run_pair(call: CommandCall) -> CommandResult:
     """Let somebody in, take somebody out, or show who is in and who waits."""
     event, app = call.event, call.app
     if call.role != "owner":
-        return call.reply(_pair_without_owner(call))
+        return call.reply(_answer_pair_without_owner(call))
     if not call.text:
         return call.reply(list_people(app) if event.private else PRIVATELY)
     reply = _claim_ownership(call)
@@ -81,7 +80,7 @@ def run_pair(call: CommandCall) -> CommandResult:
     try:
         removal = _REMOVE.fullmatch(call.text)
         if removal:
-            person = app.people.remove(removal[1] or "")
+            person = app.people.remove_member(removal[1] or "")
             return call.reply(f"{_format_person(person.id, person.name)} is a guest again.")
         accepted = app.pairing.accept_code(call.text, event.sender.id, event.id)
     except (UsageError, Refused, CodeUsed) as problem:
@@ -97,8 +96,8 @@ def run_pair(call: CommandCall) -> CommandResult:
 def run_whoami(call: CommandCall) -> CommandResult:
     """Tell the sender who they are, since when, and what they may use today."""
     who = call.event.sender.id
-    person = call.app.people.find(who) if call.role == "member" else None
-    since = f", let in on {_day(person.at)} by `{_plain(person.by)}`" if person else ""
+    person = call.app.people.find_member(who) if call.role == "member" else None
+    since = f", let in on {_format_day(person.at)} by `{_quote(person.by)}`" if person else ""
     lines = [
         f"You are `{who}`: {call.role}{since}.",
         f"This chat is `{call.event.session}`.",
@@ -125,8 +124,12 @@ def list_people(app: App, most: int = SHOWN) -> str:
         f"- {_format_person(one.id, one.name)}, {one.seconds_left(now) / 60:.0f} minutes left"
         for one in app.pairing.list_waiting()
     ]
-    people = [_format_member(person) for person in app.people.all()]
-    owners = ", ".join(f"`{_plain(owner)}`" for owner in sorted(app.rules.owners))
+    people = []
+    for person in app.people.list_members():
+        who = _format_person(person.id, person.name)
+        since = _format_day(person.at)
+        people.append(f"- {who}, {person.role} since {since}, by `{_quote(person.by)}`")
+    owners = ", ".join(f"`{_quote(owner)}`" for owner in sorted(app.rules.owners))
     lines = [
         *_list_section("Waiting:", waiting, most),
         *_list_section("Let in:", people, most),
@@ -139,7 +142,7 @@ def list_people(app: App, most: int = SHOWN) -> str:
     return "\n".join(lines)
 
 
-def _pair_without_owner(call: CommandCall) -> str:
+def _answer_pair_without_owner(call: CommandCall) -> str:
     """Answer /pair to a member, or to a guest where guests may talk."""
     if not call.event.private:
         return OWNERS_ONLY
@@ -165,7 +168,9 @@ def _try_owner_code(text: str, event: Event, app: App) -> str:
         return ""
     if outcome.right:
         return NOW_OWNER
-    return WRONG.format(left=outcome.left) if outcome.left else LAST
+    if not outcome.left:
+        return LAST
+    return WRONG.format(tries="1 try" if outcome.left == 1 else f"{outcome.left} tries")
 
 
 def _offer_code(event: Event, app: App) -> str:
@@ -193,21 +198,16 @@ def _list_section(title: str, lines: Sequence[str], most: int) -> list[str]:
     return section
 
 
-def _format_member(person: Person) -> str:
-    who = _format_person(person.id, person.name)
-    return f"- {who}, {person.role} since {_day(person.at)}, by `{_plain(person.by)}`"
-
-
 def _format_person(id: str, name: str) -> str:
-    return f"`{_plain(id)}` (`{_plain(name)}`)" if name else f"`{_plain(id)}`"
+    return f"`{_quote(id)}` (`{_quote(name)}`)" if name else f"`{_quote(id)}`"
 
 
-def _plain(text: str) -> str:
+def _quote(text: str) -> str:
     """Return somebody else's words so that they end no code span."""
     return text.replace("`", "'")
 
 
-def _day(at: float) -> str:
+def _format_day(at: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(at))
 
 

@@ -38,14 +38,26 @@ WHICH = "Say which version: `/soul rollback N`; `/soul history` shows them."
 
 def run_soul(call: CommandCall) -> CommandResult:
     """Show the soul or its history, go back to an earlier version, or let the model rewrite it."""
+    documents = call.app.documents
     if not call.text:
-        return call.reply(call.app.documents.read(call.scope, "soul").text or FIRST_SOUL)
+        return call.reply(documents.read(call.scope, "soul").text or FIRST_SOUL)
     if call.text.lower() == "history":
-        return call.reply(_list_history(call))
+        rows = format_versions(documents.list_versions(call.scope, "soul"))
+        if not rows:
+            return call.reply("The soul was never changed.")
+        if len(rows) < SHOWN:
+            rows.append(f"- 0: {BEGAN}")
+        return call.reply("\n".join(rows))
     rollback = _ROLLBACK.fullmatch(call.text)
-    if rollback:
-        return call.reply(_roll_back_soul(call, rollback[1] or ""))
-    return _rewrite_soul(call)
+    if rollback is None:
+        return _rewrite_soul(call)
+    version = rollback[1] or ""
+    if not _VERSION.fullmatch(version):
+        return call.reply(f"{KEPT} {WHICH}")
+    problem = roll_back(call, call.scope, "soul", int(version))
+    if problem:
+        return call.reply(f"{KEPT} {problem}")
+    return call.reply(f"The soul is as in version {version} again.")
 
 
 def is_for_owners(words: str) -> bool:
@@ -56,22 +68,6 @@ def is_for_owners(words: str) -> bool:
     return bool(words)
 
 
-def _list_history(call: CommandCall) -> str:
-    rows = format_versions(call.app.documents.list_versions(call.scope, "soul"))
-    if not rows:
-        return "The soul was never changed."
-    if len(rows) < SHOWN:
-        rows.append(f"- 0: {BEGAN}")
-    return "\n".join(rows)
-
-
-def _roll_back_soul(call: CommandCall, version: str) -> str:
-    if not _VERSION.fullmatch(version):
-        return f"{KEPT} {WHICH}"
-    problem = roll_back(call, call.scope, "soul", int(version))
-    return f"{KEPT} {problem}" if problem else f"The soul is as in version {version} again."
-
-
 def _rewrite_soul(call: CommandCall) -> CommandResult:
     documents = call.app.documents
     before = documents.read(call.scope, "soul")
@@ -79,7 +75,7 @@ def _rewrite_soul(call: CommandCall) -> CommandResult:
     current = fenced("SOUL.md", before.text or FIRST_SOUL)
     reply = aside.ask(PROMPT, f"{current}\n\n{fenced('USER INSTRUCTIONS', call.text)}")
     text = unfenced(clean(reply.text))
-    problem = _find_problem(reply, text)
+    problem = _explain_rejection(reply, text)
     if not problem:
         by = call.event.sender.id
         try:
@@ -90,8 +86,8 @@ def _rewrite_soul(call: CommandCall) -> CommandResult:
     return CommandResult(answer, aside.document, trace=aside.trace)
 
 
-def _find_problem(reply: ModelReply, text: str) -> str:
-    """Return why an answer cannot be the soul; empty when it can."""
+def _explain_rejection(reply: ModelReply, text: str) -> str:
+    """Return why the model's answer cannot become the soul; empty when it can."""
     if reply.finish == "error":
         return f"I could not get an answer: {reply.text.rstrip('.')}."
     if reply.finish in ("length", "filtered", "refused"):

@@ -51,14 +51,17 @@ def run_command(call: CommandCall) -> CommandResult | None:
     name = match[2].lower()
     words = (match[3] or "").strip()
     attached = match[4]
-    meant = _find_meant(name)
-    if attached and not meant:
+    intended = _find_command_name(name)
+    if attached and not intended:
         return None
-    if meant and (attached or name != meant or match[1] != "/"):
-        return call.reply(f"Write it as `/{meant}`, with a space before what follows.")
+    if intended and (attached or name != intended or match[1] != "/"):
+        return call.reply(f"Write it as `/{intended}`, with a space before what follows.")
     command = COMMANDS.get(name)
     if command is None:
-        return call.reply(_describe_unknown(name))
+        name = one_line(name, NAME_CHARACTERS)
+        close = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+        hint = f" Did you mean /{close[0]}?" if close else ""
+        return call.reply(f"Unknown command /{name}.{hint} /help shows all commands.")
     if words and not command.arguments:
         return call.reply(f"/{name} takes no argument. Send `/{name}` alone.")
     refusal = _find_refusal(command, call, words)
@@ -93,7 +96,7 @@ def _find_refusal(command: Command, call: CommandCall, words: str) -> str | None
     return call.app.allowances.begin_turn(call.event, call.role)
 
 
-def _find_meant(name: str) -> str:
+def _find_command_name(name: str) -> str:
     """Return the command that a name is, or that it begins with where other letters follow.
 
     They do in a script that writes no spaces. Empty when there is none.
@@ -106,14 +109,8 @@ def _find_meant(name: str) -> str:
     return ""
 
 
-def _describe_unknown(name: str) -> str:
-    name = one_line(name, NAME_CHARACTERS)
-    near = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
-    meant = f" Did you mean /{near[0]}?" if near else ""
-    return f"Unknown command /{name}.{meant} /help shows all commands."
-
-
-def _show_help(call: CommandCall) -> CommandResult:
+def run_help(call: CommandCall) -> CommandResult:
+    """Show every command with its line of help."""
     lines = ["Write what you need; I look for a capability, or make one, and use it.", ""]
     for name, command in COMMANDS.items():
         arguments = f" {command.arguments}" if command.arguments else ""
@@ -121,14 +118,15 @@ def _show_help(call: CommandCall) -> CommandResult:
     return call.reply("\n".join(lines))
 
 
-def _greet(call: CommandCall) -> CommandResult:
+def run_start(call: CommandCall) -> CommandResult:
+    """Say hello."""
     return call.reply(
         f"Hello, I am {call.app.name}. I find, make and use small sandboxed capabilities while we"
         " talk. Ask me something, or see /help."
     )
 
 
-def _start_session(call: CommandCall) -> CommandResult:
+def run_new(call: CommandCall) -> CommandResult:
     """Empty the history. What locked the chat stays, and is said again."""
     app = call.app
     app.kv.delete(keys.native_calls(call.session))
@@ -142,7 +140,7 @@ def _start_session(call: CommandCall) -> CommandResult:
     return CommandResult(f"New session started.{locked}", replace(call.document, messages=()))
 
 
-def _explain_control(call: CommandCall) -> CommandResult:
+def run_control(call: CommandCall) -> CommandResult:
     """Answer a control command that is not written as it should be.
 
     As it should be written it is a control event, and does not come here.
@@ -150,21 +148,24 @@ def _explain_control(call: CommandCall) -> CommandResult:
     return call.reply("Send it alone, or with `here` for this chat.")
 
 
-def _show_status(call: CommandCall) -> CommandResult:
+def run_status(call: CommandCall) -> CommandResult:
+    """Show the state, the last failures and the budget."""
     in_full = call.role != "guest"
     return call.reply(
         "\n".join(status.format_status(call.session, call.document, call.app, in_full=in_full))
     )
 
 
-def _show_usage(call: CommandCall) -> CommandResult:
+def run_usage(call: CommandCall) -> CommandResult:
+    """Show the tokens that were used."""
     in_full = call.role != "guest"
     return call.reply(
         "\n".join(status.format_usage(call.session, call.document, call.app, in_full=in_full))
     )
 
 
-def _show_tools(call: CommandCall) -> CommandResult:
+def run_tools(call: CommandCall) -> CommandResult:
+    """Show the tools that are always there, and the resident capabilities."""
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
     resident = [
         f"- `{offer.tool}`: {offer.description}" for offer in in_scope(call.document.messages)
@@ -174,22 +175,18 @@ def _show_tools(call: CommandCall) -> CommandResult:
 
 
 COMMANDS: Final[Commands] = {
-    "start": Command("says hello", _greet, arguments="[word]"),
-    "help": Command("shows what you can send", _show_help),
-    "new": Command(
-        "starts a new session; the old one is archived", _start_session, changes_chat=always
-    ),
-    "tools": Command("shows which tools are resident", _show_tools),
-    "status": Command("shows how I am doing: state, failures, budget", _show_status),
-    "usage": Command("shows the tokens that were used here", _show_usage),
+    "start": Command("says hello", run_start, arguments="[word]"),
+    "help": Command("shows what you can send", run_help),
+    "new": Command("starts a new session; the old one is archived", run_new, changes_chat=always),
+    "tools": Command("shows which tools are resident", run_tools),
+    "status": Command("shows how I am doing: state, failures, budget", run_status),
+    "usage": Command("shows the tokens that were used here", run_usage),
     **pairing.COMMANDS,
     **soul.COMMANDS,
     **memory.COMMANDS,
-    "stop": Command("ends the turn that is running", _explain_control),
+    "stop": Command("ends the turn that is running", run_control),
     "halt": Command(
-        "halts me in every chat, or only here; for owners", _explain_control, arguments="[here]"
+        "halts me in every chat, or only here; for owners", run_control, arguments="[here]"
     ),
-    "unlock": Command(
-        "lets me go on after a halt; for owners", _explain_control, arguments="[here]"
-    ),
+    "unlock": Command("lets me go on after a halt; for owners", run_control, arguments="[here]"),
 }

@@ -115,5 +115,5 @@ def test_scheduled_work_of_somebody_who_may_not_talk_is_silent_and_tries_no_code
     code = home.app.claim.offer_code()
     assert due(home, "look at the mail", sender="telegram:66") == []
     assert due(home, f"/pair {code}", sender="telegram:66") == []
-    assert not home.app.people.all()
+    assert not home.app.people.list_members()
     assert not model.bodies

@@ -156,7 +156,7 @@ def test_what_was_spent_is_never_given_back(opened: Open) -> None:
 def test_a_guest_who_was_let_in_has_a_members_allowance_and_is_told_of_both(opened: Open) -> None:
     home = opened(guest_turns=1, member_turns=2)
     said(home, GUEST, "hi")
-    assert "your 1 turns" in said(home, GUEST, "hi")[0]
+    assert "your 1 turn " in said(home, GUEST, "hi")[0]
     home.app.people.let_in(GUEST, "member", "Ada", OWNER)
     assert said(home, GUEST, "hi") == [f"{GUEST} done"]
     assert "your 2 turns" in said(home, GUEST, "hi")[0]
@@ -226,14 +226,14 @@ def test_a_command_that_asks_the_model_is_a_turn(
     asking = replace(table.COMMANDS["help"], asks_model=True)
     monkeypatch.setattr(table, "COMMANDS", {**table.COMMANDS, "help": asking})
     assert "/new" in said(home, GUEST, "/help")[0]
-    assert "your 1 turns" in said(home, GUEST, "/help")[0]
+    assert "your 1 turn " in said(home, GUEST, "/help")[0]
     assert said(home, GUEST, "/help") == []
 
 
 def test_taking_into_memory_is_a_turn(opened: Open, model: ScriptedModel) -> None:
     home = opened(guest_turns=1)
     assert said(home, GUEST, "/mem I like tea")
-    assert "your 1 turns" in said(home, GUEST, "/mem I like cake")[0]
+    assert "your 1 turn " in said(home, GUEST, "/mem I like cake")[0]
     assert not any("cake" in str(body) for body in model.bodies)
 
 

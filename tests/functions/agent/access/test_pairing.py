@@ -108,7 +108,7 @@ def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(
             "That is no code; a code has 8 letters and digits"
             in say(home, OWNER, f"/pair {odd}")[0]
         )
-    assert home.app.people.find("telegram:67") is None
+    assert home.app.people.find_member("telegram:67") is None
 
 
 def test_a_clock_that_was_set_back_keeps_no_code_open(home: AgentRuntime, wall: Wall) -> None:
@@ -147,7 +147,7 @@ def test_so_many_people_are_let_in_and_no_more_and_a_chat_is_shown_some(
     assert say(home, OWNER, f"/pair {code_of(home)}") == [
         f"{OWNER} 205 people were let in, and no more may be; take somebody out first."
     ]
-    assert home.app.people.find(STRANGER) is None
+    assert home.app.people.find_member(STRANGER) is None
 
 
 def test_only_owners_let_people_in(home: AgentRuntime, model: ScriptedModel) -> None:
@@ -309,7 +309,7 @@ def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(
     assert not told(home, accepting).document.outbox
     say(home, OWNER, f"/pair remove {STRANGER}")
     assert not told(home, accepting).document.outbox
-    assert home.app.people.find(STRANGER) is None
+    assert home.app.people.find_member(STRANGER) is None
 
 
 def test_a_crash_before_the_answer_was_kept_repeats_it(

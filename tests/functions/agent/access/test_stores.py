@@ -106,7 +106,7 @@ def test_one_takes_a_code_one_is_the_owner_and_no_turn_is_given_twice(views: lis
     secret = OwnerClaim(views[0], "main", people(views[0]), time.time).offer_code()
     assert at_once(claimed, views) == [*["None"] * (PROCESSES - 1), "True"]
     assert at_once(begun, views) == ["False"] * 2 + ["True"] * 4
-    assert [(person.id, person.role) for person in people(views[-1]).all()] == [
+    assert [(person.id, person.role) for person in people(views[-1]).list_members()] == [
         ("telegram:5", "owner"),
         ("telegram:66", "member"),
     ]
