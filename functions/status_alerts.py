@@ -1,5 +1,7 @@
-"""What whoever looks after an agent has to hear: how a session stands, once, and of a budget once
-for all; and why its model failed.
+"""Alerts about a session that does not go on, and about a model that gives no answer.
+
+Each is sent once: a session's stop once, a used-up budget once for all sessions of its period, and
+one kind of a model's failures once an hour.
 """
 
 from __future__ import annotations
@@ -16,72 +18,68 @@ from sigil.errors import Conflict
 from sigil.storage.kv import ABSENT, keys
 
 QUIET = ("frustration", "halted")
-"""What nobody needs to be told: the person in the chat was asked, or whoever halted it knows."""
+"""Reasons without an alert: the person in the chat was asked, or the one who halted it knows."""
 MODEL_SECONDS = 3_600.0
-"""For so long one kind of a model's failures is not told again."""
+"""For so long after an alert about one kind of a model's failures, no other is sent."""
 
 
-def alarm(opened: Opened, runtime: AgentRuntime) -> Opened:
-    """Tell whoever watches that the session does not go on, once: what it says of its budget, once
-    for all sessions of a period.
-    """
-    standing, agent = opened.document.safety, runtime.app.name
-    if standing.told or not standing.reason or standing.reason in QUIET:
+def alert_session_status(opened: Opened, runtime: AgentRuntime) -> Opened:
+    """Send an alert when the session does not go on, and note in its document that it was sent."""
+    safety = opened.document.safety
+    if safety.told or not safety.reason or safety.reason in QUIET:
         return opened
-    why, failures = REASONS[standing.reason], standing.counters.failures
-    failure = (
-        replace(failures[-1], target="").line
-        if failures and standing.reason in ("cascade", "fatal")
-        else ""
-    )
-    alert = Alert(
-        why.event,
-        agent,
-        opened.key.partition("#")[2],
-        standing.state,
-        standing.reason,
-        standing.since,
-        failure,
-    )
-    if standing.reason != "budget" or _first(opened.key, standing.since, runtime):
+    reason = REASONS[safety.reason]
+    failures = safety.counters.failures
+    failure = ""
+    if failures and safety.reason in ("cascade", "fatal"):
+        failure = replace(failures[-1], target="").line
+    if safety.reason != "budget" or _claim_budget_alert(opened.key, safety.since, runtime):
+        alert = Alert(
+            event=reason.event,
+            agent=runtime.app.name,
+            session=opened.key.partition("#")[2],
+            state=safety.state,
+            reason=safety.reason,
+            at=safety.since,
+            failure=failure,
+        )
         send_alert(alert, runtime.notifier)
-    return runtime.app.sessions.save(
-        opened, replace(opened.document, safety=replace(standing, told=True))
-    )
+    document = replace(opened.document, safety=replace(safety, told=True))
+    return runtime.app.sessions.save(opened, document)
 
 
-def alarm_of_model(runtime: AgentRuntime) -> None:
-    """Tell whoever watches why the agent's model gave no answer, in its endpoint's words: each kind
-    of failure once an hour.
+def _claim_budget_alert(session: str, since: float, runtime: AgentRuntime) -> bool:
+    """Return whether this session is the one whose turn alerts of this period's budget.
+
+    It stays that one: a worker may note it and die before it sends the alert.
     """
+    kv = runtime.stores.kv
+    seconds = runtime.app.limits.seconds
+    key = keys.alerted(runtime.app.name, name_period(since, seconds))
+    mine = f"{session} {since}".encode()
+    with suppress(Conflict):
+        kv.put(key, mine, expect=ABSENT, ttl=keys.SEEN_TTL + seconds)
+        return True
+    item = kv.get(key)
+    return item is not None and item.value == mine
+
+
+def alert_model_failures(runtime: AgentRuntime) -> None:
+    """Send an alert for each new kind of failure of the agent's model, in its endpoint's words."""
     app = runtime.app
+    kv = runtime.stores.kv
     while app.failures:
         try:
             session, failure = app.failures.popleft()
-        except IndexError:  # another thread tells of it
+        except IndexError:  # another thread alerts of it
             return
-        now = app.clock.now()
-        noted = keys.model_alerted(app.name, failure.kind)
+        key = keys.model_alerted(app.name, failure.kind)
         try:
-            version = runtime.stores.kv.put(noted, b"", expect=ABSENT, ttl=MODEL_SECONDS)
+            version = kv.put(key, b"", expect=ABSENT, ttl=MODEL_SECONDS)
         except Conflict:
             continue
         chat = session.partition("#")[2]
-        if not send_alert(
-            model_failure_alert(app.name, chat, failure.kind, failure.detail, now), runtime.notifier
-        ):
+        alert = model_failure_alert(app.name, chat, failure.kind, failure.detail, app.clock.now())
+        if not send_alert(alert, runtime.notifier):
             with suppress(Conflict):
-                runtime.stores.kv.delete(noted, expect=version)
-
-
-def _first(session: str, since: float, runtime: AgentRuntime) -> bool:
-    """Whether nobody else told of this period's budget before; whoever noted that it would may have
-    died before it did.
-    """
-    seconds, mine = runtime.app.limits.seconds, f"{session} {since}".encode()
-    noted = keys.alerted(runtime.app.name, name_period(since, seconds))
-    with suppress(Conflict):
-        runtime.stores.kv.put(noted, mine, expect=ABSENT, ttl=keys.SEEN_TTL + seconds)
-        return True
-    item = runtime.stores.kv.get(noted)
-    return item is not None and item.value == mine
+                kv.delete(key, expect=version)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from functions import worker
+from functions import reply_sender, worker
 from functions.agent.safety.facts import Fact
 from functions.agent.session.store import Opened
 from functions.queues.base import Delivery
@@ -185,7 +185,7 @@ def test_a_crash_between_the_turns_end_and_the_alert_loses_neither_and_tells_nei
 ) -> None:
     model.then(*cascade())
     with monkeypatch.context() as moment:
-        moment.setattr(worker, "alarm", crash)
+        moment.setattr(reply_sender, "alert_session_status", crash)
         with pytest.raises(Crash):
             write(runtime(llm_url=model.url, alerts=pager.url, lease=0.2), "go")
     assert pager.alerts == []

@@ -80,7 +80,7 @@ def place(
         "owners": ("telegram:42",),
     }
     home = runtime(queue=f"sqs://{source.url}", llm_url=model.url, **platform)
-    monkeypatch.setattr(worker, "_runtime", lambda: home)
+    monkeypatch.setattr(worker, "_open_lambda_runtime", lambda: home)
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.0)
     return Place(source, home)
 

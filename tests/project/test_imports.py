@@ -35,9 +35,19 @@ COMMON = ("events", "settings", "clock", "log", "plugins", "http_connection")
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ENTRY_POINTS,
-        (*ENTRY_POINTS, "wiring", "turn_lock", "status_alerts", "alerts", *PACKAGES, *COMMON),
+        (
+            *ENTRY_POINTS,
+            "wiring",
+            "turn_lock",
+            "reply_sender",
+            "status_alerts",
+            "alerts",
+            *PACKAGES,
+            *COMMON,
+        ),
     ),
     "wiring": ("alerts", "turn_lock", *PACKAGES, *COMMON),
+    "reply_sender": ("wiring", "status_alerts", *PACKAGES, *COMMON),
     "status_alerts": ("wiring", "alerts", "agent"),
     "alerts": ("log", "http_connection"),
     "channels": COMMON,
@@ -56,6 +66,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         ("protocol", "storage", "errors", "strict_json", "builtin_tools", "tool_parameters"),
     ),
     "plugins": ("errors",),
+    "reply_sender": ("storage", "errors"),
     "status_alerts": ("storage", "errors"),
     "alerts": ("errors", "storage"),
     "settings": ("settings", "errors"),

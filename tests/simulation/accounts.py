@@ -14,7 +14,7 @@ from functions.agent.memory.history import History
 from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.worker import UNSENT_TRIES
+from functions.reply_sender import UNSENT_TRIES
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.simulation.promises import Promises

@@ -18,7 +18,8 @@ from functions.agent.safety.status import REASONS
 from functions.agent.toolset import STATIC
 from functions.agent.turn import GAVE_UP
 from functions.events import Event
-from functions.worker import TRIES_MOST, UNSENT_SECONDS
+from functions.reply_sender import UNSENT_SECONDS
+from functions.worker import TRIES_MOST
 from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.simulation import histories

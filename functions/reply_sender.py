@@ -1,0 +1,231 @@
+"""Every reply leaves here: to its chat platform, or to the HTTP client that fetches it.
+
+A turn's replies stand in the outbox of its session until they have left (`send_outbox`). The
+answer to an inquiry belongs to no turn and has a record of its own (`answer_inquiry`). A notice,
+such as the answer to `/stop`, has no record and is sent at once (`send_notice`).
+
+A reply to a platform leaves in parts, and each part that left is marked in the store before the
+next one is sent. So only a crash between the two can repeat a part.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from functions import log
+from functions.agent.commands import table
+from functions.agent.session.document import Outgoing
+from functions.agent.session.store import Opened
+from functions.events import Event
+from functions.queues.dead_letters import count_untold, tell
+from functions.status_alerts import alert_model_failures, alert_session_status
+from functions.wiring import AgentRuntime
+from sigil.errors import BackendError, Conflict, Refused, SigilError
+from sigil.storage.kv import keys
+
+UNSENT_SECONDS = 3600.0
+UNSENT_TRIES = 6
+"""For so many seconds, and for so many tries, a reply that the platform does not take is tried
+again: its age alone may be a clock that was set.
+"""
+
+
+def send_outbox(opened: Opened, runtime: AgentRuntime) -> Opened:
+    """Send every reply in the outbox of a session, and the alerts about it.
+
+    The alerts are sent even when the platform does not answer. `BackendError` when a reply has to
+    stay in the outbox, `Conflict` when another worker has the session by now.
+    """
+    try:
+        while opened.document.outbox:
+            opened = _send_first_reply(opened, runtime)
+            opened = runtime.app.sessions.left(opened)
+    except Conflict:
+        raise
+    except BackendError:
+        alert_session_status(runtime.app.sessions.open(opened.key), runtime)
+        alert_model_failures(runtime)
+        raise
+    alert_model_failures(runtime)
+    return alert_session_status(opened, runtime)
+
+
+def _send_first_reply(opened: Opened, runtime: AgentRuntime) -> Opened:
+    """Send the first reply in the outbox, or log why it never leaves."""
+    reply = opened.document.outbox[0]
+    channel = runtime.channels.get(reply.session.partition(":")[0])
+    if not runtime.app.sessions.holds(opened):
+        raise Conflict("another worker has the session")
+    if channel is None:
+        _keep_for_http(reply, opened.key, runtime)
+        return opened
+
+    def mark_sent(parts: int) -> None:
+        nonlocal opened
+        opened = runtime.app.sessions.sent(opened, parts)
+
+    try:
+        channel.send(
+            reply.session, reply.text, reply_to=reply.reply_to, start=reply.sent, sent=mark_sent
+        )
+    except Refused as problem:
+        log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
+    except Conflict:
+        raise
+    except BackendError as problem:
+        # a reply to another chat does not hold this one up
+        is_own_chat = opened.key == keys.session_of(runtime.app.name, reply.session)
+        is_young = runtime.app.clock.now() - reply.at <= UNSENT_SECONDS
+        if is_own_chat and (is_young or reply.tries < UNSENT_TRIES):
+            raise
+        log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)
+    else:
+        log.note("sent", event=reply.event, session=reply.session)
+    return opened
+
+
+def send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
+    """Send a text to the session of an event, once and without a record of it.
+
+    A chat that never gets it is not worth an error; `BackendError` when the platform does not
+    answer.
+    """
+    channel = runtime.channels.get(event.platform)
+    if not text:
+        return
+    if channel is None:
+        session = keys.session_of(event.agent, event.session)
+        _keep_for_http(Outgoing(event.id, event.session, text), session, runtime)
+        return
+    with suppress(Refused):
+        channel.send(event.session, text, reply_to=event.reply_to, sent=lambda _: None)
+
+
+def try_to_send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
+    """Send a text to the session of an event; one that does not leave is only logged."""
+    try:
+        send_notice(event, text, runtime)
+    except SigilError as problem:
+        log.trouble("unsent", event, code=problem.code)
+
+
+def notify_sender_of_dead_letter(
+    event: Event, text: str, runtime: AgentRuntime, since: float
+) -> None:
+    """Tell the sender of an event that it was given up, and note that they were told.
+
+    A crash between the two tells them twice rather than never. `since`: when the event was given
+    up (seconds since the epoch). `BackendError` when the platform does not take the notice, for
+    `UNSENT_SECONDS` and `UNSENT_TRIES`; later the sender is not told.
+    """
+    try:
+        send_notice(event, text, runtime)
+    except BackendError as problem:
+        tries = count_untold(runtime.stores.kv, event)
+        if tries < UNSENT_TRIES or abs(runtime.app.clock.now() - since) <= UNSENT_SECONDS:
+            raise
+        log.trouble("unsendable", event, code=problem.code)
+    tell(runtime.stores.kv, event)
+
+
+@dataclass(frozen=True, slots=True)
+class _InquiryAnswer:
+    """The record of an inquiry's answer, made at `at` (seconds since the epoch).
+
+    `parts` of it have left; `done`: all of it has, or never will. `tries` counts how often the
+    platform did not take it.
+    """
+
+    text: str
+    at: float
+    parts: int = 0
+    done: bool = False
+    tries: int = 0
+
+
+def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
+    """Answer an inquiry, unless that is done.
+
+    The answer stands in a record while it leaves, so that the next try goes on with the same text.
+    `BackendError` when the platform does not take it, for `UNSENT_SECONDS` and `UNSENT_TRIES`.
+    """
+    kv = runtime.stores.kv
+    now = runtime.app.clock.now()
+    session = keys.session_of(event.agent, event.session)
+    key = keys.inquiry(session, event.id)
+    item = kv.get(key)
+    if item:
+        answer = _decode_answer(item.value)
+    else:
+        answer = _InquiryAnswer(table.answer_inquiry(event, runtime.app), now)
+    if answer.done:
+        return
+    channel = runtime.channels.get(event.platform)
+    if channel is None:
+        _keep_for_http(Outgoing(event.id, event.session, answer.text), session, runtime)
+    elif answer.text:
+        if item is None:
+            kv.put(key, orjson.dumps(answer), ttl=keys.SEEN_TTL)
+
+        def mark_sent(parts: int) -> None:
+            nonlocal answer
+            answer = replace(answer, parts=parts)
+            kv.put(key, orjson.dumps(answer), ttl=keys.SEEN_TTL)
+
+        try:
+            channel.send(
+                event.session,
+                answer.text,
+                reply_to=event.reply_to,
+                start=answer.parts,
+                sent=mark_sent,
+            )
+        except Refused as problem:
+            log.trouble("unanswerable", event, code=problem.code)
+        except BackendError as problem:
+            answer = replace(answer, tries=answer.tries + 1)
+            if answer.tries < UNSENT_TRIES or abs(now - answer.at) <= UNSENT_SECONDS:
+                kv.put(key, orjson.dumps(answer), ttl=keys.SEEN_TTL)
+                raise
+            log.trouble("unsendable", event, code=problem.code)
+    kv.put(key, orjson.dumps(_InquiryAnswer("", answer.at, done=True)), ttl=keys.SEEN_TTL)
+
+
+def _decode_answer(data: bytes) -> _InquiryAnswer:
+    """Return the record of an inquiry's answer.
+
+    One that cannot be read counts as sent: the sender can ask again, and gets an answer of that
+    moment.
+    """
+    try:
+        fields = orjson.loads(data)
+        return _InquiryAnswer(
+            str(fields["text"]),
+            float(fields["at"]),
+            int(fields["parts"]),
+            bool(fields["done"]),
+            int(fields.get("tries", 0)),
+        )
+    except (ValueError, TypeError, KeyError):
+        return _InquiryAnswer("", 0.0, done=True)
+
+
+def _keep_for_http(reply: Outgoing, session: str, runtime: AgentRuntime) -> None:
+    """Keep a reply of no platform for the HTTP client that waits for it or polls."""
+    row: dict[str, Any] = {
+        "reply": reply.text,
+        "rounds": reply.rounds,
+        "tools": list(reply.tools),
+        "usage": {
+            "prompt_tokens": reply.usage.prompt,
+            "completion_tokens": reply.usage.completion,
+            "estimated": reply.usage.estimated,
+        },
+    }
+    if reply.failed:
+        row["failed"] = True
+    runtime.replies.keep(session, reply.event, row)
