@@ -4,13 +4,13 @@ whole history.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 
 import orjson
 
 from functions.agent.memory.documents import Documents
-from functions.agent.memory.history import History
+from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
@@ -51,7 +51,7 @@ def _forgotten(kv: MemoryKV, session: str, document: Document) -> Iterator[str]:
     entries = History(kv, session).page(limit=10_000)
     if not all(before.last < after.first for before, after in pairwise(entries)):
         yield f"{session} has entries that overlap: {entries}"
-    heard = {seq for entry in entries for seq in range(entry.first, entry.last + 1)}
+    covered = {seq for entry in entries for seq in range(entry.first, entry.last + 1)}
     chunks = [
         Sessions(kv).archived(session, int(sort.removeprefix("archive#")))
         for sort, _ in kv.scan(f"session#{session}", "archive#")
@@ -61,20 +61,27 @@ def _forgotten(kv: MemoryKV, session: str, document: Document) -> Iterator[str]:
     }
     for message in (*document.messages, *chain(*chunks)):
         known = (
-            message.seq in heard
+            message.seq in covered
             if message.seq <= document.consolidated
             else message in document.messages or message.seq in waits
         )
         if not known and message.origin != RUNTIME_ORIGIN:
             yield f"memory will never hear of message {message.seq} of {session}"
-    told = [
-        line
+    memory = Documents(kv, "main", lambda: 0.0).read(session, "memory").text
+    lines = [line for line in memory.split("\n") if line.startswith("- entry")]
+    heard = _lines(entry for entry in entries if entry.last <= document.consolidated)
+    # a worker that was overtaken may have told memory more than the session knows of so far: the
+    # next one finds its entries and goes on behind them
+    ahead = _lines(entry for entry in entries if entry.last > document.consolidated)
+    if lines[: len(heard)] != heard or lines[len(heard) :] != ahead[: len(lines) - len(heard)]:
+        yield f"the memory of {session} is not what its entries say: {memory!r}, {heard}, {ahead}"
+
+
+def _lines(entries: Iterable[HistoryEntry]) -> list[str]:
+    """The lines that entries add to the memory."""
+    return [
+        line.partition("] ")[2]
         for entry in entries
-        if not entry.raw and entry.last <= document.consolidated
+        if not entry.raw
         for line in entry.text.split("\n")
     ]
-    memory = Documents(kv, "main", lambda: 0.0).read(session, "memory").text
-    if [line.partition("] ")[2] for line in told] != [
-        line for line in memory.split("\n") if line.startswith("- entry")
-    ]:
-        yield f"the memory of {session} is not what its entries say: {memory!r}, {told}"

@@ -17,8 +17,9 @@ from functions.agent.safety.status import SafetyStatus
 from functions.agent.session.document import Document, Unreadable, decode, encode
 from functions.agent.session.overflow import LIMIT, Bodies, Shelf, packed
 from functions.events import Event
-from sigil.errors import BackendError
+from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.update import update
 from sigil.storage.stored import dumps
 
 ARCHIVE = "archive#"
@@ -115,12 +116,30 @@ class Sessions:
     def archive(self, key: str, dropped: Sequence[Message]) -> None:
         """Keep the messages that compaction is about to drop; writing the same ones again changes
         nothing.
+
+        A worker that was overtaken may come late with another cut that begins at the same message:
+        what is archived already stays.
         """
-        if dropped:
-            body = dumps(dropped)
-            if len(body) > LIMIT and self._bodies.open:
-                body = orjson.dumps({"spilled": self._bodies.put(packed(body))})
-            self._kv.put(keys.archive(key, dropped[0].seq), body)
+        if not dropped:
+            return
+        place = keys.archive(key, dropped[0].seq)
+        try:
+            self._kv.put(place, self._encode_chunk(dropped), expect=ABSENT)
+        except Conflict:
+            update(self._kv, place, lambda stored: (self._extend_chunk(stored, dropped), None))
+
+    def _encode_chunk(self, messages: Sequence[Message]) -> bytes:
+        body = dumps(messages)
+        if len(body) > LIMIT and self._bodies.open:
+            body = orjson.dumps({"spilled": self._bodies.put(packed(body))})
+        return body
+
+    def _extend_chunk(self, stored: bytes | None, messages: Sequence[Message]) -> bytes | None:
+        """Return the stored chunk with more messages behind it, None when it has them all."""
+        known = self._readable(messages[0].seq, stored or b"")
+        last = known[-1].seq if known else 0
+        more = [message for message in messages if message.seq > last]
+        return self._encode_chunk([*known, *more]) if more else None
 
     def archived(self, key: str, sequence: int) -> tuple[Message, ...]:
         """The messages of the archived chunk that begins with this one; `BackendError` when it is

@@ -316,6 +316,22 @@ def test_a_field_that_is_not_what_it_was_is_damage(
     assert tell(home, "/recall tea") == [NOT_FOUND]
 
 
+def test_an_overtaken_worker_that_archives_a_shorter_cut_takes_nothing_away(
+    home: AgentRuntime,
+) -> None:
+    messages = [Message("user", f"message {seq}", seq=seq, at=1.0) for seq in range(4, 9)]
+    home.app.sessions.archive(KEY, messages)
+    home.app.sessions.archive(KEY, messages[:2])
+    assert home.app.sessions.archived(KEY, 4) == tuple(messages)
+
+
+def test_a_longer_cut_is_archived_over_that_of_an_overtaken_worker(home: AgentRuntime) -> None:
+    messages = [Message("user", f"message {seq}", seq=seq, at=1.0) for seq in range(4, 9)]
+    home.app.sessions.archive(KEY, messages[:2])
+    home.app.sessions.archive(KEY, messages)
+    assert home.app.sessions.archived(KEY, 4) == tuple(messages)
+
+
 @pytest.mark.parametrize("body", [b"", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
 def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive(
     home: AgentRuntime, model: ScriptedModel, body: bytes
