@@ -18,8 +18,8 @@ from sigil.catalog import usage, views
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.health import CircuitBreaker
-from sigil.catalog.public import foreign
-from sigil.catalog.quotas import Quotas, RoomKeeper, used
+from sigil.catalog.public import foreign_offer
+from sigil.catalog.quotas import Quotas, RoomKeeper, usage_of
 from sigil.catalog.usage import UsageStatistics
 from sigil.catalog.versions import VersionAdmin
 from sigil.deploy.deployer import Deployer
@@ -142,9 +142,9 @@ class LocalRegistry:
         permissions and the source.
         """
         record = self._catalog.resolve(Ref.parse(ref), caller)
-        use = self._statistics.of(record.namespace, record.name)
-        head = self._catalog.head(record.namespace, record.name)
-        health = self._breaker.health(record, caller.namespace)
+        use = self._statistics.read_counts(record.namespace, record.name)
+        head = self._catalog.load_head(record.namespace, record.name)
+        health = self._breaker.read_health(record, caller.namespace)
         listed = views.list_row(head, record, health, use, self._clock())
         pins = self._facilities.pin_rows(record)
         everything = views.detail_row(
@@ -152,7 +152,7 @@ class LocalRegistry:
         )
         if record.namespace in caller.sees:
             return everything
-        offer = foreign(record)
+        offer = foreign_offer(record)
         interface = views.interface_row(everything)
         interface["capability"] = offer.name
         interface["tool"] = offer.tool
@@ -167,7 +167,7 @@ class LocalRegistry:
         linked = self._deployer.link(package, caller)
         standing = self._deployer.find_same(linked, caller)
         if standing:
-            standing = self._catalog.again(standing, caller)
+            standing = self._catalog.renew(standing, caller)
             return self._deployed(
                 standing, caller, created=False, passed=len(standing.manifest.tests)
             )
@@ -200,16 +200,16 @@ class LocalRegistry:
         """One row for each name that the caller sees, nearest namespace first."""
         shown: set[str] = set()
         for namespace in caller.sees:
-            uses = self._statistics.all_of(namespace)
-            for head in self._catalog.heads(namespace):
+            uses = self._statistics.read_all_counts(namespace)
+            for head in self._catalog.list_heads(namespace):
                 record = head.record
                 if (
                     record.name not in shown
-                    and self._catalog.runs(head)
+                    and self._catalog.is_running(head)
                     and caller.reaches(namespace, record.name)
                 ):
                     shown.add(record.name)
-                    health = self._breaker.health(record, caller.namespace)
+                    health = self._breaker.read_health(record, caller.namespace)
                     use = uses.get(record.name)
                     yield views.list_row(head, record, health, use, self._clock())
 
@@ -218,18 +218,20 @@ class LocalRegistry:
         capabilities does.
         """
         namespace = caller.target
-        uses = self._statistics.all_of(namespace)
+        uses = self._statistics.read_all_counts(namespace)
         heads = [
-            head for head in self._catalog.heads(namespace) if self._catalog.alive(head.record)
+            head
+            for head in self._catalog.list_heads(namespace)
+            if self._catalog.is_alive(head.record)
         ]
         now = self._clock()
         items = [
             views.status_row(
-                head, self._breaker.health(head.record), uses.get(head.record.name), now
+                head, self._breaker.read_health(head.record), uses.get(head.record.name), now
             )
             for head in heads
         ]
-        now_used = used(heads)
+        now_used = usage_of(heads)
         return {
             "namespace": namespace,
             "capabilities": now_used.capabilities,
@@ -245,9 +247,9 @@ class LocalRegistry:
         """Take a capability of the caller's own namespace away, resident or not."""
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
-        head = self._catalog.head(caller.target, name)
+        head = self._catalog.load_head(caller.target, name)
         if head is None or head.removed:
-            if self._catalog.active(LIBRARY, name):
+            if self._catalog.load_active(LIBRARY, name):
                 raise Refused(
                     "EPERM",
                     "the standard library cannot be removed",
@@ -261,7 +263,7 @@ class LocalRegistry:
                 suggestion="`sigil list` shows what there is",
             )
         self._older_callers.record(caller.target)
-        stores = self._catalog.stores(head)
+        stores = self._catalog.list_stores(head)
         self._catalog.remove(head)
         self._grant_store.revoke(caller.target, name)
         self._clear(head.record, stores, caller)
@@ -281,13 +283,13 @@ class LocalRegistry:
             self._facilities.store(
                 replace(part, store=store), home_of(caller.target, caller)
             ).clear()
-        usage.forget(self._kv, record.namespace, record.name)
+        usage.forget_counts(self._kv, record.namespace, record.name)
 
     def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
         """Remove what stands in the caller's namespace under other names; the names that went."""
         gone = [
             head.record.name
-            for head in self._catalog.heads(caller.target)
+            for head in self._catalog.list_heads(caller.target)
             if head.record.name not in names
         ]
         for name in gone:
@@ -360,12 +362,13 @@ class LocalRegistry:
     def _measure_read(self, namespace: str) -> float:
         """Return how many milliseconds one read of the store takes."""
         started = time.perf_counter()
-        self._catalog.generation(namespace)
+        self._catalog.read_generation(namespace)
         return round((time.perf_counter() - started) * 1000, 3)
 
     def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
         return ungranted_permissions(
-            record.manifest, self._grant_store.granted(record, home_of(record.namespace, caller))
+            record.manifest,
+            self._grant_store.granted_permissions(record, home_of(record.namespace, caller)),
         )
 
     def _deployed(self, record: Record, caller: Caller, *, created: bool, passed: int) -> Deployed:

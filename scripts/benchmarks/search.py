@@ -196,10 +196,10 @@ def _stock(stores: Stores, size: int) -> list[str]:
             0.0,
         )
         stores.kv.put(
-            keys.capability(LIBRARY, document.name), heads.join(HeadState(1), encode(record))
+            keys.capability(LIBRARY, document.name), heads.encode_head(HeadState(1), encode(record))
         )
         queries.append(query)
-    Catalog(stores.kv).touch(LIBRARY)
+    Catalog(stores.kv).restart_log(LIBRARY)
     return queries
 
 

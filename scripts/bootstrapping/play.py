@@ -160,7 +160,7 @@ def _failure(runtime: AgentRuntime, event: Event) -> str:
 
 def _deployed(runtime: AgentRuntime, session: str) -> list[str]:
     """The names that this chat's model brought into the agent's namespace, as the audit tells."""
-    rows = [entry.row for entry in Audit(runtime.app.kv).latest(runtime.app.name)]
+    rows = [entry.row for entry in Audit(runtime.app.kv).read_latest(runtime.app.name)]
     mine = [
         row
         for row in rows

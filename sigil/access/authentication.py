@@ -15,7 +15,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sigil.access.tokens import ADMIN, PREFIX, TokenHolder, TokenResolver, is_well_typed, mistyped
+from sigil.access.tokens import (
+    ADMIN,
+    PREFIX,
+    TokenHolder,
+    TokenResolver,
+    is_well_typed,
+    mistyped_token,
+)
 from sigil.errors import Refused
 
 RATE, TRIES = 600, 60
@@ -59,7 +66,7 @@ class Authenticator:
         self._good: OrderedDict[bytes, None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def admin(self, authorization: str, address: str) -> TokenHolder | None:
+    def find_admin(self, authorization: str, address: str) -> TokenHolder | None:
         """The admin, when this header shows the admin token; asks no store, so that it may be
         called anywhere.
         """
@@ -67,7 +74,7 @@ class Authenticator:
         if (
             self._closed
             or not given
-            or (self._guessable and self._tries.exhausted(_place(address)))
+            or (self._guessable and self._tries.is_exhausted(_place(address)))
         ):
             return None
         return self._holder if hmac.compare_digest(_hash(given), self._admin) else None
@@ -78,7 +85,7 @@ class Authenticator:
         `Refused` EAUTH (missing, wrong, mistyped, revoked, expired) or ERATE with the seconds to
         wait.
         """
-        admin = self.admin(authorization, address)
+        admin = self.find_admin(authorization, address)
         if admin:
             return admin
         given = _bearer(authorization)
@@ -96,13 +103,13 @@ class Authenticator:
             )
         return holder
 
-    def left(self, holder: TokenHolder) -> RateLeft | None:
+    def rate_left(self, holder: TokenHolder) -> RateLeft | None:
         """Return how much of its rate a token has left; None for the admin, who has none."""
         return None if holder.kind == ADMIN else self._rates.left(holder.id)
 
     def _other(self, given: str, place: str) -> TokenHolder:
         known = _hash(given.encode("utf-8", "replace"))
-        if self._tries.exhausted(place) and known not in self._good:
+        if self._tries.is_exhausted(place) and known not in self._good:
             raise self._guessing(self._tries.take(place))  # without a look into the store
         try:
             holder = self._asked(given)
@@ -117,9 +124,11 @@ class Authenticator:
 
     def _asked(self, given: str) -> TokenHolder:
         if is_well_typed(given) and self._tokens:
-            return self._tokens().holder(given)
+            return self._tokens().find_holder(given)
         raise (
-            mistyped() if given.startswith(PREFIX) and not is_well_typed(given) else self._missing()
+            mistyped_token()
+            if given.startswith(PREFIX) and not is_well_typed(given)
+            else self._missing()
         )
 
     def _remember(self, known: bytes, *, good: bool) -> None:
@@ -228,7 +237,7 @@ class RateLimiter:
                 self._buckets.popitem(last=False)
         return missing * 60.0 / self._most if missing > 0 else 0.0
 
-    def exhausted(self, key: str) -> bool:
+    def is_exhausted(self, key: str) -> bool:
         """Return whether `take` would have to wait; takes nothing."""
         with self._lock:
             return self._left(key)[0] < 1.0

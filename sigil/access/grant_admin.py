@@ -7,16 +7,16 @@ from heapq import merge
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
-from sigil.access.grants import Grant, GrantStore, home_of, way
-from sigil.access.secret_store import Note, SecretStore, by, unnoted
+from sigil.access.grants import Grant, GrantStore, home_of, how_to_grant
+from sigil.access.secret_store import Note, SecretStore, author_of, note_nowhere
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.cursors import (
     CHAT_MARK,
     GrantPlace,
     chat_of,
-    grant_after,
-    of_grant,
-    of_namespace,
+    grant_place,
+    namespace_place,
+    parse_grant_place,
 )
 from sigil.catalog.owner import require_owner
 from sigil.errors import Conflict, Refused, UsageError
@@ -42,7 +42,7 @@ class GrantAdmin:
         catalog: Catalog,
         grant_store: GrantStore,
         secret_store: SecretStore,
-        note: Note = unnoted,
+        note: Note = note_nowhere,
         record_calls: Callable[[Record], object] = unrecorded,
     ) -> None:
         self._catalog = catalog
@@ -74,7 +74,9 @@ class GrantAdmin:
             raise UsageError(
                 "EINVAL", "it asks for nothing that an owner has to grant", source=record.name
             )
-        self._book.grant(record, frozenset(wanted), by(caller), home_of(record.namespace, caller))
+        self._book.grant(
+            record, frozenset(wanted), author_of(caller), home_of(record.namespace, caller)
+        )
         facts = {"name": record.name, "digest": record.digest, "permissions": list(wanted)}
         self._note(caller.namespace, "grant", caller=caller, **facts)
         self._record_calls(record)  # what an older release stored calls what stands at its grant
@@ -128,7 +130,7 @@ class GrantAdmin:
         with what it had when its page was made.
         """
         require_owner(caller)
-        return self._rows(caller, grant_after(after))
+        return self._rows(caller, parse_grant_place(after))
 
     def _resolved(self, ref: str, caller: Caller) -> Record:
         require_owner(caller)
@@ -155,19 +157,19 @@ class GrantAdmin:
         """The namespaces of the other chats of the caller's agent, in the order of their keys."""
         return (
             each
-            for each in self._catalog.namespaces(f"{caller.namespace}{CHAT_MARK}")
+            for each in self._catalog.list_namespaces(f"{caller.namespace}{CHAT_MARK}")
             if each not in caller.sees
         )
 
     def _rows(self, caller: Caller, start: GrantPlace) -> Iterator[GrantRow]:
         for namespace in chain(dict.fromkeys(caller.sees), self._chats(caller)):
-            here = of_namespace(namespace, caller)
+            here = namespace_place(namespace, caller)
             if here < (start.namespace, start.chat):
                 continue
             after = start.name if here == (start.namespace, start.chat) else ""
             for name in self._names(namespace, home_of(namespace, caller), after):
                 rows = self._of(namespace, name, caller)
-                yield from (row for row in rows if of_grant(row, caller) > start)
+                yield from (row for row in rows if grant_place(row, caller) > start)
 
     def _names(self, namespace: str, home: str, after: str) -> Iterator[str]:
         """Those that ask for something or were granted something, by name; `after` itself once
@@ -175,18 +177,20 @@ class GrantAdmin:
         """
         asking = (
             record.name
-            for record in self._catalog.names(namespace, after)
+            for record in self._catalog.list_visible(namespace, after)
             if requested_permissions(record.manifest)
         )
-        both = merge((after,) if after else (), asking, self._book.names(namespace, home, after))
+        both = merge(
+            (after,) if after else (), asking, self._book.list_names(namespace, home, after)
+        )
         return (name for name, _ in groupby(both))
 
     def _of(self, namespace: str, name: str, caller: Caller) -> list[GrantRow]:
         """Return what waits and what stands of one capability, by digest."""
-        head, home = self._catalog.head(namespace, name), home_of(namespace, caller)
-        grants = self._book.grants(namespace, name, home)
+        head, home = self._catalog.load_head(namespace, name), home_of(namespace, caller)
+        grants = self._book.list_grants(namespace, name, home)
         rows = [self._standing(namespace, name, grant) for grant in grants if grant.permissions]
-        if head and self._catalog.shows(head):
+        if head and self._catalog.is_visible(head):
             granted = {
                 text
                 for grant in grants
@@ -200,10 +204,10 @@ class GrantAdmin:
         if chat:
             for row in rows:
                 row["chat"] = chat
-        return sorted(rows, key=lambda row: of_grant(row, caller))
+        return sorted(rows, key=lambda row: grant_place(row, caller))
 
     def _standing(self, namespace: str, name: str, grant: Grant) -> GrantRow:
-        record = self._catalog.known(namespace, name, grant.digest)
+        record = self._catalog.find_digest(namespace, name, grant.digest)
         return {
             "capability": name,
             "namespace": namespace,
@@ -217,10 +221,13 @@ class GrantAdmin:
 
     def _row(self, record: Record, caller: Caller) -> PermissionRequestRow:
         home = home_of(record.namespace, caller)
-        wanted, granted = requested_permissions(record.manifest), self._book.granted(record, home)
+        wanted, granted = (
+            requested_permissions(record.manifest),
+            self._book.granted_permissions(record, home),
+        )
         others = [
             grant
-            for grant in self._book.grants(record.namespace, record.name, home)
+            for grant in self._book.list_grants(record.namespace, record.name, home)
             if grant.digest != record.digest
         ]
         known = {text for grant in others[:1] for text in grant.permissions}
@@ -242,7 +249,7 @@ class GrantAdmin:
             "secrets_missing": [
                 name
                 for name in dict.fromkeys(names)
-                if not self._secrets.has(home.partition("~")[0], name)
+                if not self._secrets.has_secret(home.partition("~")[0], name)
             ],
         }
 
@@ -265,5 +272,5 @@ def _of_chat(record: Record) -> Refused:
         " agent's own"
     )
     return Refused(
-        "EPERM", message, source=record.name, suggestion=way(record.namespace, record.name)
+        "EPERM", message, source=record.name, suggestion=how_to_grant(record.namespace, record.name)
     )

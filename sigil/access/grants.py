@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from sigil.access.secret_store import by
+from sigil.access.secret_store import author_of
 from sigil.catalog.catalog import Record
 from sigil.catalog.cursors import chat_of
 from sigil.errors import BackendError, Conflict
@@ -69,14 +69,14 @@ class GrantStore:
         self._clock = clock
         self._revoked = revoked
 
-    def granted(self, record: GrantedVersion, home: str = "") -> frozenset[str]:
+    def granted_permissions(self, record: GrantedVersion, home: str = "") -> frozenset[str]:
         """Those of the permissions it asks for that are granted to this digest. `home`: for whom it
         runs, see `home_of`.
         """
         wanted = requested_permissions(record.manifest)
         if not wanted:
             return frozenset()
-        grants = self.grants(record.namespace, record.name, home)
+        grants = self.list_grants(record.namespace, record.name, home)
         return frozenset(
             text
             for grant in grants
@@ -85,7 +85,7 @@ class GrantStore:
             if text in wanted
         )
 
-    def grants(self, namespace: str, name: str, home: str = "") -> tuple[Grant, ...]:
+    def list_grants(self, namespace: str, name: str, home: str = "") -> tuple[Grant, ...]:
         """Every grant of a capability, newest first."""
         return read_grants(self._kv.get(keys.grants(namespace, home or namespace, name)), name)
 
@@ -139,14 +139,14 @@ class GrantStore:
         self._revoked(home or namespace, taken)
         return taken if is_readable else frozenset((UNREADABLE,))
 
-    def forget(self, namespace: str, name: str, digest: str) -> None:
+    def forget_version(self, namespace: str, name: str, digest: str) -> None:
         """Take everything from one version, as it begins: what it was granted before it went is not
         for whoever brings it back.
         """
         key = keys.grants(namespace, namespace, name)
         self._change(key, lambda grants: tuple(grant for grant in grants if grant.digest != digest))
 
-    def carry(self, before: Record | None, record: Record, caller: Caller) -> None:
+    def carry_over(self, before: Record | None, record: Record, caller: Caller) -> None:
         """An owner's own redeploy that asks for nothing new keeps what stood for the version that
         it replaces.
         """
@@ -164,9 +164,11 @@ class GrantStore:
         wanted = set(requested_permissions(record.manifest))
         if wanted and wanted <= set(requested_permissions(before.manifest)):
             key = keys.grants(record.namespace, record.namespace, record.name)
-            self._change(key, lambda grants: self._carried(grants, before, record, by(caller)))
+            self._change(
+                key, lambda grants: self._carried(grants, before, record, author_of(caller))
+            )
 
-    def names(self, namespace: str, home: str = "", after: str = "") -> Iterator[str]:
+    def list_names(self, namespace: str, home: str = "", after: str = "") -> Iterator[str]:
         """The capabilities of a namespace that ever had grants from the owners of `home`, by name,
         from beyond `after` on.
         """
@@ -216,7 +218,7 @@ def home_of(namespace: str, caller: Caller) -> str:
     return caller.namespace if namespace == LIBRARY else namespace
 
 
-def way(namespace: str, name: str) -> str:
+def how_to_grant(namespace: str, name: str) -> str:
     """Return how an owner lets a capability of `namespace` do what it asks for: of a chat's own
     nothing is granted.
     """

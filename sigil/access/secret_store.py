@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from sigil.catalog.cursors import nowhere
+from sigil.catalog.cursors import invalid_cursor
 from sigil.catalog.owner import require_owner
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
@@ -45,7 +45,7 @@ _KEPT: Final = Shape[_StoredSecret](_StoredSecret)
 Note = Callable[..., object]
 
 
-def unnoted(*_facts: object, **_more: object) -> None:
+def note_nowhere(*_facts: object, **_more: object) -> None:
     """An audit that nobody keeps."""
 
 
@@ -55,7 +55,7 @@ class SecretStore:
     """
 
     def __init__(
-        self, kv: KV, clock: Callable[[], float] = time.time, note: Note = unnoted
+        self, kv: KV, clock: Callable[[], float] = time.time, note: Note = note_nowhere
     ) -> None:
         self._kv = kv
         self._clock = clock
@@ -83,7 +83,7 @@ class SecretStore:
         at = self._clock()
         self._kv.put(
             keys.secret(caller.namespace, name),
-            orjson.dumps({"value": value, "at": at, "by": by(caller)}),
+            orjson.dumps({"value": value, "at": at, "by": author_of(caller)}),
         )
         self._note(caller.namespace, "secret-set", caller=caller, name=name)
         return {"secret": name, "at": at}
@@ -108,14 +108,14 @@ class SecretStore:
         """
         require_owner(caller)
         if after and not _NAME.fullmatch(after):
-            raise nowhere()
+            raise invalid_cursor()
         return self._rows(caller.namespace, after)
 
-    def has(self, namespace: str, name: str) -> bool:
+    def has_secret(self, namespace: str, name: str) -> bool:
         """Return whether it is set."""
         return self._kv.get(keys.secret(namespace, name)) is not None
 
-    def value(self, namespace: str, name: str) -> str | None:
+    def read_value(self, namespace: str, name: str) -> str | None:
         """Return what the host puts into a request; None when it is not set, `BackendError` when it
         cannot be read.
         """
@@ -148,6 +148,6 @@ def read_secret(name: str, item: Item) -> _StoredSecret:
         ) from None
 
 
-def by(caller: Caller) -> str:
+def author_of(caller: Caller) -> str:
     """Return who did it, as the rows show it."""
     return caller.session or "an owner"

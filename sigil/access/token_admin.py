@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sigil.access.tokens import TokenHolder, TokenRequest, Tokens
 from sigil.catalog.audit import Audit
-from sigil.catalog.cursors import key_after
+from sigil.catalog.cursors import require_token_id
 from sigil.catalog.owner import require_owner
 from sigil.errors import UsageError
 from sigil.protocol import Caller
@@ -29,9 +29,9 @@ class TokenAdmin:
         self._tokens = tokens
         self._audit = audit
 
-    def holder(self, value: str) -> TokenHolder:
+    def find_holder(self, value: str) -> TokenHolder:
         """Return whose token it is; `Refused` with EAUTH when it is nobody's."""
-        return self._tokens.holder(value)
+        return self._tokens.find_holder(value)
 
     def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
         """A new token: its row, with the token itself as `token`, this once."""
@@ -50,7 +50,7 @@ class TokenAdmin:
     def rows(self, caller: Caller, after: str = "") -> Iterator[TokenUseRow]:
         """The tokens by id, from beyond the id `after` on, without their values."""
         require_owner(caller, "sees the keys", "keys")
-        return self._tokens.list(key_after(after))
+        return self._tokens.list(require_token_id(after))
 
     def revoke(self, id: str, caller: Caller) -> TokenRow:
         """End a token at once; its row."""
@@ -79,9 +79,9 @@ class AuditReader:
         """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
         place, most = _place(caller, namespace), min(max(limit, 1), LIMIT_MOST)
         entries = (
-            self._audit.latest(place, most)
+            self._audit.read_latest(place, most)
             if after is None
-            else self._audit.entries(place, after=max(after, 0), limit=most)
+            else self._audit.read_entries(place, after=max(after, 0), limit=most)
         )
         return [entry.row for entry in entries]
 

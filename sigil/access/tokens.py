@@ -71,7 +71,7 @@ class Scope:
         return self.target in (EVERYTHING, f"{namespace}/{EVERYTHING}", f"{namespace}/{name}")
 
 
-def defaults(kind: str, namespace: str) -> tuple[str, ...]:
+def default_scopes(kind: str, namespace: str) -> tuple[str, ...]:
     """The scopes of a token that was asked for without any: all that its namespace sees, and for a
     deploy token all that is its own.
     """
@@ -134,7 +134,7 @@ class TokenHolder:
             scope.verb == "deploy" and scope.covers(self.namespace, name) for scope in reach
         )
 
-    def caller(self) -> Caller:
+    def to_caller(self) -> Caller:
         """Its holder as a registry sees them: a person without an owner's rights, in the token's
         own namespace.
         """
@@ -160,7 +160,7 @@ _HOLDER: Final = Shape[TokenHolder](TokenHolder)
 class TokenResolver(Protocol):
     """Knows whose token is whose."""
 
-    def holder(self, value: str) -> TokenHolder:
+    def find_holder(self, value: str) -> TokenHolder:
         """Return whose token it is; `Refused` with EAUTH when it is nobody's."""
 
 
@@ -188,7 +188,7 @@ class Tokens:
         """A new token, told this once, and its record. `agent`: the namespace when neither the wish
         nor its scopes name one.
         """
-        holder, value = self._wanted(wish, agent), made()
+        holder, value = self._wanted(wish, agent), new_token()
         if sum(1 for _ in self._rows()) >= MOST:
             raise Refused(
                 "EQUOTA",
@@ -206,7 +206,7 @@ class Tokens:
         )
         return value, read_holder(digest, self._kv.get(keys.token(digest)))
 
-    def holder(self, value: str) -> TokenHolder:
+    def find_holder(self, value: str) -> TokenHolder:
         """Return whose token it is; `Refused` with EAUTH when it is unknown, revoked or has ended.
         Its use is noted at most once a minute.
         """
@@ -284,7 +284,7 @@ class Tokens:
         namespace = namespace_of(wish.scopes, wish.namespace, agent)
         if namespace == LIBRARY:
             raise _wrong("nobody deploys to the library or asks in its name")
-        scopes = wish.scopes or defaults(kind, namespace)
+        scopes = wish.scopes or default_scopes(kind, namespace)
         _fitting(kind, namespace, [Scope.parse(scope) for scope in scopes])
         now = self._clock()
         return TokenHolder(
@@ -314,7 +314,7 @@ class Tokens:
                 self._kv.delete(keys.token_use(digest))
 
 
-def made() -> str:
+def new_token() -> str:
     """A token that nobody has yet."""
     secret = "".join(secrets.choice(_LETTERS) for _ in range(SECRET_CHARACTERS))
     return f"{PREFIX}{secret}{_check(secret)}"
@@ -331,7 +331,7 @@ def is_well_typed(value: str) -> bool:
     return good and check == _check(secret)
 
 
-def mistyped() -> Refused:
+def mistyped_token() -> Refused:
     """For a token that begins like ours and cannot be one."""
     return Refused(
         "EAUTH",

@@ -122,16 +122,18 @@ class Audit:
             self._written(agent, action, {**told, "chat": one_line(chat, FACT_CHARACTERS)})
         return written
 
-    def entries(self, namespace: str, *, after: int = 0, limit: int = PAGE) -> list[AuditEntry]:
+    def read_entries(
+        self, namespace: str, *, after: int = 0, limit: int = PAGE
+    ) -> list[AuditEntry]:
         """At most `limit` entries with numbers above `after`, oldest first."""
         rows = self._kv.scan(
             keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit
         )
         return [_read(item.value, int(sort) if _SORT.fullmatch(sort) else 0) for sort, item in rows]
 
-    def latest(self, namespace: str, limit: int = PAGE) -> list[AuditEntry]:
+    def read_latest(self, namespace: str, limit: int = PAGE) -> list[AuditEntry]:
         """The last `limit` entries, oldest first."""
-        return self.entries(
+        return self.read_entries(
             namespace, after=max(self._tip(namespace).number - limit, 0), limit=limit
         )
 
@@ -163,7 +165,7 @@ class Audit:
             return ChainCheck(number, tip, f"the end is missing: there were {known.number} entries")
         return ChainCheck(number, tip)
 
-    def namespaces(self) -> Iterator[str]:
+    def list_namespaces(self) -> Iterator[str]:
         """The namespaces that have an audit."""
         for sort, _ in scan_all(self._kv, keys.audit_tip("").partition):
             yield keys.unescape(sort)

@@ -24,7 +24,7 @@ from sigil.strict_json import canonical, depth, loads
 
 FORMAT = 1
 INDEX = "sigil.json"
-MOST = 100
+CAPABILITIES_MOST = 100
 BUNDLE_BYTES = 32 << 20
 _DATE = (1980, 1, 1, 0, 0, 0)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
@@ -45,8 +45,10 @@ def pack(entries: Sequence[BundleEntry]) -> bytes:
     rows = sorted(entries, key=lambda entry: entry.record.name)
     if len({entry.record.name for entry in rows}) < len(rows):
         raise UsageError("EINVAL", "a bundle holds one version of each name", source="bundle")
-    if not 0 < len(rows) <= MOST:
-        raise UsageError("EINVAL", f"a bundle holds 1 to {MOST} capabilities", source="bundle")
+    if not 0 < len(rows) <= CAPABILITIES_MOST:
+        raise UsageError(
+            "EINVAL", f"a bundle holds 1 to {CAPABILITIES_MOST} capabilities", source="bundle"
+        )
     files = {INDEX: canonical({"format": FORMAT, "capabilities": [_told(entry) for entry in rows]})}
     for entry in rows:
         files[f"{entry.record.name}/{INDEX}"] = canonical(
@@ -72,8 +74,14 @@ def unpack(body: bytes) -> list[Package]:
     files = _files(body)
     index = _object(files, INDEX)
     rows = index.get("capabilities")
-    if index.get("format") != FORMAT or not isinstance(rows, list) or not 0 < len(rows) <= MOST:
-        raise _wrong(f"{INDEX} is no list of 1 to {MOST} capabilities in format {FORMAT}")
+    if (
+        index.get("format") != FORMAT
+        or not isinstance(rows, list)
+        or not 0 < len(rows) <= CAPABILITIES_MOST
+    ):
+        raise _wrong(
+            f"{INDEX} is no list of 1 to {CAPABILITIES_MOST} capabilities in format {FORMAT}"
+        )
     packages = [_package(files, row) for row in rows]
     wanted = {
         INDEX,
@@ -127,7 +135,9 @@ def _listed(archive: zipfile.ZipFile, most: int) -> Iterator[zipfile.ZipInfo]:
     which has `most` bytes.
     """
     infos = archive.infolist()
-    if len(infos) > 1 + 2 * MOST or len({info.filename for info in infos}) < len(infos):
+    if len(infos) > 1 + 2 * CAPABILITIES_MOST or len({info.filename for info in infos}) < len(
+        infos
+    ):
         raise _wrong("it holds too many files, or one twice")
     if sum(info.file_size for info in infos) > most:
         raise _wrong("it is larger unpacked than packed, or its files overlap")

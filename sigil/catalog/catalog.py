@@ -11,8 +11,8 @@ from dataclasses import replace
 from sigil.catalog import changes, heads, public_index
 from sigil.catalog.deployments import Dependent, Deployment, Deployments
 from sigil.catalog.heads import Activation, HeadState
-from sigil.catalog.public import PublicCapabilities, alive, at, head_at
-from sigil.catalog.records import Head, Record, absent, decode, encode
+from sigil.catalog.public import PublicCapabilities, is_alive, load_head, resolve_head
+from sigil.catalog.records import Head, Record, decode, encode, expect_head
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.protocol import Caller, Ref, viewed
 from sigil.storage.kv import ABSENT, KV, Expect, Item, Read, keys
@@ -30,7 +30,7 @@ OUTDATED_PAGE = 20
 GRACE_SECONDS = 7 * 86_400.0
 """How long the head of what has expired is kept for the sweeper, which tells the audit."""
 
-__all__ = ["Catalog", "Head", "Record", "absent"]
+__all__ = ["Catalog", "Head", "Record", "expect_head"]
 
 
 class Catalog:
@@ -56,32 +56,32 @@ class Catalog:
         """The store that it reads and writes."""
         return self._kv
 
-    def head(self, namespace: str, name: str) -> Head | None:
+    def load_head(self, namespace: str, name: str) -> Head | None:
         """The head of a name as it stands at this moment, None when there never was one; a removed
         one says so.
         """
-        return head_at(self._kv, namespace, name, self._clock())
+        return load_head(self._kv, namespace, name, self._clock())
 
-    def active(self, namespace: str, name: str) -> Record | None:
+    def load_active(self, namespace: str, name: str) -> Record | None:
         """The record that the plain name runs."""
-        head = self.head(namespace, name)
-        return head.record if head and self.runs(head) else None
+        head = self.load_head(namespace, name)
+        return head.record if head and self.is_running(head) else None
 
-    def holder(self, namespace: str, name: str) -> Record | None:
+    def load_holder(self, namespace: str, name: str) -> Record | None:
         """The record that holds a name, though it may be yanked and run for nobody."""
-        head = self.head(namespace, name)
-        return head.record if head and not head.removed and self.alive(head.record) else None
+        head = self.load_head(namespace, name)
+        return head.record if head and not head.removed and self.is_alive(head.record) else None
 
-    def runs(self, head: Head) -> bool:
+    def is_running(self, head: Head) -> bool:
         """Return whether the plain name runs: not removed, not yanked, not expired."""
-        return not head.removed and not head.yanked and self.alive(head.record)
+        return not head.removed and not head.yanked and self.is_alive(head.record)
 
     def find(self, ref: Ref, caller: Caller) -> Record | None:
         """Return what the caller means by `ref`: the nearest namespace wins; of another namespace
         only what is public.
         """
         if ref.namespace and ref.namespace not in caller.sees:
-            open = self._publics.head(
+            open = self._publics.load_head(
                 ref.namespace, ref.name
             )  # the name itself must be public, not an old version of it alone
             record = self._in(ref.namespace, ref) if open else None
@@ -89,8 +89,8 @@ class Catalog:
         namespaces = (ref.namespace,) if ref.namespace else caller.sees
         items = get_many(self._kv, [keys.capability(space, ref.name) for space in namespaces])
         for item in items:
-            head = at(self._kv, item, self._clock()) if item else None
-            record = self.within(head, ref) if head else None
+            head = resolve_head(self._kv, item, self._clock()) if item else None
+            record = self.find_version(head, ref) if head else None
             if record:
                 return record
         return None
@@ -132,20 +132,21 @@ class Catalog:
         """Return what `ref` means in one namespace."""
         return self._in(namespace, ref)
 
-    def known(self, namespace: str, name: str, digest: str) -> Record | None:
+    def find_digest(self, namespace: str, name: str, digest: str) -> Record | None:
         """The version of a name that has this digest, active or not."""
         return self._in(namespace, Ref(name, digest=digest))
 
-    def versions(self, head: Head) -> list[Record]:
+    def list_versions(self, head: Head) -> list[Record]:
         """Every version of a name that still runs, newest first."""
         namespace, name = head.record.namespace, head.record.name
         rows = [] if head.removed else self._rows(namespace, name)
         stored = (decode(value) for number, value in rows if number >= head.state.floor)
         return sorted(
-            (record for record in stored if self.alive(record)), key=lambda record: -record.version
+            (record for record in stored if self.is_alive(record)),
+            key=lambda record: -record.version,
         )
 
-    def stores(self, head: Head) -> set[str]:
+    def list_stores(self, head: Head) -> set[str]:
         """Return where a name's versions keep what they store, of those that can be read; see
         `Record.store`.
         """
@@ -154,7 +155,7 @@ class Catalog:
         )
         return {"", head.record.store, *(record.store for record in records if record)}
 
-    def save(
+    def save_version(
         self, record: Record, head: Head | None, step: Activation, log: Read | None = None
     ) -> changes.LogPosition | None:
         """Write a new version and make it the active one; `Conflict` when the head changed or the
@@ -168,7 +169,7 @@ class Catalog:
         outdated = self._outdated(record)
         freed = sum(old.size for old in outdated if old.version >= before.floor)
         size = self._size(head) + record.size - freed
-        position = self.stand(record, replace(before.active(step), size=size), head, log)
+        position = self.save_head(record, replace(before.activate(step), size=size), head, log)
         for old in outdated:
             self._forget(old.namespace, old.name, old.version, old.digest)
         return position
@@ -183,7 +184,7 @@ class Catalog:
             version, deployment, None if ttl is None else ttl + GRACE_SECONDS
         )
 
-    def stand(
+    def save_head(
         self, record: Record, standing: HeadState, head: Head | None, log: Read | None = None
     ) -> changes.LogPosition | None:
         """Write a name's head over `head`; `Conflict` when that changed. Readers learn of it; `log`
@@ -191,35 +192,35 @@ class Catalog:
         """
         lasts = record.expires_at is None or head is not None
         ttl = None if lasts else (self._ttl(record) or 0) + GRACE_SECONDS
-        return self._write(record, heads.join(standing, encode(record)), head, ttl, log)
+        return self._write(record, heads.encode_head(standing, encode(record)), head, ttl, log)
 
     def remove(self, head: Head) -> None:
         """Leave a tombstone: the name is gone, its number goes on, no version of it runs any
         more.
         """
         record = head.record
-        tombstone = heads.join(head.state.gone(), encode(record))
+        tombstone = heads.encode_head(head.state.remove(), encode(record))
         self._write(record, tombstone, head)
         for number, value in self._rows(record.namespace, record.name):
             version = _readable(value)
             self._forget(record.namespace, record.name, number, version.digest if version else "")
 
-    def wake(self, namespace: str, name: str) -> None:
+    def reactivate(self, namespace: str, name: str) -> None:
         """Let queries show a name again that was unused for long; whoever writes first does it for
         all.
         """
-        head = self.head(namespace, name)
+        head = self.load_head(namespace, name)
         if head and head.state.inactive and not head.removed:
             try:
-                self.stand(head.record, replace(head.state, inactive=False), head)
+                self.save_head(head.record, replace(head.state, inactive=False), head)
             except Conflict:
                 return  # somebody else changed it at this moment; the next call sees how it stands
 
-    def again(self, record: Record, caller: Caller) -> Record:
+    def renew(self, record: Record, caller: Caller) -> Record:
         """What stands was deployed once more under its very digest: queries show it again, and what
         has an end lives on from now.
         """
-        self.wake(record.namespace, record.name)
+        self.reactivate(record.namespace, record.name)
         life = record.manifest.seconds_to_live
         theirs = caller.author == "model" and (record.author, record.session) != (
             "model",
@@ -227,33 +228,33 @@ class Catalog:
         )
         if not life or record.namespace != caller.target or theirs:
             return record
-        head = self.head(record.namespace, record.name)
-        if head is None or not self.runs(head) or head.record.digest != record.digest:
+        head = self.load_head(record.namespace, record.name)
+        if head is None or not self.is_running(head) or head.record.digest != record.digest:
             return record  # it was removed at this moment, or another version runs
         longer = replace(head.record, expires_at=self._clock() + life)
         self._put(longer)
         try:
-            self.stand(longer, head.state, head)
+            self.save_head(longer, head.state, head)
         except Conflict:
             return head.record
         return longer
 
-    def names(self, namespace: str, after: str = "") -> Iterator[Record]:
+    def list_visible(self, namespace: str, after: str = "") -> Iterator[Record]:
         """The active records of a namespace that a query may show, by name, from beyond `after`
         on.
         """
-        return (head.record for head in self.heads(namespace, after) if self.shows(head))
+        return (head.record for head in self.list_heads(namespace, after) if self.is_visible(head))
 
-    def shows(self, head: Head) -> bool:
+    def is_visible(self, head: Head) -> bool:
         """Return whether a query may show it: the plain name runs, and was not unused for long."""
-        return self.runs(head) and not head.state.inactive
+        return self.is_running(head) and not head.state.inactive
 
-    def heads(self, namespace: str, after: str = "") -> Iterator[Head]:
+    def list_heads(self, namespace: str, after: str = "") -> Iterator[Head]:
         """The heads of a namespace that are not removed, by name, from beyond `after` on."""
-        heads = (self.read(item) for _, item in self.items(namespace, after))
+        heads = (self.parse_head(item) for _, item in self.scan_items(namespace, after))
         return (head for head in heads if not head.removed)
 
-    def every_version(self, namespace: str, name: str = "") -> Iterator[Record]:
+    def list_stored_versions(self, namespace: str, name: str = "") -> Iterator[Record]:
         """Every version of a namespace, or of one of its names, that is stored and can be read."""
         partition = keys.version(namespace, "", 0).partition
         for _, item in scan_all(self._kv, partition, f"{name}#" if name else "", page=PAGE):
@@ -261,46 +262,46 @@ class Catalog:
             if record:
                 yield record
 
-    def log(self, namespace: str) -> Item | None:
+    def read_log(self, namespace: str) -> Item | None:
         """The log of the namespace's changes: its version is another one whenever the namespace's
         capabilities are.
         """
         return self._kv.get(keys.generation(namespace))
 
-    def item(self, namespace: str, name: str) -> Item | None:
+    def read_item(self, namespace: str, name: str) -> Item | None:
         """A name's head as it is stored."""
         return self._kv.get(keys.capability(namespace, name))
 
-    def items(self, namespace: str, after: str = "") -> Iterator[tuple[str, Item]]:
+    def scan_items(self, namespace: str, after: str = "") -> Iterator[tuple[str, Item]]:
         """Every name's head as it is stored, from beyond `after` on."""
         return scan_all(self._kv, keys.capability(namespace, "").partition, after=after, page=PAGE)
 
-    def read(self, item: Item) -> Head:
+    def parse_head(self, item: Item) -> Head:
         """A stored head as it stands at this moment."""
-        return at(self._kv, item, self._clock())
+        return resolve_head(self._kv, item, self._clock())
 
-    def namespaces(self, prefix: str = "") -> Iterator[str]:
+    def list_namespaces(self, prefix: str = "") -> Iterator[str]:
         """The namespaces that ever had a capability."""
-        return (namespace for namespace, _ in self.logs(prefix))
+        return (namespace for namespace, _ in self.list_logs(prefix))
 
-    def logs(self, prefix: str = "") -> Iterator[tuple[str, Item]]:
+    def list_logs(self, prefix: str = "") -> Iterator[tuple[str, Item]]:
         """The namespaces that ever had a capability, each with the log of its changes."""
         partition = keys.generation("").partition
         for sort, item in scan_all(self._kv, partition, keys.escape(prefix), page=PAGE):
             yield keys.unescape(sort), item
 
-    def generation(self, namespace: str) -> str:
+    def read_generation(self, namespace: str) -> str:
         """A token that changes whenever the namespace's capabilities do."""
-        item = self.log(namespace)
+        item = self.read_log(namespace)
         return item.version if item else ""
 
-    def touch(self, namespace: str) -> None:
+    def restart_log(self, namespace: str) -> None:
         """Tell every reader that the whole namespace may have changed."""
-        changes.restart(self._kv, namespace)
+        changes.restart_log(self._kv, namespace)
 
-    def alive(self, record: Record) -> bool:
+    def is_alive(self, record: Record) -> bool:
         """Return whether its time has not run out."""
-        return alive(record, self._clock())
+        return is_alive(record, self._clock())
 
     def _write(
         self,
@@ -315,17 +316,17 @@ class Catalog:
         now = self._clock()
         mark = _public_mark(head, now) if head else None
         with (
-            changes.change(self._kv, *place, now, log) as announcement,
-            public_index.step(self._kv, place, mark, body, now),
+            changes.announced_change(self._kv, *place, now, log) as announcement,
+            public_index.mark_follows(self._kv, place, mark, body, now),
         ):
-            self._kv.put(keys.capability(*place), body, expect=absent(head), ttl=ttl)
+            self._kv.put(keys.capability(*place), body, expect=expect_head(head), ttl=ttl)
         return announcement.position
 
     def _in(self, namespace: str, ref: Ref) -> Record | None:
-        head = self.head(namespace, ref.name)
-        return self.within(head, ref) if head else None
+        head = self.load_head(namespace, ref.name)
+        return self.find_version(head, ref) if head else None
 
-    def within(self, head: Head, ref: Ref) -> Record | None:
+    def find_version(self, head: Head, ref: Ref) -> Record | None:
         """Return what `ref` means among the versions of a name that has this head; one that is
         withdrawn too when `ref` says which.
         """
@@ -333,9 +334,9 @@ class Catalog:
         if head.removed:
             return None
         if ref.version is None and ref.digest is None:
-            return head.record if self.runs(head) else None
+            return head.record if self.is_running(head) else None
         if ref.digest == head.record.digest or ref.version == head.record.version:
-            return head.record if self.alive(head.record) else None
+            return head.record if self.is_alive(head.record) else None
         number = ref.version if ref.version is not None else self._number(namespace, ref)
         item = (
             self._kv.get(keys.version(namespace, ref.name, number))
@@ -343,7 +344,7 @@ class Catalog:
             else None
         )
         record = decode(item.value) if item else None
-        return record if record and self.alive(record) else None
+        return record if record and self.is_alive(record) else None
 
     def _number(self, namespace: str, ref: Ref) -> int | None:
         item = self._kv.get(keys.digest(namespace, ref.name, ref.digest or ""))
@@ -378,9 +379,9 @@ class Catalog:
         """Return whether a version that stands calls this one, in a namespace that has it by plain
         name: a stranger keeps nothing here.
         """
-        for caller in self.deployments.dependents(record.digest):
-            if self.known(*caller) is None:
-                self.deployments.release(record.digest, caller)
+        for caller in self.deployments.list_dependents(record.digest):
+            if self.find_digest(*caller) is None:
+                self.deployments.remove_dependent(record.digest, caller)
             elif record.namespace in viewed(caller.namespace).sees:
                 return True
         return False
@@ -388,7 +389,9 @@ class Catalog:
     def _size(self, head: Head | None) -> int:
         if head is None or head.record.expires_at is None:
             return head.state.size if head else 0
-        return sum(record.size for record in self.versions(head))  # some may have run out since
+        return sum(
+            record.size for record in self.list_versions(head)
+        )  # some may have run out since
 
     def _put(self, record: Record, expect: Expect = None) -> None:
         """Write the record of a version, which it is by its digest, and when its time runs out."""
@@ -424,7 +427,7 @@ class Catalog:
 
 
 def _public_mark(head: Head, now: float) -> bytes | None:
-    """Return the mark that a head asks for, see `public_index.wants`."""
+    """Return the mark that a head asks for, see `public_index.mark_for`."""
     record = head.record
     fields = {
         "version": record.version,
@@ -432,7 +435,7 @@ def _public_mark(head: Head, now: float) -> bytes | None:
         "expires_at": record.expires_at,
         "manifest": {"public": record.manifest.public},
     }
-    return public_index.wants(head.state, fields, now)
+    return public_index.mark_for(head.state, fields, now)
 
 
 def _readable(data: bytes) -> Record | None:

@@ -70,7 +70,7 @@ def log_of(item: Item | None) -> ChangeLog | None:
     return log if log and len(log.recent) <= log.number else None
 
 
-def since(kv: KV, namespace: str, log: ChangeLog, number: int) -> set[str] | None:
+def names_since(kv: KV, namespace: str, log: ChangeLog, number: int) -> set[str] | None:
     """The names that changed after change `number` of the same epoch, with those that are open;
     None when that is no longer known.
     """
@@ -101,7 +101,7 @@ class Announcement:
 
 
 @contextmanager
-def change(
+def announced_change(
     kv: KV, namespace: str, name: str, now: float, log: Read | None = None
 ) -> Iterator[Announcement]:
     """Announce in the log that `name` changes, before and after the write that stands inside.
@@ -121,12 +121,12 @@ def change(
             announcement.position = made.position
 
 
-def announce(kv: KV, namespace: str, name: str, now: float) -> None:
+def announce_changed(kv: KV, namespace: str, name: str, now: float) -> None:
     """Say in the log that `name` was changed."""
     _write(kv, namespace, lambda log: _made(log, name, now))
 
 
-def restart(kv: KV, namespace: str) -> None:
+def restart_log(kv: KV, namespace: str) -> None:
     """Have everybody read the whole namespace again."""
     kv.put(keys.generation(namespace), _dumps(_fresh()))
 
@@ -185,7 +185,7 @@ def _write(
         except Conflict:
             continue
         return _WrittenLog(Item(body, version), LogPosition(log.epoch, log.number), not tried)
-    restart(kv, namespace)
+    restart_log(kv, namespace)
     return None
 
 

@@ -39,17 +39,17 @@ class GrantPlace(NamedTuple):
     stands: bool = False
 
 
-def of_grant(row: GrantRow, caller: Caller) -> GrantPlace:
+def grant_place(row: GrantRow, caller: Caller) -> GrantPlace:
     """The place of a row that `GrantAdmin.rows` gave to `caller`."""
     return GrantPlace(
-        *of_namespace(row["namespace"], caller),
+        *namespace_place(row["namespace"], caller),
         row["capability"],
         row["digest"],
         row["state"] == "stands",
     )
 
 
-def of_namespace(namespace: str, caller: Caller) -> tuple[int, str]:
+def namespace_place(namespace: str, caller: Caller) -> tuple[int, str]:
     """Return where a namespace stands among those of the list: its number, and for another chat of
     the agent's the chat.
     """
@@ -63,31 +63,31 @@ def chat_of(namespace: str) -> str:
     return namespace.partition(CHAT_MARK)[2]
 
 
-def written(place: GrantPlace) -> str:
+def format_place(place: GrantPlace) -> str:
     """The place as a page's `next` has it."""
     chat = f":{place.chat}" if place.chat else ""
     state = "stands" if place.stands else "waits"
     return f"{place.namespace}:{place.name}:{place.digest}:{state}{chat}"
 
 
-def grant_after(text: str) -> GrantPlace:
-    """Return what `written` gave; of an empty text the place before all rows."""
+def parse_grant_place(text: str) -> GrantPlace:
+    """Return what `format_place` gave; of an empty text the place before all rows."""
     if not text:
         return GrantPlace()
     found = _GRANT.fullmatch(text)
     if not found or not is_name(found[2]):
-        raise nowhere()
+        raise invalid_cursor()
     return GrantPlace(int(found[1]), found[5] or "", found[2], found[3], found[4] == "stands")
 
 
-def key_after(text: str) -> str:
+def require_token_id(text: str) -> str:
     """The id of a token; empty for the beginning."""
     if text and not _KEY.fullmatch(text):
-        raise nowhere()
+        raise invalid_cursor()
     return text
 
 
-def nowhere() -> UsageError:
+def invalid_cursor() -> UsageError:
     """For an `after` that no page ended with."""
     return UsageError(
         "EINVAL",

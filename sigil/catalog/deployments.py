@@ -101,13 +101,13 @@ class Deployments:
         if recorded:
             self._kv.delete(keys.deployment(*version))
 
-    def dependents(self, digest: str) -> Iterator[Dependent]:
+    def list_dependents(self, digest: str) -> Iterator[Dependent]:
         """The versions that were recorded to call this one; some of them may be gone by now."""
         for sort, _ in scan_all(self._kv, keys.dependent(digest, "", "", "").partition):
             namespace, name, caller = sort.split("#", 2)
             yield Dependent(keys.unescape(namespace), name, caller)
 
-    def release(self, digest: str, dependent: Dependent) -> None:
+    def remove_dependent(self, digest: str, dependent: Dependent) -> None:
         """Forget that a version which is gone called this one."""
         self._kv.delete(keys.dependent(digest, *dependent))
 

@@ -62,11 +62,11 @@ class Sweeper:
 
         Daily work that fails is told by its exception, and done by the next sweep.
         """
-        expired = self.expire()
+        expired = self.remove_expired()
         with self._daily() as is_first:
-            return SweepResult(expired, self.idle() if is_first else 0)
+            return SweepResult(expired, self.mark_idle() if is_first else 0)
 
-    def expire(self) -> int:
+    def remove_expired(self) -> int:
         """Remove the capabilities whose time has run out; how many those were."""
         gone = 0
         partition, now = keys.expiry(0, "", "").partition, self._clock()
@@ -78,7 +78,7 @@ class Sweeper:
             self._kv.delete(keys.expiry(int(due), keys.unescape(namespace), name))
         return gone
 
-    def idle(self) -> int:
+    def mark_idle(self) -> int:
         """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics;
         how many were marked.
 
@@ -93,9 +93,9 @@ class Sweeper:
                 if problem.code != "EDAMAGED":
                     raise
                 damage = problem
-        for namespace, name, _ in list(public_index.all_of(self._kv)):
+        for namespace, name, _ in list(public_index.list_marks(self._kv)):
             try:
-                public_index.follow(self._kv, namespace, name, self._clock())
+                public_index.update_mark(self._kv, namespace, name, self._clock())
             except BackendError as problem:
                 if problem.code != "EDAMAGED":
                     raise
@@ -106,17 +106,17 @@ class Sweeper:
 
     def _expire(self, namespace: str, name: str) -> int:
         head = self._head(namespace, name)
-        if head is None or head.state.removed or not heads.expired(head.record, self._clock()):
+        if head is None or head.state.removed or not heads.is_expired(head.record, self._clock()):
             return 0  # it was removed, or another version runs
         granted = self._kv.get(keys.grants(namespace, namespace, name))
         try:
-            with changes.change(self._kv, namespace, name, self._clock()):
+            with changes.announced_change(self._kv, namespace, name, self._clock()):
                 self._end(head)
         except Conflict:
             return 0
         if granted:
             self._ungrant(head, granted)
-        public_index.follow(self._kv, namespace, name, self._clock())
+        public_index.update_mark(self._kv, namespace, name, self._clock())
         self._audit.note(
             namespace,
             "expire",
@@ -138,7 +138,7 @@ class Sweeper:
             keys.version(head.namespace, head.name, 0).partition, f"{head.name}#", limit=1
         ):
             self._kv.delete(key, expect=head.token)
-            usage.forget(self._kv, head.namespace, head.name)
+            usage.forget_counts(self._kv, head.namespace, head.name)
 
     def _ungrant(self, head: _Head, granted: Item) -> None:
         """What was granted to the version that ended ends with it: whoever deploys it again is
@@ -152,19 +152,19 @@ class Sweeper:
             self._kv.put(key, orjson.dumps(left), expect=granted.version)
 
     def _idle_in(self, namespace: str) -> int:
-        usage.fold(self._kv, namespace, self._clock())
+        usage.fold_done_writers(self._kv, namespace, self._clock())
         uses = usage.last_uses(self._kv, namespace)
         marked = 0
         for head in self._heads(namespace):
-            if public_index.wants(head.state, head.record, self._clock()):
-                public_index.follow(self._kv, namespace, head.name, self._clock())
+            if public_index.mark_for(head.state, head.record, self._clock()):
+                public_index.update_mark(self._kv, namespace, head.name, self._clock())
             if not head.state.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
                 with (
                     suppress(Conflict),
-                    changes.change(self._kv, namespace, head.name, self._clock()),
+                    changes.announced_change(self._kv, namespace, head.name, self._clock()),
                 ):  # it was used at this moment
                     self._rewrite(head, replace(head.state, inactive=True))
-                    public_index.follow(self._kv, namespace, head.name, self._clock())
+                    public_index.update_mark(self._kv, namespace, head.name, self._clock())
                     self._audit.note(
                         namespace, "inactive", name=head.name, version=head.record["version"]
                     )
@@ -182,7 +182,7 @@ class Sweeper:
         )
 
     def _rewrite(self, head: _Head, standing: HeadState) -> None:
-        body = heads.join(standing, heads.dumps(head.record))
+        body = heads.encode_head(standing, heads.encode_fields(head.record))
         self._kv.put(keys.capability(head.namespace, head.name), body, expect=head.token)
 
     def _head(self, namespace: str, name: str) -> _Head | None:
@@ -252,7 +252,7 @@ def _others(granted: Item, digest: str) -> list[Any]:
 
 
 def _read(namespace: str, name: str, item: Item) -> _Head:
-    standing, record = heads.split(item.value)
+    standing, record = heads.decode_head(item.value)
     return _Head(namespace, name, standing, record, item.version)
 
 

@@ -68,7 +68,7 @@ class HeadState(Stored):
     yanked: tuple[int, ...] = ()
     history: tuple[Activation, ...] = ()
 
-    def active(self, step: Activation) -> Self:
+    def activate(self, step: Activation) -> Self:
         """The same after a version began to run."""
         return replace(
             self,
@@ -78,7 +78,7 @@ class HeadState(Stored):
             history=(*self.history, step)[-HISTORY_MOST:],
         )
 
-    def before(self, version: int, good: Collection[int]) -> int | None:
+    def find_previous(self, version: int, good: Collection[int]) -> int | None:
         """The version of `good` that ran last before `version` does; the newest of them when none
         of the last steps names one.
         """
@@ -89,24 +89,24 @@ class HeadState(Stored):
         )
         return next(ran, max(good, default=None))
 
-    def without(self, version: int) -> Self:
+    def yank(self, version: int) -> Self:
         """The same with a version yanked."""
         return replace(
             self, yanked=(*(number for number in self.yanked if number != version), version)
         )
 
-    def again(self, version: int) -> Self:
+    def unyank(self, version: int) -> Self:
         """The same with a version that is yanked no more."""
         return replace(self, yanked=tuple(number for number in self.yanked if number != version))
 
-    def gone(self) -> Self:
+    def remove(self) -> Self:
         """A tombstone: the numbers go on from here, nothing below them runs."""
         return replace(
             self, removed=True, floor=self.latest + 1, size=0, inactive=False, yanked=(), history=()
         )
 
 
-def join(standing: HeadState, record: bytes) -> bytes:
+def encode_head(standing: HeadState, record: bytes) -> bytes:
     """The head as it is stored; `record` is JSON."""
     steps = [[step.version, step.at, step.by, step.action, *step.rest] for step in standing.history]
     fields = {
@@ -121,8 +121,8 @@ def join(standing: HeadState, record: bytes) -> bytes:
     return orjson.dumps({**fields, "record": orjson.Fragment(record), **(standing._rest or {})})
 
 
-def split(data: bytes) -> tuple[HeadState, dict[str, Any]]:
-    """Return what `join` wrote: how the name stands, and the fields of its active record;
+def decode_head(data: bytes) -> tuple[HeadState, dict[str, Any]]:
+    """Return what `encode_head` wrote: how the name stands, and the fields of its active record;
     `BackendError` EDAMAGED for anything else.
     """
     try:
@@ -143,7 +143,7 @@ def split(data: bytes) -> tuple[HeadState, dict[str, Any]]:
     return HeadState(**stands, yanked=yanked, history=steps, _rest=rest or None), _whole(record)
 
 
-def fields(data: bytes) -> dict[str, Any]:
+def decode_fields(data: bytes) -> dict[str, Any]:
     """The fields of a version's record as it is stored; `BackendError` EDAMAGED for anything
     else.
     """
@@ -172,14 +172,14 @@ def _whole(record: object) -> dict[str, Any]:
     return record
 
 
-def expired(record: Mapping[str, Any], now: float) -> bool:
+def is_expired(record: Mapping[str, Any], now: float) -> bool:
     """Return whether the time of a record's fields has run out."""
     end = record.get("expires_at")
     return end is not None and end <= now
 
 
-def dumps(record: Mapping[str, Any]) -> bytes:
-    """A record's fields as `join` takes them."""
+def encode_fields(record: Mapping[str, Any]) -> bytes:
+    """A record's fields as `encode_head` takes them."""
     return orjson.dumps(record)
 
 
@@ -192,8 +192,8 @@ def resolve_expired(kv: KV, data: bytes, now: float) -> bytes:
     """A stored head as it stands at this moment: `data` itself, unless its version ran out and an
     older one lasts.
     """
-    standing, record = split(data)
-    return (fall_back(kv, standing, record, now) if expired(record, now) else None) or data
+    standing, record = decode_head(data)
+    return (fall_back(kv, standing, record, now) if is_expired(record, now) else None) or data
 
 
 def fall_back(kv: KV, standing: HeadState, record: dict[str, Any], now: float) -> bytes | None:
@@ -205,16 +205,16 @@ def fall_back(kv: KV, standing: HeadState, record: dict[str, Any], now: float) -
     alive = [
         row
         for row in _read_versions(kv, record["namespace"], record["name"], standing.floor)
-        if not expired(row[0], now)
+        if not is_expired(row[0], now)
     ]
     good = [row for row in alive if row[0]["version"] not in standing.yanked]
     if not good:
         return None
     found = {int(fields["version"]): (fields, body) for fields, body in good}
-    older, body = found[standing.before(int(record["version"]), found.keys()) or max(found)]
+    older, body = found[standing.find_previous(int(record["version"]), found.keys()) or max(found)]
     step = Activation(older["version"], float(record["expires_at"]), "sigil", ENDED)
     size = sum(fields.get("size", 0) for fields, _ in alive)
-    return join(replace(standing.active(step), size=size), body)
+    return encode_head(replace(standing.activate(step), size=size), body)
 
 
 def _read_versions(
@@ -223,5 +223,5 @@ def _read_versions(
     """The fields of every version from `floor` on, with the record as it is stored."""
     partition = keys.version(namespace, name, 0).partition
     stored = scan_all(kv, partition, f"{name}#", page=PAGE)
-    rows = [(fields(item.value), item.value) for _, item in stored]
+    rows = [(decode_fields(item.value), item.value) for _, item in stored]
     return [row for row in rows if row[0]["version"] >= floor]

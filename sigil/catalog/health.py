@@ -65,7 +65,7 @@ class Health(Stored):
     code: str = ""
     mark: str = ""
 
-    def state(self, now: float) -> Literal["closed", "open", "half-open"]:
+    def state_at(self, now: float) -> Literal["closed", "open", "half-open"]:
         if not self.until:
             return "closed"
         return "open" if self.until > now or self.trial > now else "half-open"
@@ -95,7 +95,7 @@ class HealthSubject(Protocol):
     def digest(self) -> str: ...
 
 
-def own(problem: SigilError) -> bool:
+def is_own_failure(problem: SigilError) -> bool:
     """Return whether a failure is the capability's own: stopped, or an exception without a code. A
     code that its code chose is an answer.
     """
@@ -106,7 +106,7 @@ def own(problem: SigilError) -> bool:
     )
 
 
-def owner(version: HealthSubject) -> str:
+def owner_of(version: HealthSubject) -> str:
     """The caller whose own the version is: the agent whose namespace, or whose chat, it stands
     in.
     """
@@ -137,26 +137,26 @@ class CircuitBreaker:
 
         The ticket of the call; an empty one when it is no trial.
         """
-        who, now = caller or owner(version), self._clock()
-        if self.health(version, who).state(now) == "closed":
+        who, now = caller or owner_of(version), self._clock()
+        if self.read_health(version, who).state_at(now) == "closed":
             return ""
         mark = secrets.token_hex(8)
 
         def tries(callers: dict[str, Health]) -> None:
             health = callers.get(who, WELL)
-            if health.state(now) == "half-open":
+            if health.state_at(now) == "half-open":
                 callers[who] = replace(health, trial=now + TRIAL_SECONDS, mark=mark)
 
         if self._change(version, tries) is not None:
             return mark
-        health = self.health(version, who)
-        if health.state(now) == "closed":
+        health = self.read_health(version, who)
+        if health.state_at(now) == "closed":
             return ""
         raise self._degraded(version, health, who)
 
-    def well(self, version: HealthSubject, ticket: str = "", caller: str = "") -> bool:
+    def record_success(self, version: HealthSubject, ticket: str = "", caller: str = "") -> bool:
         """A call went well; True when the version was degraded for this caller until now."""
-        who = caller or owner(version)
+        who = caller or owner_of(version)
         if not ticket and all(health.until for health in self._glance(version).callers.values()):
             return False  # no row, or rests that only a trial ends
         ended: list[str] = []
@@ -170,15 +170,15 @@ class CircuitBreaker:
 
         return self._change(version, ends) is not None and bool(ended)
 
-    def failed(
+    def record_failure(
         self, version: HealthSubject, problem: SigilError, ticket: str = "", caller: str = ""
     ) -> bool:
         """A call failed; True when the version is degraded by it. What is not its own failure
         leaves everything as it is.
         """
-        who, now = caller or owner(version), self._clock()
-        if not own(problem):
-            self.undecided(version, ticket, who)
+        who, now = caller or owner_of(version), self._clock()
+        if not is_own_failure(problem):
+            self.release_trial(version, ticket, who)
             return False
 
         def counts(callers: dict[str, Health]) -> None:
@@ -196,7 +196,7 @@ class CircuitBreaker:
             if ticket or before.until:
                 return  # it rests already, or is being tried: this call began before
             failures = before.failures + 1 if now - before.at < FORGET_SECONDS else 1
-            _make_room(callers, who, owner(version))
+            _make_room(callers, who, owner_of(version))
             until = now + REST_SECONDS if failures >= FAILURES else 0.0
             callers[who] = replace(
                 before,
@@ -213,9 +213,9 @@ class CircuitBreaker:
         )  # None as well when many fail at once: the others count
         return bool(after and after[who].until) and not ticket
 
-    def undecided(self, version: HealthSubject, ticket: str, caller: str = "") -> None:
+    def release_trial(self, version: HealthSubject, ticket: str, caller: str = "") -> None:
         """A call told nothing of the capability: if it was a trial, the next call may try."""
-        who = caller or owner(version)
+        who = caller or owner_of(version)
 
         def leaves(callers: dict[str, Health]) -> None:
             if who in callers and callers[who].mark == ticket:
@@ -224,9 +224,9 @@ class CircuitBreaker:
         if ticket:
             self._change(version, leaves)
 
-    def health(self, version: HealthSubject, caller: str = "") -> Health:
+    def read_health(self, version: HealthSubject, caller: str = "") -> Health:
         """Return how a version does for a caller, as of the last second."""
-        return self._glance(version).callers.get(caller or owner(version), WELL)
+        return self._glance(version).callers.get(caller or owner_of(version), WELL)
 
     def _degraded(self, version: HealthSubject, health: Health, who: str) -> Refused:
         wait = max(health.until - self._clock(), 1.0)
@@ -236,7 +236,7 @@ class CircuitBreaker:
         )
         older = (
             f", or run an older version: `sigil rollback {version.name}`"
-            if who == owner(version)
+            if who == owner_of(version)
             else ""
         )
         return Refused(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sigil.catalog import heads, public_index
-from sigil.catalog.records import Head, Record, head_of
+from sigil.catalog.records import Head, Record, parse_head
 from sigil.errors import Refused
 from sigil.protocol import LIBRARY, TOOL_LIMIT, Offer, is_name, tool_of
 from sigil.storage.kv import KV, Item, keys
@@ -21,7 +21,7 @@ def full_name(record: Record) -> str:
     return f"{record.namespace}/{record.name}"
 
 
-def foreign(record: Record) -> Offer:
+def foreign_offer(record: Record) -> Offer:
     """Return what another namespace is offered."""
     return replace(record.offer, name=full_name(record))
 
@@ -41,26 +41,26 @@ def require_public_name(namespace: str, name: str) -> None:
         )
 
 
-def alive(record: Record, now: float) -> bool:
+def is_alive(record: Record, now: float) -> bool:
     """Return whether its time has not run out."""
     return record.expires_at is None or record.expires_at > now
 
 
-def head_at(kv: KV, namespace: str, name: str, now: float) -> Head | None:
-    """The head of a name as it stands at this moment, None when there is none: see `at`."""
+def load_head(kv: KV, namespace: str, name: str, now: float) -> Head | None:
+    """Return the head of a name as of `now`, None when there is none: see `resolve_head`."""
     item = kv.get(keys.capability(namespace, name))
-    return at(kv, item, now) if item else None
+    return resolve_head(kv, item, now) if item else None
 
 
-def at(kv: KV, item: Item, now: float) -> Head:
+def resolve_head(kv: KV, item: Item, now: float) -> Head:
     """A head as it stands at this moment: where the version that ran had an end, an older one that
     lasts takes its place by itself.
     """
-    head = head_of(item.value, item.version)
+    head = parse_head(item.value, item.version)
     return (
         head
-        if alive(head.record, now)
-        else head_of(heads.resolve_expired(kv, item.value, now), item.version)
+        if is_alive(head.record, now)
+        else parse_head(heads.resolve_expired(kv, item.value, now), item.version)
     )
 
 
@@ -71,26 +71,28 @@ class PublicCapabilities:
         self._kv = kv
         self._clock = clock
 
-    def all(self) -> Iterator[tuple[str, str, str]]:
+    def list_marks(self) -> Iterator[tuple[str, str, str]]:
         """(namespace, name, digest) of every mark."""
-        return public_index.all_of(self._kv)
+        return public_index.list_marks(self._kv)
 
-    def record(self, namespace: str, name: str) -> Record | None:
+    def find(self, namespace: str, name: str) -> Record | None:
         """The record that other namespaces run, when it is public and stands."""
-        head = self.head(namespace, name)
+        head = self.load_head(namespace, name)
         return head.record if head else None
 
-    def head(self, namespace: str, name: str) -> Head | None:
+    def load_head(self, namespace: str, name: str) -> Head | None:
         """The head of a public name that runs."""
-        head = head_at(self._kv, namespace, name, self._clock())
-        runs = head and not head.removed and not head.yanked and alive(head.record, self._clock())
+        head = load_head(self._kv, namespace, name, self._clock())
+        runs = (
+            head and not head.removed and not head.yanked and is_alive(head.record, self._clock())
+        )
         return head if head and runs and head.record.manifest.public else None
 
-    def mark(self, namespace: str, name: str) -> str:
+    def read_mark(self, namespace: str, name: str) -> str:
         """The digest that a name is public with, empty when it is not."""
         item = self._kv.get(keys.public(namespace, name))
         return item.value.decode("ascii", "replace") if item else ""
 
-    def log(self) -> Item | None:
+    def read_log(self) -> Item | None:
         """The log of what changed: its version is another one whenever a public capability is."""
         return self._kv.get(keys.generation(EVERYWHERE))

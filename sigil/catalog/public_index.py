@@ -20,7 +20,7 @@ PAGE = 500
 
 
 @contextmanager
-def step(
+def mark_follows(
     kv: KV, place: tuple[str, str], before: bytes | None, body: bytes, now: float
 ) -> Iterator[None]:
     """Have a name's mark follow the write of `body` as its head, which stands inside.
@@ -32,10 +32,10 @@ def step(
     if not _may_be_public(namespace, name):
         yield
         return
-    wanted = wants(*heads.split(body), now)
+    wanted = mark_for(*heads.decode_head(body), now)
     changes_it = before != wanted
     with (
-        changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now)
+        changes.announced_change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now)
         if changes_it
         else nullcontext()
     ):
@@ -45,7 +45,7 @@ def step(
             _follow(kv, namespace, name, now, said=changes_it)
 
 
-def follow(kv: KV, namespace: str, name: str, now: float) -> None:
+def update_mark(kv: KV, namespace: str, name: str, now: float) -> None:
     """Bring a name's mark in step with its head as it stands now: there while it runs and is
     public.
 
@@ -57,7 +57,7 @@ def follow(kv: KV, namespace: str, name: str, now: float) -> None:
         _follow(kv, namespace, name, now, said=False)
 
 
-def wants(standing: HeadState, record: Mapping[str, Any], now: float) -> bytes | None:
+def mark_for(standing: HeadState, record: Mapping[str, Any], now: float) -> bytes | None:
     """The mark of a name that stands so: its digest, None when other namespaces do not see it.
     `record`: its fields as they are stored.
     """
@@ -65,12 +65,12 @@ def wants(standing: HeadState, record: Mapping[str, Any], now: float) -> bytes |
         standing.removed
         or standing.inactive
         or record["version"] in standing.yanked
-        or heads.expired(record, now)
+        or heads.is_expired(record, now)
     )
     return str(record["digest"]).encode() if runs and record["manifest"].get("public") else None
 
 
-def all_of(kv: KV) -> Iterator[tuple[str, str, str]]:
+def list_marks(kv: KV) -> Iterator[tuple[str, str, str]]:
     """(namespace, name, digest) of every mark."""
     for sort, item in scan_all(kv, keys.public("", "").partition, page=PAGE):
         namespace, _, name = sort.rpartition("#")
@@ -86,14 +86,16 @@ def _follow(kv: KV, namespace: str, name: str, now: float, *, said: bool) -> Non
         mark = kv.get(keys.public(namespace, name))
         head = kv.get(keys.capability(namespace, name))
         wanted = (
-            wants(*heads.split(heads.resolve_expired(kv, head.value, now)), now) if head else None
+            mark_for(*heads.decode_head(heads.resolve_expired(kv, head.value, now)), now)
+            if head
+            else None
         )
         if wanted == (mark.value if mark else None):
             return
         with (
             nullcontext()
             if said
-            else changes.change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now)
+            else changes.announced_change(kv, keys.EVERYWHERE, f"{namespace}/{name}", now)
         ):
             _write(kv, namespace, name, (mark, wanted))
 

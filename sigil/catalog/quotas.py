@@ -38,7 +38,7 @@ class Quotas:
     session: int = 20
     ephemeral: int = 20
 
-    def most(self, namespace: str) -> int:
+    def max_capabilities(self, namespace: str) -> int:
         """Return how many capabilities a namespace may have."""
         return self.session if SESSION_MARK in namespace else self.capabilities
 
@@ -101,7 +101,7 @@ class RoomKeeper:
         self._quotas = quotas
         self._clock = clock
 
-    def require(self, namespace: str, claim: RoomClaim) -> RoomCount | None:
+    def require_room(self, namespace: str, claim: RoomClaim) -> RoomCount | None:
         """Return the count that there is room by, for `taken`; None for a namespace without bounds.
 
         `Refused` EQUOTA when there is no room for it as things stand.
@@ -114,7 +114,7 @@ class RoomKeeper:
         return count
 
     @contextmanager
-    def taken(
+    def hold_room(
         self, namespace: str, claim: RoomClaim, counted: RoomCount | None = None
     ) -> Iterator[None]:
         """Room for a name while its head is stored inside; `Refused` EQUOTA when there is none.
@@ -149,8 +149,8 @@ class RoomKeeper:
     def _count(self, namespace: str, item: Item | None, now: float) -> RoomCount:
         """Count what a namespace holds; `item` is read before, see the class."""
         claims: dict[str, RoomClaim] = {}
-        for head in self._catalog.heads(namespace):
-            if self._catalog.alive(head.record):
+        for head in self._catalog.list_heads(namespace):
+            if self._catalog.is_alive(head.record):
                 claims[head.record.name] = _claim(head)
         return RoomCount(item, claims, now)
 
@@ -193,7 +193,7 @@ class RoomKeeper:
         raise Conflict(f"{namespace} is being deployed to by too many at this moment")
 
 
-def used(live: Iterable[Head]) -> NamespaceUsage:
+def usage_of(live: Iterable[Head]) -> NamespaceUsage:
     """Return what these heads, none removed or expired, amount to."""
     return _sum(map(_claim, live))
 
@@ -233,9 +233,10 @@ def _require_room(
     quotas: Quotas, namespace: str, others: Iterable[RoomClaim], claim: RoomClaim
 ) -> None:
     now = _sum(others)
-    if now.capabilities >= quotas.most(namespace):
+    if now.capabilities >= quotas.max_capabilities(namespace):
         raise _full(
-            f"{now.capabilities} capabilities, and at most {quotas.most(namespace)} are allowed"
+            f"{now.capabilities} capabilities, and at most"
+            f" {quotas.max_capabilities(namespace)} are allowed"
         )
     if claim.ephemeral and now.ephemeral >= quotas.ephemeral:
         raise _full(

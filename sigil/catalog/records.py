@@ -137,13 +137,13 @@ def decode(data: bytes) -> Record:
 
 
 @lru_cache(maxsize=1024)
-def head_of(data: bytes, token: str) -> Head:
+def parse_head(data: bytes, token: str) -> Head:
     """The head that is stored as `data` under the store's version `token`."""
-    standing, fields = heads.split(data)
+    standing, fields = heads.decode_head(data)
     return Head(_record(orjson.dumps(fields)), standing, token)
 
 
-def absent(head: Head | None) -> Expect:
+def expect_head(head: Head | None) -> Expect:
     """The `expect` for a write over `head`."""
     return head.token if head else ABSENT
 

@@ -147,7 +147,7 @@ class UsageStatistics:
         self._counted: dict[_Place, _ProcessCounts] = {}
         self._lock = threading.Lock()
 
-    def note(
+    def record_call(
         self, namespace: str, name: str, milliseconds: float, *, failed: bool, version: int = 0
     ) -> bool:
         """Count one call. At most one small write in ten seconds for each version; True when this
@@ -171,11 +171,11 @@ class UsageStatistics:
         with self._lock:
             self._write(self._counted)
 
-    def of(self, namespace: str, name: str) -> UsageCounts:
+    def read_counts(self, namespace: str, name: str) -> UsageCounts:
         """The counts of one capability, all processes together."""
         return self._sum(namespace, f"{name}#").get(name, UsageCounts())
 
-    def all_of(self, namespace: str) -> dict[str, UsageCounts]:
+    def read_all_counts(self, namespace: str) -> dict[str, UsageCounts]:
         """The counts of a namespace's capabilities by name."""
         return self._sum(namespace, "")
 
@@ -224,13 +224,13 @@ def last_uses(kv: KV, namespace: str) -> dict[str, float]:
     return {name: _total(parts).last for name, parts in _parts(kv, namespace).items()}
 
 
-def forget(kv: KV, namespace: str, name: str) -> None:
+def forget_counts(kv: KV, namespace: str, name: str) -> None:
     """Remove the counts of one capability, whoever counted."""
     for writer in _parts(kv, namespace, f"{name}#").get(name, {}):
         kv.delete(keys.use(namespace, name, writer))
 
 
-def fold(kv: KV, namespace: str, now: float) -> int:
+def fold_done_writers(kv: KV, namespace: str, now: float) -> int:
     """Sum up under `all` the names that are done; how many. A crash in between loses nothing and
     counts nothing twice.
     """

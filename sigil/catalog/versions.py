@@ -17,7 +17,7 @@ from sigil.catalog.heads import Activation, HeadState
 from sigil.catalog.health import CircuitBreaker, HealthSubject
 from sigil.catalog.owner import require_owner
 from sigil.catalog.records import Head, Record
-from sigil.catalog.views import state
+from sigil.catalog.views import version_state
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.languages import BINARY
 from sigil.protocol import Caller, Json, Ref, is_name
@@ -56,7 +56,7 @@ class VersionAdmin:
     def rows(self, name: str, caller: Caller) -> list[VersionRow]:
         """Every version that still runs, newest first."""
         head = self._seen(name, caller)
-        return [self._row(head, record) for record in self._catalog.versions(head)]
+        return [self._row(head, record) for record in self._catalog.list_versions(head)]
 
     def history(self, name: str, caller: Caller) -> list[ActivationRow]:
         """Return which version began to run when, by whom and how: the last twenty times, oldest
@@ -71,9 +71,9 @@ class VersionAdmin:
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
     ) -> VersionDiffRow:
-        """See `differences`. By default the active version against the one before it."""
+        """See `compare_versions`. By default the active version against the one before it."""
         head = self._seen(name, caller)
-        records = {record.version: record for record in self._catalog.versions(head)}
+        records = {record.version: record for record in self._catalog.list_versions(head)}
         last = self._one(records, newer, name) if newer is not None else head.record
         before = max((number for number in records if number < last.version), default=None)
         if older is None and before is None:
@@ -85,7 +85,7 @@ class VersionAdmin:
             )
         first = self._one(records, older if older is not None else before, name)
         sources = (self._artifacts.get(first.source), self._artifacts.get(last.source))
-        return differences(first, last, sources, (self._pins(first), self._pins(last)))
+        return compare_versions(first, last, sources, (self._pins(first), self._pins(last)))
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
         """Let an older version run again: the one given, or the one before. The same once more
@@ -120,7 +120,7 @@ class VersionAdmin:
         none, or another one runs.
         """
         for _ in range(RACES):
-            head = self._catalog.head(degraded.namespace, degraded.name)
+            head = self._catalog.load_head(degraded.namespace, degraded.name)
             if head is None or head.removed or head.record.digest != degraded.digest:
                 return None
             record = head.record
@@ -135,8 +135,8 @@ class VersionAdmin:
             if good is None:
                 return None
             try:
-                self._catalog.stand(
-                    good, head.state.active(self._step(good, "sigil", "degraded")), head
+                self._catalog.save_head(
+                    good, head.state.activate(self._step(good, "sigil", "degraded")), head
                 )
             except Conflict:
                 continue
@@ -162,9 +162,9 @@ class VersionAdmin:
             if (record, standing) == (head.record, head.state):
                 return {**self._row(head, meant), "changed": False}
             if record.version != head.record.version:
-                standing = standing.active(self._step(record, caller.author, action))
+                standing = standing.activate(self._step(record, caller.author, action))
             try:
-                self._catalog.stand(record, standing, head)
+                self._catalog.save_head(record, standing, head)
             except Conflict:
                 continue
             self._audit.note(
@@ -182,20 +182,20 @@ class VersionAdmin:
         raise Conflict(f"{name} is being changed by somebody else at this moment")
 
     def _back(self, head: Head, version: int | None) -> tuple[Record, HeadState, Record]:
-        records = self._catalog.versions(head)
+        records = self._catalog.list_versions(head)
         record = (
             self._before(head, records)
             if version is None
             else self._one({old.version: old for old in records}, version, head.record.name)
         )
-        return record, head.state.again(record.version), record
+        return record, head.state.unyank(record.version), record
 
     def _before(self, head: Head, records: list[Record]) -> Record:
         steps, now = head.state.history, head.record
         if (
             steps
             and steps[-1].action in ("rollback", "degraded")
-            and not self._breaker.health(now).until
+            and not self._breaker.read_health(now).until
         ):
             return now  # it was done, and is well: whoever means yet an older one says which
         older = [
@@ -210,16 +210,16 @@ class VersionAdmin:
                 source=now.name,
                 suggestion=f"`sigil versions {now.name}`",
             )
-        return next((old for old in older if not self._breaker.health(old).until), older[0])
+        return next((old for old in older if not self._breaker.read_health(old).until), older[0])
 
     def _yanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
         standing = (
-            head.state if meant.version in head.state.yanked else head.state.without(meant.version)
+            head.state if meant.version in head.state.yanked else head.state.yank(meant.version)
         )
         if meant.version != head.record.version:
             return head.record, standing, meant
         good = {record.version: record for record in self._good(replace(head, state=standing))}
-        instead = good.get(standing.before(meant.version, good.keys()) or 0, head.record)
+        instead = good.get(standing.find_previous(meant.version, good.keys()) or 0, head.record)
         return instead, standing, meant
 
     def _unyanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
@@ -230,7 +230,7 @@ class VersionAdmin:
         ran = next((step.version for step in reversed(steps[:-1])), None)  # before the yank
         return (
             (meant if took_over and ran == meant.version else head.record),
-            head.state.again(meant.version),
+            head.state.unyank(meant.version),
             meant,
         )
 
@@ -238,10 +238,10 @@ class VersionAdmin:
         """The versions that may run by the plain name, newest first."""
         known = (
             record
-            for record in self._catalog.versions(head)
+            for record in self._catalog.list_versions(head)
             if record.version not in head.state.yanked
         )
-        return [record for record in known if not self._breaker.health(record).until]
+        return [record for record in known if not self._breaker.read_health(record).until]
 
     def _meant(self, head: Head, ref: Ref) -> Record:
         found = self._catalog.find_in(head.record.namespace, ref)
@@ -259,7 +259,7 @@ class VersionAdmin:
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
         heads = (
-            self._catalog.head(namespace, name)
+            self._catalog.load_head(namespace, name)
             for namespace in caller.sees
             if caller.reaches(namespace, name)
         )
@@ -287,7 +287,7 @@ class VersionAdmin:
     def _row(self, head: Head, record: Record) -> VersionRow:
         yanked, health, now = (
             record.version in head.state.yanked,
-            self._breaker.health(record),
+            self._breaker.read_health(record),
             self._clock(),
         )
         return {
@@ -302,8 +302,8 @@ class VersionAdmin:
             "bytes": record.size,
             "active": record.version == head.record.version and not yanked,
             "yanked": yanked,
-            "state": state(head, record, health, now),
-            "health": "closed" if health.state(now) == "closed" else "degraded",
+            "state": version_state(head, record, health, now),
+            "health": "closed" if health.state_at(now) == "closed" else "degraded",
         }
 
     def _step(self, record: Record, by: str, action: str) -> Activation:
@@ -330,7 +330,7 @@ _APART = ("input", "name")
 """Fields that are no row of their own: the schema is a text, the name is the same."""
 
 
-def differences(
+def compare_versions(
     older: Record, newer: Record, sources: tuple[bytes, bytes], pins: tuple[Pins, Pins]
 ) -> VersionDiffRow:
     """`manifest`: rows of `field`, `old`, `new`; `pins` among them, when they call other versions.

@@ -46,7 +46,7 @@ def list_row(
         "at": record.at,
         "expires_at": record.expires_at,
         "active": active,
-        "state": state(head, record, health, now),
+        "state": version_state(head, record, health, now),
         **usage_row(use),
     }
 
@@ -112,13 +112,13 @@ def interface_row(row: InterfaceRow) -> InterfaceRow:
     }
 
 
-def state(head: Head | None, record: Record, health: Health, now: float) -> State:
+def version_state(head: Head | None, record: Record, health: Health, now: float) -> State:
     """Return `yanked`, `degraded` (it rests, or is being tried), `inactive` (unused for long), or
     `ok`.
     """
     if head and record.version in head.state.yanked:
         return "yanked"
-    if health.state(now) != "closed":
+    if health.state_at(now) != "closed":
         return "degraded"
     return "inactive" if head and head.state.inactive else "ok"
 
@@ -147,7 +147,7 @@ def status_row(
         "namespace": record.namespace,
         "version": record.version,
         "lifetime": record.manifest.lifetime,
-        "state": state(head, record, health, now),
+        "state": version_state(head, record, health, now),
         **usage_row(use),
     }
 
@@ -155,7 +155,7 @@ def status_row(
 def quota_row(quotas: Quotas, namespace: str) -> QuotaRow:
     """Return how much a namespace may hold."""
     return {
-        "capabilities": quotas.most(namespace),
+        "capabilities": quotas.max_capabilities(namespace),
         "bytes": quotas.bytes,
         "ephemeral": quotas.ephemeral,
     }

@@ -72,7 +72,7 @@ def granted_permissions(context: typer.Context, incomplete: str) -> list[str]:
         from sigil.protocol import LIBRARY
 
         for namespace in (settings.agent, LIBRARY):
-            for grant in GrantStore(kv).grants(namespace, name, settings.agent):
+            for grant in GrantStore(kv).list_grants(namespace, name, settings.agent):
                 yield from grant.permissions
 
     return _complete_from_store(incomplete, found) if name else []
@@ -172,14 +172,14 @@ def scan_active(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, d
     """Yield the active capabilities of a namespace that begin with `beginning`, with the fields of
     their records.
     """
-    from sigil.catalog.heads import expired, split
+    from sigil.catalog.heads import decode_head, is_expired
     from sigil.storage.kv import keys
 
     for name, item in kv.scan(
         keys.capability(namespace, "").partition, beginning, limit=NAMES_MOST
     ):
-        standing, record = split(item.value)
-        if not standing.removed and not expired(record, time.time()):
+        standing, record = decode_head(item.value)
+        if not standing.removed and not is_expired(record, time.time()):
             yield name, record
 
 

@@ -28,7 +28,7 @@ class Cooldown:
         self._seconds = seconds
 
     @contextmanager
-    def turn(self, who: str, name: str, at_once: int = 1) -> Iterator[None]:
+    def take_turn(self, who: str, name: str, at_once: int = 1) -> Iterator[None]:
         """Take a turn of `who` for the deploy of `name` inside; one that comes to nothing gives it
         back.
 

@@ -118,7 +118,7 @@ class Deployer:
     def find_same(self, linked: LinkedPackage, caller: Caller) -> Record | None:
         """Return the record that runs under this very digest already, None when none does."""
         for namespace in caller.sees if caller.author == "model" else (caller.target,):
-            record = linked.seen.catalog.active(namespace, linked.manifest.name)
+            record = linked.seen.catalog.load_active(namespace, linked.manifest.name)
             if record and self._is(record, linked):
                 return record
         return None
@@ -143,7 +143,7 @@ class Deployer:
                 passed = golden_tests.require_passing_tests(bench, manifest, program)
             record, before = self._activate(checked, caller, "deploy")
             if before and _is_owner(caller) and self._is_own_doing(before, record, linked.seen):
-                self._facilities.grant_store.carry(before, record, caller)
+                self._facilities.grant_store.carry_over(before, record, caller)
             return record, passed
 
     def deploy_untested(self, linked: LinkedPackage, caller: Caller) -> Record:
@@ -202,7 +202,7 @@ class Deployer:
         """Record what those call to whom the name is about to mean something else; the log of the
         namespace's changes.
         """
-        head = linked.seen.catalog.head(caller.target, linked.manifest.name)
+        head = linked.seen.catalog.load_head(caller.target, linked.manifest.name)
         was_public = head is not None and head.record.manifest.public
         public = was_public or linked.manifest.public or caller.target == LIBRARY
         return self._older_callers.record(caller.target, public=public)
@@ -251,20 +251,22 @@ class Deployer:
 
     def _turn(self, name: str, caller: Caller) -> AbstractContextManager[None]:
         if caller.author == "model":
-            return self._cooldown.turn(f"model:{caller.own}", name, MODEL_AT_ONCE)
-        return nullcontext() if caller.token in ADMIN else self._cooldown.turn(caller.token, name)
+            return self._cooldown.take_turn(f"model:{caller.own}", name, MODEL_AT_ONCE)
+        return (
+            nullcontext() if caller.token in ADMIN else self._cooldown.take_turn(caller.token, name)
+        )
 
     def _built(self, linked: LinkedPackage, caller: Caller, log: Read | None) -> CheckedPackage:
         package = linked.package
         built = build(package, self._sandbox.of(tenant_of(caller)))
-        head = linked.seen.catalog.head(caller.target, package.manifest.name)
+        head = linked.seen.catalog.load_head(caller.target, package.manifest.name)
         claim = RoomClaim(
             package.manifest.name,
             _size(package, built) + (head.state.size if head else 0),
             package.manifest.lifetime == "ephemeral",
         )
         # before its tests run; whether there still is room is asked when it is stored
-        return CheckedPackage(linked, built, self._room.require(caller.target, claim), log)
+        return CheckedPackage(linked, built, self._room.require_room(caller.target, claim), log)
 
     def _is_own_doing(self, before: Record, record: Record, seen: LiveServices) -> bool:
         """Return whether all that is called now was called by `before` too, came with the program,
@@ -305,7 +307,7 @@ class Deployer:
             elsewhere = (namespace for namespace in caller.sees if namespace != caller.target)
             _require_free_name(name, caller, self._catalog, elsewhere)
             _require_free_name(name, caller, catalog, (caller.target,))
-            head = catalog.head(caller.target, name)
+            head = catalog.load_head(caller.target, name)
             known = self._known(catalog, head, linked, caller)
             again = known if known and known.expires_at is None else None
             number = max(number, head.latest if head else 0) + 1
@@ -320,7 +322,9 @@ class Deployer:
                     if (known is None or known.digest != linked.digest) and requested_permissions(
                         linked.manifest
                     ):
-                        self._facilities.grant_store.forget(record.namespace, name, record.digest)
+                        self._facilities.grant_store.forget_version(
+                            record.namespace, name, record.digest
+                        )
                     self._save(record, head, step, checked, owner=_vouches(caller, action))
             except Conflict:
                 continue
@@ -332,7 +336,7 @@ class Deployer:
                 version=record.version,
                 digest=record.digest,
             )
-            return record, head.record if head and catalog.runs(head) else None
+            return record, head.record if head and catalog.is_running(head) else None
         raise Conflict(f"{name} is being deployed by somebody else at this moment")
 
     def _save(
@@ -345,18 +349,18 @@ class Deployer:
         owner: bool,
     ) -> None:
         pins = checked.linked.pins
-        with self._room.taken(record.namespace, claim_of(record, head), checked.count):
+        with self._room.hold_room(record.namespace, claim_of(record, head), checked.count):
             if pins or owner:  # before the version is there, so that none is ever seen without
                 self._catalog.note_deployment(record, Deployment(pins, owner))
-            position = self._catalog.save(record, head, step, checked.log)
+            position = self._catalog.save_version(record, head, step, checked.log)
         self._older_callers.advance(record.namespace, checked.log, position)
 
     def _stand_again(
         self, record: Record, head: Head, step: Activation, count: RoomCount | None
     ) -> None:
         claim = RoomClaim(record.name, head.state.size, record.manifest.lifetime == "ephemeral")
-        with self._room.taken(record.namespace, claim, count):
-            self._catalog.stand(record, head.state.active(step).again(record.version), head)
+        with self._room.hold_room(record.namespace, claim, count):
+            self._catalog.save_head(record, head.state.activate(step).unyank(record.version), head)
 
     def _known(
         self, catalog: Catalog, head: Head | None, linked: LinkedPackage, caller: Caller
@@ -368,7 +372,7 @@ class Deployer:
             return None
         known = None
         for digest in dict.fromkeys((linked.digest, linked.package.digest)):
-            found = catalog.within(head, Ref(linked.manifest.name, digest=digest))
+            found = catalog.find_version(head, Ref(linked.manifest.name, digest=digest))
             if found and self._is(found, linked):
                 known = found
                 break
@@ -385,7 +389,7 @@ class Deployer:
         """Return where the capability's own store is: the next version goes on with what the one
         before it kept.
         """
-        if head and not head.removed and self._catalog.alive(head.record):
+        if head and not head.removed and self._catalog.is_alive(head.record):
             return head.record.store
         return ""
 
@@ -432,7 +436,7 @@ def _namespace_called(rule: CallRule, view: str, seen: LiveServices) -> str:
     """Return where a plain name is called: in the library when nobody has it in `view`, else in
     `view`, though it may not exist yet.
     """
-    own = seen.catalog.head(view, rule.name)
+    own = seen.catalog.load_head(view, rule.name)
     found = None if own and not own.removed else seen.find(rule, view)
     return found.namespace if found else view
 
@@ -444,7 +448,7 @@ def _require_free_name(
     deployed the name in one of `namespaces`.
     """
     for namespace in namespaces if caller.author == "model" else ():
-        record = catalog.holder(namespace, name)
+        record = catalog.load_holder(namespace, name)
         if record is None:
             continue
         is_theirs = (record.namespace, record.author, record.session) == (

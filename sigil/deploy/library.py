@@ -29,12 +29,12 @@ class LibraryTarget(Protocol):
         """Remove what stands in the caller's namespace under other names; the names that went."""
 
 
-def packages(folder: Path) -> list[Package]:
+def read_packages(folder: Path) -> list[Package]:
     """The packages of a folder's subfolders, by name."""
     return [read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
 
 
-def stock(
+def update_library(
     registry: LibraryTarget, folder: Path | None, caller: Caller, progress: Callable[[str], None]
 ) -> bool:
     """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was
@@ -42,7 +42,7 @@ def stock(
     """
     if folder is None:
         return False
-    shelf = {package.manifest.name: package for package in packages(folder)}
+    shelf = {package.manifest.name: package for package in read_packages(folder)}
     order = callees_first({name: package.manifest for name, package in shelf.items()})
     new = [name for name in order if registry.deploy_package(shelf[name], caller).created]
     if new:
@@ -61,14 +61,15 @@ class LibraryFolder:
     folder: Path
 
     def stock(self, registry: LibraryTarget, progress: Callable[[str], None]) -> None:
-        """See `stock`. Where folder, program and the library's namespace are as a start left them
-        that had nothing to do, they are not gone through again.
+        """Do what `update_library` does, unless a start found that there is nothing to do.
+
+        That start's mark says so for as long as folder, program and the library's namespace stay.
         """
         mark = self._mark()
         noted = self.kv.get(keys.stocked())
         if noted and noted.value == mark:
             return
-        if not stock(registry, self.folder, Caller(LIBRARY, author="library"), progress):
+        if not update_library(registry, self.folder, Caller(LIBRARY, author="library"), progress):
             self.kv.put(keys.stocked(), mark)
 
     def _mark(self) -> bytes:

@@ -63,7 +63,7 @@ class Transfer:
             raise UsageError("ENAME", "not a capability's name", source=name)
         source = self._source(name, caller, session)
         if source is None:
-            standing = self._catalog.active(caller.namespace, name)
+            standing = self._catalog.load_active(caller.namespace, name)
             if standing and standing.session and standing.author == "model":
                 return standing, False  # it was published already
             raise UsageError(
@@ -134,14 +134,14 @@ class Transfer:
         """`Refused` EEXIST when what is imported would go on with the store of another capability
         of its name.
         """
-        head = self._catalog.head(caller.target, package.manifest.name)
+        head = self._catalog.load_head(caller.target, package.manifest.name)
         if not package.manifest.permissions.kv or head is None or head.removed:
             return
-        if self._catalog.known(caller.target, package.manifest.name, package.digest):
+        if self._catalog.find_digest(caller.target, package.manifest.name, package.digest):
             return  # it is this very one's
         if any(
             record.manifest.permissions.kv
-            for record in (head.record, *self._catalog.versions(head))
+            for record in (head.record, *self._catalog.list_versions(head))
         ):
             name = package.manifest.name
             message = f"it would have what {name} has stored here"
@@ -157,7 +157,7 @@ class Transfer:
             )
         found = (
             self._live(namespace, name)
-            for namespace in self._catalog.namespaces(f"{caller.namespace}{SESSION_MARK}")
+            for namespace in self._catalog.list_namespaces(f"{caller.namespace}{SESSION_MARK}")
         )
         heads = [head for head in found if head]
         if len(heads) > 1:
@@ -171,12 +171,12 @@ class Transfer:
         return heads[0] if heads else None
 
     def _live(self, namespace: str, name: str) -> Head | None:
-        head = self._catalog.head(namespace, name)
-        return head if head and self._catalog.runs(head) else None
+        head = self._catalog.load_head(namespace, name)
+        return head if head and self._catalog.is_running(head) else None
 
     def _published(self, record: Record, caller: Caller, over: bool) -> tuple[Record, bool]:
         for _ in range(RACES):
-            head = self._catalog.head(caller.namespace, record.name)
+            head = self._catalog.load_head(caller.namespace, record.name)
             standing = self._standing(record, head, over)
             if standing:
                 return standing, False
@@ -184,12 +184,12 @@ class Transfer:
             moved = dataclasses.replace(
                 record, namespace=caller.namespace, version=number, store=store
             )
-            if self._catalog.known(moved.namespace, moved.name, moved.digest) is None:
-                self._grant_store.forget(moved.namespace, moved.name, moved.digest)
+            if self._catalog.find_digest(moved.namespace, moved.name, moved.digest) is None:
+                self._grant_store.forget_version(moved.namespace, moved.name, moved.digest)
             self._deployer.record_moved_calls(record, moved)
             try:
-                with self._room.taken(caller.namespace, claim_of(moved, head)):
-                    self._catalog.save(
+                with self._room.hold_room(caller.namespace, claim_of(moved, head)):
+                    self._catalog.save_version(
                         moved,
                         head,
                         Activation(moved.version, self._clock(), caller.author, "publish"),
@@ -211,7 +211,9 @@ class Transfer:
         must not be replaced, withdrawn or not.
         """
         held = (
-            head.record if head and not head.removed and self._catalog.alive(head.record) else None
+            head.record
+            if head and not head.removed and self._catalog.is_alive(head.record)
+            else None
         )
         same = held is not None and held.digest == record.digest
         if head and same and not head.yanked:
@@ -239,7 +241,7 @@ class Transfer:
         except Conflict:
             return  # the chat has a newer one by now, which stays its own
         self._grant_store.revoke(source.record.namespace, source.record.name)
-        usage.forget(self._kv, source.record.namespace, source.record.name)
+        usage.forget_counts(self._kv, source.record.namespace, source.record.name)
 
 
 def _too_wide(record: Record) -> Refused:

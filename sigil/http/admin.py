@@ -11,7 +11,7 @@ from fastapi import Response
 
 from sigil.access.tokens import TokenRequest
 from sigil.admin_protocol import AdminRegistry
-from sigil.catalog.cursors import of_grant, written
+from sigil.catalog.cursors import format_place, grant_place
 from sigil.http import admin_bodies, pagination
 from sigil.http.request import PAGE_MOST, SEALED, AuthorizedRequest, json_response
 from sigil.protocol import Caller, Json, deployed_row
@@ -89,7 +89,9 @@ def import_bundle(ask: AuthorizedRequest) -> Response:
 def grants(ask: AuthorizedRequest) -> Response:
     """What waits for an owner and what stands."""
     rows = ask.registry.granting.rows(ask.caller, ask.last("after"))
-    return pagination.respond_page(ask, rows, lambda row: written(of_grant(row, ask.caller)))
+    return pagination.respond_page(
+        ask, rows, lambda row: format_place(grant_place(row, ask.caller))
+    )
 
 
 def asked(ask: AuthorizedRequest) -> Response:

@@ -254,7 +254,7 @@ def _token_endpoint(
 async def admit(request: Request, authenticator: Authenticator) -> TokenHolder:
     """Return the token's holder; `Refused` EAUTH or ERATE when the token is not good."""
     shown, address = _credentials(request)
-    admin = authenticator.admin(shown, address)
+    admin = authenticator.find_admin(shown, address)
     return admin if admin else await run_in_threadpool(authenticator.admit, shown, address)
 
 
@@ -272,7 +272,7 @@ def _rate_headers(authenticator: Authenticator, holder: TokenHolder | None) -> d
     """Return what is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it;
     nothing for the admin, who has no rate.
     """
-    left = authenticator.left(holder) if holder else None
+    left = authenticator.rate_left(holder) if holder else None
     if left is None:
         return {}
     return {
@@ -305,7 +305,7 @@ def _require_caller(holder: TokenHolder, request: Request, access: Access) -> Ca
             source="http",
             suggestion="an agent needs the admin token",
         )
-    return holder.caller()
+    return holder.to_caller()
 
 
 def _authorized_request(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import orjson
 from fastapi import Response
 
-from sigil.catalog.cursors import nowhere
+from sigil.catalog.cursors import invalid_cursor
 from sigil.catalog.views import interface_row
 from sigil.errors import Conflict, UsageError
 from sigil.http import admin_bodies, pagination
@@ -104,7 +104,7 @@ def _start(after: str) -> tuple[int, str] | None:
         return None
     number, _, name = after.partition(":")
     if number not in ("0", "1", "2", "3") or not is_name(name):
-        raise nowhere()
+        raise invalid_cursor()
     return int(number), name
 
 

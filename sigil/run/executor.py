@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from sigil import strict_json
-from sigil.access.grants import home_of, way
+from sigil.access.grants import home_of, how_to_grant
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.manifest import schema
 from sigil.manifest.languages import HOST
@@ -272,7 +272,7 @@ class _NestedCalls:
                 raise Refused(
                     "EPERM",
                     f"a call of {name} waits for an owner's grant:"
-                    f" {way(part.namespace, part.name)}",
+                    f" {how_to_grant(part.namespace, part.name)}",
                 )
             if rule.shown == name:
                 return self.execution.within(text, given, seconds, self.tree, self.path)
@@ -298,7 +298,7 @@ class _ServerCalls:
         wanted = document.read(strict_json.dumps(argument["document"]))
         for text in wanted.server.mcp:
             if f"{MCP}{text}" not in self.granted:
-                grant = way(self.part.namespace, self.part.name)
+                grant = how_to_grant(self.part.namespace, self.part.name)
                 raise Refused(
                     "EPERM",
                     f"the program of {wanted.server.name} waits for an owner's grant: {grant}",

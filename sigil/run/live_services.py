@@ -94,16 +94,16 @@ class LiveServices:
         """Return whether a version of the name will be there when this one has ended: what they
         keep together stays.
         """
-        head = self.catalog.head(part.namespace, part.name)
+        head = self.catalog.load_head(part.namespace, part.name)
         return head is not None and any(
-            record.expires_at is None for record in self.catalog.versions(head)
+            record.expires_at is None for record in self.catalog.list_versions(head)
         )
 
     def granted(self, part: Part, home: str) -> frozenset[str]:
-        return self.grant_store.granted(part, home)
+        return self.grant_store.granted_permissions(part, home)
 
     def secret(self, namespace: str, name: str) -> str | None:
-        return self.secret_store.value(namespace, name)
+        return self.secret_store.read_value(namespace, name)
 
     def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
         record = self._elsewhere(rule) if rule.namespace else None
@@ -141,7 +141,7 @@ class LiveServices:
             seen = {call: pins[call] for call in pins if self._stood(now, call, granted)}
             if seen != pins:
                 return seen
-        record = self.catalog.known(part.namespace, part.name, part.digest)
+        record = self.catalog.find_digest(part.namespace, part.name, part.digest)
         if record is None:
             return pins
         recorded = self.catalog.note_deployment(record, Deployment(pins)).pins
@@ -177,8 +177,8 @@ class LiveServices:
 
     def _began(self, part: Part) -> float:
         """Return when a version began to stand: it was deployed, or its name came back to it."""
-        head = self.catalog.head(part.namespace, part.name)
-        record = self.catalog.known(part.namespace, part.name, part.digest)
+        head = self.catalog.load_head(part.namespace, part.name)
+        record = self.catalog.find_digest(part.namespace, part.name, part.digest)
         steps = head.state.history if head else ()
         begun = (step.at for step in reversed(steps) if step.version == part.version)
         return max(record.at if record else 0.0, next(begun, 0.0))
@@ -263,12 +263,14 @@ class LiveServices:
         ):  # another namespace's name must be public itself, not only an old version of it
             places = (
                 (rule.namespace,)
-                if PublicCapabilities(self.kv, self.clock).head(rule.namespace, rule.name)
+                if PublicCapabilities(self.kv, self.clock).load_head(rule.namespace, rule.name)
                 else ()
             )
         for namespace in places:
-            head = self.catalog.head(namespace, rule.name)
-            record = self.catalog.within(head, Ref(rule.name, digest=digest)) if head else None
+            head = self.catalog.load_head(namespace, rule.name)
+            record = (
+                self.catalog.find_version(head, Ref(rule.name, digest=digest)) if head else None
+            )
             if head is None or record is None or (rule.namespace and not record.manifest.public):
                 continue
             if record.version not in head.state.yanked:
@@ -298,7 +300,7 @@ class LiveServices:
 
     def _elsewhere(self, rule: CallRule) -> Record | None:
         """Another namespace's, if it is public."""
-        open = PublicCapabilities(self.kv, self.clock).head(
+        open = PublicCapabilities(self.kv, self.clock).load_head(
             rule.namespace, rule.name
         )  # the name itself must be public, not only an old version
         record = self._in(rule.namespace, rule) if open else None
@@ -306,7 +308,7 @@ class LiveServices:
 
     def _in(self, namespace: str, rule: CallRule) -> Record | None:
         if not rule.digest:
-            return self.catalog.active(namespace, rule.name)
+            return self.catalog.load_active(namespace, rule.name)
         record = self.catalog.find(Ref(rule.name, digest=rule.digest), Caller(namespace))
         return record if record and record.namespace == namespace else None
 

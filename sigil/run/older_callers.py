@@ -52,7 +52,7 @@ class OlderCallers:
         """
         if chat_of(namespace):
             return None
-        log = self._catalog.log(namespace)
+        log = self._catalog.read_log(namespace)
         if log:  # else nothing was ever stored there
             self._follow(namespace, log, self._position(namespace))
         if public:
@@ -84,7 +84,7 @@ class OlderCallers:
         log = changes.log_of(item)
         names = None
         if log and position and position.epoch == log.epoch:
-            names = changes.since(self._kv, namespace, log, position.number)
+            names = changes.names_since(self._kv, namespace, log, position.number)
         if names is None:
             self._record_all(namespace)
         for name in names or ():
@@ -98,7 +98,7 @@ class OlderCallers:
             self._store(namespace, reached)
 
     def _record_all(self, namespace: str, name: str = "") -> None:
-        for record in self._catalog.every_version(namespace, name):
+        for record in self._catalog.list_stored_versions(namespace, name):
             self._record_calls(record)
 
     def _position(self, namespace: str) -> LogPosition | None:

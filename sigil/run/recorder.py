@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.health import CircuitBreaker, owner
+from sigil.catalog.health import CircuitBreaker, owner_of
 from sigil.catalog.usage import UsageStatistics
 from sigil.catalog.versions import VersionAdmin
 from sigil.errors import BackendError, SigilError, UsageError
@@ -46,7 +46,7 @@ class CallRecorder:
         part = begun.part
         with suppress(BackendError):
             self._use(begun, failed=False)
-            if self._breaker.well(part, begun.ticket, begun.caller):
+            if self._breaker.record_success(part, begun.ticket, begun.caller):
                 self._note("recovered", begun)
 
     def record_failure(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
@@ -57,16 +57,16 @@ class CallRecorder:
             if not isinstance(problem, BackendError):
                 self._use(begun, failed=not isinstance(problem, UsageError))
             if not blamed:
-                self._breaker.undecided(begun.part, begun.ticket, begun.caller)
-            elif self._breaker.failed(begun.part, problem, begun.ticket, begun.caller):
+                self._breaker.release_trial(begun.part, begun.ticket, begun.caller)
+            elif self._breaker.record_failure(begun.part, problem, begun.ticket, begun.caller):
                 self._degraded(begun, problem)
 
     def _use(self, begun: Begun, *, failed: bool) -> None:
         part, milliseconds = begun.part, (time.perf_counter() - begun.at) * 1000
-        if self._statistics.note(
+        if self._statistics.record_call(
             part.namespace, part.name, milliseconds, failed=failed, version=part.version
         ):
-            self._catalog.wake(part.namespace, part.name)
+            self._catalog.reactivate(part.namespace, part.name)
 
     def _degraded(self, begun: Begun, problem: SigilError) -> None:
         """The version's own namespace alone, and nobody else's inputs, decides which of its
@@ -75,13 +75,13 @@ class CallRecorder:
         self._note("degraded", begun, code=problem.code)
         if begun.part.manifest.on_degraded == "rollback" and begun.caller in (
             "",
-            owner(begun.part),
+            owner_of(begun.part),
         ):
             self._versions.fall_back(begun.part)
 
     def _note(self, action: str, begun: Begun, code: str | None = None) -> None:
         part = begun.part
-        whose = None if begun.caller in ("", owner(part)) else begun.caller
+        whose = None if begun.caller in ("", owner_of(part)) else begun.caller
         facts = {
             "code": code,
             "name": part.name,

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.public import EVERYWHERE, PublicCapabilities, foreign, full_name
+from sigil.catalog.public import EVERYWHERE, PublicCapabilities, foreign_offer, full_name
 from sigil.catalog.records import Record
 from sigil.protocol import Caller, Found, Glimpse, Hit
 from sigil.search import DamagedIndexError, Encoder, Filter, Index, diversify
@@ -88,7 +88,7 @@ class CatalogSearch:
             for record, score in self._records(ours, limit)
         )
         others = tuple(
-            Hit(foreign(record), score, record.manifest.description)
+            Hit(foreign_offer(record), score, record.manifest.description)
             for record, score in self._public(theirs, limit - len(mine))
         )
         return Found((*mine, *others), len(ours) + len(theirs))

@@ -132,7 +132,7 @@ class Follower:
             log = changes.log_of(item)
         names = None
         if log and self._place and _continues(log, self._place):
-            names = changes.since(self._kv, self._group, log, self._place[1])
+            names = changes.names_since(self._kv, self._group, log, self._place[1])
         if names is None or len(names) > FEWEST + self._index.size(self._group) // 2:
             self._read_all()
         else:

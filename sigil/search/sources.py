@@ -58,22 +58,22 @@ class NamespaceSource:
         self.group = group
 
     def log(self) -> Item | None:
-        return self._catalog.log(self.group)
+        return self._catalog.read_log(self.group)
 
     def find(self, name: str) -> Found | None:
-        item = self._catalog.item(self.group, name)
+        item = self._catalog.read_item(self.group, name)
         return self._found(item) if item else None
 
     def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
-        for name, item in self._catalog.items(self.group):
+        for name, item in self._catalog.scan_items(self.group):
             yield name, hash_text(item.version), lambda item=item: self._found(item)  # type: ignore[misc]
 
     def document(self, name: str, found: Found) -> IndexDocument:
         return _document(f"{self.group}/{name}", self.group, found)
 
     def _found(self, item: Item) -> Found | None:
-        head = self._catalog.read(item)
-        return (hash_text(item.version), head.record) if self._catalog.shows(head) else None
+        head = self._catalog.parse_head(item)
+        return (hash_text(item.version), head.record) if self._catalog.is_visible(head) else None
 
 
 class PublicSource:
@@ -85,16 +85,16 @@ class PublicSource:
         self._publics = publics
 
     def log(self) -> Item | None:
-        return self._publics.log()
+        return self._publics.read_log()
 
     def find(self, name: str) -> Found | None:
         namespace, _, own = name.rpartition("/")
-        digest = self._publics.mark(namespace, own)
-        record = self._publics.record(namespace, own) if digest else None
+        digest = self._publics.read_mark(namespace, own)
+        record = self._publics.find(namespace, own) if digest else None
         return (hash_text(digest), record) if digest and record else None
 
     def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
-        for namespace, own, digest in self._publics.all():
+        for namespace, own, digest in self._publics.list_marks():
             name = f"{namespace}/{own}"
             yield name, hash_text(digest), lambda name=name: self.find(name)  # type: ignore[misc]
 

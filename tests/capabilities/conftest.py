@@ -11,7 +11,7 @@ import pytest
 import sigil
 from sigil.compile.compiler import build
 from sigil.deploy.golden_tests import TestBench, TestResult, run_as_test, run_tests
-from sigil.deploy.library import packages
+from sigil.deploy.library import read_packages
 from sigil.errors import SigilError
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
@@ -61,7 +61,7 @@ def library(compiled: Path) -> Iterator[Library]:
         sandbox,
         {
             package.manifest.name: (package.manifest, program_of(package, sandbox))
-            for package in packages(FOLDER)
+            for package in read_packages(FOLDER)
         },
     )
     sandbox.close()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from functions.agent.services.table import SERVICES
-from sigil.deploy.library import stock
+from sigil.deploy.library import update_library
 from sigil.errors import SigilError
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package, parse_toml, read_folder
@@ -134,7 +134,7 @@ def test_the_example_of_the_manifest_page_works(library: Library) -> None:
 @pytest.fixture(scope="module")
 def registry(library: Library) -> LocalRegistry:
     made = LocalRegistry(MemoryKV(), MemoryArtifacts(), library.sandbox)
-    stock(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
+    update_library(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
     return made
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.deploy.library import stock
+from sigil.deploy.library import update_library
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.storage.artifacts import MemoryArtifacts
@@ -88,7 +88,7 @@ GREEDY = {
 @pytest.fixture(scope="module")
 def registry(library: Library) -> LocalRegistry:
     made = LocalRegistry(MemoryKV(), MemoryArtifacts(), library.sandbox)
-    stock(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
+    update_library(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
     return made
 
 

@@ -93,7 +93,7 @@ class Garden:
             input={"type": "object"},
             **more,
         )
-        head = self.catalog.head(namespace, name)
+        head = self.catalog.load_head(namespace, name)
         number = head.latest + 1 if head else 1
         digest = f"sha256:{number:064x}"
         ends = self.clock() + ttl if ttl else None
@@ -111,7 +111,9 @@ class Garden:
             self.clock(),
             ends,
         )
-        self.catalog.save(record, head, Activation(number, self.clock(), "person", "deploy"))
+        self.catalog.save_version(
+            record, head, Activation(number, self.clock(), "person", "deploy")
+        )
         return record
 
     def stock(self, count: int = 40, namespace: str = LIBRARY) -> None:
@@ -120,21 +122,21 @@ class Garden:
             self.deploy(f"{chore}-{crop}", f"Tell how to {chore} a {crop}.", namespace)
 
     def remove(self, name: str, namespace: str = "main") -> None:
-        head = self.catalog.head(namespace, name)
+        head = self.catalog.load_head(namespace, name)
         if head and not head.removed:
             self.catalog.remove(head)
 
     def idle(self, name: str, namespace: str = "main") -> None:
         """What the sweeper does with what nobody used."""
-        head = self.catalog.head(namespace, name)
+        head = self.catalog.load_head(namespace, name)
         if head and not head.removed:
-            self.catalog.stand(head.record, replace(head.state, inactive=True), head)
+            self.catalog.save_head(head.record, replace(head.state, inactive=True), head)
 
     def yank(self, name: str, namespace: str = "main") -> None:
         """Withdraw the version that runs."""
-        head = self.catalog.head(namespace, name)
+        head = self.catalog.load_head(namespace, name)
         if head and not head.removed:
-            self.catalog.stand(head.record, head.state.without(head.record.version), head)
+            self.catalog.save_head(head.record, head.state.yank(head.record.version), head)
 
 
 def found(

@@ -12,7 +12,7 @@ import pytest
 
 import sigil
 from sigil.access.authentication import Authenticator
-from sigil.access.tokens import made
+from sigil.access.tokens import new_token
 from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused, ToolError
 from sigil.http import app as sigil_http
@@ -149,7 +149,7 @@ def test_every_route_asks_for_the_right_token(place: Place) -> None:
     assert not {place.ask(deploy, *route).status_code for route in WORKING} & {401, 403}
     assert {
         error(place.ask(token, *route))
-        for token in ("", "x", made())
+        for token in ("", "x", new_token())
         for route in (*KEEPING, *WORKING, *USING)
     } <= {
         "401 EAUTH",

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from sigil.client.registry import RemoteRegistry
-from sigil.deploy.library import stock
+from sigil.deploy.library import update_library
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.manifest.package import Package, parse_toml, read_folder
@@ -47,7 +47,7 @@ def registry(compiled: Path, shelf: Path) -> Iterator[LocalRegistry]:
     made = LocalRegistry(
         MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1)
     )
-    stock(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
+    update_library(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
     yield made
     made.close()
 
@@ -175,7 +175,7 @@ def test_one_that_came_after_its_caller_is_not_called_either(compiled: Path, she
         spec = {"name": "caller", "description": "Calls.", "permissions": {"call": ["recall"]}}
         caller = {**spec, "execute": "return await env.call('recall', {})"}
         made.deploy(caller, OWNER)
-        stock(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
+        update_library(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
         with pytest.raises(SigilError, match="there is no recall for caller to call"):
             made.run("caller", {}, OWNER)
         with pytest.raises(Refused, match="inside an agent alone"):
@@ -191,7 +191,7 @@ def test_a_persons_own_capability_of_that_name_is_the_nearer_one(
         MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1)
     )
     try:
-        stock(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
+        update_library(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
         made.deploy(
             {"name": "recall", "description": "Recall a product.", "execute": "return 'mine'"},
             OWNER,

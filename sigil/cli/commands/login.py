@@ -176,8 +176,8 @@ def _ask_for_token(url: str) -> str:
 
 
 def _require_well_typed(token: str) -> str:
-    from sigil.access.tokens import PREFIX, is_well_typed, mistyped
+    from sigil.access.tokens import PREFIX, is_well_typed, mistyped_token
 
     if token.startswith(PREFIX) and not is_well_typed(token):
-        raise mistyped()
+        raise mistyped_token()
     return token

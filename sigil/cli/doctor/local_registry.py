@@ -158,17 +158,19 @@ def _check_token_file(path: Path, value: str) -> str:
 
 def check_library(settings: Settings) -> str:
     """Check that every library capability can be read, and count those that are deployed."""
-    from sigil.deploy.library import packages
+    from sigil.deploy.library import read_packages
     from sigil.protocol import LIBRARY
 
     place = library_folder(settings)
     if place is None:
         return "none wanted"
-    shelf = packages(place)
+    shelf = read_packages(place)
     from sigil.catalog.catalog import Catalog
 
     catalog = Catalog(open_stores(settings).kv)
-    stand = sum(catalog.active(LIBRARY, package.manifest.name) is not None for package in shelf)
+    stand = sum(
+        catalog.load_active(LIBRARY, package.manifest.name) is not None for package in shelf
+    )
     missing = len(shelf) - stand
     return f"{len(shelf)} capabilities in {place}" + (
         f"; {missing} of them are deployed at the next start" if missing else ""

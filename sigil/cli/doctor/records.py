@@ -13,7 +13,7 @@ from typing import Final
 from sigil.access.grants import read_grants
 from sigil.access.secret_store import read_secret
 from sigil.access.tokens import read_holder
-from sigil.catalog.records import decode, head_of
+from sigil.catalog.records import decode, parse_head
 from sigil.errors import BackendError, one_line
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import scan_all
@@ -67,7 +67,7 @@ def _scan_records(kv: KV) -> Iterator[_Record]:
 
 def _scan_namespace(kv: KV, namespace: str) -> Iterator[_Record]:
     for name, item in scan_all(kv, keys.capability(namespace, "").partition):
-        yield _Record(f"{namespace}/{name}", _LOST, partial(head_of, item.value, item.version))
+        yield _Record(f"{namespace}/{name}", _LOST, partial(parse_head, item.value, item.version))
     for sort, item in scan_all(kv, keys.version(namespace, "", 0).partition):
         name, _, number = sort.rpartition("#")
         mend = f"{_LOST}; or sigil remove {name} --namespace {namespace}, then deploy it anew"

@@ -75,7 +75,7 @@ class ServerToolLister:
         }
 
         def values() -> Values:
-            found = {name: self._secrets.value(caller.namespace, name) for name in names}
+            found = {name: self._secrets.read_value(caller.namespace, name) for name in names}
             return {name: value for name, value in found.items() if value is not None}
 
         return NetworkRights(wanted.name, http, (), secrets, (), values, caller.namespace)

@@ -12,7 +12,7 @@ from sigil.access.authentication import (
     RateLimiter,
     require_admin,
 )
-from sigil.access.tokens import TokenRequest, Tokens, made
+from sigil.access.tokens import TokenRequest, Tokens, new_token
 from sigil.errors import Refused
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.access.test_tokens import Clock, clock, code
@@ -47,7 +47,7 @@ def test_the_gate_knows_the_admin_and_every_token(gate: Authenticator, tokens: T
     assert admitted(gate, f"  {value} ") == holder.id
     assert [
         admitted(gate, wrong)
-        for wrong in ("", "x", ADMIN[:-1], ADMIN + "x", value[:-1], made(), "é", "\udcff")
+        for wrong in ("", "x", ADMIN[:-1], ADMIN + "x", value[:-1], new_token(), "é", "\udcff")
     ] == ["EAUTH"] * 8
     assert code(lambda: gate.admit(ADMIN, "")) == "EAUTH"
     assert code(lambda: gate.admit(f"Basic {ADMIN}", "")) == "EAUTH"
@@ -66,9 +66,9 @@ def test_a_mistyped_token_asks_no_store() -> None:
         raise AssertionError
 
     gate = Authenticator(ADMIN, opened)
-    assert admitted(gate, made()[:-1] + "!") == "EAUTH"
+    assert admitted(gate, new_token()[:-1] + "!") == "EAUTH"
     with pytest.raises(Refused, match="mistyped"):
-        gate.admit(f"Bearer {made()[:-2]}00", "")
+        gate.admit(f"Bearer {new_token()[:-2]}00", "")
 
 
 def test_each_token_has_a_rate_of_its_own_and_the_admin_none(
@@ -94,7 +94,7 @@ def test_wrong_tokens_are_bounded_by_address_and_lock_nobody_out(
     assert admitted(gate, value) == holder.id
     assert {admitted(gate, "wrong", "2001:db8::1") for _ in range(TRIES)} == {"EAUTH"}
     assert admitted(gate, "wrong", "2001:db8::2") == "ERATE"
-    assert admitted(gate, made(), "2001:db8::ffff:1") == "ERATE"
+    assert admitted(gate, new_token(), "2001:db8::ffff:1") == "ERATE"
     assert admitted(gate, "wrong", "2001:db8:0:1::1") == "EAUTH"
     assert admitted(gate, value, "2001:db8::1") == holder.id
     assert admitted(gate, ADMIN, "2001:db8::1") == "admin"
@@ -113,7 +113,7 @@ def test_whoever_has_used_up_the_tries_asks_no_store(tokens: Tokens, clock: Cloc
         tokens.create(TokenRequest("invoke"), "main") for _ in range(2)
     )
     assert admitted(gate, value) == holder.id
-    codes = [admitted(gate, made()) for _ in range(300)]
+    codes = [admitted(gate, new_token()) for _ in range(300)]
     assert (codes.count("EAUTH"), codes.count("ERATE"), len(asked)) == (
         TRIES,
         300 - TRIES,

@@ -14,7 +14,7 @@ from sigil.access.grant_admin import GrantAdmin
 from sigil.access.grants import KEPT, Grant, GrantStore
 from sigil.access.secret_store import SecretStore
 from sigil.catalog.catalog import Catalog
-from sigil.catalog.cursors import of_grant, written
+from sigil.catalog.cursors import format_place, grant_place
 from sigil.catalog.heads import Activation
 from sigil.catalog.records import Record
 from sigil.errors import Refused, UsageError
@@ -52,13 +52,13 @@ class Desk:
 
     def deploy(self, name: str, namespace: str = "main", http: tuple[str, ...] = HTTP) -> Record:
         """The next version of a capability that asks for these hosts."""
-        head = self.catalog.head(namespace, name)
+        head = self.catalog.load_head(namespace, name)
         made = record(name, (head.latest if head else 0) + 1, namespace, http)
-        self.catalog.save(made, head, Activation(made.version, 0.0, "person", "deploy"))
+        self.catalog.save_version(made, head, Activation(made.version, 0.0, "person", "deploy"))
         return made
 
     def remove(self, name: str, namespace: str = "main") -> None:
-        head = self.catalog.head(namespace, name)
+        head = self.catalog.load_head(namespace, name)
         if head and not head.removed:
             self.catalog.remove(head)
 
@@ -98,32 +98,32 @@ class TestGrantbook:
     def test_what_is_granted_holds_for_one_version_until_it_is_revoked(self, kv: KV) -> None:
         book, one, two = GrantStore(kv, lambda: 7.0), record(), record(version=2)
         book.grant(one, ALL, "an owner")
-        assert (book.granted(one), book.granted(two)) == (ALL, frozenset())
-        assert book.grants("main", "far") == (
+        assert (book.granted_permissions(one), book.granted_permissions(two)) == (ALL, frozenset())
+        assert book.list_grants("main", "far") == (
             Grant(one.digest, tuple(f"http:{text}" for text in HTTP), 7.0, "an owner"),
         )
         assert book.revoke("main", "far", f"http:{HTTP[0]}") == {f"http:{HTTP[0]}"}
-        assert book.granted(one) == ALL - {f"http:{HTTP[0]}"}
+        assert book.granted_permissions(one) == ALL - {f"http:{HTTP[0]}"}
         assert book.revoke("main", "far") == ALL - {f"http:{HTTP[0]}"}
         assert book.revoke("main", "far") == frozenset()
-        assert book.grants("main", "far") == ()
+        assert book.list_grants("main", "far") == ()
 
     def test_grants_of_the_library_are_each_agents_own(self, kv: KV) -> None:
         book, shelf = GrantStore(kv), record(namespace=LIBRARY)
         book.grant(shelf, ALL, "an owner", "main")
-        assert [book.granted(shelf, home) for home in ("main", "bob", LIBRARY)] == [
+        assert [book.granted_permissions(shelf, home) for home in ("main", "bob", LIBRARY)] == [
             ALL,
             frozenset(),
             frozenset(),
         ]
-        assert [list(book.names(LIBRARY, home)) for home in ("main", "bob")] == [["far"], []]
-        assert list(book.names("main")) == []
+        assert [list(book.list_names(LIBRARY, home)) for home in ("main", "bob")] == [["far"], []]
+        assert list(book.list_names("main")) == []
 
     def test_the_last_twenty_versions_keep_theirs(self, kv: KV) -> None:
         book = GrantStore(kv)
         for version in range(1, KEPT + 3):
             book.grant(record(version=version), ALL, "an owner")
-        assert [grant.digest for grant in book.grants("main", "far")] == [
+        assert [grant.digest for grant in book.list_grants("main", "far")] == [
             record(version=n).digest for n in range(KEPT + 2, 2, -1)
         ]
 
@@ -136,11 +136,11 @@ class TestGrantbook:
         )
         book.grant(one, ALL, "an owner")
         for caller in (MODEL, Caller("main", "telegram:9")):
-            book.carry(one, two, caller)
-        book.carry(one, wide, OWNER)
-        assert [book.granted(each) for each in (two, wide)] == [frozenset()] * 2
-        book.carry(one, two, OWNER)
-        assert book.granted(two) == {f"http:{HTTP[0]}"}
+            book.carry_over(one, two, caller)
+        book.carry_over(one, wide, OWNER)
+        assert [book.granted_permissions(each) for each in (two, wide)] == [frozenset()] * 2
+        book.carry_over(one, two, OWNER)
+        assert book.granted_permissions(two) == {f"http:{HTTP[0]}"}
 
 
 class TestRaces:
@@ -150,7 +150,7 @@ class TestRaces:
             3,
             lambda number: books[number].grant(record(version=number + 1), ALL, f"owner {number}"),
         )
-        assert {grant.by for grant in books[0].grants("main", "far")} == {
+        assert {grant.by for grant in books[0].list_grants("main", "far")} == {
             "owner 0",
             "owner 1",
             "owner 2",
@@ -159,7 +159,7 @@ class TestRaces:
     @pytest.mark.parametrize("place", SHARED, indirect=True)
     def test_two_processes_that_grant_lose_nothing_of_each_other(self, place: Place) -> None:
         finish([start(GRANTS, place.url, first) for first in (1, 9)])
-        grants = GrantStore(place.open()).grants("main", "far")
+        grants = GrantStore(place.open()).list_grants("main", "far")
         assert sorted(grant.digest for grant in grants) == [
             record(version=version).digest for version in range(1, 17)
         ]
@@ -173,8 +173,8 @@ class TestRaces:
         book.grant(one, frozenset({f"http:{HTTP[0]}"}), "an owner")
         kv.after(reads, lambda: book.grant(two, ALL, "another"))
         book.revoke("main", "far")
-        assert book.granted(one) == frozenset()
-        assert book.granted(two) in (frozenset(), ALL)
+        assert book.granted_permissions(one) == frozenset()
+        assert book.granted_permissions(two) in (frozenset(), ALL)
 
     @pytest.mark.parametrize("reads", [1, 2, 3])
     def test_what_is_revoked_during_a_redeploy_does_not_come_along(self, reads: int) -> None:
@@ -182,17 +182,17 @@ class TestRaces:
         book, one, two = GrantStore(kv), record(), record(version=2)
         book.grant(one, ALL, "an owner")
         kv.after(reads, lambda: book.revoke("main", "far"))
-        book.carry(one, two, OWNER)
+        book.carry_over(one, two, OWNER)
         kv.now()
-        assert book.grants("main", "far") == ()
+        assert book.list_grants("main", "far") == ()
 
     def test_a_secret_that_two_set_at_once_is_one_of_both(self, place: Place) -> None:
         books = [SecretStore(place.open()) for _ in range(3)]
         in_parallel(2, lambda number: books[number].set("API_KEY", f"the value {number}", OWNER))
-        assert books[2].value("main", "API_KEY") in ("the value 0", "the value 1")
+        assert books[2].read_value("main", "API_KEY") in ("the value 0", "the value 1")
         done = in_parallel(2, lambda number: books[number].remove("API_KEY", OWNER))
         assert {type(each) for each in done} <= {type(None), UsageError}
-        assert not books[2].has("main", "API_KEY")
+        assert not books[2].has_secret("main", "API_KEY")
 
 
 class TestSecretbook:
@@ -202,20 +202,20 @@ class TestSecretbook:
         book.set("KEY", "hush-hush-hush", OWNER)
         book.set("KEY", "of-bob-alone", Caller("bob", owner=True))
         assert list(book.rows(OWNER)) == [{"secret": "KEY", "at": 7.0, "by": "telegram:1"}]
-        assert [book.value(namespace, "KEY") for namespace in ("main", "bob", "carol")] == [
+        assert [book.read_value(namespace, "KEY") for namespace in ("main", "bob", "carol")] == [
             "hush-hush-hush",
             "of-bob-alone",
             None,
         ]
         book.remove("KEY", OWNER)
-        assert (book.has("main", "KEY"), book.has("bob", "KEY")) == (False, True)
+        assert (book.has_secret("main", "KEY"), book.has_secret("bob", "KEY")) == (False, True)
         with pytest.raises(UsageError, match="ENOENT"):
             book.remove("KEY", OWNER)
 
     def test_the_longest_secret_fits_everywhere(self, kv: KV) -> None:
         book = SecretStore(kv)
         book.set("LONG", "語" * 8_192, OWNER)
-        assert book.value("main", "LONG") == "語" * 8_192
+        assert book.read_value("main", "LONG") == "語" * 8_192
 
     def test_only_an_owner_in_person_lists_or_changes_them(self, kv: KV) -> None:
         book = SecretStore(kv)
@@ -260,7 +260,7 @@ class TestPages:
             seen = [
                 *turned(
                     lambda after: desk.granting.rows(OWNER, after),
-                    lambda row: written(of_grant(row, OWNER)),
+                    lambda row: format_place(grant_place(row, OWNER)),
                     meddle,
                 )
             ]
@@ -304,11 +304,11 @@ class TestPages:
         for number, namespace in enumerate((*chats, "main", "mainly~a", "bob~a")):
             desk.deploy("far", namespace)
             desk.deploy(f"n{number % 3}", namespace)
-            desk.catalog.touch(namespace)
+            desk.catalog.restart_log(namespace)
         rows = [
             *turned(
                 lambda after: desk.granting.rows(OWNER, after),
-                lambda row: written(of_grant(row, OWNER)),
+                lambda row: format_place(grant_place(row, OWNER)),
                 lambda: None,
             )
         ]
@@ -329,7 +329,7 @@ class TestPages:
             ("c", "waits"),
             ("d", "stands"),
         ]
-        after = written(of_grant(rows[1], OWNER))
+        after = format_place(grant_place(rows[1], OWNER))
         desk.remove("b")
         desk.remove("a")
         assert [row["capability"] for row in desk.granting.rows(OWNER, after)] == ["c", "d"]

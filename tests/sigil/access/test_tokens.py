@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigil.access.tokens import Scope, TokenRequest, Tokens, is_well_typed, made
-from sigil.catalog.cursors import key_after
+from sigil.access.tokens import Scope, TokenRequest, Tokens, is_well_typed, new_token
+from sigil.catalog.cursors import require_token_id
 from sigil.errors import BackendError, SigilError, UsageError
 from sigil.protocol import Caller, Ref, capability_of, is_full_name, is_name, tool_of
 from sigil.storage.kv import KV, keys
@@ -52,7 +52,7 @@ def code(call: Callable[[], object]) -> str:
 
 
 def test_a_token_is_long_random_and_tells_when_it_is_mistyped() -> None:
-    several = {made() for _ in range(100)}
+    several = {new_token() for _ in range(100)}
     assert len(several) == 100
     assert all(
         re.fullmatch(r"sgl_[0-9A-Za-z]{38}", token) and is_well_typed(token) for token in several
@@ -61,7 +61,7 @@ def test_a_token_is_long_random_and_tells_when_it_is_mistyped() -> None:
 
 @given(st.integers(0, 37), st.sampled_from("0aZ9_-é "))
 def test_one_wrong_letter_is_told(place: int, letter: str) -> None:
-    token = made()
+    token = new_token()
     wrong = token[: 4 + place] + letter + token[5 + place :]
     assert is_well_typed(wrong) == (wrong == token)
     assert not is_well_typed(token[:-1])
@@ -70,13 +70,13 @@ def test_one_wrong_letter_is_told(place: int, letter: str) -> None:
 
 def test_the_store_never_holds_a_token(kv: KV, tokens: Tokens) -> None:
     value, holder = tokens.create(TokenRequest("invoke", "for the shop"), "main")
-    tokens.holder(value)
+    tokens.find_holder(value)
     stored = [
         (sort, item.value) for place in ("token", "token-use") for sort, item in kv.scan(place)
     ]
     assert len(stored) == 2
     assert not [row for row in stored if value in f"{row}" or value[4:-6] in f"{row}"]
-    assert tokens.holder(value) == holder
+    assert tokens.find_holder(value) == holder
     assert "token" not in next(tokens.list())
 
 
@@ -84,9 +84,9 @@ def test_a_token_ends_at_its_time_and_is_listed_as_ended(clock: Clock, tokens: T
     value, holder = tokens.create(TokenRequest("invoke", seconds=60), "main")
     assert holder.expires == clock.now + 60
     clock.now += 59
-    assert tokens.holder(value).id == holder.id
+    assert tokens.find_holder(value).id == holder.id
     clock.now += 1
-    assert code(lambda: tokens.holder(value)) == "EAUTH"
+    assert code(lambda: tokens.find_holder(value)) == "EAUTH"
     assert [row["expired"] for row in tokens.list()] == [True]
     clock.now += 31 * 86_400
     assert list(tokens.list()) == []
@@ -95,7 +95,7 @@ def test_a_token_ends_at_its_time_and_is_listed_as_ended(clock: Clock, tokens: T
 def test_a_revoked_token_is_dead_at_once(tokens: Tokens) -> None:
     value, holder = tokens.create(TokenRequest("deploy"), "main")
     tokens.revoke(holder.id)
-    assert code(lambda: tokens.holder(value)) == "EAUTH"
+    assert code(lambda: tokens.find_holder(value)) == "EAUTH"
     assert list(tokens.list()) == []
     assert code(lambda: tokens.revoke(holder.id)) == "ENOENT"
 
@@ -114,12 +114,12 @@ def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(
     value, holder = tokens.create(TokenRequest("invoke"), "main")
     written = set()
     for _ in range(59):
-        tokens.holder(value)
+        tokens.find_holder(value)
         written.update(item.version for _, item in kv.scan("token-use"))
         clock.now += 1
     assert len(written) == 1
     clock.now += 1
-    tokens.holder(value)
+    tokens.find_holder(value)
     assert [row["last_use"] for row in tokens.list()] == [clock.now]
     tokens.revoke(holder.id)
     kv.put(keys.token_use("0" * 64), b"1")
@@ -129,7 +129,10 @@ def test_a_use_is_written_at_most_once_a_minute_and_never_brings_a_token_back(
 def test_two_who_show_one_token_at_once_are_both_let_in(place: Place, clock: Clock) -> None:
     first, other = Tokens(place.open(clock), clock), Tokens(place.open(clock), clock)
     value, holder = first.create(TokenRequest("invoke"), "main")
-    assert in_parallel(2, lambda number: (first, other)[number].holder(value)) == [holder, holder]
+    assert in_parallel(2, lambda number: (first, other)[number].find_holder(value)) == [
+        holder,
+        holder,
+    ]
     assert [(row["id"], row["last_use"]) for row in other.list()] == [(holder.id, clock.now)]
 
 
@@ -139,7 +142,7 @@ def test_tokens_made_at_once_are_all_there(place: Place, clock: Clock) -> None:
         3, lambda number: several[number].create(TokenRequest("invoke", f"of {number}"), "main")
     )
     assert {row["id"] for row in several[0].list()} == {holder.id for _, holder in made}
-    assert [several[2].holder(value) for value, _ in made] == [holder for _, holder in made]
+    assert [several[2].find_holder(value) for value, _ in made] == [holder for _, holder in made]
 
 
 SHOWS = """
@@ -151,7 +154,7 @@ url, value, id = sys.argv[1:]
 tokens = Tokens(open_stores(Settings(store=url)).kv, clock=iter(range(0, 10**6, 100)).__next__)
 try:
     for turn in range(1000):
-        tokens.holder(value)
+        tokens.find_holder(value)
         if turn == 5:
             tokens.revoke(id)
 except (Refused, UsageError) as problem:
@@ -189,8 +192,8 @@ def test_of_a_token_that_is_revoked_while_it_is_used_nothing_stays(clock: Clock)
     tokens = Tokens(kv, clock)
     value, holder = tokens.create(TokenRequest("invoke"), "main")
     kv.then = lambda: tokens.revoke(holder.id)
-    tokens.holder(value)
-    assert code(lambda: tokens.holder(value)) == "EAUTH"
+    tokens.find_holder(value)
+    assert code(lambda: tokens.find_holder(value)) == "EAUTH"
     assert kv.scan("token-use") == []
 
 
@@ -209,7 +212,7 @@ def test_a_list_goes_on_behind_a_token_that_is_gone(kv: KV, tokens: Tokens) -> N
     "after", ["2", "0123456789AB", "0123456789ab\n", "0123456789ab~", "é" * 12]
 )
 def test_a_place_that_is_no_tokens_id_is_refused(after: str) -> None:
-    assert code(lambda: key_after(after)) == "EINVAL"
+    assert code(lambda: require_token_id(after)) == "EINVAL"
 
 
 def test_a_damaged_record_is_our_fault_and_lets_nobody_in(kv: KV, tokens: Tokens) -> None:
@@ -217,7 +220,7 @@ def test_a_damaged_record_is_our_fault_and_lets_nobody_in(kv: KV, tokens: Tokens
     sort, _ = kv.scan("token")[0]
     kv.put(keys.token(sort), b"{}")
     with pytest.raises(BackendError):
-        tokens.holder(value)
+        tokens.find_holder(value)
 
 
 @pytest.mark.parametrize(
@@ -320,14 +323,14 @@ def test_without_scopes_a_token_reaches_what_its_namespace_sees(tokens: Tokens) 
     assert deploy.may_deploy("x")
     assert deploy.may_deploy("*")
     assert not invoke.may_deploy("x")
-    assert deploy.caller() == Caller("main", token=deploy.id)
+    assert deploy.to_caller() == Caller("main", token=deploy.id)
 
 
 def test_a_narrow_token_reaches_nothing_else(tokens: Tokens) -> None:
     holder = tokens.create(
         TokenRequest("deploy", scopes=("deploy:alice/one", "run:library/encode")), "main"
     )[1]
-    caller = holder.caller()
+    caller = holder.to_caller()
     assert (holder.may_deploy("one"), holder.may_deploy("two"), holder.may_deploy("*")) == (
         True,
         False,

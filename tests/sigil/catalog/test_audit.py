@@ -32,7 +32,7 @@ def test_an_entry_says_who_did_what_when(kv: KV) -> None:
     audit.note(
         "main", "deploy", caller=caller, name="shout", version=3, digest="sha256:1", session_of=None
     )
-    row = audit.entries("main")[0].row
+    row = audit.read_entries("main")[0].row
     assert row.pop("hash")
     what = {
         "number": 1,
@@ -55,19 +55,22 @@ def test_an_entry_says_who_did_what_when(kv: KV) -> None:
 def test_each_entry_carries_the_hash_of_the_one_before(kv: KV) -> None:
     audit = Audit(kv)
     hashes = [audit.note("main", "deploy", name=f"n{number}") for number in range(5)]
-    entries = audit.entries("main")
+    entries = audit.read_entries("main")
     assert [entry.hash for entry in entries] == hashes
     assert [entry.fields["previous"] for entry in entries] == [ROOT, *hashes[:-1]]
     assert audit.verify("main").tip == hashes[-1]
-    assert [entry.fields["number"] for entry in audit.latest("main", 2)] == [4, 5]
-    assert [entry.fields["number"] for entry in audit.entries("main", after=1, limit=2)] == [2, 3]
+    assert [entry.fields["number"] for entry in audit.read_latest("main", 2)] == [4, 5]
+    assert [entry.fields["number"] for entry in audit.read_entries("main", after=1, limit=2)] == [
+        2,
+        3,
+    ]
 
 
 def test_each_namespace_has_a_chain_of_its_own(kv: KV) -> None:
     audit = Audit(kv)
     for namespace in ("main", "main~telegram:1", "a#b", "main"):
         audit.note(namespace, "deploy")
-    assert sorted(audit.namespaces()) == ["a#b", "main", "main~telegram:1"]
+    assert sorted(audit.list_namespaces()) == ["a#b", "main", "main~telegram:1"]
     assert audit.verify("main").entries == 3  # what happened in a chat of its own too
     assert audit.verify("nobody").entries == 0
 
@@ -83,7 +86,7 @@ def test_writers_at_the_same_time_make_one_chain(place: Place) -> None:
     hashes = in_parallel(4, write)
     found = audits[0].verify("main")
     assert (found.entries, found.problem) == (32, "")
-    entries = audits[0].entries("main")
+    entries = audits[0].read_entries("main")
     for number in range(4):
         mine = [entry for entry in entries if entry.fields["writer"] == number]
         assert [entry.fields["step"] for entry in mine] == [*range(8)]
@@ -108,7 +111,7 @@ def test_two_processes_write_one_chain_and_never_take_the_other_for_damage(place
     audit = Audit(place.open())
     found = audit.verify("main")
     assert (found.entries, found.problem) == (24, "")
-    rows = [entry.fields for entry in audit.entries("main")]
+    rows = [entry.fields for entry in audit.read_entries("main")]
     assert [
         [row["step"] for row in rows if row["writer"] == writer] for writer in ("one", "other")
     ] == [[*range(12)]] * 2
@@ -156,7 +159,7 @@ def test_an_entry_whose_reply_was_lost_is_not_written_twice() -> None:
     audit = Audit(Deaf())
     for name in ("one", "two"):
         audit.note("main", "deploy", name=name)
-    assert [entry.fields["name"] for entry in audit.entries("main")] == ["one", "two"]
+    assert [entry.fields["name"] for entry in audit.read_entries("main")] == ["one", "two"]
     assert audit.verify("main").problem == ""
 
 
@@ -177,7 +180,7 @@ def test_a_changed_entry_is_found(kv: KV) -> None:
 
 def test_an_entry_that_was_changed_with_its_hash_is_found_by_the_next(kv: KV) -> None:
     audit = three(kv)
-    body = audit.entries("main")[0].body.replace(b"n0", b"n7")
+    body = audit.read_entries("main")[0].body.replace(b"n0", b"n7")
     kv.put(
         keys.audit("main", 1),
         json.dumps({"body": body.decode(), "hash": hashlib.sha256(body).hexdigest()}).encode(),
@@ -215,7 +218,7 @@ def forged(kv: KV, number: int, previous: str, **facts: str) -> str:
 
 def test_a_last_entry_or_a_whole_chain_that_was_written_anew_is_found(kv: KV) -> None:
     audit = three(kv)
-    forged(kv, 3, audit.entries("main")[1].hash, name="harmless")
+    forged(kv, 3, audit.read_entries("main")[1].hash, name="harmless")
     assert audit.verify("main").problem == "entry 3 is not the one that was written"
     previous = ROOT
     for number in (1, 2, 3):
@@ -233,7 +236,7 @@ def test_what_happens_in_a_chat_is_found_in_the_agents_audit(kv: KV) -> None:
         "main~telegram:1", "deploy", caller=Caller("main", "telegram:1", author="model"), name="sw"
     )
     audit.note("main~telegram:1", "expire", name="sw")
-    rows = [entry.row for entry in audit.entries("main")]
+    rows = [entry.row for entry in audit.read_entries("main")]
     assert [(row["action"], row["chat"], row["namespace"]) for row in rows] == [
         ("deploy", "telegram:1", "main"),
         ("expire", "telegram:1", "main"),
@@ -242,13 +245,13 @@ def test_what_happens_in_a_chat_is_found_in_the_agents_audit(kv: KV) -> None:
         "",
         "",
     ]
-    assert all("chat" not in entry.row for entry in audit.entries("main~telegram:1"))
+    assert all("chat" not in entry.row for entry in audit.read_entries("main~telegram:1"))
 
 
 def test_every_permission_that_was_granted_stands_there(kv: KV) -> None:
     asked = [f"http:GET h{number}.example/" for number in range(60)]
     Audit(kv).note("main", "grant", name="many", permissions=asked)
-    assert Audit(kv).entries("main")[0].fields["permissions"] == asked
+    assert Audit(kv).read_entries("main")[0].fields["permissions"] == asked
 
 
 @pytest.mark.parametrize(
@@ -263,8 +266,8 @@ def test_damage_is_told_and_stops_nobody(kv: KV, damage: bytes) -> None:
     assert (found.entries, found.problem) == (2, "entry 3 was changed") or found.problem.startswith(
         "entry 3"
     )
-    assert len(audit.entries("main")) == 4
-    assert [entry.row for entry in audit.entries("main")]
+    assert len(audit.read_entries("main")) == 4
+    assert [entry.row for entry in audit.read_entries("main")]
 
 
 @pytest.mark.parametrize("sort", ["x", "1", "00000000000x", "9" * 13, "٣"])
@@ -273,8 +276,8 @@ def test_what_stands_under_no_number_stops_nobody_and_is_seen(kv: KV, sort: str)
     audit.note("main", "deploy", name="one")
     kv.put(Key(keys.audit("main", 0).partition, sort), b"{}")
     audit.note("main", "deploy", name="two")
-    assert {entry.row.get("name") for entry in audit.entries("main")} >= {"one", "two"}
-    assert audit.latest("main")
+    assert {entry.row.get("name") for entry in audit.read_entries("main")} >= {"one", "two"}
+    assert audit.read_latest("main")
     assert audit.verify("main").problem
 
 
@@ -288,7 +291,7 @@ def test_facts_are_bounded_and_clean(kv: KV) -> None:
         deep=[["no"]],
         **{"odd\nname": {"a": 1}},
     )
-    fields = audit.entries("main")[0].fields
+    fields = audit.read_entries("main")[0].fields
     assert len(fields["name"]) == 500
     assert "\n" not in fields["name"]
     assert (len(fields["many"]), fields["many"][-1]) == (100, "and 6 more")

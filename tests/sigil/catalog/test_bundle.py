@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sigil.catalog.bundle import MOST, unpack
+from sigil.catalog.bundle import CAPABILITIES_MOST, unpack
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
@@ -216,7 +216,7 @@ CHANGES: dict[str, Change] = {
     "no text": lambda content: content.update({"shout/code": b"\xff\xfe"}),
     "too large": lambda content: content.update({"shout/code": b"x" * (3 << 20)}),
     "too many": lambda content: content.update(
-        {f"n{number}/code": b"" for number in range(2 * MOST + 2)}
+        {f"n{number}/code": b"" for number in range(2 * CAPABILITIES_MOST + 2)}
     ),
 }
 

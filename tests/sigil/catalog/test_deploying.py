@@ -25,7 +25,7 @@ KEY = dataclasses.replace(PERSON, token="k1")
 
 def scoped(*scopes: str) -> Caller:
     """Who shows a deploy token of `main` with these scopes."""
-    return TokenHolder("t1", "deploy", "main", scopes=scopes).caller()
+    return TokenHolder("t1", "deploy", "main", scopes=scopes).to_caller()
 
 
 @pytest.mark.parametrize("way", ["call", "requires"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.deploy.library import stock
+from sigil.deploy.library import update_library
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.search import catalog_search
@@ -51,13 +51,13 @@ def test_what_leaves_the_librarys_folder_leaves_the_store(
             f'[capability]\nname = "{name}"\ndescription = "Shout {name}."\n'
         )
         (tmp_path / "shelf" / name / "main.js").write_text(f"return '{name}'")
-    stock(registry, tmp_path / "shelf", SHELF, said.append)
+    update_library(registry, tmp_path / "shelf", SHELF, said.append)
     registry.deploy(spec("three"), PERSON)
     (tmp_path / "shelf" / "two" / "sigil.toml").unlink()
 
-    stock(registry, None, SHELF, said.append)
+    update_library(registry, None, SHELF, said.append)
     assert text(registry, "two") == "two"
-    stock(registry, tmp_path / "shelf", SHELF, said.append)
+    update_library(registry, tmp_path / "shelf", SHELF, said.append)
 
     assert sorted(row["capability"] for row in registry.list(PERSON)) == ["one", "three"]
     assert said == ["library: one, two", "library: two is gone"]

@@ -126,7 +126,7 @@ def test_only_one_process_tries(ways: LocalRegistry, opened: Open, clock: Clock)
     fails(ways, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1
     store = opened()._catalog._kv  # another process's own connection
-    record = Catalog(store, clock).active("main", "ways")
+    record = Catalog(store, clock).load_active("main", "ways")
     assert record is not None
     CircuitBreaker(store, clock).admit(record)  # it is trying at this moment
 
@@ -163,7 +163,7 @@ def breakers(
 
 def rested(breaker: CircuitBreaker, clock: Clock) -> None:
     for _ in range(FAILURES):
-        breaker.failed(Version(), PROBLEM, breaker.admit(Version()))
+        breaker.record_failure(Version(), PROBLEM, breaker.admit(Version()))
     clock.now += REST_SECONDS + 1
 
 
@@ -200,16 +200,16 @@ def test_what_began_before_it_opened_decides_nothing_when_it_ends(
     trial = other.admit(Version())
 
     ends: dict[str, Callable[[], object]] = {
-        "well": lambda: one.well(Version(), early),
-        "failed": lambda: one.failed(Version(), PROBLEM, early),
-        "answered": lambda: one.failed(Version(), ANSWER, early),
-        "undecided": lambda: one.undecided(Version(), early),
+        "well": lambda: one.record_success(Version(), early),
+        "failed": lambda: one.record_failure(Version(), PROBLEM, early),
+        "answered": lambda: one.record_failure(Version(), ANSWER, early),
+        "undecided": lambda: one.release_trial(Version(), early),
     }
     ends[end]()
 
     assert not is_let_in(one)
     assert not is_let_in(breakers())
-    assert other.well(Version(), trial)
+    assert other.record_success(Version(), trial)
     clock.now += 2
     assert is_let_in(one)
 
@@ -224,12 +224,12 @@ def test_a_trial_that_tells_nothing_leaves_its_place_and_only_its_own(
     second = other.admit(Version())
     assert second != first
 
-    for late in (one.undecided, one.well):
+    for late in (one.release_trial, one.record_success):
         late(Version(), first)
         assert not is_let_in(one)
-    assert one.failed(Version(), PROBLEM, first) is False
+    assert one.record_failure(Version(), PROBLEM, first) is False
     assert not is_let_in(one)
-    other.undecided(Version(), second)
+    other.release_trial(Version(), second)
     assert is_let_in(one)
 
 
@@ -239,9 +239,9 @@ def test_a_success_ends_the_row_that_others_count(
     one, other = breakers(), breakers()
     for _ in range(3):
         for _ in range(FAILURES - 1):
-            one.failed(Version(), PROBLEM)
+            one.record_failure(Version(), PROBLEM)
         clock.now += 2
-        other.well(Version())
+        other.record_success(Version())
     assert is_let_in(other)
 
 
@@ -251,7 +251,7 @@ def test_a_store_that_is_away_in_a_trial_leaves_the_place_to_the_next(
     registry.deploy(spec("ways", WAYS), PERSON)
     fails(registry, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1
-    record = registry._catalog.active("main", "ways")
+    record = registry._catalog.load_active("main", "ways")
     assert record
     begun = registry._execution._recorder.record_start(registry._facilities.part(record), "main")
     registry._execution._recorder.record_failure(

@@ -16,10 +16,16 @@ import pytest
 
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.expiry import Sweeper
-from sigil.catalog.heads import Activation, HeadState, split
-from sigil.catalog.public_index import follow, wants
+from sigil.catalog.heads import Activation, HeadState, decode_head
+from sigil.catalog.public_index import mark_for, update_mark
 from sigil.catalog.records import Record
-from sigil.catalog.usage import DONE_SECONDS, FLUSH_SECONDS, UsageStatistics, fold, forget
+from sigil.catalog.usage import (
+    DONE_SECONDS,
+    FLUSH_SECONDS,
+    UsageStatistics,
+    fold_done_writers,
+    forget_counts,
+)
 from sigil.errors import Conflict
 from sigil.manifest.package import parse_flat
 from sigil.protocol import Caller
@@ -110,7 +116,7 @@ def test_counts_go_with_what_has_expired(
     text(registry)
     assert len(written(kv)) == 1
     clock.now += 62
-    Sweeper(kv, clock).expire()
+    Sweeper(kv, clock).remove_expired()
     assert written(kv) == []
 
 
@@ -121,22 +127,22 @@ def test_a_sum_that_is_written_while_it_is_removed_does_not_stay(
         """Somebody who has listed the counts removes them right before the sum is written."""
 
         def put(self, key: Key, value: bytes, **more: Any) -> str:
-            forget(kv, "main", "shout")
+            forget_counts(kv, "main", "shout")
             return super().put(key, value, **more)
 
     statistics = UsageStatistics(kv, clock)
-    statistics.note("main", "shout", 1.0, failed=False)
+    statistics.record_call("main", "shout", 1.0, failed=False)
     clock.now += DONE_SECONDS + 1
     store = Removing(tmp_path / "store.db", clock)
-    fold(store, "main", clock.now)
+    fold_done_writers(store, "main", clock.now)
     store.close()
     assert written(kv) == []
 
 
 def test_forgetting_twice_is_harmless(kv: SqliteKV, clock: Clock) -> None:
-    UsageStatistics(kv, clock).note("main", "shout", 1.0, failed=False)
+    UsageStatistics(kv, clock).record_call("main", "shout", 1.0, failed=False)
     for _ in range(2):
-        forget(kv, "main", "shout")
+        forget_counts(kv, "main", "shout")
     assert written(kv) == []
 
 
@@ -233,14 +239,14 @@ def test_a_chats_counts_stay_behind_when_it_is_published(
 def agree(kv: KV, now: float = 0.0) -> bool:
     """Whether the mark says what the head says."""
     head, mark = kv.get(keys.capability("main", "shout")), kv.get(keys.public("main", "shout"))
-    wanted = wants(*split(head.value), now) if head else None
+    wanted = mark_for(*decode_head(head.value), now) if head else None
     return wanted == (mark.value if mark else None)
 
 
 def toggled(kv: KV, dice: random.Random) -> None:
     """Deploy it, public or not, or remove it, unless somebody else is quicker."""
     catalog, package = Catalog(kv), parse_flat(spec(public=dice.random() < 0.5))
-    head = catalog.head("main", "shout")
+    head = catalog.load_head("main", "shout")
     number = (head.latest if head else 0) + 1
     made = Record(
         "main", "shout", number, package.digest, "js", "w", "s", package.manifest, "person", "", 0.0
@@ -249,7 +255,7 @@ def toggled(kv: KV, dice: random.Random) -> None:
         if head and not head.removed and dice.random() < 0.2:
             catalog.remove(head)
         else:
-            catalog.save(made, head, Activation(number, 0.0, "person", "deploy"))
+            catalog.save_version(made, head, Activation(number, 0.0, "person", "deploy"))
 
 
 @pytest.mark.parametrize("where", ["sqlite", "redis"])
@@ -327,7 +333,7 @@ def test_a_mark_that_a_dead_process_left_is_set_right_within_a_day(
     kv.put(keys.public("main", "gone"), b"sha256:0")
     assert not agree(kv, clock.now)
 
-    Sweeper(kv, clock).idle()
+    Sweeper(kv, clock).mark_idle()
 
     assert agree(kv, clock.now)
     assert kv.get(keys.public("main", "gone")) is None
@@ -339,7 +345,7 @@ def test_what_is_no_longer_public_leaves_the_index_before_its_mark_goes(
 ) -> None:
     registry.deploy(spec(public=True), PERSON)
     assert found(registry) == ["main/shout"]
-    head = registry._catalog.head("main", "shout")
+    head = registry._catalog.load_head("main", "shout")
     assert head
     mark = kv.get(keys.public("main", "shout"))
     assert mark
@@ -353,6 +359,6 @@ def test_chats_and_the_library_have_no_marks(
     registry: LocalRegistry, kv: SqliteKV, clock: Clock
 ) -> None:
     registry.deploy(spec(), GUEST)
-    follow(kv, "library", "shout", clock.now)
+    update_mark(kv, "library", "shout", clock.now)
     assert kv.scan("public") == []
-    assert wants(HeadState(1), {"version": 1, "digest": "sha256:1", "manifest": {}}, 0.0) is None
+    assert mark_for(HeadState(1), {"version": 1, "digest": "sha256:1", "manifest": {}}, 0.0) is None

@@ -34,7 +34,7 @@ def state(registry: LocalRegistry, name: str = "shout") -> str:
 
 
 def actions(kv: KV, namespace: str = "main") -> list[str]:
-    return [entry.fields["action"] for entry in Audit(kv).latest(namespace)]
+    return [entry.fields["action"] for entry in Audit(kv).read_latest(namespace)]
 
 
 def test_an_ephemeral_capability_lives_an_hour_unless_it_says_otherwise(
@@ -51,7 +51,7 @@ def test_an_ephemeral_capability_lives_an_hour_unless_it_says_otherwise(
 
 def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
     digest = registry.deploy(spec(type="ephemeral", ttl=60), PERSON).offer.digest
-    assert Sweeper(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).remove_expired() == 0
     clock.now += 60
 
     assert shown(registry) == []
@@ -62,7 +62,7 @@ def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
     assert scheduler.tick(kv, clock) >= 1
     assert actions(kv) == ["deploy", "expire"]
     assert kv.get(keys.capability("main", "shout")) is None
-    assert Sweeper(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).remove_expired() == 0
     assert registry.deploy(spec(type="ephemeral", ttl=60), PERSON).created
 
 
@@ -80,7 +80,7 @@ def test_expiry_works_on_redis_too(opened: Open, clock: Clock) -> None:
     clock.now += 61
     with pytest.raises(UsageError, match="ENOENT"):
         text(registry, f"shout@{digest}")
-    assert Sweeper(store, clock).expire() == 1
+    assert Sweeper(store, clock).remove_expired() == 1
     assert actions(store)[-1] == "expire"
 
 
@@ -90,7 +90,7 @@ def test_what_was_deployed_again_in_the_meantime_is_not_swept(
     registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     registry.deploy(spec(execute="return 'lasting'"), PERSON)
     clock.now += 61
-    assert Sweeper(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).remove_expired() == 0
     assert text(registry) == "lasting"
     assert [row["version"] for row in registry.versions("shout", PERSON)] == [2]
 
@@ -109,7 +109,7 @@ def test_a_lasting_version_under_an_expired_one_runs_again_by_itself(
 
     assert text(registry) == "lasting"
     clock.now += 1
-    assert Sweeper(kv, clock).expire() == 1
+    assert Sweeper(kv, clock).remove_expired() == 1
     assert (text(registry), shown(registry)) == ("lasting", ["shout"])
     assert registry.status(PERSON)["bytes"] == size
     assert actions(kv)[-1] == "expire"
@@ -156,7 +156,7 @@ def test_what_is_written_over_an_expired_version_before_the_sweep_goes_on_from_t
     registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
     clock.now += 61
     registry.yank("shout@1", PERSON)
-    assert Sweeper(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).remove_expired() == 0
     with pytest.raises(UsageError, match="ENOENT"):
         text(registry)
     registry.yank("shout@1", PERSON, undo=True)
@@ -187,13 +187,13 @@ def test_the_same_deployed_again_lives_on_from_then(
     again = registry.deploy(brief, PERSON)
     assert (again.created, again.offer.version, again.expires_at) == (False, 1, clock.now + 60)
     clock.now += 50
-    assert Sweeper(kv, clock).expire() == 0
+    assert Sweeper(kv, clock).remove_expired() == 0
     assert [text(registry, ref) for ref in ("shout", "shout@1", f"shout@{digest}")] == ["one"] * 3
     registry.deploy(
         brief, dataclasses.replace(PERSON, owner=False, author="model", session="telegram:9")
     )  # not its to prolong
     clock.now += 11
-    assert Sweeper(kv, clock).expire() == 1
+    assert Sweeper(kv, clock).remove_expired() == 1
     assert list(registry.list(PERSON)) == []
 
 
@@ -211,7 +211,7 @@ def test_what_was_granted_ends_with_the_version(
     assert registry.granting.grant("shout", PERSON)["new"] == []
     clock.now += 61
     if swept:
-        assert Sweeper(kv, clock).expire() == 1
+        assert Sweeper(kv, clock).remove_expired() == 1
         assert len(list(registry.granting.rows(PERSON))) == (1 if under else 0)
     if under:
         assert registry.inspect("shout", PERSON)["pending"] == []
@@ -224,7 +224,7 @@ def test_a_chats_ephemeral_capability_is_swept_from_its_own_namespace(
 ) -> None:
     registry.deploy(spec(type="ephemeral", ttl=60), GUEST)
     clock.now += 61
-    assert Sweeper(kv, clock).expire() == 1
+    assert Sweeper(kv, clock).remove_expired() == 1
     assert actions(kv, "main~telegram:9")[-1] == "expire"
 
 
@@ -307,9 +307,9 @@ def test_a_namespace_of_many_is_swept_whole(
     for number in range(12):
         registry.deploy(spec(f"n{number}", type="ephemeral", ttl=60 + number), PERSON)
     clock.now += 66
-    assert Sweeper(kv, clock).expire() == 6
+    assert Sweeper(kv, clock).remove_expired() == 6
     clock.now += 66
-    assert Sweeper(kv, clock).expire() == 6
+    assert Sweeper(kv, clock).remove_expired() == 6
     assert list(registry.list(PERSON)) == []
 
 
@@ -319,7 +319,7 @@ def test_daily_work_that_failed_is_told_and_done_by_the_next_sweep(
     registry.deploy(spec(), PERSON)
     clock.now += IDLE_SECONDS + 1
     with monkeypatch.context() as patch:
-        patch.setattr(usage, "fold", lambda *_: 1 / 0)
+        patch.setattr(usage, "fold_done_writers", lambda *_: 1 / 0)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 Sweeper(kv, clock).sweep()
@@ -336,7 +336,7 @@ def test_daily_work_in_which_a_process_died_is_begun_anew_minutes_later(
         patch.setattr(
             kv, "delete", lambda *_, **__: None
         )  # a process that is killed takes nothing back
-        patch.setattr(usage, "fold", lambda *_: 1 / 0)
+        patch.setattr(usage, "fold_done_writers", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             Sweeper(kv, clock).sweep()
 

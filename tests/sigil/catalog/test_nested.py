@@ -225,8 +225,12 @@ def test_whoever_begins_a_tree_that_is_too_large_is_blamed_for_it(
     many = "for (let i = 0; i < 4; i++) await env.call('middle', {})"
     registry.deploy(spec("outer", many, requires=["middle"]), PERSON)
     fails(registry)
-    records = [registry._catalog.active("main", name) for name in ("outer", "middle", "leaf")]
-    assert [registry._breaker.health(record).failures for record in records if record] == [1, 0, 0]
+    records = [registry._catalog.load_active("main", name) for name in ("outer", "middle", "leaf")]
+    assert [registry._breaker.read_health(record).failures for record in records if record] == [
+        1,
+        0,
+        0,
+    ]
 
 
 class Away(SqliteKV):
@@ -280,7 +284,7 @@ def test_calls_within_are_counted_and_remembered(
     clock.now += IDLE_SECONDS - 1
     text(tree, "outer")
     clock.now += 2
-    Sweeper(kv, clock).idle()
+    Sweeper(kv, clock).mark_idle()
     assert {row["capability"]: row["state"] for row in tree.list(PERSON)} == {
         "leaf": "ok",
         "outer": "ok",
@@ -292,7 +296,7 @@ def test_a_call_within_wakes_what_was_unused_for_long(
     tree: LocalRegistry, kv: SqliteKV, clock: Clock
 ) -> None:
     clock.now += IDLE_SECONDS + 1
-    Sweeper(kv, clock).idle()
+    Sweeper(kv, clock).mark_idle()
     assert state(tree, "leaf") == "inactive"
     text(tree, "outer")
     assert state(tree, "leaf") == "ok"

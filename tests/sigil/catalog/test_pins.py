@@ -368,7 +368,7 @@ def test_what_is_imported_alone_calls_what_stands_there(registry: LocalRegistry)
 
 
 def test_a_library_in_any_order_calls_its_own(tmp_path: Path, registry: LocalRegistry) -> None:
-    from sigil.deploy.library import stock
+    from sigil.deploy.library import update_library
 
     def folder(word: str) -> Path:
         for name, code, needs in (
@@ -384,9 +384,9 @@ def test_a_library_in_any_order_calls_its_own(tmp_path: Path, registry: LocalReg
         return tmp_path
 
     for word in ("one", "two"):
-        assert stock(registry, folder(word), SHELF, lambda line: None)
+        assert update_library(registry, folder(word), SHELF, lambda line: None)
         assert text(registry, "first") == word
-        assert not stock(registry, folder(word), SHELF, lambda line: None)
+        assert not update_library(registry, folder(word), SHELF, lambda line: None)
 
 
 def test_what_a_version_calls_is_part_of_the_difference_to_another(registry: LocalRegistry) -> None:
@@ -483,10 +483,10 @@ def test_what_an_older_release_adds_beside_this_one_keeps_what_it_calls(
 ) -> None:
     for name in ("base", "part", "leaf"):
         write_older(name)
-        changes.announce(kv, "bob" if name == "leaf" else "main", name, clock())
+        changes.announce_changed(kv, "bob" if name == "leaf" else "main", name, clock())
     deploy(registry, "first-ever", "return 1")
     write_older("whole")
-    changes.announce(kv, "main", "whole", clock())
+    changes.announce_changed(kv, "main", "whole", clock())
 
     registry = opened(pause=0) if anew else registry
     deploy(registry, "part", "return 'another'", MODEL)
@@ -498,13 +498,13 @@ def test_a_change_reads_again_only_what_changed_since_the_last_one(
     older: dict[str, str], registry: LocalRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[str, str]] = []
-    every = Catalog.every_version
+    every = Catalog.list_stored_versions
 
     def noted(self: Catalog, namespace: str, name: str = "") -> Iterator[Record]:
         read.append((namespace, name))
         return every(self, namespace, name)
 
-    monkeypatch.setattr(Catalog, "every_version", noted)
+    monkeypatch.setattr(Catalog, "list_stored_versions", noted)
     deploy(registry, "one", "return 1")
     assert ("main", "") in read
     read.clear()

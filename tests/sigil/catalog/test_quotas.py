@@ -83,7 +83,7 @@ def test_a_token_deploys_once_in_five_seconds(where: str, kv: SqliteKV, clock: C
     store = kv if where == "sqlite" else RedisKV(shared().url, clock)
 
     def deploys(who: str) -> AbstractContextManager[None]:
-        return Cooldown(store, clock).turn(who, "shout")
+        return Cooldown(store, clock).take_turn(who, "shout")
 
     with deploys("k1"):
         clock.now += 2
@@ -104,14 +104,14 @@ def test_a_token_deploys_once_in_five_seconds(where: str, kv: SqliteKV, clock: C
 
 def test_a_turn_is_given_back_and_nobody_elses(kv: SqliteKV, clock: Clock) -> None:
     cooldown = Cooldown(kv, clock)
-    with pytest.raises(UsageError), cooldown.turn("k1", "shout"):
+    with pytest.raises(UsageError), cooldown.take_turn("k1", "shout"):
         raise UsageError("EINVAL", "no")
-    with suppress(UsageError), cooldown.turn("k1", "shout"):
+    with suppress(UsageError), cooldown.take_turn("k1", "shout"):
         clock.now += 6
-        with cooldown.turn("k1", "shout"):  # another one, while the first takes long
+        with cooldown.take_turn("k1", "shout"):  # another one, while the first takes long
             pass
         raise UsageError("EINVAL", "no")
-    with pytest.raises(Refused, match="ERATE"), cooldown.turn("k1", "shout"):
+    with pytest.raises(Refused, match="ERATE"), cooldown.take_turn("k1", "shout"):
         pass
 
 
@@ -122,7 +122,7 @@ def test_of_many_turns_at_once_so_many_are_given(where: str, kv: SqliteKV, clock
 
     def taken(number: int) -> bool:
         try:
-            with Cooldown(store, clock).turn("k1", "shout", 3):
+            with Cooldown(store, clock).take_turn("k1", "shout", 3):
                 return True
         except Refused:
             return False

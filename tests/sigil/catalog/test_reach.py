@@ -98,7 +98,7 @@ def test_what_was_granted_in_a_chat_of_old_stays_behind_when_it_leaves(
     registry: LocalRegistry,
 ) -> None:
     digest = registry.deploy(spec("sw", **ASKS), GUEST).offer.digest
-    record = registry._catalog.known(GUEST.own, "sw", digest)
+    record = registry._catalog.find_digest(GUEST.own, "sw", digest)
     assert record
     registry._grant_store.grant(record, frozenset({HTTP}), "an owner")
     assert registry.inspect("sw", GUEST)["pending"] == []
@@ -154,14 +154,14 @@ def test_the_very_version_that_was_withdrawn_is_published_only_when_told(
 def test_what_a_model_made_public_is_not_published_for_everybody(registry: LocalRegistry) -> None:
     registry.deploy(spec("sw"), GUEST)
     catalog = registry._catalog
-    head = catalog.head(GUEST.own, "sw")
+    head = catalog.load_head(GUEST.own, "sw")
     assert head
     open_one = replace(
         head.record, manifest=head.record.manifest.model_copy(update={"public": True})
     )  # as it was let in once
-    catalog.stand(open_one, head.state, head)
+    catalog.save_head(open_one, head.state, head)
     assert refused(lambda: registry.publish("sw", PERSON)).code == "EPERM"
-    assert catalog.head("main", "sw") is None
+    assert catalog.load_head("main", "sw") is None
 
 
 # -- tokens and doors
@@ -170,7 +170,7 @@ def test_what_a_model_made_public_is_not_published_for_everybody(registry: Local
 
 def ask(registry: LocalRegistry, holder: TokenHolder, **parameters: str) -> AuthorizedRequest:
     given = {name: [value] for name, value in parameters.items()}
-    return AuthorizedRequest(registry, holder, holder.caller(), "GET", "/", "", given, "", b"")
+    return AuthorizedRequest(registry, holder, holder.to_caller(), "GET", "/", "", given, "", b"")
 
 
 def test_a_token_about_one_name_is_not_about_anothers_of_that_name(registry: LocalRegistry) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.heads import Activation
-from sigil.catalog.quotas import HOLD_SECONDS, Quotas, RoomClaim, RoomKeeper, used
+from sigil.catalog.quotas import HOLD_SECONDS, Quotas, RoomClaim, RoomKeeper, usage_of
 from sigil.catalog.records import Head, Record
 from sigil.errors import BackendError, Refused
 from sigil.manifest.package import parse_flat
@@ -37,8 +37,8 @@ stood = 0
 for number in range(count):
     made = record(f"{which}-{number}", "ephemeral" if number % 2 else "normal")
     try:
-        with room.taken("main", claim_of(made, None)):
-            catalog.save(made, None, Activation(1, 0.0, "person", "deploy"))
+        with room.hold_room("main", claim_of(made, None)):
+            catalog.save_version(made, None, Activation(1, 0.0, "person", "deploy"))
             stood += 1
     except Refused:
         pass
@@ -80,7 +80,7 @@ def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path)
 
     stood = finish([start(DEPLOYER, place, which, count) for which in ("one", "two")])
 
-    held = used(Catalog(kv).heads("main"))
+    held = usage_of(Catalog(kv).list_heads("main"))
     assert held.capabilities == count == sum(map(int, stood))
     assert held.bytes <= count * 100 + 50
     assert held.ephemeral <= count // 2
@@ -124,13 +124,13 @@ def test_publications_at_one_moment_do_not_pass_the_limit(opened: Open, kv: Sqli
 
 def test_room_that_somebody_took_is_not_given_twice(kv: SqliteKV, clock: Clock) -> None:
     catalog, held = room(kv, small(capabilities=1), clock)
-    with held.taken("main", RoomClaim("one", 10, False)):
+    with held.hold_room("main", RoomClaim("one", 10, False)):
         with pytest.raises(Refused, match="EQUOTA"):
-            held.require("main", RoomClaim("two", 10, False))
-        held.require("main", RoomClaim("one", 20, False))  # another version of the same name
-        held.require("other", RoomClaim("two", 10, False))
-    held.require("main", RoomClaim("two", 10, False))
-    assert list(catalog.heads("main")) == []
+            held.require_room("main", RoomClaim("two", 10, False))
+        held.require_room("main", RoomClaim("one", 20, False))  # another version of the same name
+        held.require_room("other", RoomClaim("two", 10, False))
+    held.require_room("main", RoomClaim("two", 10, False))
+    assert list(catalog.list_heads("main")) == []
 
 
 def test_who_counted_before_somebody_else_came_and_went_counts_again(
@@ -139,18 +139,21 @@ def test_who_counted_before_somebody_else_came_and_went_counts_again(
     catalog, held = room(kv, small(capabilities=1), clock)
     others, other = room(kv, small(capabilities=1), clock)
     counted: list[list[Head]] = []
-    count = catalog.heads
+    count = catalog.list_heads
 
     def meanwhile(namespace: str) -> list[Head]:
         found = list(count(namespace))
         if not counted:
             counted.append(found)
-            with other.taken("main", RoomClaim("two", 10, False)):
-                others.save(record("two"), None, Activation(1, 0.0, "person", "deploy"))
+            with other.hold_room("main", RoomClaim("two", 10, False)):
+                others.save_version(record("two"), None, Activation(1, 0.0, "person", "deploy"))
         return found
 
-    monkeypatch.setattr(catalog, "heads", meanwhile)
-    with pytest.raises(Refused, match="EQUOTA"), held.taken("main", RoomClaim("one", 10, False)):
+    monkeypatch.setattr(catalog, "list_heads", meanwhile)
+    with (
+        pytest.raises(Refused, match="EQUOTA"),
+        held.hold_room("main", RoomClaim("one", 10, False)),
+    ):
         pass
     assert counted == [[]]
 
@@ -159,18 +162,18 @@ def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(
     kv: SqliteKV, clock: Clock
 ) -> None:
     catalog, held = room(kv, small(bytes=250), clock)
-    with held.taken("main", RoomClaim("one", 100, False)):
-        catalog.save(record("one"), None, Activation(1, 0.0, "person", "deploy"))
-        held.require("main", RoomClaim("two", 150, False))
+    with held.hold_room("main", RoomClaim("one", 100, False)):
+        catalog.save_version(record("one"), None, Activation(1, 0.0, "person", "deploy"))
+        held.require_room("main", RoomClaim("two", 150, False))
         with pytest.raises(Refused, match="151 new ones"):
-            held.require("main", RoomClaim("two", 151, False))
+            held.require_room("main", RoomClaim("two", 151, False))
 
 
 DYING = """
 from sigil.catalog.quotas import RoomClaim
 from tests.sigil.catalog.test_room import room, small
 catalog, room = room(SqliteKV(sys.argv[1]), small(capabilities=1))
-with room.taken("main", RoomClaim("one", 10, False)):
+with room.hold_room("main", RoomClaim("one", 10, False)):
     print("taken", flush=True)
     sys.stdin.readline()
 """
@@ -191,9 +194,9 @@ def test_room_comes_back_when_a_process_was_killed_on_the_way(
     clock.now = time.time()
     _, held = room(kv, small(capabilities=1), clock)
     with pytest.raises(Refused, match="EQUOTA"):
-        held.require("main", RoomClaim("two", 10, False))
+        held.require_room("main", RoomClaim("two", 10, False))
     clock.now += HOLD_SECONDS
-    with held.taken("main", RoomClaim("two", 10, False)):
+    with held.hold_room("main", RoomClaim("two", 10, False)):
         pass
 
 
@@ -210,31 +213,31 @@ def test_a_deploy_that_stands_does_not_fail_because_its_room_is_given_back_later
 
     store = Away(tmp_path / "store.db", clock)
     _, held = room(store, small(capabilities=1), clock)
-    with held.taken("main", RoomClaim("one", 10, False)):
+    with held.hold_room("main", RoomClaim("one", 10, False)):
         store.away = True
     store.close()
 
 
 def test_a_count_that_was_overtaken_is_made_again(kv: SqliteKV, clock: Clock) -> None:
     catalog, held = room(kv, small(capabilities=1), clock)
-    counted = held.require("main", RoomClaim("one", 10, False))
-    with held.taken("main", RoomClaim("two", 10, False)):
-        catalog.save(record("two"), None, Activation(1, 0.0, "person", "deploy"))
+    counted = held.require_room("main", RoomClaim("one", 10, False))
+    with held.hold_room("main", RoomClaim("two", 10, False)):
+        catalog.save_version(record("two"), None, Activation(1, 0.0, "person", "deploy"))
     with (
         pytest.raises(Refused, match="EQUOTA"),
-        held.taken("main", RoomClaim("one", 10, False), counted),
+        held.hold_room("main", RoomClaim("one", 10, False), counted),
     ):
         pass
 
 
 def test_a_count_that_is_too_old_is_made_again(kv: SqliteKV, clock: Clock) -> None:
     catalog, held = room(kv, small(capabilities=1), clock)
-    counted = held.require("main", RoomClaim("one", 10, False))
-    with held.taken("main", RoomClaim("two", 10, False)):
-        catalog.save(record("two"), None, Activation(1, 0.0, "person", "deploy"))
+    counted = held.require_room("main", RoomClaim("one", 10, False))
+    with held.hold_room("main", RoomClaim("two", 10, False)):
+        catalog.save_version(record("two"), None, Activation(1, 0.0, "person", "deploy"))
     clock.now += 3 * HOLD_SECONDS  # nothing tells any more that somebody took room
     with (
         pytest.raises(Refused, match="EQUOTA"),
-        held.taken("main", RoomClaim("one", 10, False), counted),
+        held.hold_room("main", RoomClaim("one", 10, False), counted),
     ):
         pass

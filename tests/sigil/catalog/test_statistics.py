@@ -6,7 +6,13 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.catalog.usage import DONE_SECONDS, EPOCH_SECONDS, FLUSH_SECONDS, UsageStatistics, fold
+from sigil.catalog.usage import (
+    DONE_SECONDS,
+    EPOCH_SECONDS,
+    FLUSH_SECONDS,
+    UsageStatistics,
+    fold_done_writers,
+)
 from sigil.errors import BackendError, SigilError
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
@@ -37,7 +43,7 @@ def note(
     statistics: UsageStatistics, times: int = 1, ms: float = 1.0, failed: bool = False
 ) -> None:
     for _ in range(times):
-        statistics.note("main", "shout", ms, failed=failed)
+        statistics.record_call("main", "shout", ms, failed=failed)
 
 
 def test_an_inspection_tells_how_it_was_used(registry: LocalRegistry, clock: Clock) -> None:
@@ -90,12 +96,12 @@ def test_there_is_one_write_in_ten_seconds(clock: Clock) -> None:
     clock.now += FLUSH_SECONDS
     note(statistics, 1_000)
     assert kv.writes == 2
-    assert statistics.of("main", "shout").calls == 2_000
+    assert statistics.read_counts("main", "shout").calls == 2_000
     assert kv.writes == 2
     statistics.flush()
     statistics.flush()
     assert kv.writes == 3
-    assert UsageStatistics(kv, clock).of("main", "shout").calls == 2_000
+    assert UsageStatistics(kv, clock).read_counts("main", "shout").calls == 2_000
 
 
 def test_a_store_that_is_away_fails_no_call_and_loses_no_count(clock: Clock) -> None:
@@ -106,14 +112,14 @@ def test_a_store_that_is_away_fails_no_call_and_loses_no_count(clock: Clock) -> 
     kv.away = False
     clock.now += FLUSH_SECONDS
     note(statistics)
-    assert UsageStatistics(kv, clock).of("main", "shout").calls == 6
+    assert UsageStatistics(kv, clock).read_counts("main", "shout").calls == 6
 
 
 def test_the_percentile_is_at_most_twice_too_large(clock: Clock) -> None:
     statistics = UsageStatistics(MemoryKV(), clock)
     note(statistics, 90, 1.0)
     note(statistics, 10, 100.0)
-    use = statistics.of("main", "shout")
+    use = statistics.read_counts("main", "shout")
     assert use.mean_ms == pytest.approx(10.9)
     assert use.p95_ms is not None
     assert 100 <= use.p95_ms <= 200
@@ -126,13 +132,13 @@ def test_processes_that_are_done_are_folded_once(place: Place, clock: Clock) -> 
         one = UsageStatistics(store, clock)
         note(one, 2)
         one.flush()
-    whole = UsageStatistics(store, clock).of("main", "shout")
+    whole = UsageStatistics(store, clock).read_counts("main", "shout")
     assert (whole.calls, whole.errors) == (9, 3)
 
     clock.now += DONE_SECONDS + 1
-    assert fold(store, "main", clock.now) == 6
-    assert fold(store, "main", clock.now) == 0
-    assert UsageStatistics(store, clock).of("main", "shout") == whole
+    assert fold_done_writers(store, "main", clock.now) == 6
+    assert fold_done_writers(store, "main", clock.now) == 0
+    assert UsageStatistics(store, clock).read_counts("main", "shout") == whole
 
 
 def test_two_who_fold_at_once_count_nothing_twice(place: Place, clock: Clock) -> None:
@@ -140,13 +146,13 @@ def test_two_who_fold_at_once_count_nothing_twice(place: Place, clock: Clock) ->
     for _ in range(12):
         note(UsageStatistics(stores[0], clock), 1, failed=True)
     clock.now += DONE_SECONDS + 1
-    folded = in_parallel(2, lambda number: fold(stores[number], "main", clock.now))
+    folded = in_parallel(2, lambda number: fold_done_writers(stores[number], "main", clock.now))
     assert set(folded) <= {0, 12}
     assert max(folded) == 12
     for store in stores:
-        use = UsageStatistics(store, clock).of("main", "shout")
+        use = UsageStatistics(store, clock).read_counts("main", "shout")
         assert (use.calls, use.errors) == (12, 12)
-    fold(stores[0], "main", clock.now)
+    fold_done_writers(stores[0], "main", clock.now)
     assert [sort for sort, _ in stores[1].scan(keys.use("main", "", "").partition)] == ["shout#all"]
 
 
@@ -157,8 +163,8 @@ from sigil.wiring import open_stores
 url, = sys.argv[1:]
 statistics = UsageStatistics(open_stores(Settings(store=url)).kv)
 for _ in range(200):
-    statistics.note("main", "shout", 2.0, failed=False)
-statistics.note("main", "other", 2.0, failed=True)
+    statistics.record_call("main", "shout", 2.0, failed=False)
+statistics.record_call("main", "other", 2.0, failed=True)
 statistics.flush()
 """
 
@@ -166,7 +172,7 @@ statistics.flush()
 @pytest.mark.parametrize("place", SHARED, indirect=True)
 def test_what_several_processes_count_is_the_sum(place: Place) -> None:
     finish([start(COUNTS, place.url) for _ in range(3)])
-    uses = UsageStatistics(place.open()).all_of("main")
+    uses = UsageStatistics(place.open()).read_all_counts("main")
     assert {name: (use.calls, use.errors) for name, use in uses.items()} == {
         "shout": (600, 0),
         "other": (3, 3),
@@ -179,14 +185,14 @@ def test_a_fold_that_was_interrupted_counts_nothing_twice(place: Place, clock: C
         note(UsageStatistics(kv, clock))
     clock.now += DONE_SECONDS + 1
     before = kv.scan(keys.use("main", "", "").partition)
-    fold(kv, "main", clock.now)
+    fold_done_writers(kv, "main", clock.now)
     for sort, item in before:  # killed before it deleted them
         kv.put(keys.use("main", *sort.split("#")), item.value)
 
-    assert UsageStatistics(kv, clock).of("main", "shout").calls == 3
-    assert fold(kv, "main", clock.now) == 0
+    assert UsageStatistics(kv, clock).read_counts("main", "shout").calls == 3
+    assert fold_done_writers(kv, "main", clock.now) == 0
     assert len(kv.scan(keys.use("main", "", "").partition)) == 1
-    assert UsageStatistics(kv, clock).of("main", "shout").calls == 3
+    assert UsageStatistics(kv, clock).read_counts("main", "shout").calls == 3
 
 
 def test_a_process_that_slept_for_long_goes_on_under_another_name(
@@ -197,9 +203,9 @@ def test_a_process_that_slept_for_long_goes_on_under_another_name(
     note(statistics, 2)
     statistics.flush()
     clock.now += max(EPOCH_SECONDS, DONE_SECONDS) + 1
-    assert fold(kv, "main", clock.now) == 1
+    assert fold_done_writers(kv, "main", clock.now) == 1
     note(statistics)
-    assert statistics.of("main", "shout").calls == 3
+    assert statistics.read_counts("main", "shout").calls == 3
 
 
 def test_a_process_counts_so_many_at_a_time_and_loses_none(
@@ -209,6 +215,6 @@ def test_a_process_counts_so_many_at_a_time_and_loses_none(
     kv = MemoryKV()
     statistics = UsageStatistics(kv, clock)
     for number in range(40):
-        statistics.note("main", f"n{number % 8}", 1.0, failed=False)
+        statistics.record_call("main", f"n{number % 8}", 1.0, failed=False)
     assert len(statistics._counted) <= 5
-    assert {use.calls for use in statistics.all_of("main").values()} == {5}
+    assert {use.calls for use in statistics.read_all_counts("main").values()} == {5}

@@ -165,24 +165,24 @@ def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(
 ) -> None:
     one, other = CircuitBreaker(kv, clock), CircuitBreaker(kv, clock)
     for _ in range(FAILURES - 1):
-        one.failed(Version(), PROBLEM, caller="alice")
+        one.record_failure(Version(), PROBLEM, caller="alice")
     clock.now += 2
-    other.well(Version(), caller="bob")
+    other.record_success(Version(), caller="bob")
     clock.now += 2
     for _ in range(FAILURES - 1):
-        assert one.failed(Version(), PROBLEM, caller="alice") is False
-    assert one.failed(Version(), PROBLEM, caller="alice") is True
+        assert one.record_failure(Version(), PROBLEM, caller="alice") is False
+    assert one.record_failure(Version(), PROBLEM, caller="alice") is True
     clock.now += 2
-    other.well(Version(), caller="bob")
+    other.record_success(Version(), caller="bob")
     assert other.admit(Version(), "bob") == ""
     with pytest.raises(Refused, match="EDEGRADED"):
         other.admit(Version(), "alice")
     clock.now += REST_SECONDS
     ticket = other.admit(Version(), "alice")
-    one.failed(
+    one.record_failure(
         Version(), PROBLEM, caller="bob"
     )  # which writes to the same row while alice's call tries
-    assert other.well(Version(), ticket, "alice") is True
+    assert other.record_success(Version(), ticket, "alice") is True
     clock.now += 2
     assert kv.get(keys.health(*Version())) is None
 
@@ -190,14 +190,14 @@ def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(
 def test_many_callers_push_out_each_other_and_never_the_owner(kv: SqliteKV, clock: Clock) -> None:
     breaker = CircuitBreaker(kv, clock)
     for _ in range(FAILURES):
-        breaker.failed(Version(), PROBLEM)
+        breaker.record_failure(Version(), PROBLEM)
     for number in range(CALLERS_MOST + 5):
         clock.now += 0.01
-        breaker.failed(Version(), PROBLEM, caller=f"caller-{number}")
+        breaker.record_failure(Version(), PROBLEM, caller=f"caller-{number}")
     assert len(breaker._glance(Version()).callers) == CALLERS_MOST
     with pytest.raises(Refused):
         breaker.admit(Version())
-    assert breaker.health(Version(), "caller-0").failures == 0
+    assert breaker.read_health(Version(), "caller-0").failures == 0
 
 
 def test_a_row_of_an_older_release_is_no_obstacle(kv: SqliteKV, clock: Clock) -> None:
@@ -206,8 +206,8 @@ def test_a_row_of_an_older_release_is_no_obstacle(kv: SqliteKV, clock: Clock) ->
     )
     breaker = CircuitBreaker(kv, clock)
     assert breaker.admit(Version()) == ""
-    breaker.failed(Version(), PROBLEM)
-    assert breaker.health(Version()).failures == 1
+    breaker.record_failure(Version(), PROBLEM)
+    assert breaker.read_health(Version()).failures == 1
 
 
 def test_what_was_public_is_not_called_any_more_when_its_name_is_not(

@@ -245,7 +245,7 @@ def test_only_the_last_hundred_versions_are_kept(registry: LocalRegistry, kv: KV
 
     numbers = [row["version"] for row in registry.versions("shout", PERSON)]
     assert numbers == list(range(VERSIONS_KEPT + 3, 3, -1))
-    head = Catalog(kv).head("main", "shout")
+    head = Catalog(kv).load_head("main", "shout")
     assert head is not None
     assert head.state.size == sum(row["bytes"] for row in registry.versions("shout", PERSON))
     assert len(head.state.history) == 20
@@ -335,7 +335,9 @@ def test_everything_that_happened_stands_in_the_audit(
     registry.remove("shout", PERSON)
 
     audit = Audit(kv)
-    assert [entry.fields["action"] for entry in audit.latest("main")][-7:] == ["deploy"] * 3 + [
+    assert [entry.fields["action"] for entry in audit.read_latest("main")][-7:] == [
+        "deploy"
+    ] * 3 + [
         "rollback",
         "yank",
         "unyank",

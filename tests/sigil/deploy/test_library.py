@@ -32,7 +32,7 @@ class Starts:
         )
         self.stores = open_stores(self._settings)
         self.gone_through = 0
-        monkeypatch.setattr(library, "packages", self._packages)
+        monkeypatch.setattr(library, "read_packages", self._packages)
 
     def _packages(self, folder: Path) -> list[library.Package]:
         self.gone_through += 1

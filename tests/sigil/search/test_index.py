@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sigil
-from sigil.deploy.library import packages
+from sigil.deploy.library import read_packages
 from sigil.search import Index, IndexDocument, IndexHit, diversify
 from sigil.search.postings import Posting, Postings
 from sigil.search.ranking import WeightedTerm, rank, score_of
@@ -505,7 +505,7 @@ def test_who_tells_in_many_words_what_it_is_called_is_not_found_for_half_of_some
 
 def library_of_the_product() -> Index:
     index = Index()
-    for package in packages(Path(sigil.__file__).parent.parent / "capabilities"):
+    for package in read_packages(Path(sigil.__file__).parent.parent / "capabilities"):
         manifest = package.manifest
         parameters = {
             name: str(part.get("description", ""))

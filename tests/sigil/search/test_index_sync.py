@@ -201,18 +201,18 @@ def test_a_deploy_that_dies_half_way_is_found_with_the_next_change_if_it_stands(
         names(finder, "carrot")  # somebody asks in between
     kv.left = 1 << 30
     garden.deploy("sow-leek", "Sow leek.")
-    stands = garden.catalog.active("main", "sow-kale") is not None
+    stands = garden.catalog.load_active("main", "sow-kale") is not None
     assert ("sow-kale" in names(finder, "sow kale")) is stands
     assert names(garden.finder(), "sow kale") == names(finder, "sow kale")
 
 
 def test_what_was_cut_short_long_ago_is_no_longer_open(garden: Garden, clock: Clock) -> None:
-    with changes.change(garden.kv, "main", "other", clock()):
+    with changes.announced_change(garden.kv, "main", "other", clock()):
         log = changes.log_of(garden.kv.get(keys.generation("main")))
         assert log
         assert list(log.open) == ["other"]
         clock.now += changes.OPEN_SECONDS + 1
-        changes.announce(garden.kv, "main", "sow", clock())
+        changes.announce_changed(garden.kv, "main", "sow", clock())
     log = changes.log_of(garden.kv.get(keys.generation("main")))
     assert log
     assert (log.open, log.recent) == ({}, ("other", "sow", "other"))
@@ -222,7 +222,7 @@ def test_the_log_stays_small_whatever_is_open(garden: Garden, clock: Clock) -> N
     for number in range(100):
         with (
             pytest.raises(CutError),
-            changes.change(Dying(garden.kv), "main", f"name-{number}", clock()),
+            changes.announced_change(Dying(garden.kv), "main", f"name-{number}", clock()),
         ):  # type: ignore[arg-type]
             pass
     item = garden.kv.get(keys.generation("main"))
@@ -231,7 +231,9 @@ def test_the_log_stays_small_whatever_is_open(garden: Garden, clock: Clock) -> N
     log = changes.log_of(item)
     assert log
     assert len(log.open) == changes.OPEN_MOST
-    assert changes.since(garden.kv, "main", log, 0) == {f"name-{number}" for number in range(100)}
+    assert changes.names_since(garden.kv, "main", log, 0) == {
+        f"name-{number}" for number in range(100)
+    }
 
 
 class Dying(Counting):
@@ -252,11 +254,11 @@ def test_whoever_follows_the_log_learns_of_every_change_after_his(
 ) -> None:
     kv = MemoryKV()
     for number in numbers:
-        changes.announce(kv, "main", f"n{number}", 0.0)
+        changes.announce_changed(kv, "main", f"n{number}", 0.0)
     log = changes.log_of(kv.get(keys.generation("main")))
     if log:
         expected = {f"n{number}" for number in numbers[known:]} if known <= len(numbers) else None
-        assert changes.since(kv, "main", log, known) == expected
+        assert changes.names_since(kv, "main", log, known) == expected
 
 
 def test_what_ends_is_not_found_from_that_moment_on_though_nobody_says_so(
@@ -505,7 +507,7 @@ def test_no_byte_of_a_snapshot_breaks_a_search(garden: Garden) -> None:
         forge(garden, bytes(forged))
         finder = garden.finder()
         for text in ("plant a carot", "plant-carrot", "water a pumpkin please"):
-            assert all(garden.catalog.active(LIBRARY, name) for name in names(finder, text))
+            assert all(garden.catalog.load_active(LIBRARY, name) for name in names(finder, text))
         assert len(finder.explore("", MAIN, 5)) <= 5
 
 
@@ -570,7 +572,7 @@ def act(garden: Garden, clock: Clock, step: tuple[str, str, str]) -> None:
         case "wait", _, _:
             clock.now += 50
         case "sweep", _, _:
-            Sweeper(garden.kv, clock).expire()
+            Sweeper(garden.kv, clock).remove_expired()
 
 
 def test_two_namespaces_may_make_the_same_name_public(garden: Garden) -> None:
@@ -737,7 +739,7 @@ def test_what_was_public_is_shown_to_nobody_once_it_is_gone_wherever_its_writer_
     with suppress(CutError):
         garden.remove("sow-kale")
     kv.left, kv.wrote = 1 << 30, None
-    stands = garden.catalog.active("main", "sow-kale") is not None
+    stands = garden.catalog.load_active("main", "sow-kale") is not None
     for each in (finder, garden.finder()):
         assert names(each, "sow kale") == (["sow-kale"] if stands else [])
         assert names(each, "sow kale", BOB) == (["main/sow-kale"] if stands else [])
@@ -749,7 +751,7 @@ def test_what_is_half_changed_is_looked_at_for_an_hour_and_read_once(
     garden.stock(20)
     with (
         pytest.raises(CutError),
-        changes.change(Dying(garden.kv), LIBRARY, "plant-carrot", clock()),
+        changes.announced_change(Dying(garden.kv), LIBRARY, "plant-carrot", clock()),
     ):  # type: ignore[arg-type]
         pass
     kv = Counting(garden.kv)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sigil import wiring
-from sigil.access.tokens import made
+from sigil.access.tokens import new_token
 from sigil.cli.commands.keys import _parse_span
 from sigil.client.credentials import Credentials, place_of
 from sigil.errors import UsageError
@@ -106,8 +106,8 @@ def test_a_token_that_is_not_good_is_not_kept(
     run_sigil: Sigil, elsewhere: str, tmp_path: Path
 ) -> None:
     assert run_sigil("login", "--url", elsewhere, stdin=b"wrong").code == 4
-    assert run_sigil("login", "--url", elsewhere, stdin=made().encode()).code == 4
-    mistyped = run_sigil("login", "--url", "http://127.0.0.1:9", stdin=made()[:-1].encode())
+    assert run_sigil("login", "--url", elsewhere, stdin=new_token().encode()).code == 4
+    mistyped = run_sigil("login", "--url", "http://127.0.0.1:9", stdin=new_token()[:-1].encode())
     assert mistyped.code == 4
     assert "mistyped" in mistyped.err
     assert run_sigil("login", "--url", elsewhere, stdin=b"").code == 2
