@@ -21,7 +21,7 @@ from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import Opened
 from functions.events import Event
-from functions.queues.dead_letters import count_untold, tell
+from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.status_alerts import alert_model_failures, alert_session_status
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
@@ -129,7 +129,7 @@ def notify_sender_of_dead_letter(
         if tries < UNSENT_TRIES or abs(runtime.app.clock.now() - since) <= UNSENT_SECONDS:
             raise
         log.trouble("unsendable", event, code=problem.code)
-    tell(runtime.stores.kv, event)
+    note_sender_told(runtime.stores.kv, event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from functions.agent.helpers import Aids
     from functions.agent.model.base import Model
     from functions.agent.safety.budget import SafetyLimits
-    from functions.queues.sqs_batch import Batch
+    from functions.queues.sqs_batch import SqsBatch
     from sigil.protocol import Json
     from sigil.search.words import Tokenizer
 
@@ -90,11 +90,15 @@ def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
     events.
     """
     if not settings.queue:
-        from functions.queues.store_queue import Inbox
+        from functions.queues.store_queue import StoreQueue
 
         hold = settings.turn_seconds + HOLD_SECONDS
-        control = Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, control=True)
-        ordinary = Inbox(stores.kv, settings.agent, lease=settings.lease, hold=hold, beside=control)
+        control = StoreQueue(
+            stores.kv, settings.agent, lease=settings.lease, hold=hold, control=True
+        )
+        ordinary = StoreQueue(
+            stores.kv, settings.agent, lease=settings.lease, hold=hold, beside=control
+        )
         return ordinary, control
     from functions.queues.sqs import SqsQueue
 
@@ -116,10 +120,10 @@ def open_inlet(settings: Settings) -> Queue:
     return open_queue(settings, open_stores(settings))[0]
 
 
-def open_batch(queue: Queue, event: Mapping[str, Any]) -> Batch:
+def open_batch(queue: Queue, event: Mapping[str, Any]) -> SqsBatch:
     """Return the records of one Lambda invocation as a queue."""
     from functions.queues.sqs import SqsQueue
-    from functions.queues.sqs_batch import Batch
+    from functions.queues.sqs_batch import SqsBatch
 
     if not isinstance(queue, SqsQueue):
         message = "a function works on a queue of SQS"
@@ -128,7 +132,7 @@ def open_batch(queue: Queue, event: Mapping[str, Any]) -> Batch:
             message,
             suggestion="set UNCAGED_QUEUE to sqs:// and the FIFO queue's own address",
         )
-    return Batch(queue, event)
+    return SqsBatch(queue, event)
 
 
 def _queue_url(settings: Settings) -> str:

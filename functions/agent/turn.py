@@ -40,7 +40,7 @@ from functions.agent.session.store import Opened
 from functions.agent.tool_calls import Desk
 from functions.agent.turn_records import TurnRecords, read_turn_records
 from functions.events import Event
-from functions.queues.dead_letters import give_up, tell
+from functions.queues.dead_letters import give_up, note_sender_told
 from sigil.errors import one_line
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
@@ -153,7 +153,7 @@ def abandon(event: Event, app: App) -> Opened:
 def _given_up(opened: Opened, app: App, turn: Turn, *, begun: bool = True) -> Opened:
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
     closed = close(opened, app, turn, GAVE_UP, said=begun)
-    tell(app.kv, turn.event)  # its outbox does
+    note_sender_told(app.kv, turn.event)  # its outbox does
     return closed
 
 

@@ -71,7 +71,9 @@ def _agent(settings: Settings) -> Mapping[str, Check]:
 def _queue(settings: Settings) -> str:
     queue = open_inlet(settings)
     return (
-        f"{queue.waiting()} events in SQS" if isinstance(queue, Counts) else "in the store itself"
+        f"{queue.count_waiting()} events in SQS"
+        if isinstance(queue, Counts)
+        else "in the store itself"
     )
 
 

@@ -34,7 +34,7 @@ SHOWN = 60
 class Counts(Protocol):
     """A queue that can count its events, if not list them."""
 
-    def waiting(self) -> int:
+    def count_waiting(self) -> int:
         """Return about how many events are in it."""
 
 
@@ -47,7 +47,7 @@ def waiting(json: Json = False) -> None:
     settings = Settings.read()
     if settings.queue:
         queue = open_inlet(settings)
-        held = queue.waiting() if isinstance(queue, Counts) else 0
+        held = queue.count_waiting() if isinstance(queue, Counts) else 0
         message = f"SQS lists no events; about {held} are in the queue"
         raise UsageError(
             "ENOLIST",
@@ -65,7 +65,7 @@ def dead(json: Json = False) -> None:
 
     Example: uncaged inbox dead
     """
-    found = [_letter_row(letter) for letter in dead_letters.letters(_open_stores().kv)]
+    found = [_letter_row(letter) for letter in dead_letters.scan_dead_letters(_open_stores().kv)]
     _print_rows(found, json, "no dead letters")
 
 
@@ -136,7 +136,7 @@ def _event_row(event: Event, due: float) -> dict[str, Any]:
     }
 
 
-def _letter_row(letter: dead_letters.Letter) -> dict[str, Any]:
+def _letter_row(letter: dead_letters.DeadLetter) -> dict[str, Any]:
     known = (
         _event_row(letter.event, 0.0)
         if letter.event

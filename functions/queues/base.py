@@ -12,10 +12,11 @@ from functions.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event handed to one worker. `receipt` is the queue's own; `tries` counts how often it was
-    handed out and came to nothing.
+    """An event handed to one worker.
 
-    `behind`: the event that waits next in its session, if any; None when the queue cannot tell.
+    `receipt` is the queue's own; `tries` counts how often the event was handed out and came to
+    nothing. `behind`: the event that waits next in its session, if any; None when the queue cannot
+    tell.
     """
 
     event: Event
@@ -33,12 +34,12 @@ class Queue(Protocol):
         """Store the event; one that already waits is the same event."""
 
     def take(self, wait: float) -> Delivery | None:
-        """The next event that may run now, claimed for this worker; None after `wait` seconds
+        """Return the next event that may run now, for this worker alone; None after `wait` seconds
         without one.
         """
 
     def done(self, delivery: Delivery) -> None:
-        """The event is handled to its end."""
+        """Remove the event: it is handled to its end."""
 
     def retry(self, delivery: Delivery, delay: float) -> None:
         """Hand the event out again in `delay` seconds, before anything that came after it. Its

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,16 +15,18 @@ import orjson
 from functions import log
 from functions.events import Event, decode, encode
 from sigil.errors import Conflict, UsageError
-from sigil.storage.kv import ABSENT, KV, keys
-from sigil.storage.kv.update import update
+from sigil.storage.kv import ABSENT, KV, Key, keys
+from sigil.storage.kv.update import scan_all, update
 
-PAGE = 100
+RAW_MOST = 256 * 1024
+"""Bytes that a dead letter keeps of what was no event: any store takes that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A dead letter. `event` is None when its bytes were no event; `at`: seconds since the
-    epoch.
+class DeadLetter:
+    """An event that was given up, and why.
+
+    `event` is None when its bytes were no event; `at`: seconds since the epoch, 0.0 when unknown.
     """
 
     id: str
@@ -34,8 +36,10 @@ class Letter:
 
 
 def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False) -> float | None:
-    """Keep the event as a dead letter. Since when its sender waits to be told, None when that is
-    done (`told`: it goes without saying).
+    """Keep the event as a dead letter, once.
+
+    Returns since when its sender has to be told (seconds since the epoch), None when that is done.
+    `told`: the sender need not be told at all.
     """
     record = {"reason": reason, "at": at, "told": told, "event": orjson.Fragment(encode(event))}
     with suppress(Conflict):
@@ -47,7 +51,25 @@ def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False)
     return None if fields.get("told", True) else fields["at"]
 
 
-def tell(kv: KV, event: Event) -> None:
+def keep_undecodable(
+    kv: KV, name: str, origin: Key, raw: bytes, *, reason: str, at: float | None = None
+) -> None:
+    """Keep bytes that are no event as a dead letter.
+
+    `name` comes from the bytes and their place, so that a repeat changes nothing. `origin`: the key
+    or the queue where they stood. `at`: seconds since the epoch.
+    """
+    record: dict[str, Any] = {"reason": reason}
+    if at is not None:
+        record["at"] = at
+    record["partition"] = origin.partition
+    record["sort"] = origin.sort
+    record["raw"] = b64encode(raw[:RAW_MOST]).decode()
+    record["event"] = None
+    kv.put(keys.dead(f"undecodable:{name}"), orjson.dumps(record))
+
+
+def note_sender_told(kv: KV, event: Event) -> None:
     """Note that the sender of a dead letter was told."""
     _update_record(kv, event, lambda fields: {**fields, "told": True})
 
@@ -76,35 +98,31 @@ def _update_record(
     return update(kv, keys.dead(event.id), decide)
 
 
-def letters(kv: KV) -> Iterator[Letter]:
-    """All dead letters, by id."""
-    after = ""
-    while page := kv.scan(keys.dead("").partition, after=after, limit=PAGE):
-        for sort, item in page:
-            yield _letter(sort, item.value)
-        after = page[-1][0]
+def scan_dead_letters(kv: KV) -> Iterator[DeadLetter]:
+    """Yield every dead letter, by id.
+
+    One whose record cannot be read says so as its reason, so that it can be dropped.
+    """
+    for name, item in scan_all(kv, keys.dead("").partition):
+        try:
+            fields = orjson.loads(item.value)
+            if fields.get("event"):
+                event: Event | None = decode(orjson.dumps(fields["event"]))
+            else:
+                event = _decode_raw(fields)
+            identity = event.id if event else unquote(name)
+            at = float(fields.get("at") or 0.0)
+            letter = DeadLetter(identity, str(fields["reason"]), at, event)
+        except (ValueError, TypeError, KeyError, AttributeError, UsageError):
+            letter = DeadLetter(unquote(name), "its record is damaged", 0.0, None)
+        yield letter
 
 
-def _letter(name: str, data: bytes) -> Letter:
-    """The letter in a record; one that cannot be read says so, so that it can be dropped."""
-    try:
-        fields = orjson.loads(data)
-        event = decode(orjson.dumps(fields["event"])) if fields.get("event") else _reread(fields)
-        return Letter(
-            event.id if event else unquote(name),
-            str(fields["reason"]),
-            float(fields.get("at") or 0.0),
-            event,
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, UsageError):
-        return Letter(unquote(name), "its record is damaged", 0.0, None)
+def _decode_raw(fields: Mapping[str, Any]) -> Event | None:
+    """Return the event in bytes that were none when they became a dead letter; None when they still
+    are none.
 
-
-def _reread(fields: Mapping[str, Any]) -> Event | None:
-    """Return the event in bytes that were none for the version that buried them; None when they
-    still are.
-
-    They may have been written by a newer version: after the upgrade the letter can be retried.
+    They may have been written by a newer version: after the upgrade the event can be retried.
     """
     try:
         raw = b64decode(fields["raw"])
@@ -114,33 +132,31 @@ def _reread(fields: Mapping[str, Any]) -> Event | None:
         return None
 
 
-def find(kv: KV, name: str) -> Letter:
-    """The letter of this id; `UsageError` with ENOENT when there is none."""
-    found = next((letter for letter in letters(kv) if letter.id == name), None)
-    if found is None:
-        raise UsageError(
-            "ENOENT",
-            "no such dead letter",
-            source=name,
-            suggestion="`uncaged inbox dead` lists them",
-        )
-    return found
+def find(kv: KV, name: str) -> DeadLetter:
+    """Return the dead letter of this id; `UsageError` with ENOENT when there is none."""
+    for letter in scan_dead_letters(kv):
+        if letter.id == name:
+            return letter
+    raise UsageError(
+        "ENOENT", "no such dead letter", source=name, suggestion="`uncaged inbox dead` lists them"
+    )
 
 
-def retry(kv: KV, put: Callable[[Event], None], letter: Letter) -> Event:
-    """Enqueue the letter's event again under a new id, and drop the letter; its order in the
-    session stays.
+def retry(kv: KV, put: Callable[[Event], None], letter: DeadLetter) -> Event:
+    """Enqueue the event of a dead letter again under a new id, and drop the letter.
+
+    It keeps its order in the session.
     """
     if letter.event is None:
         raise UsageError(
             "EEVENT", "its bytes are no event: it can only be dropped", source=letter.id
         )
-    again = replace(letter.event, id=f"{letter.event.id}~{uuid.uuid4().hex[:8]}")
-    put(again)
+    event = replace(letter.event, id=f"{letter.event.id}~{uuid.uuid4().hex[:8]}")
+    put(event)
     drop(kv, letter)
-    return again
+    return event
 
 
-def drop(kv: KV, letter: Letter) -> None:
-    """Forget the letter."""
+def drop(kv: KV, letter: DeadLetter) -> None:
+    """Delete the dead letter."""
     kv.delete(keys.dead(letter.id))

@@ -1,5 +1,6 @@
-"""Who works on a session: a lease in the store that a worker takes, renews while it lives, gives
-back, or loses when it stalls or dies.
+"""A lease in the store lets one worker at a time work on a session.
+
+The worker takes it, renews it while it lives, and releases it, or loses it when it stalls or dies.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import orjson
 from functions.clock import Clock
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
+from sigil.storage.kv.update import delete_if
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A session held by this worker: `owner` names this holding alone. `lost`: how many workers in
-    a row lost it before without giving it back.
+class Lease:
+    """A session that a worker may work on.
+
+    `owner` names this lease alone. `lost`: how many workers in a row lost the session before
+    without releasing it.
     """
 
     session: str
@@ -28,20 +32,24 @@ class Claim:
 
 
 @dataclass(slots=True)
-class _Hold:
-    """A claim of this process: the version of its last write, and when it was taken (monotonic)."""
+class _HeldLease:
+    """A lease of this process: the version of its last write, and when it was taken (monotonic)."""
 
-    claim: Claim
+    lease: Lease
     version: str
     since: float
 
 
-class Claims:
-    """The leases of one process. A lease ends `seconds` after it was taken or renewed, by the wall
-    clock that its holder wrote down, or by this process's own monotonic clock since it first saw
-    that lease: so neither a clock that jumps back nor one that is wrong blocks a session. No lease
-    is renewed beyond `hold` seconds after its session was taken: what takes longer hangs. A lease
-    only saves work; what fences a worker that lost it is the version of the session's document.
+class Leases:
+    """The leases of one process.
+
+    A lease ends `seconds` after it was taken or renewed, by the wall clock that its holder wrote
+    down, or by this process's own monotonic clock since it first saw that lease: so neither a clock
+    that jumps back nor one that is wrong blocks a session. No lease is renewed beyond `hold`
+    seconds after its session was taken: what takes longer hangs.
+
+    A lease only saves work; what fences a worker that lost it is the version of the session's
+    document.
     """
 
     def __init__(self, kv: KV, clock: Clock, seconds: float, hold: float) -> None:
@@ -49,108 +57,103 @@ class Claims:
         self._clock = clock
         self._seconds = seconds
         self._hold = hold
-        self._lock = threading.Lock()  # of the two below; never held while the store is asked
-        self._mine: dict[str, _Hold] = {}
+        self._lock = threading.Lock()  # of the two below; never held during a request to the store
+        self._held: dict[str, _HeldLease] = {}
+        # by session: the version of another's lease, and when this process first saw it (monotonic)
         self._seen: dict[str, tuple[str, float]] = {}
 
-    def take(self, session: str) -> Claim | None:
-        """Claim the session; None while somebody else has it."""
-        claim = Claim(session, uuid.uuid4().hex)
+    def take(self, session: str) -> Lease | None:
+        """Take the lease of the session, and return None while another worker has it."""
+        lease = Lease(session, uuid.uuid4().hex)
         with suppress(Conflict):
-            return self._write(claim, ABSENT)
+            return self._take_over(lease, ABSENT)
         item = self._kv.get(keys.claim(session))
-        if item is None or not self._ended(session, item):
+        if item is None or not self._has_ended(session, item):
             return None
+        lost = int(orjson.loads(item.value)["lost"]) + 1
         with suppress(Conflict):
-            return self._write(
-                replace(claim, lost=int(orjson.loads(item.value)["lost"]) + 1), item.version
-            )
+            return self._take_over(replace(lease, lost=lost), item.version)
         return None
 
     def renew(self) -> list[str]:
-        """Renew the leases of this process; the sessions that it still has. A store that is away
-        for a moment changes nothing.
+        """Renew the leases of this process, and return the sessions that it still has.
+
+        A store that is away for a moment changes nothing.
         """
         with self._lock:
-            holds = list(self._mine.values())
-        kept = []
-        for hold in holds:
+            held_leases = list(self._held.values())
+        renewed = []
+        for held in held_leases:
             with suppress(BackendError):
-                if self._renewed(hold):
-                    kept.append(hold.claim.session)
-        return kept
+                if self._renew_lease(held):
+                    renewed.append(held.lease.session)
+        return renewed
 
-    def settle(self, claim: Claim) -> None:
-        """Whoever lost it before is counted elsewhere from now on: a crash before it is given back
-        must not count them twice.
+    def reset_lost(self, lease: Lease) -> None:
+        """Count no lost workers any more: from now on the event's own `tries` count them.
+
+        Otherwise a crash before the release would count them twice.
         """
         with self._lock:
-            hold = self._mine.get(claim.owner)
-        if hold and hold.claim.lost:
-            hold.claim = replace(hold.claim, lost=0)
-            self._renewed(hold)
+            held = self._held.get(lease.owner)
+        if held and held.lease.lost:
+            held.lease = replace(held.lease, lost=0)
+            self._renew_lease(held)
 
-    def holds(self, claim: Claim) -> bool:
-        """Whether nobody else has taken the session since."""
-        return self._standing(claim) is not None
+    def holds(self, lease: Lease) -> bool:
+        """Return whether no other worker has taken the session since."""
+        item = self._kv.get(keys.claim(lease.session))
+        return item is not None and _is_owned_by(lease, item.value)
 
-    def give_back(self, claim: Claim) -> None:
-        """Let others have the session; one that was lost meanwhile stays with whoever has it
-        now.
-        """
+    def release(self, lease: Lease) -> None:
+        """Let others have the session; one that was lost stays with the worker that has it now."""
+        key = keys.claim(lease.session)
         with self._lock:
-            hold = self._mine.pop(claim.owner, None)
-        version = hold.version if hold else None
-        while version := version or self._standing(claim):
-            try:
-                return self._kv.delete(keys.claim(claim.session), expect=version)
-            except Conflict:  # lost, or renewed this very moment
-                version = None
-        return None
+            held = self._held.pop(lease.owner, None)
+        if held:
+            with suppress(Conflict):  # lost, or renewed this very moment
+                self._kv.delete(key, expect=held.version)
+                return
+        delete_if(self._kv, key, lambda value: _is_owned_by(lease, value))
 
-    def _write(self, claim: Claim, expect: Expect) -> Claim:
-        version = self._put(claim, expect)
+    def _take_over(self, lease: Lease, expect: Expect) -> Lease:
+        version = self._write(lease, expect)
         with self._lock:
-            self._mine[claim.owner] = _Hold(claim, version, self._clock.monotonic())
-        return claim
+            self._held[lease.owner] = _HeldLease(lease, version, self._clock.monotonic())
+        return lease
 
-    def _renewed(self, hold: _Hold) -> bool:
-        if self._clock.monotonic() - hold.since >= self._hold:
+    def _renew_lease(self, held: _HeldLease) -> bool:
+        """Renew one lease; False when it was held for too long or is not ours any more."""
+        if self._clock.monotonic() - held.since >= self._hold:
             return False
         try:
-            hold.version = self._put(hold.claim, hold.version)
-        except Conflict:  # lost, or given back
+            held.version = self._write(held.lease, held.version)
+        except Conflict:  # lost, or released
             with self._lock:
-                self._mine.pop(hold.claim.owner, None)
+                self._held.pop(held.lease.owner, None)
             return False
         return True
 
-    def _put(self, claim: Claim, expect: Expect) -> str:
-        lease = {
-            "until": self._clock.now() + self._seconds,
-            "lost": claim.lost,
-            "owner": claim.owner,
-        }
-        return self._kv.put(keys.claim(claim.session), orjson.dumps(lease), expect=expect)
+    def _write(self, lease: Lease, expect: Expect) -> str:
+        until = self._clock.now() + self._seconds
+        record = {"until": until, "lost": lease.lost, "owner": lease.owner}
+        return self._kv.put(keys.claim(lease.session), orjson.dumps(record), expect=expect)
 
-    def _standing(self, claim: Claim) -> str | None:
-        """The version of the claim in the store while it is this one."""
-        item = self._kv.get(keys.claim(claim.session))
-        return (
-            item.version if item and orjson.loads(item.value).get("owner") == claim.owner else None
-        )
-
-    def _ended(self, session: str, item: Item) -> bool:
+    def _has_ended(self, session: str, item: Item) -> bool:
+        """Return whether another worker's lease has ended, by its wall clock or by our own time."""
         now = self._clock.monotonic()
+        until = float(orjson.loads(item.value)["until"])
         with self._lock:
             version, since = self._seen.get(session, ("", now))
             if version != item.version:
                 since = now
-            self._seen[session] = (item.version, since)
-            ended = (
-                orjson.loads(item.value)["until"] <= self._clock.now()
-                or now - since >= self._seconds
-            )
+            ended = until <= self._clock.now() or now - since >= self._seconds
             if ended:
-                del self._seen[session]
-            return bool(ended)
+                self._seen.pop(session, None)
+            else:
+                self._seen[session] = (item.version, since)
+            return ended
+
+
+def _is_owned_by(lease: Lease, value: bytes) -> bool:
+    return bool(orjson.loads(value).get("owner") == lease.owner)

@@ -1,12 +1,12 @@
-"""A FIFO queue of SQS: what waits in a session's group is handed out in the order of its sending,
-one message at a time.
+"""The queue over a FIFO queue of SQS: a session's messages are handed out in the order of their
+sending, one at a time.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -16,28 +16,33 @@ from functions import log
 from functions.clock import SYSTEM, Clock
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.queues.sqs_attempts import Tries
-from functions.queues.sqs_client import Calls
-from functions.queues.sqs_message import Message, unpack
-from functions.queues.sqs_receiver import Receiver
-from functions.queues.sqs_visibility import Holds
-from functions.queues.waiting_events import RAW_MOST
-from sigil.errors import UsageError
-from sigil.storage.kv import KV, keys
+from functions.queues.dead_letters import keep_undecodable
+from functions.queues.sqs_client import SqsClient
+from functions.queues.sqs_message import SqsMessage, unpack
+from functions.queues.sqs_receiver import SqsReceiver
+from sigil.errors import BackendError, UsageError
+from sigil.storage.kv import KV, Key, keys
 
 DELAY_MOST = 3600.0
 """Seconds that an event waits at most; SQS ends a message's visibility 12 h after it was received,
 whatever was asked for.
 """
-PATIENT_RECEIVES, SLOW_SECONDS = 20, 60.0
+PATIENT_RECEIVES = 20
+SLOW_SECONDS = 60.0
 """A message that was received so often waits at least so long: a store that is away for hours must
 not use up the receives (at most 1,000) after which SQS takes a message out of the queue.
 """
+UNCOUNTED_RECEIVES = 5
+"""So many receives are not counted in the store: they are too few for giving up, whatever they
+were.
+"""
+TRIES_KEPT_SECONDS = 14 * 86_400.0
+"""SQS keeps a message so long at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Receipt:
-    """What a worker holds: the message, the handle that answers for it this time, and how often it
+class _SqsReceipt:
+    """The receipt of a delivery: its message, the handle of this receive, and how often the message
     was received.
     """
 
@@ -52,8 +57,8 @@ class SqsQueue:
     A message that its process neither answers nor renews comes again after `visibility` seconds;
     none is renewed for longer than `hold` seconds. Its order is that of the sending: SQS knows no
     other. A process that only puts needs no `kv`, which holds the dead letters. The queue's redrive
-    policy should allow 1,000 receives: whatever comes to nothing too often becomes a dead letter of
-    ours.
+    policy should allow 1,000 receives, so that every event that is given up becomes a dead letter
+    in the store.
     """
 
     def __init__(
@@ -66,118 +71,148 @@ class SqsQueue:
         hold: float = 300.0,
         clock: Clock = SYSTEM,
     ) -> None:
-        self._calls = Calls(url, endpoint)
+        self._client = SqsClient(url, endpoint)
         self._kv = kv
         self._clock = clock
-        self._receiver = Receiver(
-            self._calls, self._opened, lambda: Holds(self._calls, clock, visibility, hold), clock
-        )
-        self._side = self._receiver.ordinary
+        self._receiver = SqsReceiver(self._client, self._open_message, clock, visibility, hold)
+        self._buffer = self._receiver.ordinary
 
     @property
     def control(self) -> SqsQueue:
-        """The same queue for the worker of control events: from now on it hands them out, and this
-        one hands them out no more.
+        """Return the same queue for the workers of control events.
+
+        From now on it hands out control events and inquiries, and this one no longer does.
         """
-        side = copy.copy(self)
-        side._side = self._receiver.control
-        return side
+        other = copy.copy(self)
+        other._buffer = self._receiver.control
+        return other
 
     def put(self, event: Event) -> None:
         """Store the event; one that was put within the last 5 minutes is the same event.
         `BackendError` when it is not safely stored.
         """
-        self._calls.send(event)
+        self._client.send(event)
 
     def take(self, wait: float) -> Delivery | None:
-        """The next event that may run now, for this worker alone; None after `wait` seconds without
-        one.
+        """Return the next event that may run now, for this worker alone; None after `wait` seconds
+        without one.
         """
-        self._store()
-        received = self._receiver.take(self._side, wait)
-        return self._delivery(received.message, received.event) if received else None
+        self._require_store()
+        received = self._receiver.take(self._buffer, wait)
+        if received is None:
+            return None
+        return self._make_delivery(received.message, received.event)
 
     def done(self, delivery: Delivery) -> None:
-        """The event is handled to its end. One that somebody else has by now comes again, and ends
-        there.
-        """
-        receipt = _receipt(delivery)
-        self._calls.delete(receipt.handle)
-        self._side.holds.drop(receipt.handle)
+        """Delete the event. One that another worker has by now comes again, and ends there."""
+        receipt = _SqsReceipt(**orjson.loads(delivery.receipt))
+        self._client.delete(receipt.handle)
+        self._buffer.in_flight.drop(receipt.handle)
 
     def retry(self, delivery: Delivery, delay: float) -> None:
         """Hand the event out again in `delay` seconds, before anything that came after it."""
         if not math.isfinite(delay):
             raise UsageError("EDELAY", "a delay must be a finite number of seconds")
-        receipt = _receipt(delivery)
+        receipt = _SqsReceipt(**orjson.loads(delivery.receipt))
         if receipt.receives > PATIENT_RECEIVES:
             delay = max(delay, SLOW_SECONDS)
-        Tries(self._store()).waits(receipt.message, receipt.receives, delivery.tries)
-        self._side.holds.release(receipt.handle)
-        self._calls.hide(receipt.handle, min(max(delay, 0.0), DELAY_MOST))
+        TriesCounter(self._require_store()).take_back(
+            receipt.message, receipt.receives, delivery.tries
+        )
+        self._buffer.in_flight.release(receipt.handle)
+        self._client.hide(receipt.handle, min(max(delay, 0.0), DELAY_MOST))
 
     def renew(self) -> None:
-        """Keep what this side has taken hidden from others."""
-        self._side.holds.renew()
+        """Hide what this side has taken from others again."""
+        self._buffer.in_flight.renew()
 
-    def waiting(self) -> int:
-        """How many events are in the queue, more or less."""
-        return self._calls.waiting()
+    def count_waiting(self) -> int:
+        """Return about how many events are in the queue."""
+        return self._client.count_messages()
 
-    def adopt(self, message: Message) -> Delivery | None:
-        """A message that Lambda received for us; None when its bytes were no event: a dead letter
-        keeps them.
+    def adopt(self, message: SqsMessage) -> Delivery | None:
+        """Return a message that Lambda received as a delivery; None when its bytes were no event
+        and became a dead letter.
 
-        It is Lambda's to delete or to hand out again: nothing here renews it.
+        Lambda deletes it or hands it out again: nothing here renews it.
         """
-        event = self._read(message)
-        return self._delivery(message, event) if event else None
+        event = self._decode_message(message)
+        return self._make_delivery(message, event) if event else None
 
-    def put_off(self, message: Message, delay: float) -> None:
-        """Hide a message that was not handed out to anybody."""
-        self._calls.hide(message.handle, min(max(delay, 0.0), DELAY_MOST))
+    def put_off(self, message: SqsMessage, delay: float) -> None:
+        """Hide a message that was not handed out to any worker."""
+        self._client.hide(message.handle, min(max(delay, 0.0), DELAY_MOST))
 
     def close(self) -> None:
         """Let others have what was received for workers that are gone."""
         self._receiver.close()
 
-    def _delivery(self, message: Message, event: Event) -> Delivery:
-        receipt = _Receipt(message.id, message.handle, message.receives)
-        return Delivery(
-            event, orjson.dumps(receipt).decode(), Tries(self._store()).taken(message), behind=None
-        )
+    def _make_delivery(self, message: SqsMessage, event: Event) -> Delivery:
+        receipt = _SqsReceipt(message.id, message.handle, message.receives)
+        tries = TriesCounter(self._require_store()).count_receive(message)
+        return Delivery(event, orjson.dumps(receipt).decode(), tries, behind=None)
 
-    def _opened(self, message: Message) -> Event | None:
-        """The event in a message; one that holds none is deleted once its dead letter stands."""
-        event = self._read(message)
+    def _open_message(self, message: SqsMessage) -> Event | None:
+        """Return the event in a message; one without becomes a dead letter and is deleted."""
+        event = self._decode_message(message)
         if event is None:
-            self._calls.delete(message.handle)
+            self._client.delete(message.handle)
         return event
 
-    def _read(self, message: Message) -> Event | None:
+    def _decode_message(self, message: SqsMessage) -> Event | None:
+        """Return the event in a message; None when it holds none and became a dead letter."""
         try:
             return unpack(message.body)
         except UsageError as problem:
-            self._bury(message, problem.message)
+            raw = message.body.encode(errors="replace")
+            name = sha256(message.id.encode() + b"\0" + raw).hexdigest()[:32]
+            origin = Key(f"sqs#{message.group}", message.id)
+            keep_undecodable(
+                self._require_store(),
+                name,
+                origin,
+                raw,
+                reason=problem.message,
+                at=self._clock.now(),
+            )
+            log.note("undecodable", message=message.id, letter=name)
             return None
 
-    def _bury(self, message: Message, reason: str) -> None:
-        raw = message.body.encode(errors="replace")
-        name = sha256(message.id.encode() + b"\0" + raw).hexdigest()[:32]
-        place = {
-            "partition": f"sqs#{message.group}",
-            "sort": message.id,
-            "raw": b64encode(raw[:RAW_MOST]).decode(),
-        }
-        record = {"reason": reason, "at": self._clock.now(), **place, "event": None}
-        self._store().put(keys.dead(f"undecodable:{name}"), orjson.dumps(record))
-        log.note("undecodable", message=message.id, letter=name)
-
-    def _store(self) -> KV:
+    def _require_store(self) -> KV:
         if self._kv is None:
             raise UsageError("EQUEUE", "without a store this queue only puts", source="queue")
         return self._kv
 
 
-def _receipt(delivery: Delivery) -> _Receipt:
-    return _Receipt(**orjson.loads(delivery.receipt))
+class TriesCounter:
+    """Counts how often a message was handed out and came to nothing.
+
+    SQS itself counts every receive. Past a few of them the store counts: a receive counts as a
+    failed try until a planned wait takes that back. While the store is away nothing is counted.
+    """
+
+    def __init__(self, kv: KV) -> None:
+        self._kv = kv
+
+    def count_receive(self, message: SqsMessage) -> int:
+        """Count that the message is handed out, and return its failed tries before."""
+        if message.receives <= UNCOUNTED_RECEIVES:
+            return message.receives - 1
+        tries = UNCOUNTED_RECEIVES
+        with suppress(BackendError):
+            item = self._kv.get(keys.tries(message.id))
+            if item:
+                with suppress(ValueError, TypeError, KeyError):
+                    tries = int(orjson.loads(item.value)["tries"])
+            self._write_tries(message.id, tries + 1)
+        return tries
+
+    def take_back(self, message: str, receives: int, tries: int) -> None:
+        """Set the failed tries of a message that was given back on purpose to `tries`."""
+        if receives >= UNCOUNTED_RECEIVES:
+            with suppress(BackendError):
+                self._write_tries(message, tries)
+
+    def _write_tries(self, message: str, tries: int) -> None:
+        record = orjson.dumps({"tries": tries})
+        self._kv.put(keys.tries(message), record, ttl=TRIES_KEPT_SECONDS)

@@ -1,4 +1,4 @@
-"""The requests to SQS, and what its refusals mean."""
+"""The requests to SQS, and the meaning of its refusals."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from functions.events import Event
-from functions.queues.sqs_message import Message, deduplication_id, group_id, pack, received
+from functions.queues.sqs_message import (
+    SqsMessage,
+    deduplication_id,
+    group_id,
+    pack,
+    parse_received,
+)
 from sigil.storage import aws
 
 POLL_SECONDS = 20.0
-"""SQS lets nobody wait longer, and so asking costs least."""
+"""SQS lets no request wait longer, and long requests cost least."""
 BATCH_MOST = 10
 """Entries of a batch request, by SQS's rules."""
 _STALE = {"ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"}
-"""What SQS says of a message that is not ours any more: FIFO queues refuse the handle once its
+"""SQS answers so for a message that is not ours any more: FIFO queues refuse the handle once its
 visibility has ended.
 """
 
 
-class Calls:
-    """One queue's requests. A `BackendError` in plain words when SQS cannot be used."""
+class SqsClient:
+    """One queue's requests; `BackendError` in plain words when SQS cannot be used."""
 
     def __init__(self, url: str, endpoint: str = "") -> None:
         """`endpoint`: where SQS is; by default where `url` says, and for AWS's own addresses what
@@ -40,19 +46,19 @@ class Calls:
         repeat itself.
         """
         kind = {"DataType": "String", "StringValue": event.kind}
-        body, group, name = pack(event), group_id(event), deduplication_id(event)
+        body = pack(event)
         with aws.plainly(self._what):
             self._client().send_message(
                 QueueUrl=self._url,
                 MessageBody=body,
-                MessageGroupId=group,
-                MessageDeduplicationId=name,
+                MessageGroupId=group_id(event),
+                MessageDeduplicationId=deduplication_id(event),
                 MessageAttributes={"kind": kind},
             )
 
-    def receive(self, wait: float, visibility: float) -> Message | None:
-        """The next message of a group that nobody works on, hidden for `visibility` seconds; None
-        after `wait` seconds without one.
+    def receive(self, wait: float, visibility: float) -> SqsMessage | None:
+        """Return the next message of a group that no worker works on, hidden for `visibility`
+        seconds; None after `wait` seconds without one.
 
         One at a time: SQS fills a larger answer with messages of one group. The attempt's id brings
         the same message again when the answer is lost and the client repeats the request.
@@ -67,22 +73,22 @@ class Calls:
                 ReceiveRequestAttemptId=uuid.uuid4().hex,
             )
         messages = answer.get("Messages", [])
-        return received(messages[0]) if messages else None
+        return parse_received(messages[0]) if messages else None
 
     def delete(self, handle: str) -> bool:
-        """Take the message out of the queue; False when it is not ours any more."""
+        """Delete the message; False when it is not ours any more."""
         return self._unless_stale("delete_message", ReceiptHandle=handle)
 
     def hide(self, handle: str, seconds: float) -> bool:
-        """Let nobody have the message, nor one behind it, for so long; False when it is not ours
-        any more.
+        """Hide the message, and with it those behind it in its group, for so many seconds; False
+        when it is not ours any more.
         """
         return self._unless_stale(
             "change_message_visibility", ReceiptHandle=handle, VisibilityTimeout=math.ceil(seconds)
         )
 
     def hide_all(self, handles: Sequence[str], seconds: float) -> set[str]:
-        """The same for at most 10 messages; the handles of those that are not ours any more."""
+        """Hide at most 10 messages, and return the handles of those that are not ours any more."""
         timeout = math.ceil(seconds)
         entries = [
             {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": timeout}
@@ -98,10 +104,8 @@ class Calls:
             if _is_stale(failed["Code"])
         }
 
-    def waiting(self) -> int:
-        """How many messages the queue holds, more or less: those that somebody works on among
-        them.
-        """
+    def count_messages(self) -> int:
+        """Return about how many messages the queue holds, those in flight included."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         with aws.plainly(self._what):
             answer = self._client().get_queue_attributes(QueueUrl=self._url, AttributeNames=names)

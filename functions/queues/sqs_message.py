@@ -1,5 +1,5 @@
-"""What travels through SQS: an event as the text of a message, its group and its name; and a
-message as SQS or Lambda hands it out.
+"""Messages of SQS: an event as a message's body, its group and its name; and a message as SQS or
+Lambda hands it out.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ EVENT_MOST = 32 << 20
 """Bytes that a packed event may unpack to."""
 _PACKED = "zlib:"
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""What SQS refuses in a body: everything that XML 1.0 does not know."""
+"""SQS refuses these in a body: everything that XML 1.0 does not know."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """A message in flight. `handle` answers for it this time, `receives` counts how often it was
-    handed out, this time too.
+class SqsMessage:
+    """A message in flight.
+
+    `handle` answers for it this time, `receives` counts how often it was handed out, this time
+    included.
     """
 
     id: str
@@ -44,19 +46,21 @@ class Message:
 
 
 def group_id(event: Event) -> str:
-    """The message group: one for each session, and one for its control events."""
+    """Return the message group: each session has one, and one more for its control events."""
     return sha256(group_of(event).encode()).hexdigest()
 
 
 def deduplication_id(event: Event) -> str:
-    """The name by which SQS knows the event again for 5 minutes. Agents that share a queue share no
-    names.
+    """Return the name by which SQS knows the event again for 5 minutes; agents that share a queue
+    share no names.
     """
     return sha256(f"{group_of(event)}\n{event.id}".encode(errors="replace")).hexdigest()
 
 
 def pack(event: Event) -> str:
-    """The event as a body: JSON, or `zlib:` and base64 of it; `UsageError` when it is too big."""
+    """Return the event as a body: JSON, or `zlib:` and base64 of it; `UsageError` when it is too
+    big.
+    """
     plain = encode(event)
     body = plain.decode()
     if len(plain) > PACK_BYTES or _FORBIDDEN.search(body):
@@ -71,31 +75,30 @@ def pack(event: Event) -> str:
 
 
 def unpack(body: str) -> Event:
-    """The event that `pack` wrote; `UsageError` when it is none."""
+    """Return the event that `pack` wrote; `UsageError` when the body holds none."""
     if not body.startswith(_PACKED):
         return decode(body.encode(errors="replace"))
     try:
-        squeezed = zlib.decompressobj()
-        plain = squeezed.decompress(
-            b64decode(body.removeprefix(_PACKED), validate=True), EVENT_MOST
-        )
-        if not squeezed.eof:
+        compressed = b64decode(body.removeprefix(_PACKED), validate=True)
+        decompressor = zlib.decompressobj()
+        plain = decompressor.decompress(compressed, EVENT_MOST)
+        if not decompressor.eof:
             raise ValueError
     except (binascii.Error, zlib.error, ValueError) as problem:
         raise UsageError("EEVENT", f"not an event: {type(problem).__name__}") from None
     return decode(plain)
 
 
-def received(fields: Mapping[str, Any]) -> Message:
-    """A message as ReceiveMessage hands it out."""
+def parse_received(fields: Mapping[str, Any]) -> SqsMessage:
+    """Return a message as ReceiveMessage hands it out."""
     attributes = fields.get("Attributes", {})
-    return _message(fields["MessageId"], fields["ReceiptHandle"], fields["Body"], attributes)
+    return _make_message(fields["MessageId"], fields["ReceiptHandle"], fields["Body"], attributes)
 
 
-def recorded(fields: Mapping[str, Any]) -> Message:
-    """A message as a record of Lambda's event source; `UsageError` when it is none."""
+def parse_record(fields: Mapping[str, Any]) -> SqsMessage:
+    """Return the message in a record of Lambda's event source; `UsageError` when it holds none."""
     try:
-        return _message(
+        return _make_message(
             fields["messageId"], fields["receiptHandle"], fields["body"], fields["attributes"]
         )
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
@@ -104,11 +107,11 @@ def recorded(fields: Mapping[str, Any]) -> Message:
         ) from None
 
 
-def _message(name: str, handle: str, body: str, attributes: Mapping[str, str]) -> Message:
-    return Message(
-        name,
-        handle,
-        body,
-        attributes.get("MessageGroupId", ""),
-        int(attributes.get("ApproximateReceiveCount", "1")),
+def _make_message(name: str, handle: str, body: str, attributes: Mapping[str, str]) -> SqsMessage:
+    return SqsMessage(
+        id=name,
+        handle=handle,
+        body=body,
+        group=attributes.get("MessageGroupId", ""),
+        receives=int(attributes.get("ApproximateReceiveCount", "1")),
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from functions.events import Event, Sender, order_of
-from functions.queues.store_queue import Inbox
+from functions.queues.store_queue import StoreQueue
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import ABSENT, KV, Key
 from sigil.storage.kv.memory import MemoryKV
@@ -62,7 +62,7 @@ def verbs(folder: Path) -> Iterator[Row]:
 def queue(folder: Path) -> Iterator[Row]:
     """The inbox on SQLite: one event's way, many workers, and how soon a waiting worker starts."""
     with closing(SqliteKV(folder / "queue.db")) as kv, closing(bare(folder / "floor.db")) as floor:
-        inbox = Inbox(kv)
+        inbox = StoreQueue(kv)
 
         def put(number: int) -> None:
             inbox.put(event(number))
@@ -166,7 +166,7 @@ def event(number: int) -> Event:
     )
 
 
-def handle(inbox: Inbox) -> None:
+def handle(inbox: StoreQueue) -> None:
     """Take one event and say that it is done."""
     delivery = inbox.take(0)
     if delivery:
@@ -190,7 +190,7 @@ def bare_handle(connection: sqlite3.Connection, number: int) -> None:
     connection.execute(_DELETE, (b"claim", chat))
 
 
-def wake(inbox: Inbox) -> float:
+def wake(inbox: StoreQueue) -> float:
     """µs from the start of a put until a worker that slept has the event."""
     taken = threading.Semaphore(0)
     times: list[float] = []
@@ -214,7 +214,7 @@ def wake(inbox: Inbox) -> float:
     return statistics.median(times) * 1e6
 
 
-def throughput(inbox: Inbox, workers: int = 4) -> float:
+def throughput(inbox: StoreQueue, workers: int = 4) -> float:
     """Events a second from put to done."""
     total = REPEATS * ROUNDS
     for number in range(total):

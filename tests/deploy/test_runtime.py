@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from functions.queues.dead_letters import letters
+from functions.queues.dead_letters import scan_dead_letters
 from tests.deploy.requests import (
     batch,
     elsewhere,
@@ -170,7 +170,7 @@ def test_a_message_that_is_no_event_becomes_a_dead_letter_and_its_batch_goes_on(
 
     assert failures(answer.payload) == []
     assert deployed.texts() == [ENCODED]
-    assert [letter.event for letter in letters(deployed.runtime().stores.kv)] == [None]
+    assert [letter.event for letter in scan_dead_letters(deployed.runtime().stores.kv)] == [None]
 
 
 def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(

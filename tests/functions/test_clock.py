@@ -21,7 +21,7 @@ from functions.channels.base import Busy
 from functions.channels.http_replies import Replies
 from functions.clock import Clock
 from functions.events import Event, Sender, order_of
-from functions.queues.store_queue import Inbox
+from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from functions.worker import process
@@ -124,7 +124,7 @@ def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> AgentRuntime:
     app = App(
         "main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), hands.clock
     )  # type: ignore[arg-type]
-    inbox = Inbox(kv, clock=hands.clock, lease=LEASE)
+    inbox = StoreQueue(kv, clock=hands.clock, lease=LEASE)
     return AgentRuntime(
         Settings(),
         Stores(kv, MemoryArtifacts()),

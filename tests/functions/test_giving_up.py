@@ -74,7 +74,7 @@ def test_an_event_that_was_handed_out_too_often_is_told_once_and_its_chat_goes_o
     process(put(home, event("and now?")), home)
 
     assert texts(bot) == [GAVE_UP, "well"]
-    assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [poison.id]
+    assert [letter.id for letter in dead_letters.scan_dead_letters(home.stores.kv)] == [poison.id]
 
 
 def test_its_turn_in_progress_is_closed_and_not_answered_later(
@@ -185,7 +185,7 @@ def test_an_event_of_another_agent_becomes_a_dead_letter_and_is_not_answered(
 
     assert texts(bot) == []
     assert model.bodies == []
-    assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [stray.id]
+    assert [letter.id for letter in dead_letters.scan_dead_letters(home.stores.kv)] == [stray.id]
 
 
 def taken_receipt(home: AgentRuntime) -> str:
@@ -202,7 +202,9 @@ def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(
     process(delivery, home)
 
     assert texts(bot) == [LOST]
-    assert [letter.id for letter in dead_letters.letters(home.stores.kv)] == [delivery.event.id]
+    assert [letter.id for letter in dead_letters.scan_dead_letters(home.stores.kv)] == [
+        delivery.event.id
+    ]
 
 
 def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(

@@ -54,8 +54,8 @@ class Place:
         self.source.delete(batch, keep=failed)
         return [record["body"] for record in batch["Records"] if record["messageId"] in failed]
 
-    def dead(self) -> list[dead_letters.Letter]:
-        return list(dead_letters.letters(self.runtime.stores.kv))
+    def dead(self) -> list[dead_letters.DeadLetter]:
+        return list(dead_letters.scan_dead_letters(self.runtime.stores.kv))
 
 
 @pytest.fixture

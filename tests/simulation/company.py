@@ -18,7 +18,7 @@ from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
 from functions.channels.http_replies import Replies
 from functions.events import Event, Sender, order_of
-from functions.queues.store_queue import Inbox
+from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from functions.worker import process
@@ -65,7 +65,7 @@ class _Alarm(logging.Handler):
 class Process:
     """What the threads of one process share."""
 
-    inbox: Inbox
+    inbox: StoreQueue
     runtime: AgentRuntime
 
 
@@ -89,7 +89,7 @@ class Company:
         self._numbers = 0
         self._alarm = _Alarm(self.stage)
         logging.getLogger("uncaged").addHandler(self._alarm)
-        self.inboxes: dict[str, tuple[Inbox, Inbox]] = {}
+        self.inboxes: dict[str, tuple[StoreQueue, StoreQueue]] = {}
         self._start("one")
         self._start("two")
 
@@ -126,7 +126,7 @@ class Company:
 
         def put() -> None:
             try:
-                Inbox(self.store, clock=self.stage.clock, lease=LEASE).put(post.event)
+                StoreQueue(self.store, clock=self.stage.clock, lease=LEASE).put(post.event)
             except BackendError:
                 return self.stage.tell(f"{post.event.id} is not kept: 503")
             if post.kept is None:
@@ -259,13 +259,13 @@ class Company:
         self.stage.clear()
 
     def _start(self, name: str) -> None:
-        inbox = Inbox(self.store, clock=self.stage.clock, lease=LEASE)
+        inbox = StoreQueue(self.store, clock=self.stage.clock, lease=LEASE)
         sessions = Sessions(self.store)
         app = App(
             NAME, self.store, sessions, self.brain, self.shelf, Rules(access="open", deploy="members", owners=("telegram:1",)),
             self.stage.clock, pool=InTurn(), limits=SafetyLimits(tokens=0), look_seconds=0.0,
         )  # fmt: skip
-        control = Inbox(self.store, clock=self.stage.clock, lease=LEASE, control=True)
+        control = StoreQueue(self.store, clock=self.stage.clock, lease=LEASE, control=True)
         self.inboxes[name] = (inbox, control)
         stores = Stores(self.store, MemoryArtifacts())
         runtime = AgentRuntime(
@@ -335,6 +335,6 @@ class Company:
                 busy.remove(actor)
 
 
-def _beat(inboxes: tuple[Inbox, Inbox]) -> None:
+def _beat(inboxes: tuple[StoreQueue, StoreQueue]) -> None:
     for inbox in inboxes:
         inbox.renew()

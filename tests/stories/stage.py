@@ -16,7 +16,7 @@ from typing import Any
 
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.queues.dead_letters import Letter, letters
+from functions.queues.dead_letters import DeadLetter, scan_dead_letters
 from functions.settings import Settings
 from functions.wiring import Closable
 from sigil.storage.kv import KV, keys
@@ -210,9 +210,9 @@ class Stage:
         """Whether a server got to its point."""
         return (self.folder / once).exists()
 
-    def dead(self) -> list[Letter]:
+    def dead(self) -> list[DeadLetter]:
         """The dead letters."""
-        return list(letters(self.store))
+        return list(scan_dead_letters(self.store))
 
     def rests(self, chat: int = OWNER) -> bool:
         """Whether nothing waits and nobody works."""

@@ -235,7 +235,7 @@ def test_no_field_of_a_newer_version_is_lost_and_no_chat_is_locked(
         }
         before = after
 
-    assert not list(dead_letters.letters(this.stores.kv))
+    assert not list(dead_letters.scan_dead_letters(this.stores.kv))
     for chat in CHATS:
         document = this.app.sessions.open(keys.session_of("main", chat)).document
         assert document.safety.reason == ""
@@ -267,10 +267,10 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
     assert delivery is not None
 
     process(replace(delivery, tries=0), runtime)
-    waits = [letter.reason for letter in dead_letters.letters(kv)]
+    waits = [letter.reason for letter in dead_letters.scan_dead_letters(kv)]
     process(replace(delivery, tries=10), runtime)
 
-    (letter,) = dead_letters.letters(kv)
+    (letter,) = dead_letters.scan_dead_letters(kv)
     assert not waits
     assert "format 2" in letter.reason
     assert letter.event == event
@@ -305,7 +305,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
     )
 
     assert runtime.queue.take(0.0) is None
-    (letter,) = dead_letters.letters(kv)
+    (letter,) = dead_letters.scan_dead_letters(kv)
     item = kv.get(keys.dead(letter.id))
     assert item is not None
     record = orjson.loads(item.value)
@@ -313,7 +313,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
         base64.b64decode(record["raw"]).replace(b'"say"', b'"message"')
     ).decode()
     kv.put(keys.dead(letter.id), orjson.dumps({**record, "raw": upgraded}))
-    (again,) = dead_letters.letters(kv)
+    (again,) = dead_letters.scan_dead_letters(kv)
 
     assert letter.event is None
     assert "say" in letter.reason

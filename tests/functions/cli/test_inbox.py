@@ -56,7 +56,7 @@ def test_a_dead_letter_is_shown_retried_and_dropped(
     poison, other = event("poison\x1b[31m"), event("other")
     assert dead_letters.give_up(home.stores.kv, poison, "its turn failed at every try", 1.0) == 1.0
     assert dead_letters.give_up(home.stores.kv, poison, "again", 2.0) == 1.0
-    dead_letters.tell(home.stores.kv, poison)
+    dead_letters.note_sender_told(home.stores.kv, poison)
     assert dead_letters.give_up(home.stores.kv, poison, "again", 3.0) is None
     dead_letters.give_up(home.stores.kv, other, "why not", 1.0)
     assert "its turn failed at every try" in run("inbox", "dead")[1]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.queues.store_queue import Inbox
+from functions.queues.store_queue import StoreQueue
 from sigil.storage.kv.memory import MemoryKV
 from tests.functions.queues.workers import LEASE, event, timed
 from tests.sigil.storage.kv.model import Clock
@@ -38,7 +38,7 @@ class Turn:
 class Hand:
     """A delivery in a worker's hand, its session's until the lease ends or it is given back."""
 
-    inbox: Inbox
+    inbox: StoreQueue
     delivery: Delivery
     turn: Turn
     until: float
@@ -61,7 +61,7 @@ class Workers:
 
     def __post_init__(self) -> None:
         kv = MemoryKV(self.clock)
-        self.inboxes = [Inbox(kv, clock=timed(self.clock), lease=LEASE) for _ in range(2)]
+        self.inboxes = [StoreQueue(kv, clock=timed(self.clock), lease=LEASE) for _ in range(2)]
 
     def put(self, session: str, number: int) -> None:
         self.inboxes[number % 2].put(event(number, session))

@@ -19,13 +19,10 @@ from functions.clock import SYSTEM
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.base import Queue
-from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue
-from functions.queues.sqs_attempts import Tries
-from functions.queues.sqs_client import POLL_SECONDS, Calls
-from functions.queues.sqs_message import Message, group_id
-from functions.queues.sqs_receiver import AHEAD
-from functions.queues.sqs_visibility import Holds
-from functions.queues.waiting_events import RAW_MOST
+from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue, TriesCounter
+from functions.queues.sqs_client import POLL_SECONDS, SqsClient
+from functions.queues.sqs_message import SqsMessage, group_id
+from functions.queues.sqs_receiver import AHEAD, InFlightMessages
 from functions.worker import TRIES_MOST
 from sigil.errors import BackendError, UsageError
 from sigil.storage import aws
@@ -230,10 +227,12 @@ def test_a_worker_whose_event_others_may_have_by_now_hears_no_complaint(
         late = opens(endpoint=server.url)
         late.done(delivery)
         late.retry(delivery, 5.0)
-        holds = Holds(Calls("http://sqs/0/events.fifo", server.url), SYSTEM, 30.0, 300.0)
-        holds.add("AQEB", time.monotonic())
-        holds.renew()
-        assert not holds.has("AQEB")
+        in_flight = InFlightMessages(
+            SqsClient("http://sqs/0/events.fifo", server.url), SYSTEM, 30.0, 300.0
+        )
+        in_flight.add("AQEB", time.monotonic())
+        in_flight.renew()
+        assert not in_flight.is_hidden("AQEB")
 
 
 def test_a_queue_that_does_not_exist_is_named(opens: Opens, url: str) -> None:
@@ -259,10 +258,10 @@ def test_a_body_that_is_no_event_becomes_a_dead_letter_and_its_session_goes_on(
     raw(url, body, "second")
     queue.put(event(1))
     assert handle_all(queue) == [event(1)]
-    found = list(dead_letters.letters(kv))
+    found = list(dead_letters.scan_dead_letters(kv))
     assert [letter.event for letter in found] == [None, None]
     assert {b64decode(orjson.loads(item.value)["raw"]).decode() for _, item in kv.scan("dead")} == {
-        body.encode(errors="replace")[:RAW_MOST].decode(errors="replace")
+        body.encode(errors="replace")[: dead_letters.RAW_MOST].decode(errors="replace")
     }
 
 
@@ -401,18 +400,18 @@ def test_a_process_that_is_busy_looks_for_control_events_once_a_second(
 
 def test_crashes_are_counted_as_they_happen_and_planned_waits_are_not() -> None:
     tries, crashing, waiting = (
-        Tries(MemoryKV()),
-        Message("crashing", "", "", "", 1),
-        Message("waiting", "", "", "", 1),
+        TriesCounter(MemoryKV()),
+        SqsMessage("crashing", "", "", "", 1),
+        SqsMessage("waiting", "", "", "", 1),
     )
-    assert [tries.taken(replace(crashing, receives=number)) for number in range(1, 13)] == list(
-        range(12)
-    )
+    assert [
+        tries.count_receive(replace(crashing, receives=number)) for number in range(1, 13)
+    ] == list(range(12))
     for number in range(1, 50):
-        seen = tries.taken(replace(waiting, receives=number))
-        tries.waits("waiting", number, seen)
+        seen = tries.count_receive(replace(waiting, receives=number))
+        tries.take_back("waiting", number, seen)
         assert seen < TRIES_MOST / 2 + 1
-    assert [tries.taken(replace(waiting, receives=number)) for number in range(50, 53)] == [
+    assert [tries.count_receive(replace(waiting, receives=number)) for number in range(50, 53)] == [
         seen,
         seen + 1,
         seen + 2,
@@ -421,11 +420,11 @@ def test_crashes_are_counted_as_they_happen_and_planned_waits_are_not() -> None:
 
 def test_a_store_that_is_away_counts_no_tries() -> None:
     kv = WatchedKV(MemoryKV())
-    tries, message = Tries(kv), Message("m", "", "", "", 400)
-    assert tries.taken(message) < TRIES_MOST
+    tries, message = TriesCounter(kv), SqsMessage("m", "", "", "", 400)
+    assert tries.count_receive(message) < TRIES_MOST
     kv.allowed = 0
-    assert tries.taken(message) < TRIES_MOST
-    tries.waits("m", 400, 3)
+    assert tries.count_receive(message) < TRIES_MOST
+    tries.take_back("m", 400, 3)
 
 
 HEAD = """

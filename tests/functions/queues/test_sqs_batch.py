@@ -8,7 +8,7 @@ import pytest
 
 from functions.queues import dead_letters
 from functions.queues.sqs import SqsQueue
-from functions.queues.sqs_batch import Batch
+from functions.queues.sqs_batch import SqsBatch
 from functions.queues.sqs_message import group_id
 from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
@@ -38,11 +38,11 @@ def put(queue: SqsQueue, *numbers: int, session: str = "telegram:1") -> None:
         queue.put(event(number, session))
 
 
-def failed(batch: Batch) -> set[str]:
+def failed(batch: SqsBatch) -> set[str]:
     return {failure["itemIdentifier"] for failure in batch.report()["batchItemFailures"]}
 
 
-def taken_of(batch: Batch) -> Any:
+def taken_of(batch: SqsBatch) -> Any:
     delivery = batch.take(0)
     assert delivery is not None
     return delivery
@@ -50,7 +50,7 @@ def taken_of(batch: Batch) -> Any:
 
 def test_what_ended_is_not_reported(queue: SqsQueue, source: Source) -> None:
     put(queue, 1)
-    batch = Batch(queue, source.receive())
+    batch = SqsBatch(queue, source.receive())
     delivery = taken_of(batch)
     assert delivery.event == event(1)
     batch.done(delivery)
@@ -65,7 +65,7 @@ def test_after_a_wait_the_later_ones_of_the_group_wait_too_and_other_groups_go_o
     put(queue, 1, session="b")
     records = source.receive()
     names = [record["messageId"] for record in records["Records"]]
-    batch = Batch(queue, records)
+    batch = SqsBatch(queue, records)
     first = taken_of(batch)
     batch.done(first)
     second = taken_of(batch)
@@ -76,7 +76,7 @@ def test_after_a_wait_the_later_ones_of_the_group_wait_too_and_other_groups_go_o
     assert batch.take(0) is None
     assert failed(batch) == {names[1], names[2]}
     source.delete(records, keep=failed(batch))
-    again = Batch(queue, source.receive())
+    again = SqsBatch(queue, source.receive())
     for number in (2, 3):
         delivery = taken_of(again)
         assert delivery.event == event(number)
@@ -89,7 +89,7 @@ def test_a_record_that_nobody_answered_for_is_reported_and_holds_back_its_group(
     put(queue, 1, 2)
     put(queue, 1, session="b")
     records = source.receive()
-    batch = Batch(queue, records)
+    batch = SqsBatch(queue, records)
     taken_of(batch)
     other = taken_of(batch)
     assert other.event == event(1, "b")
@@ -103,12 +103,12 @@ def test_bytes_that_are_no_event_end_as_a_dead_letter(
 ) -> None:
     source.put_raw("?", group_id(event(1)))
     put(queue, 1)
-    batch = Batch(queue, source.receive())
+    batch = SqsBatch(queue, source.receive())
     delivery = taken_of(batch)
     assert delivery.event == event(1)
     batch.done(delivery)
     assert failed(batch) == set()
-    assert len(list(dead_letters.letters(kv))) == 1
+    assert len(list(dead_letters.scan_dead_letters(kv))) == 1
 
 
 def test_bytes_that_are_no_event_wait_for_a_store_that_is_away(source: Source, kv: KV) -> None:
@@ -118,14 +118,14 @@ def test_bytes_that_are_no_event_wait_for_a_store_that_is_away(source: Source, k
     source.put_raw("?", group_id(event(1)))
     put(queue, 1)
     records = source.receive()
-    batch = Batch(queue, records)
+    batch = SqsBatch(queue, records)
     assert batch.take(0) is None
     assert failed(batch) == {record["messageId"] for record in records["Records"]}
 
 
 @pytest.mark.parametrize("records", [{}, {"Records": []}, {"Records": [{"eventSource": "aws:s3"}]}])
 def test_what_brings_no_message_ends_at_once(queue: SqsQueue, records: dict[str, Any]) -> None:
-    batch = Batch(queue, records)
+    batch = SqsBatch(queue, records)
     assert batch.take(0) is None
     assert batch.report() == {"batchItemFailures": []}
 
@@ -135,7 +135,7 @@ def test_tries_are_those_of_the_queue_and_what_is_put_meanwhile_goes_there(
 ) -> None:
     put(queue, 1)
     source.receive(visibility=0)
-    batch = Batch(queue, source.receive())
+    batch = SqsBatch(queue, source.receive())
     delivery = taken_of(batch)
     assert delivery.tries == 1
     batch.put(event(2, "b"))

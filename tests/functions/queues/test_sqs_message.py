@@ -18,7 +18,7 @@ from functions.queues.sqs_message import (
     deduplication_id,
     group_id,
     pack,
-    recorded,
+    parse_record,
     unpack,
 )
 from sigil.errors import UsageError
@@ -99,7 +99,7 @@ def test_control_events_and_sessions_have_groups_of_their_own_and_agents_share_n
 
 
 def test_a_record_of_lambda_is_a_message() -> None:
-    message = recorded(RECORD)
+    message = parse_record(RECORD)
     assert (message.id, message.handle, message.body, message.group, message.receives) == (
         "m",
         "h",
@@ -123,4 +123,4 @@ def test_a_record_of_lambda_is_a_message() -> None:
 )
 def test_what_is_no_record_is_refused(record: object) -> None:
     with pytest.raises(UsageError):
-        recorded(record)  # type: ignore[arg-type]
+        parse_record(record)  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from functions.queues.base import Queue
-from functions.queues.store_queue import Inbox
-from functions.queues.waiting_events import RAW_MOST
+from functions.queues.dead_letters import RAW_MOST
+from functions.queues.store_queue import StoreQueue
 from sigil.errors import BackendError
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -84,7 +84,7 @@ class TestOneInboxInMemory(InboxContract):
 
     @pytest.fixture
     def queue(self, store: KV, clock: Clock) -> Queue:
-        return Inbox(store, clock=timed(clock), lease=LEASE, hold=self.hold, poll=PATIENCE * 2)
+        return StoreQueue(store, clock=timed(clock), lease=LEASE, hold=self.hold, poll=PATIENCE * 2)
 
     @pytest.fixture
     def other(self, queue: Queue) -> Queue:
@@ -92,24 +92,24 @@ class TestOneInboxInMemory(InboxContract):
 
     @pytest.fixture
     def control(self, store: KV, clock: Clock) -> Queue:
-        return Inbox(store, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
+        return StoreQueue(store, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
 
 
 class TestTwoInboxesOnOneFile(InboxContract):
     @pytest.fixture
     def queue(self, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield Inbox(kv, clock=timed(clock), lease=LEASE, hold=self.hold, poll=0.005)
+            yield StoreQueue(kv, clock=timed(clock), lease=LEASE, hold=self.hold, poll=0.005)
 
     @pytest.fixture
     def other(self, queue: Queue, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield Inbox(kv, clock=timed(clock), lease=LEASE, hold=self.hold, poll=0.005)
+            yield StoreQueue(kv, clock=timed(clock), lease=LEASE, hold=self.hold, poll=0.005)
 
     @pytest.fixture
     def control(self, queue: Queue, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield Inbox(kv, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
+            yield StoreQueue(kv, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
 
 
 @pytest.fixture
@@ -118,8 +118,8 @@ def kv(clock: Clock) -> WatchedKV:
 
 
 @pytest.fixture
-def inbox(kv: KV, clock: Clock) -> Inbox:
-    return Inbox(kv, clock=timed(clock), lease=LEASE, poll=PATIENCE * 2)
+def inbox(kv: KV, clock: Clock) -> StoreQueue:
+    return StoreQueue(kv, clock=timed(clock), lease=LEASE, poll=PATIENCE * 2)
 
 
 def left(kv: KV) -> list[str]:
@@ -129,7 +129,7 @@ def left(kv: KV) -> list[str]:
 
 
 def test_an_event_costs_eight_verbs_from_put_to_done_and_leaves_nothing(
-    inbox: Inbox, kv: WatchedKV
+    inbox: StoreQueue, kv: WatchedKV
 ) -> None:
     inbox.put(event(1))
     assert kv.asked == ["put inbox", "put ready"]
@@ -147,7 +147,7 @@ def test_an_event_costs_eight_verbs_from_put_to_done_and_leaves_nothing(
 
 
 def test_a_session_that_waits_for_its_time_costs_no_more_than_the_look_at_the_index(
-    inbox: Inbox, kv: WatchedKV
+    inbox: StoreQueue, kv: WatchedKV
 ) -> None:
     inbox.put(event(1))
     inbox.retry(taken(inbox), 30.0)
@@ -158,7 +158,7 @@ def test_a_session_that_waits_for_its_time_costs_no_more_than_the_look_at_the_in
 
 
 def test_a_session_that_waits_and_gets_another_event_is_looked_at_once(
-    inbox: Inbox, kv: WatchedKV
+    inbox: StoreQueue, kv: WatchedKV
 ) -> None:
     inbox.put(event(1))
     inbox.retry(taken(inbox), 30.0)
@@ -170,7 +170,7 @@ def test_a_session_that_waits_and_gets_another_event_is_looked_at_once(
 
 
 def test_a_session_that_is_busy_here_costs_no_more_than_the_look_at_the_index(
-    inbox: Inbox, kv: WatchedKV
+    inbox: StoreQueue, kv: WatchedKV
 ) -> None:
     inbox.put(event(1))
     taken(inbox)
@@ -180,7 +180,7 @@ def test_a_session_that_is_busy_here_costs_no_more_than_the_look_at_the_index(
     assert kv.asked == ["scan ready"]
 
 
-def test_workers_of_one_process_are_woken_without_polling(inbox: Inbox) -> None:
+def test_workers_of_one_process_are_woken_without_polling(inbox: StoreQueue) -> None:
     woken = threading.Semaphore(0)
 
     def work() -> None:
@@ -198,7 +198,7 @@ def test_workers_of_one_process_are_woken_without_polling(inbox: Inbox) -> None:
 
 
 def test_the_end_of_a_turn_wakes_a_worker_for_what_came_meanwhile(
-    inbox: Inbox, kv: WatchedKV
+    inbox: StoreQueue, kv: WatchedKV
 ) -> None:
     inbox.put(event(1))
     delivery = taken(inbox)
@@ -218,7 +218,9 @@ def test_the_end_of_a_turn_wakes_a_worker_for_what_came_meanwhile(
     assert found[0] is not None
 
 
-def test_a_take_ends_although_the_queue_never_comes_to_rest(inbox: Inbox, kv: WatchedKV) -> None:
+def test_a_take_ends_although_the_queue_never_comes_to_rest(
+    inbox: StoreQueue, kv: WatchedKV
+) -> None:
     inbox.put(event(0))
     taken(inbox)
 
@@ -232,9 +234,9 @@ def test_a_take_ends_although_the_queue_never_comes_to_rest(inbox: Inbox, kv: Wa
 
 
 def test_a_session_that_another_process_has_is_asked_for_once_a_look(
-    inbox: Inbox, kv: WatchedKV, clock: Clock
+    inbox: StoreQueue, kv: WatchedKV, clock: Clock
 ) -> None:
-    elsewhere = Inbox(kv, clock=timed(clock), lease=LEASE)
+    elsewhere = StoreQueue(kv, clock=timed(clock), lease=LEASE)
     for session in ("a", "c"):
         inbox.put(event(1, session))
         taken(elsewhere)
@@ -246,7 +248,7 @@ def test_a_session_that_another_process_has_is_asked_for_once_a_look(
 
 
 def test_a_store_that_fails_for_a_moment_does_not_cost_the_session_its_lease(
-    inbox: Inbox, kv: WatchedKV
+    inbox: StoreQueue, kv: WatchedKV
 ) -> None:
     def fail_once(verb: str) -> None:
         if verb == "scan inbox":
@@ -262,7 +264,7 @@ def test_a_store_that_fails_for_a_moment_does_not_cost_the_session_its_lease(
 
 @pytest.mark.parametrize("steps", range(9))
 def test_wherever_the_store_goes_away_the_event_is_handled_afterwards(
-    inbox: Inbox, kv: WatchedKV, clock: Clock, steps: int
+    inbox: StoreQueue, kv: WatchedKV, clock: Clock, steps: int
 ) -> None:
     inbox.put(event(1))
     kv.asked.clear()
@@ -287,7 +289,7 @@ def test_wherever_the_store_goes_away_the_event_is_handled_afterwards(
 
 @pytest.mark.parametrize("steps", range(2))
 def test_an_event_whose_put_failed_is_handled_once_when_it_is_put_again(
-    inbox: Inbox, kv: WatchedKV, steps: int
+    inbox: StoreQueue, kv: WatchedKV, steps: int
 ) -> None:
     kv.allowed = steps
     with pytest.raises(BackendError):
@@ -316,9 +318,9 @@ NOT_EVENTS = [
 def test_a_worker_that_dies_while_it_gives_an_event_back_is_counted_once(
     kv: WatchedKV, clock: Clock
 ) -> None:
-    def next_process() -> Inbox:
+    def next_process() -> StoreQueue:
         clock.advance(LEASE)
-        return Inbox(kv, clock=timed(clock), lease=LEASE)
+        return StoreQueue(kv, clock=timed(clock), lease=LEASE)
 
     def die(verb: str) -> None:
         if verb == "delete claim":
@@ -339,7 +341,7 @@ def test_a_worker_that_dies_while_it_gives_an_event_back_is_counted_once(
 
 @pytest.mark.parametrize("raw", NOT_EVENTS, ids=range(len(NOT_EVENTS)))
 def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(
-    inbox: Inbox, kv: WatchedKV, raw: bytes
+    inbox: StoreQueue, kv: WatchedKV, raw: bytes
 ) -> None:
     for sort in ("0", "000001700000001#"):
         kv.put(keys.inbox(SESSION, sort), raw)
@@ -354,7 +356,7 @@ def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(
 
 
 def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(
-    inbox: Inbox, kv: WatchedKV
+    inbox: StoreQueue, kv: WatchedKV
 ) -> None:
     kv.put(keys.inbox(SESSION, "0"), b"?")
     kv.put(keys.ready(SESSION), b"not json either")
@@ -364,8 +366,8 @@ def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(
 
 def worker(path: Path, code: str) -> subprocess.Popen[str]:
     head = (
-        "from functions.queues.store_queue import Inbox\nkv = SqliteKV(sys.argv[1])\ninbox ="
-        " Inbox(kv, poll=0.01)\n"
+        "from functions.queues.store_queue import StoreQueue\nkv = SqliteKV(sys.argv[1])\ninbox ="
+        " StoreQueue(kv, poll=0.01)\n"
     )
     return start(head + code, path)
 
@@ -374,7 +376,7 @@ def test_an_event_whose_worker_was_killed_comes_to_another_process(tmp_path: Pat
     path = tmp_path / "store.db"
     later = Clock(time.time())
     with closing(SqliteKV(path, later)) as kv:
-        inbox = Inbox(kv, clock=timed(later))
+        inbox = StoreQueue(kv, clock=timed(later))
         inbox.put(event(1))
         with worker(
             path, "print(inbox.take(10).event.id, flush=True)\nsys.stdin.readline()"
@@ -403,7 +405,7 @@ while delivery := inbox.take(1):
     print(delivery.event.id)
 """
     with closing(SqliteKV(path)) as kv:
-        inbox = Inbox(kv)
+        inbox = StoreQueue(kv)
         for number in range(5):
             for session in range(12):
                 inbox.put(event(number, f"chat-{session}"))
@@ -415,7 +417,7 @@ while delivery := inbox.take(1):
 
 def test_control_events_wait_behind_nothing_and_are_handed_out_apart(kv: KV, clock: Clock) -> None:
     events, control = (
-        Inbox(kv, clock=timed(clock), lease=LEASE, control=apart) for apart in (False, True)
+        StoreQueue(kv, clock=timed(clock), lease=LEASE, control=apart) for apart in (False, True)
     )
     events.put(event(1))
     events.put(event(2, text="/stop"))
