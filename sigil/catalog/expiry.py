@@ -182,7 +182,7 @@ class Sweeper:
         )
 
     def _rewrite(self, head: _Head, standing: HeadState) -> None:
-        body = heads.encode_head(standing, heads.encode_fields(head.record))
+        body = heads.encode_head(standing, heads.encode_record(head.record))
         self._kv.put(keys.capability(head.namespace, head.name), body, expect=head.token)
 
     def _head(self, namespace: str, name: str) -> _Head | None:

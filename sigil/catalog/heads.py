@@ -18,14 +18,17 @@ from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Stored, damaged, require_format, unknown
 
 HISTORY_MOST = 20
+PAGE = 500
+EXPIRED = "expire"
+"""The action under which an older version runs again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """One activation: which version began to run, when, by whom (`person`, `model`, `library`,
-    `sigil`), through which verb.
+    """One activation: which version began to run, when, by whom and through which verb.
 
-    `rest`: what a newer version wrote behind them.
+    `at` is in seconds since 1970; `by` is `person`, `model`, `library` or `sigil`. `rest` is what a
+    newer version of this software wrote behind them.
     """
 
     version: int
@@ -35,29 +38,30 @@ class Activation:
     rest: tuple[Json, ...] = ()
 
 
-_STANDS: Final[Mapping[str, type]] = {
+_STATE_TYPES: Final[Mapping[str, type]] = {
     "latest": int,
     "removed": bool,
     "floor": int,
     "size": int,
     "inactive": bool,
 }
-_READ: Final[Mapping[str, Any]] = {
+_RECORD_TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("namespace", "name", "digest"), str),
     "version": int,
     "manifest": dict,
     "at": int | float,
     "expires_at": int | float | None,
 }
+"""The fields of a record that are read without its manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadState(Stored):
-    """What the store says of a name beside its active record.
+    """The store keeps this of a name beside its active record.
 
-    `latest`: the highest number ever given. `floor`: versions below it were removed and do not run,
-    whatever is still stored. `size`: bytes of all its versions. `inactive`: unused for so long that
-    a query does not show it. `history`: the last steps.
+    `latest` is the highest number ever given. Versions below `floor` were removed and do not run,
+    whatever is still stored. `size` counts the bytes of all versions. `inactive` means unused for
+    so long that a query does not show it. `history` holds the last activations, oldest first.
     """
 
     latest: int
@@ -69,7 +73,7 @@ class HeadState(Stored):
     history: tuple[Activation, ...] = ()
 
     def activate(self, step: Activation) -> Self:
-        """The same after a version began to run."""
+        """Return the state after a version began to run."""
         return replace(
             self,
             latest=max(self.latest, step.version),
@@ -79,96 +83,99 @@ class HeadState(Stored):
         )
 
     def find_previous(self, version: int, good: Collection[int]) -> int | None:
-        """The version of `good` that ran last before `version` does; the newest of them when none
-        of the last steps names one.
+        """Return the version of `good` that ran last before `version` does.
+
+        It is the newest of them when none of the last steps names one, None when there are none.
         """
-        ran = (
-            step.version
-            for step in reversed(self.history)
-            if step.version != version and step.version in good
-        )
-        return next(ran, max(good, default=None))
+        for step in reversed(self.history):
+            if step.version != version and step.version in good:
+                return step.version
+        return max(good, default=None)
 
     def yank(self, version: int) -> Self:
-        """The same with a version yanked."""
-        return replace(
-            self, yanked=(*(number for number in self.yanked if number != version), version)
-        )
+        """Return the state with a version yanked."""
+        others = [number for number in self.yanked if number != version]
+        return replace(self, yanked=(*others, version))
 
     def unyank(self, version: int) -> Self:
-        """The same with a version that is yanked no more."""
+        """Return the state with a version that is yanked no more."""
         return replace(self, yanked=tuple(number for number in self.yanked if number != version))
 
     def remove(self) -> Self:
-        """A tombstone: the numbers go on from here, nothing below them runs."""
+        """Return a tombstone: the numbers go on from here, and nothing below them runs."""
         return replace(
             self, removed=True, floor=self.latest + 1, size=0, inactive=False, yanked=(), history=()
         )
 
 
-def encode_head(standing: HeadState, record: bytes) -> bytes:
-    """The head as it is stored; `record` is JSON."""
-    steps = [[step.version, step.at, step.by, step.action, *step.rest] for step in standing.history]
+def encode_head(state: HeadState, record: bytes) -> bytes:
+    """Return the head as it is stored; `record` is the JSON of its active record."""
+    history = [[step.version, step.at, step.by, step.action, *step.rest] for step in state.history]
     fields = {
-        "latest": standing.latest,
-        "removed": standing.removed,
-        "floor": standing.floor,
-        "size": standing.size,
-        "inactive": standing.inactive,
-        "yanked": standing.yanked,
-        "history": steps,
+        "latest": state.latest,
+        "removed": state.removed,
+        "floor": state.floor,
+        "size": state.size,
+        "inactive": state.inactive,
+        "yanked": state.yanked,
+        "history": history,
     }
-    return orjson.dumps({**fields, "record": orjson.Fragment(record), **(standing._rest or {})})
+    return orjson.dumps({**fields, "record": orjson.Fragment(record), **(state._rest or {})})
 
 
 def decode_head(data: bytes) -> tuple[HeadState, dict[str, Any]]:
-    """Return what `encode_head` wrote: how the name stands, and the fields of its active record;
-    `BackendError` EDAMAGED for anything else.
+    """Return what `encode_head` wrote: the name's state, and the fields of its active record.
+
+    Raises `BackendError` EDAMAGED for anything else.
     """
     try:
-        given: Mapping[str, Any] = orjson.loads(data)
-        require_format(given)
-        stands = {name: given[name] for name in _STANDS if name in given}
-        yanked = tuple(given.get("yanked", ()))
-        steps = tuple(map(_read_step, given.get("history", ())))
-        record = given["record"]
-        rest = unknown(given, (*_STANDS, "yanked", "history", "record"))
+        raw: Mapping[str, Any] = orjson.loads(data)
+        require_format(raw)
+        state = {name: raw[name] for name in _STATE_TYPES if name in raw}
+        yanked = tuple(raw.get("yanked", ()))
+        history: list[Activation] = []
+        for version, at, by, action, *more in raw.get("history", ()):
+            history.append(Activation(version, at, by, action, tuple(more)))
+        record = raw["record"]
+        rest = unknown(raw, (*_STATE_TYPES, "yanked", "history", "record"))
     except (ValueError, LookupError, TypeError, AttributeError):
         raise damaged() from None
-    typed = all(type(value) is _STANDS[name] for name, value in stands.items()) and all(
-        type(number) is int for number in yanked
+    is_typed = (
+        "latest" in state
+        and all(type(value) is _STATE_TYPES[name] for name, value in state.items())
+        and all(type(number) is int for number in yanked)
+        and all(
+            type(step.version) is int
+            and isinstance(step.at, int | float)
+            and isinstance(step.by, str)
+            and isinstance(step.action, str)
+            for step in history
+        )
     )
-    if "latest" not in stands or not typed or not all(map(_is_step, steps)):
+    if not is_typed:
         raise damaged()
-    return HeadState(**stands, yanked=yanked, history=steps, _rest=rest or None), _whole(record)
+    head = HeadState(**state, yanked=yanked, history=tuple(history), _rest=rest or None)
+    return head, _require_record(record)
 
 
-def decode_fields(data: bytes) -> dict[str, Any]:
-    """The fields of a version's record as it is stored; `BackendError` EDAMAGED for anything
-    else.
+def decode_record(data: bytes) -> dict[str, Any]:
+    """Return the fields of a version's record as it is stored.
+
+    Raises `BackendError` EDAMAGED for anything else.
     """
     try:
-        return _whole(orjson.loads(data))
+        return _require_record(orjson.loads(data))
     except ValueError:
         raise damaged() from None
 
 
-def _read_step(row: list[Any]) -> Activation:
-    version, at, by, action, *rest = row
-    return Activation(version, at, by, action, tuple(rest))
-
-
-def _is_step(step: Activation) -> bool:
-    texts = isinstance(step.by, str) and isinstance(step.action, str)
-    return type(step.version) is int and isinstance(step.at, int | float) and texts
-
-
-def _whole(record: object) -> dict[str, Any]:
-    """A record's fields, those that are read without its manifest being of their type."""
-    if not isinstance(record, dict) or not all(
-        isinstance(record.get(name), kind) for name, kind in _READ.items()
-    ):
+def _require_record(record: object) -> dict[str, Any]:
+    """Return a record's fields, once those that are read here are known to be of their types."""
+    if not isinstance(record, dict):
         raise damaged()
+    for name, kind in _RECORD_TYPES.items():
+        if not isinstance(record.get(name), kind):
+            raise damaged()
     return record
 
 
@@ -178,50 +185,43 @@ def is_expired(record: Mapping[str, Any], now: float) -> bool:
     return end is not None and end <= now
 
 
-def encode_fields(record: Mapping[str, Any]) -> bytes:
-    """A record's fields as `encode_head` takes them."""
+def encode_record(record: Mapping[str, Any]) -> bytes:
+    """Return a record's fields as `encode_head` takes them."""
     return orjson.dumps(record)
 
 
-PAGE = 500
-ENDED = "expire"
-"""The action under which the older version runs again."""
-
-
 def resolve_expired(kv: KV, data: bytes, now: float) -> bytes:
-    """A stored head as it stands at this moment: `data` itself, unless its version ran out and an
-    older one lasts.
+    """Return a stored head as it is to be read at `now` (seconds since 1970).
+
+    It is `data` itself, unless its version ran out and an older one lasts.
     """
-    standing, record = decode_head(data)
-    return (fall_back(kv, standing, record, now) if is_expired(record, now) else None) or data
+    state, record = decode_head(data)
+    if not is_expired(record, now):
+        return data
+    return fall_back(kv, state, record, now) or data
 
 
-def fall_back(kv: KV, standing: HeadState, record: dict[str, Any], now: float) -> bytes | None:
-    """The head with a version that is neither withdrawn nor at its end in the place of `record`:
-    the last that ran; None without one.
+def fall_back(kv: KV, state: HeadState, record: dict[str, Any], now: float) -> bytes | None:
+    """Return the head with another version in the place of `record`, None when there is none.
+
+    It is the version that ran last, of those that are neither yanked nor at their end.
     """
-    if standing.removed or standing.latest <= standing.floor:
+    if state.removed or state.latest <= state.floor:
         return None
-    alive = [
-        row
-        for row in _read_versions(kv, record["namespace"], record["name"], standing.floor)
-        if not is_expired(row[0], now)
-    ]
-    good = [row for row in alive if row[0]["version"] not in standing.yanked]
-    if not good:
+    size = 0
+    good: dict[int, tuple[dict[str, Any], bytes]] = {}
+    name = record["name"]
+    partition = keys.version(record["namespace"], name, 0).partition
+    for _, item in scan_all(kv, partition, f"{name}#", page=PAGE):
+        fields = decode_record(item.value)
+        if fields["version"] < state.floor or is_expired(fields, now):
+            continue
+        size += fields.get("size", 0)
+        if fields["version"] not in state.yanked:
+            good[int(fields["version"])] = (fields, item.value)
+    number = state.find_previous(int(record["version"]), good.keys())
+    if number is None:
         return None
-    found = {int(fields["version"]): (fields, body) for fields, body in good}
-    older, body = found[standing.find_previous(int(record["version"]), found.keys()) or max(found)]
-    step = Activation(older["version"], float(record["expires_at"]), "sigil", ENDED)
-    size = sum(fields.get("size", 0) for fields, _ in alive)
-    return encode_head(replace(standing.activate(step), size=size), body)
-
-
-def _read_versions(
-    kv: KV, namespace: str, name: str, floor: int
-) -> list[tuple[dict[str, Any], bytes]]:
-    """The fields of every version from `floor` on, with the record as it is stored."""
-    partition = keys.version(namespace, name, 0).partition
-    stored = scan_all(kv, partition, f"{name}#", page=PAGE)
-    rows = [(decode_fields(item.value), item.value) for _, item in stored]
-    return [row for row in rows if row[0]["version"] >= floor]
+    older, body = good[number]
+    step = Activation(older["version"], float(record["expires_at"]), "sigil", EXPIRED)
+    return encode_head(replace(state.activate(step), size=size), body)

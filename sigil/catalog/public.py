@@ -1,4 +1,4 @@
-"""Public capabilities: what every namespace may run by `namespace/name`, found behind one's own."""
+"""Every namespace may run a public capability by `namespace/name`, and finds it behind its own."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sigil.protocol import LIBRARY, TOOL_LIMIT, Offer, is_name, tool_of
 from sigil.storage.kv import KV, Item, keys
 
 EVERYWHERE = keys.EVERYWHERE
-"""Where the generation of all public capabilities stands: no namespace is called so."""
+"""The namespace of the log of all public capabilities: none is called so."""
 
 
 def full_name(record: Record) -> str:
-    """Return what other namespaces call it."""
+    """Return the name by which other namespaces call it."""
     return f"{record.namespace}/{record.name}"
 
 
@@ -27,17 +27,15 @@ def foreign_offer(record: Record) -> Offer:
 
 
 def require_public_name(namespace: str, name: str) -> None:
-    """`Refused` with ENAME when a capability that wants to be public would have a tool that is too
-    long.
-    """
+    """Raise `Refused` ENAME when a capability would have too long a tool name as a public one."""
     tool = tool_of(f"{namespace}/{name}")
     if is_name(namespace) and namespace != LIBRARY and len(tool) > TOOL_LIMIT:
-        message = (
-            f"it cannot be public: {tool} has {len(tool)} characters, and a tool at most"
-            f" {TOOL_LIMIT}"
-        )
         raise Refused(
-            "ENAME", message, source=name, suggestion="choose a shorter name, or leave `public` out"
+            "ENAME",
+            f"it cannot be public: {tool} has {len(tool)} characters, and a tool at most"
+            f" {TOOL_LIMIT}",
+            source=name,
+            suggestion="choose a shorter name, or leave `public` out",
         )
 
 
@@ -47,21 +45,20 @@ def is_alive(record: Record, now: float) -> bool:
 
 
 def load_head(kv: KV, namespace: str, name: str, now: float) -> Head | None:
-    """Return the head of a name as of `now`, None when there is none: see `resolve_head`."""
+    """Return the head of a name as of `now`, None when there is none."""
     item = kv.get(keys.capability(namespace, name))
     return resolve_head(kv, item, now) if item else None
 
 
 def resolve_head(kv: KV, item: Item, now: float) -> Head:
-    """A head as it stands at this moment: where the version that ran had an end, an older one that
-    lasts takes its place by itself.
+    """Return a stored head as of `now`.
+
+    Where the version that ran had an end, an older one that lasts takes its place by itself.
     """
     head = parse_head(item.value, item.version)
-    return (
-        head
-        if is_alive(head.record, now)
-        else parse_head(heads.resolve_expired(kv, item.value, now), item.version)
-    )
+    if is_alive(head.record, now):
+        return head
+    return parse_head(heads.resolve_expired(kv, item.value, now), item.version)
 
 
 class PublicCapabilities:
@@ -72,27 +69,27 @@ class PublicCapabilities:
         self._clock = clock
 
     def list_marks(self) -> Iterator[tuple[str, str, str]]:
-        """(namespace, name, digest) of every mark."""
+        """Yield namespace, name and digest of every mark."""
         return public_index.list_marks(self._kv)
 
     def find(self, namespace: str, name: str) -> Record | None:
-        """The record that other namespaces run, when it is public and stands."""
+        """Return the record that other namespaces run, None unless it is public and runs."""
         head = self.load_head(namespace, name)
         return head.record if head else None
 
     def load_head(self, namespace: str, name: str) -> Head | None:
-        """The head of a public name that runs."""
-        head = load_head(self._kv, namespace, name, self._clock())
-        runs = (
-            head and not head.removed and not head.yanked and is_alive(head.record, self._clock())
-        )
-        return head if head and runs and head.record.manifest.public else None
+        """Return the head of a public name, None unless it is public and runs."""
+        now = self._clock()
+        head = load_head(self._kv, namespace, name, now)
+        if head is None or head.removed or head.yanked or not is_alive(head.record, now):
+            return None
+        return head if head.record.manifest.public else None
 
     def read_mark(self, namespace: str, name: str) -> str:
-        """The digest that a name is public with, empty when it is not."""
+        """Return the digest that a name is public with, empty when it is not."""
         item = self._kv.get(keys.public(namespace, name))
         return item.value.decode("ascii", "replace") if item else ""
 
     def read_log(self) -> Item | None:
-        """The log of what changed: its version is another one whenever a public capability is."""
+        """Return the log of changes: it has another version whenever a public capability has."""
         return self._kv.get(keys.generation(EVERYWHERE))
