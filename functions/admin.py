@@ -34,7 +34,7 @@ def router(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     ) -> None:
         async def endpoint(request: Request) -> Response:
             try:
-                require_admin(await sigil_http.admit(request, gate), "does this")
+                require_admin(await sigil_http.admit_request(request, gate), "does this")
                 if method == "POST":
                     session = await _read_session(request)
                 else:

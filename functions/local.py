@@ -148,7 +148,7 @@ def app(runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: N
         runtime.settings.rate,
     )
     if local_registry:
-        server.include_router(sigil_http.router(lambda: local_registry, gate))
+        server.include_router(sigil_http.build_router(lambda: local_registry, gate))
     server.include_router(chat_routes(runtime, gate))
     server.include_router(admin.router(runtime, gate))
     deps = webhook.WebhookDeps(runtime.channels, runtime.queue)
@@ -164,7 +164,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     @routes.post("/chat")
     async def chat(request: Request) -> Response:
         try:
-            require_admin(await sigil_http.admit(request, gate), "may chat")
+            require_admin(await sigil_http.admit_request(request, gate), "may chat")
             body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
             event = _read_event(body, runtime.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
@@ -179,7 +179,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
         try:
-            require_admin(await sigil_http.admit(request, gate), "may chat")
+            require_admin(await sigil_http.admit_request(request, gate), "may chat")
             key = _session_key(runtime, f"http:admin:{session}")
             reply = await run_in_threadpool(runtime.replies.get, key, f"http:{event}")
         except UsageError:  # no key is that long, so no such message can exist

@@ -1,10 +1,18 @@
-"""The tools that are always there, `sigil_query`, `sigil_deploy` and `sigil_run`: what a model
-reads of them, and what it may give them.
+"""Describe to a model the tools that are always there, and read what it gives to its tools.
+
+The built-in tools are `sigil_query`, `sigil_deploy` and `sigil_run`.
+
+Model endpoints refuse a whole request when one tool has a parameter whose name is not of ASCII
+letters, digits, dot, hyphen and underscore. So a parameter with a name of another script is told
+under a portable name, the same in every request, and its value goes back under the original one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
+from hashlib import sha256
 from typing import Final
 
 import orjson
@@ -28,8 +36,9 @@ SPEC_FIELDS: Final = (
     "requires",
 )
 _ENCODED: Final = ("schema", "permissions", "tests", "tags", "aliases", "examples", "requires")
-LIMIT, LIMIT_MOST = 3, 10
-UNPAGED: Final = (
+LIMIT: Final = 3
+LIMIT_MOST: Final = 10
+NOT_PAGED_IN: Final = (
     "what has no tool was not paged in: your window is full; search for one alone, with limit 1"
 )
 
@@ -54,6 +63,8 @@ Example: name "reverse-text", description "Reverse a text.",
 schema {"type":"object","required":["text"],"properties":{"text":{"type":"string"}}},
 execute "return [...input.text].reverse().join('')", tests [{"input":{"text":"abc"},"output":"cba"}]."""
 
+_PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}", re.ASCII)
+_DIGITS_LEAST: Final = 8
 _STRINGS: Final = {"type": "array", "items": {"type": "string"}}
 QUERY_SCHEMA: Final[dict[str, Json]] = {
     "type": "object",
@@ -97,10 +108,12 @@ DEPLOY_SCHEMA: Final[dict[str, Json]] = {
 
 
 def read_query(arguments: Mapping[str, Json]) -> tuple[str, int]:
-    """The text and the limit of a query; `ToolError` EINVAL when they are none. A limit may be the
-    digits of one.
+    """Return the text and the limit of a query; `ToolError` EINVAL when they are none.
+
+    A limit may be the digits of one.
     """
-    text, limit = arguments.get("query"), arguments.get("limit", LIMIT)
+    text = arguments.get("query")
+    limit = arguments.get("limit", LIMIT)
     if not isinstance(text, str) or not text.strip():
         raise ToolError("EINVAL", "query is missing: say what the capability should do")
     if isinstance(limit, str) and limit.isascii() and limit.isdigit() and len(limit) < 4:
@@ -111,8 +124,8 @@ def read_query(arguments: Mapping[str, Json]) -> tuple[str, int]:
 
 
 def read_spec(arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """What a deploy is given, in the flat form that registries take; `ToolError` EINVAL for a field
-    that is not a model's.
+    """Return the spec of a deploy in the flat form that registries take; `ToolError` EINVAL for a
+    field that a model may not give.
     """
     unknown = sorted(set(arguments) - set(SPEC_FIELDS))
     if unknown:
@@ -127,65 +140,125 @@ def read_spec(arguments: Mapping[str, Json]) -> dict[str, Json]:
             "name is no text",
             suggestion="lower-case words joined by hyphens, or leave it out",
         )
-    return {name: _unwrapped(name, value) for name, value in arguments.items()}
+    spec: dict[str, Json] = {}
+    for name, value in arguments.items():
+        spec[name] = value
+        if name in _ENCODED and isinstance(value, str):
+            with suppress(orjson.JSONDecodeError):
+                spec[name] = orjson.loads(value)  # small models send objects and lists as JSON text
+    return spec
 
 
 def hit_row(hit: Hit) -> dict[str, Json]:
-    """What the model reads of a found capability; its schema and its examples arrive as the
-    tool.
+    """Return what the model reads of a found capability; its schema and its examples arrive with
+    the tool.
     """
-    offer, about = hit.offer, hit.summary or hit.offer.description
+    offer = hit.offer
     return {
         "capability": offer.name,
         "tool": offer.tool,
-        "description": about,
+        "description": hit.summary or offer.description,
         "version": offer.version,
         "score": hit.score,
     }
 
 
 def found_row(found: Found) -> dict[str, Json]:
-    """What the model reads of a query."""
+    """Return what the model reads of a query."""
     return {"items": [hit_row(hit) for hit in found.hits], "total": found.total}
 
 
-def without_tools(row: Mapping[str, Json], out: Collection[str]) -> dict[str, Json]:
-    """What the model reads of a query or a deploy of which these tools were not paged in: the
-    names, and why there is no tool.
-    """
-    told = (
-        {**row, "items": [_named(item, out) for item in items]}
-        if isinstance(items := row.get("items"), list)
-        else _named(row, out)
-    )
-    return {**told, "note": UNPAGED}
-
-
-def _named(row: Json, out: Collection[str]) -> Json:
-    return (
-        {name: value for name, value in row.items() if name not in ("tool", "description")}
-        if row.get("tool") in out
-        else row
-    )
-
-
-def deployed_row(done: Deployed) -> dict[str, Json]:
-    """What the model reads of a deploy that succeeded."""
+def deployed_row(deployed: Deployed) -> dict[str, Json]:
+    """Return what the model reads of a deploy that succeeded."""
     return {
-        "capability": done.offer.name,
-        "tool": done.offer.tool,
-        "version": done.offer.version,
-        "digest": done.offer.digest,
-        "tests": {"passed": done.passed, "failed": 0},
-        "pending": list(done.pending),
+        "capability": deployed.offer.name,
+        "tool": deployed.offer.tool,
+        "version": deployed.offer.version,
+        "digest": deployed.offer.digest,
+        "tests": {"passed": deployed.passed, "failed": 0},
+        "pending": list(deployed.pending),
     }
 
 
-def _unwrapped(name: str, value: Json) -> Json:
-    """Small models send objects and lists as JSON text."""
-    if name in _ENCODED and isinstance(value, str):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
+def without_tools(row: Mapping[str, Json], tools: Collection[str]) -> dict[str, Json]:
+    """Return the row of a query or a deploy when these tools were not paged in: the names alone,
+    and a note that says why there is no tool.
+    """
+
+    def drop_tool(row: Mapping[str, Json]) -> dict[str, Json]:
+        if row.get("tool") not in tools:
+            return dict(row)
+        return {name: row[name] for name in row if name not in ("tool", "description")}
+
+    items = row.get("items")
+    if isinstance(items, list):
+        return {**row, "items": [drop_tool(item) for item in items], "note": NOT_PAGED_IN}
+    return {**drop_tool(row), "note": NOT_PAGED_IN}
+
+
+def portable_schema(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a tool's schema with parameter names that every model endpoint takes.
+
+    The description of a renamed parameter begins with its original name.
+    """
+    new_names = _portable_names(schema)
+    if not new_names:
+        return schema
+    properties: dict[str, Json] = {}
+    for name, part in schema["properties"].items():
+        if name in new_names:
+            fields = part if isinstance(part, dict) else {}
+            description = fields.get("description")
+            if isinstance(description, str) and description:
+                description = f"{name}: {description}"
+            else:
+                description = name
+            properties[new_names[name]] = {**fields, "description": description}
+        else:
+            properties[name] = part
+    renamed = {key: _rename_in_keyword(key, value, new_names) for key, value in schema.items()}
+    return {**renamed, "properties": properties}
+
+
+def original_arguments(
+    schema: Mapping[str, Json], arguments: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the arguments of a call under the names that the capability knows.
+
+    One that came under its original name stays as it is.
+    """
+    originals = {new: original for original, new in _portable_names(schema).items()}
+    return {originals.get(name, name): value for name, value in arguments.items()}
+
+
+def _portable_names(schema: Mapping[str, Json]) -> dict[str, str]:
+    """Return the portable name of each parameter that needs one.
+
+    No two are alike, and none is like a parameter that keeps its name.
+    """
+    properties = schema.get("properties")
+    names = properties if isinstance(properties, dict) else {}
+    taken = set(names)
+    new_names: dict[str, str] = {}
+    for name in sorted(names):
+        if _PORTABLE_NAME.fullmatch(name):
+            continue
+        digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        candidates = (f"p_{digits[:size]}" for size in range(_DIGITS_LEAST, len(digits) - 2))
+        new_names[name] = next(candidate for candidate in candidates if candidate not in taken)
+        taken.add(new_names[name])
+    return new_names
+
+
+def _rename_in_keyword(key: str, value: Json, new_names: Mapping[str, str]) -> Json:
+    """Return the value of a top-level keyword, with new names where it names parameters."""
+    if key == "required" and isinstance(value, list):
+        return [new_names.get(name, name) if isinstance(name, str) else name for name in value]
+    if key == "dependentRequired" and isinstance(value, dict):
+        return {
+            new_names.get(name, name): _rename_in_keyword("required", names, new_names)
+            for name, names in value.items()
+        }
+    if key == "dependentSchemas" and isinstance(value, dict):
+        return {new_names.get(name, name): part for name, part in value.items()}
     return value

@@ -425,6 +425,16 @@ def _typed(name: str, text: str, default: object) -> object:
     return text
 
 
+def installed_version() -> str:
+    """Return the installed version; `0+source` in a checkout that was never installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("uncaged")
+    except PackageNotFoundError:
+        return "0+source"
+
+
 def without_userinfo(text: str) -> str:
     """`text` without the user name and password of its address, up to the last @, whatever
     characters they hold.

@@ -21,10 +21,10 @@ from functions.agent.safety.retry import NO_RETRY, Retry
 from functions.agent.sanitize import observed
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import builtin_tools
+from sigil.builtin_tools import original_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
 from sigil.strict_json import dumps
-from sigil.tool_parameters import own_arguments
 
 MOST = 16
 RESULT_CHARACTERS = 16_000
@@ -263,7 +263,7 @@ def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> CallResult:
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _absent(desk, call.name)
-    arguments = own_arguments(offer.schema, _arguments(call))
+    arguments = original_arguments(offer.schema, _arguments(call))
     if offer.kind == "host":
         return CallResult(
             call,

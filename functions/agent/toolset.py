@@ -8,8 +8,8 @@ from functools import lru_cache
 from functions.agent.messages import Message
 from functions.agent.sanitize import inert
 from sigil import builtin_tools
+from sigil.builtin_tools import portable_schema
 from sigil.protocol import TOOL_PREFIX, Json, Offer
-from sigil.tool_parameters import told_schema
 
 QUERY, DEPLOY = builtin_tools.QUERY, builtin_tools.DEPLOY
 RESIDENT_MOST = 100
@@ -48,7 +48,7 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 @lru_cache(maxsize=1024)
 def definition(offer: Offer) -> dict[str, Json]:
     """An offer as the model reads it."""
-    return _function(offer.tool, inert(offer.description), told_schema(offer.schema))
+    return _function(offer.tool, inert(offer.description), portable_schema(offer.schema))
 
 
 def definitions(offers: Sequence[Offer]) -> list[dict[str, Json]]:

@@ -15,7 +15,7 @@ from sigil.cli.help import ByTopic
 from sigil.cli.output import add_suggestion, explain_usage_error, guard_output, run_command
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
-from sigil.version import version as installed
+from sigil.settings import installed_version
 
 TALK, CARE, REST = "Talk and serve", "Look after it", "More"
 cli = typer.Typer(
@@ -157,9 +157,9 @@ def version(
     Example: uncaged version
     """
     if json:
-        Printer().document({"version": installed()})
+        Printer().document({"version": installed_version()})
     else:
-        sys.stdout.write(f"uncaged {installed()}\n")
+        sys.stdout.write(f"uncaged {installed_version()}\n")
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ def run(host: str, port: int) -> int:
     """Serve until told to stop, and return the exit code."""
     log.start()
     settings = Settings.read()
-    bounds = ClientLimits.of(settings)
+    bounds = ClientLimits.from_settings(settings)
     door = listen(host, port)
     runtime = open_runtime(settings, _print_line)
     token = admin_token(settings)

@@ -12,8 +12,8 @@ from typing import Protocol
 from sigil.manifest.package import Package, read_folder
 from sigil.protocol import LIBRARY, Caller, Deployed
 from sigil.run.dependencies import callees_first
+from sigil.settings import installed_version
 from sigil.storage.kv import KV, keys
-from sigil.version import version
 
 NAMED = 5
 """So many new ones are told by name."""
@@ -83,7 +83,7 @@ class LibraryFolder:
         """The SHA-256 of everything in the folder that a capability is made of, and of the
         program's version.
         """
-        whole = sha256(version().encode())
+        whole = sha256(installed_version().encode())
         for path in self._files():
             body = path.read_bytes()
             whole.update(

@@ -1,5 +1,6 @@
-"""A line of the log for each request that runs or changes something, or is turned away: which,
-whose, how it ended; never its content.
+"""Write a line of the log for each request that runs or changes something, or is turned away.
+
+The line tells which request it was, whose, and how it ended; never its content.
 """
 
 from __future__ import annotations
@@ -7,19 +8,19 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import orjson
 
 from sigil.access.tokens import ADMIN, PREFIX
 from sigil.errors import UsageError
-from sigil.protocol import Ref
+from sigil.protocol import Json, Ref
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HEARD_BYTES = 1 << 20
+BODY_BYTES = 1 << 20
 TURNED_AWAY = (401, 429)
 _ROUTES = ("run", "_api", "_health", "chat", "webhook")
 _VERBS = (
@@ -43,7 +44,7 @@ Note = Callable[..., None]
 
 
 class AccessLog:
-    """An ASGI app, and the log of what it was asked, which goes to `note`."""
+    """An ASGI app that hands a line about each request to `note`."""
 
     def __init__(self, app: ASGIApp, note: Note) -> None:
         self._app = app
@@ -51,31 +52,59 @@ class AccessLog:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        heard, began = _Heard(), time.perf_counter()
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        answer = _Answer()
 
-        async def listening(message: Message) -> None:
-            heard.take(message)
+        async def send_and_remember(message: Message) -> None:
+            answer.remember(message)
             await send(message)
 
         try:
-            await self._app(scope, receive, listening)
+            await self._app(scope, receive, send_and_remember)
         finally:
-            _tell(self._note, scope, heard, (time.perf_counter() - began) * 1000)
-        return None
+            milliseconds = (time.perf_counter() - began) * 1000
+            self._note_request(scope, answer, round(milliseconds, 1))
+
+    def _note_request(self, scope: Scope, answer: _Answer, milliseconds: float) -> None:
+        parts = str(scope["path"]).split("/", 2)[1:]
+        route = parts[0] if parts[0] in _ROUTES else "other"
+        ended: dict[str, object] = {
+            "status": answer.status,
+            "ms": milliseconds,
+            "request": answer.headers.get("x-request-id", ""),
+        }
+        code = answer.failure_code()
+        if code:
+            ended["code"] = code
+        if answer.status in TURNED_AWAY:
+            client = scope.get("client")
+            address = client[0] if client else ""
+            self._note("turned away", route=f"/{route}", **ended, address=address)
+        elif route == "run":
+            facts: dict[str, object] = {"capability": _clean_ref(parts[-1])}
+            for name in ("version", "digest"):
+                if f"x-sigil-{name}" in answer.headers:
+                    facts[name] = answer.headers[f"x-sigil-{name}"]
+            self._note("run", **facts, **ended, token=_token_id(scope))
+        elif route == "_api" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+            verb = parts[-1].partition("/")[0]
+            facts = answer.changed_capability(verb)
+            self._note(
+                verb if verb in _VERBS else "other", **facts, **ended, token=_token_id(scope)
+            )
 
 
-class _Heard:
-    """What an answer says of itself: status, headers, and the beginning of a body that is read
-    here, a deploy's or a failure's.
-    """
+class _Answer:
+    """The status and headers of an answer, and the beginning of its body unless it is a run's."""
 
     def __init__(self) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self._body = bytearray()
 
-    def take(self, message: Message) -> None:
+    def remember(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = {
@@ -84,12 +113,33 @@ class _Heard:
             }
         elif (
             message["type"] == "http.response.body"
-            and len(self._body) < HEARD_BYTES
+            and len(self._body) < BODY_BYTES
             and "x-sigil-digest" not in self.headers
         ):
             self._body += message.get("body", b"")
 
-    def object(self) -> dict[str, Any]:
+    def failure_code(self) -> str:
+        """Return the code of a failure; one that a capability made up only if it is a word."""
+        if self.status < 400:
+            return ""
+        error = self._read_object().get("error")
+        code = str(error.get("code")) if isinstance(error, dict) else ""
+        return code if _CODE.fullmatch(code) else ""
+
+    def changed_capability(self, verb: str) -> dict[str, object]:
+        """Return the capability that a change was about, as far as its answer names it."""
+        if self.status >= 400:
+            return {}
+        found = self._read_object()
+        if verb == "remove":
+            found = {"capability": found.get("removed")}
+        return {
+            name: found[name]
+            for name in ("capability", "version", "digest")
+            if isinstance(found.get(name), str | int)
+        }
+
+    def _read_object(self) -> dict[str, Json]:
         try:
             found = orjson.loads(bytes(self._body))
         except orjson.JSONDecodeError:
@@ -97,64 +147,8 @@ class _Heard:
         return found if isinstance(found, dict) else {}
 
 
-def _tell(note: Note, scope: Scope, heard: _Heard, took: float) -> None:
-    parts = str(scope["path"]).split("/", 2)[1:]
-    route = parts[0] if parts[0] in _ROUTES else "other"
-    ended = {
-        "status": heard.status,
-        "ms": round(took, 1),
-        "request": heard.headers.get("x-request-id", ""),
-    }
-    if heard.status in TURNED_AWAY:
-        client = scope.get("client")
-        note(
-            "turned away",
-            route=f"/{route}",
-            **ended,
-            **_code(heard),
-            address=client[0] if client else "",
-        )
-    elif route == "run":
-        ran = {
-            name: heard.headers[f"x-sigil-{name}"]
-            for name in ("version", "digest")
-            if f"x-sigil-{name}" in heard.headers
-        }
-        note(
-            "run", capability=_name(parts[-1]), **ran, **ended, **_code(heard), token=_token(scope)
-        )
-    elif route == "_api" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-        verb = parts[-1].partition("/")[0]
-        note(
-            verb if verb in _VERBS else "other",
-            **_made(verb, heard),
-            **ended,
-            **_code(heard),
-            token=_token(scope),
-        )
-
-
-def _made(verb: str, heard: _Heard) -> Mapping[str, Any]:
-    """What a change was about, as far as its answer names it."""
-    found = heard.object() if heard.status < 400 else {}
-    if verb == "remove":
-        found = {"capability": found.get("removed")}
-    return {
-        name: found[name]
-        for name in ("capability", "version", "digest")
-        if isinstance(found.get(name), str | int)
-    }
-
-
-def _code(heard: _Heard) -> Mapping[str, str]:
-    """The code of a failure; one that a capability made up is told only if it is a word."""
-    error = heard.object().get("error") if heard.status >= 400 else None
-    code = str(error.get("code")) if isinstance(error, dict) else ""
-    return {"code": code} if _CODE.fullmatch(code) else {}
-
-
-def _name(text: str) -> str:
-    """The capability that was asked for; empty for what cannot be one, which a stranger may have
+def _clean_ref(text: str) -> str:
+    """Return the capability that a path names; empty for any other text, which a stranger may have
     written.
     """
     try:
@@ -164,11 +158,12 @@ def _name(text: str) -> str:
     return text
 
 
-def _token(scope: Scope) -> str:
-    """The public id of the token that was let in."""
-    shown = (
-        next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        .partition(b" ")[2]
-        .strip()
+def _token_id(scope: Scope) -> str:
+    """Return the public id of the token that was let in."""
+    authorization = next(
+        (value for name, value in scope["headers"] if name == b"authorization"), b""
     )
-    return hashlib.sha256(shown).hexdigest()[:12] if shown.startswith(PREFIX.encode()) else ADMIN
+    token = authorization.partition(b" ")[2].strip()
+    if not token.startswith(PREFIX.encode()):
+        return ADMIN
+    return hashlib.sha256(token).hexdigest()[:12]

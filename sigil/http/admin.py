@@ -1,202 +1,277 @@
-"""What Sigil's HTTP API answers to those who keep the registry: versions, bundles, grants, secrets,
-keys and the audit.
+"""The handlers of those who keep the registry, and the bodies that they read.
+
+They change versions, bundles, grants, secrets and tokens, and read the audit. The first line of a
+handler's docstring is the summary of its operation in the published description.
 """
 
 from __future__ import annotations
 
-from itertools import islice
 from operator import itemgetter
+from typing import Annotated, Any
 
 from fastapi import Response
+from pydantic import Field
 
 from sigil.access.tokens import TokenRequest
 from sigil.admin_protocol import AdminRegistry
-from sigil.catalog.cursors import format_place, grant_place
-from sigil.http import admin_bodies, pagination
-from sigil.http.request import PAGE_MOST, SEALED, AuthorizedRequest, json_response
-from sigil.protocol import Caller, Json, deployed_row
+from sigil.catalog import cursors
+from sigil.http import pagination
+from sigil.http.request import (
+    PAGE_MOST,
+    SEALED,
+    AuthorizedRequest,
+    Name,
+    Reference,
+    RequestBody,
+    VersionNumber,
+    json_response,
+)
+from sigil.http.route import REF_SCHEMA
+from sigil.protocol import Caller, deployed_row
+from sigil.rows import StatusRow
 
-HISTORY, ENTRIES = 10**8, 10**12
+NUMBER_MOST = 10**8
+"""Above every version's number."""
+ENTRY_MOST = 10**12
+"""Above the number of every entry of an audit."""
+_VERSION_REF = {**REF_SCHEMA, "pattern": str(REF_SCHEMA["pattern"]).replace(")?$", ")$")}
+_SCOPE = {
+    "type": "string",
+    "pattern": r"^(run:\*|(run|deploy):[a-z][a-z0-9-]*/(\*|[a-z][a-z0-9-]*))$",
+}
 
 
-def versions(ask: AuthorizedRequest) -> Response:
-    """The versions of a capability, newest first, and what was active when."""
-    ask.require_reach(ask.ref)
-    limit, after = (
-        ask.whole("limit", PAGE_MOST, PAGE_MOST),
-        ask.whole("after", HISTORY, HISTORY) if ask.last("after") else HISTORY,
-    )
-    rows = (row for row in ask.registry.versions(ask.ref, ask.caller) if row["version"] < after)
-    history = ask.registry.history(ask.ref, ask.caller)
+class RollbackBody(RequestBody):
+    name: Name
+    version: VersionNumber | None = None
+
+
+class YankBody(RequestBody):
+    ref: Annotated[Name, Field(json_schema_extra=_VERSION_REF)]
+    undo: bool = False
+
+
+class PublishBody(RequestBody):
+    name: Name
+    session: Annotated[str, Field(max_length=500)] = ""
+    replace: bool = False
+
+
+class ExportBody(RequestBody):
+    refs: Annotated[list[Reference], Field(min_length=1, max_length=200)]
+
+
+class ToolsBody(RequestBody):
+    server: dict[str, Any]
+    only: Annotated[list[Name], Field(max_length=200)] = Field(default=[])
+
+
+class GrantBody(RequestBody):
+    ref: Reference
+    digest: Annotated[str, Field(max_length=100)] = ""
+
+
+class RevokeBody(RequestBody):
+    name: Name
+    permission: Annotated[str, Field(max_length=500)] = ""
+
+
+class SecretBody(RequestBody):
+    value: Annotated[
+        str, Field(max_length=64 << 10, json_schema_extra={"minLength": 8, "maxLength": 8_192})
+    ]
+
+
+class KeyBody(RequestBody):
+    kind: Annotated[str, Field(max_length=20, json_schema_extra={"enum": ["deploy", "invoke"]})]
+    name: Annotated[str, Field(max_length=200, json_schema_extra={"maxLength": 80})] = ""
+    scopes: Annotated[
+        list[Annotated[str, Field(max_length=200, json_schema_extra=_SCOPE)]], Field(max_length=50)
+    ] = Field(default=[])
+    namespace: Annotated[str, Field(max_length=200)] = ""
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
+def list_versions(request: AuthorizedRequest) -> Response:
+    """List the versions of a capability, newest first, and what was active when."""
+    request.require_reach(request.ref)
+    limit = request.read_number("limit", PAGE_MOST, PAGE_MOST)
+    after = NUMBER_MOST
+    if request.read_text("after"):
+        after = request.read_number("after", NUMBER_MOST, NUMBER_MOST)
+    versions = request.registry.versions(request.ref, request.caller)
+    rows = [row for row in versions if row["version"] < after]
+    history = request.registry.history(request.ref, request.caller)
     return pagination.respond_rows(
-        ask, list(islice(rows, limit + 1)), limit, lambda row: str(row["version"]), history=history
+        request,
+        rows[: limit + 1],
+        limit,
+        lambda row: str(row["version"]),
+        history=history,
     )
 
 
-def diff(ask: AuthorizedRequest) -> Response:
-    """What changed between two versions: fields, schema and source."""
-    ask.require_reach(ask.ref)
-    older, newer = (ask.whole(name, 0, HISTORY) or None for name in ("from", "to"))
-    return json_response(ask.registry.diff(ask.ref, ask.caller, older, newer))
+def diff(request: AuthorizedRequest) -> Response:
+    """Compare two versions: fields, schema and source."""
+    request.require_reach(request.ref)
+    older = request.read_number("from", 0, NUMBER_MOST) or None
+    newer = request.read_number("to", 0, NUMBER_MOST) or None
+    return json_response(request.registry.diff(request.ref, request.caller, older, newer))
 
 
-def rollback(ask: AuthorizedRequest) -> Response:
+def rollback(request: AuthorizedRequest) -> Response:
     """Make an older version the active one."""
-    body = admin_bodies.read(admin_bodies.Rollback, ask.body)
-    return json_response(ask.registry.rollback(body.name, ask.caller, body.version))
+    body = request.read_body(RollbackBody)
+    return json_response(request.registry.rollback(body.name, request.caller, body.version))
 
 
-def yank(ask: AuthorizedRequest) -> Response:
+def yank(request: AuthorizedRequest) -> Response:
     """Hide a version, or show it again."""
-    body = admin_bodies.read(admin_bodies.Yank, ask.body)
-    return json_response(ask.registry.yank(body.ref, ask.caller, undo=body.undo))
+    body = request.read_body(YankBody)
+    return json_response(request.registry.yank(body.ref, request.caller, undo=body.undo))
 
 
-def publish(ask: AuthorizedRequest) -> Response:
+def publish(request: AuthorizedRequest) -> Response:
     """Bring a chat's capability into the namespace."""
-    body = admin_bodies.read(admin_bodies.Publish, ask.body)
-    deployed = ask.registry.publish(
-        body.name, ask.caller, session=body.session, replace=body.replace
+    body = request.read_body(PublishBody)
+    deployed = request.registry.publish(
+        body.name, request.caller, session=body.session, replace=body.replace
     )
-    return json_response(
-        deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}"),
-        201 if deployed.created else 200,
-    )
+    row = deployed_row(deployed, f"{request.base}run/{deployed.offer.name}")
+    return json_response(row, 201 if deployed.created else 200)
 
 
-def export(ask: AuthorizedRequest) -> Response:
-    """Capabilities as one file."""
-    refs = admin_bodies.read(admin_bodies.Export, ask.body).refs
+def export(request: AuthorizedRequest) -> Response:
+    """Export capabilities as one file."""
+    refs = request.read_body(ExportBody).refs
     for ref in refs:
-        ask.require_reach(ref)
-    return Response(
-        ask.registry.export(refs, ask.caller), media_type="application/zip", headers=SEALED
-    )
+        request.require_reach(ref)
+    bundle = request.registry.export(refs, request.caller)
+    return Response(bundle, media_type="application/zip", headers=SEALED)
 
 
-def import_bundle(ask: AuthorizedRequest) -> Response:
-    """What such a file holds, checked and deployed."""
-    made = ask.registry.import_bundle(
-        ask.body, ask.caller, public=ask.flag("public"), replace=ask.flag("replace")
+def import_bundle(request: AuthorizedRequest) -> Response:
+    """Check and deploy what an exported file holds."""
+    deploys = request.registry.import_bundle(
+        request.body,
+        request.caller,
+        public=request.read_flag("public"),
+        replace=request.read_flag("replace"),
     )
     rows = [
-        {**deployed_row(each, f"{ask.base}run/{each.offer.name}"), "created": each.created}
-        for each in made
+        {
+            **deployed_row(deployed, f"{request.base}run/{deployed.offer.name}"),
+            "created": deployed.created,
+        }
+        for deployed in deploys
     ]
-    return json_response({"items": rows}, 201 if any(each.created for each in made) else 200)
+    is_new = any(deployed.created for deployed in deploys)
+    return json_response({"items": rows}, 201 if is_new else 200)
 
 
-def grants(ask: AuthorizedRequest) -> Response:
-    """What waits for an owner and what stands."""
-    rows = ask.registry.granting.rows(ask.caller, ask.last("after"))
+def list_grants(request: AuthorizedRequest) -> Response:
+    """List the permissions that wait for an owner and those that were granted."""
+    rows = request.registry.granting.rows(request.caller, request.read_text("after"))
     return pagination.respond_page(
-        ask, rows, lambda row: format_place(grant_place(row, ask.caller))
+        request, rows, lambda row: cursors.format_place(cursors.grant_place(row, request.caller))
     )
 
 
-def asked(ask: AuthorizedRequest) -> Response:
-    """What one capability asks for."""
-    return json_response(ask.registry.granting.asked(ask.ref, ask.caller))
+def show_permission_request(request: AuthorizedRequest) -> Response:
+    """Show the permissions that one capability asks for."""
+    return json_response(request.registry.granting.asked(request.ref, request.caller))
 
 
-def grant(ask: AuthorizedRequest) -> Response:
+def grant(request: AuthorizedRequest) -> Response:
     """Grant what a version asks for."""
-    body = admin_bodies.read(admin_bodies.Grant, ask.body)
-    return json_response(ask.registry.granting.grant(body.ref, ask.caller, body.digest))
+    body = request.read_body(GrantBody)
+    return json_response(request.registry.granting.grant(body.ref, request.caller, body.digest))
 
 
-def revoke(ask: AuthorizedRequest) -> Response:
+def revoke(request: AuthorizedRequest) -> Response:
     """Take a permission back, or all of them."""
-    body = admin_bodies.read(admin_bodies.Revoke, ask.body)
-    return json_response(ask.registry.granting.revoke(body.name, ask.caller, body.permission))
+    body = request.read_body(RevokeBody)
+    row = request.registry.granting.revoke(body.name, request.caller, body.permission)
+    return json_response(row)
 
 
-def mcp_tools(ask: AuthorizedRequest) -> Response:
-    """The tools of an MCP server, each with the capability that it can become, or the problem."""
-    body = admin_bodies.read(admin_bodies.Tools, ask.body)
-    return json_response(
-        {"items": ask.registry.importing.tools(body.server, ask.caller, body.only)}
-    )
-
-
-def secrets(ask: AuthorizedRequest) -> Response:
-    """The names of the secrets, never a value."""
-    return pagination.respond_page(
-        ask, ask.registry.secrets.rows(ask.caller, ask.last("after")), itemgetter("secret")
-    )
-
-
-def set_secret(ask: AuthorizedRequest) -> Response:
-    """Keep a secret's value."""
-    return json_response(
-        ask.registry.secrets.set(
-            ask.ref, admin_bodies.read(admin_bodies.Secret, ask.body).value, ask.caller
-        )
-    )
-
-
-def remove_secret(ask: AuthorizedRequest) -> Response:
-    """Forget a secret."""
-    ask.registry.secrets.remove(ask.ref, ask.caller)
-    return json_response({"removed": ask.ref})
-
-
-def keys(ask: AuthorizedRequest) -> Response:
-    """The tokens, never a value."""
-    return pagination.respond_page(
-        ask, ask.registry.keys.rows(ask.caller, ask.last("after")), itemgetter("id")
-    )
-
-
-def create_key(ask: AuthorizedRequest) -> Response:
-    """A new token, told this once."""
-    body = admin_bodies.read(admin_bodies.Key, ask.body)
-    wish = TokenRequest(body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds)
-    return json_response(ask.registry.keys.create(wish, ask.caller), 201)
-
-
-def revoke_key(ask: AuthorizedRequest) -> Response:
-    """End a token at once."""
-    return json_response(ask.registry.keys.revoke(ask.last("id"), ask.caller))
-
-
-def audit(ask: AuthorizedRequest) -> Response:
-    """A namespace's audit: the last entries, or those beyond `after`; with `verify` whether its
-    chain holds.
+def list_mcp_tools(request: AuthorizedRequest) -> Response:
+    """List the tools of an MCP server, each with the capability that it can become, or the
+    problem.
     """
-    namespace, limit, log = (
-        ask.last("namespace"),
-        ask.whole("limit", 100, PAGE_MOST),
-        ask.registry.log,
-    )
-    if ask.flag("verify"):
-        return json_response(log.verify(ask.caller, namespace=namespace))
-    if not ask.last("after"):
-        return json_response({"items": log.rows(ask.caller, namespace=namespace, limit=limit)})
-    rows = log.rows(
-        ask.caller, namespace=namespace, after=ask.whole("after", 0, ENTRIES, 0), limit=limit + 1
-    )
-    return pagination.respond_rows(ask, rows, limit, lambda row: str(row["number"]))
+    body = request.read_body(ToolsBody)
+    rows = request.registry.importing.tools(body.server, request.caller, body.only)
+    return json_response({"items": rows})
 
 
-def whoami(ask: AuthorizedRequest) -> Response:
-    """Whose token it is, and what it may do."""
-    return json_response({**ask.holder.row(), "namespace": ask.caller.namespace})
+def list_secrets(request: AuthorizedRequest) -> Response:
+    """List the names of the secrets, never a value."""
+    rows = request.registry.secrets.rows(request.caller, request.read_text("after"))
+    return pagination.respond_page(request, rows, itemgetter("secret"))
 
 
-def status(ask: AuthorizedRequest) -> Response:
-    """How the caller's capabilities fare, and what the registry itself is doing."""
-    return json_response(status_row(ask.registry, ask.caller))
+def set_secret(request: AuthorizedRequest) -> Response:
+    """Store a secret's value."""
+    value = request.read_body(SecretBody).value
+    return json_response(request.registry.secrets.set(request.ref, value, request.caller))
 
 
-def status_row(registry: AdminRegistry, caller: Caller) -> dict[str, Json]:
-    """The status, of the capabilities that the caller's token is about."""
+def remove_secret(request: AuthorizedRequest) -> Response:
+    """Forget a secret."""
+    request.registry.secrets.remove(request.ref, request.caller)
+    return json_response({"removed": request.ref})
+
+
+def list_keys(request: AuthorizedRequest) -> Response:
+    """List the tokens, never a value."""
+    rows = request.registry.keys.rows(request.caller, request.read_text("after"))
+    return pagination.respond_page(request, rows, itemgetter("id"))
+
+
+def create_key(request: AuthorizedRequest) -> Response:
+    """Create a token; its value is told in this answer alone."""
+    body = request.read_body(KeyBody)
+    wish = TokenRequest(body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds)
+    return json_response(request.registry.keys.create(wish, request.caller), 201)
+
+
+def revoke_key(request: AuthorizedRequest) -> Response:
+    """End a token at once."""
+    return json_response(request.registry.keys.revoke(request.read_text("id"), request.caller))
+
+
+def read_audit(request: AuthorizedRequest) -> Response:
+    """Read a namespace's audit: the last entries, or those beyond `after`; with `verify` whether
+    its chain holds.
+    """
+    log = request.registry.log
+    namespace = request.read_text("namespace")
+    limit = request.read_number("limit", 100, PAGE_MOST)
+    if request.read_flag("verify"):
+        return json_response(log.verify(request.caller, namespace=namespace))
+    if not request.read_text("after"):
+        return json_response({"items": log.rows(request.caller, namespace=namespace, limit=limit)})
+    after = request.read_number("after", 0, ENTRY_MOST, 0)
+    rows = log.rows(request.caller, namespace=namespace, after=after, limit=limit + 1)
+    return pagination.respond_rows(request, rows, limit, lambda row: str(row["number"]))
+
+
+def whoami(request: AuthorizedRequest) -> Response:
+    """Show whose token it is, and what it may do."""
+    return json_response({**request.holder.row(), "namespace": request.caller.namespace})
+
+
+def status(request: AuthorizedRequest) -> Response:
+    """Show how the caller's capabilities do, and what the registry itself is doing."""
+    return json_response(status_row(request.registry, request.caller))
+
+
+def status_row(registry: AdminRegistry, caller: Caller) -> StatusRow:
+    """Return the status of the registry and of the capabilities that the caller's token reaches."""
     row = registry.status(caller)
-    return {
-        **row,
-        "items": [
-            item
-            for item in row.get("items", [])
-            if caller.reaches(item["namespace"], item["capability"])
-        ],
-    }
+    reached = [
+        item
+        for item in row.get("items", [])
+        if caller.reaches(item["namespace"], item["capability"])
+    ]
+    return {**row, "items": reached}

@@ -1,4 +1,4 @@
-"""Sigil's HTTP API: its verbs behind a bearer token, as routes that any app can carry."""
+"""Serve Sigil's HTTP API: its verbs behind a bearer token, as routes that any app can carry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -24,62 +23,65 @@ from sigil.http.caller_headers import AUTHOR, read_caller
 from sigil.http.etag import add_etag
 from sigil.http.public import ApiDescription
 from sigil.http.request import AuthorizedRequest, json_response
-from sigil.http.request_id import NUMBER, RequestIdMiddleware, log_mistake
+from sigil.http.request_id import NUMBER, RequestIdMiddleware, log_bug
 from sigil.http.route import BUNDLE_FILE, Access, Route
-from sigil.http.routes import GUARDED, OPEN
+from sigil.http.routes import OPEN_ROUTES, TOKEN_ROUTES
 from sigil.http.status_codes import BUG, status_of
 from sigil.protocol import Caller
 from sigil.sandbox.tenants import AdmissionControl, Tenant, tenant_of
 
 RETRY_SECONDS = 5
-PLACES = 64
-"""So many requests may run or compile something at once; one namespace alone has at most half of
-them, and one token a quarter.
+WORKER_COUNT = 64
+"""Requests that may run or compile something at once; one namespace alone has at most half of them,
+and one token a quarter.
 """
 BUSY_SECONDS = 1.0
 _Result = TypeVar("_Result")
 
-OpenRegistry = Callable[[], ServedRegistry]
+RegistryOpener = Callable[[], ServedRegistry]
 """Gives the registry; called in a thread that may wait."""
-ROUTES = (*OPEN, *GUARDED)
+ROUTES = (*OPEN_ROUTES, *TOKEN_ROUTES)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def app(registry: ServedRegistry, token: str, agent: str = "main") -> FastAPI:
-    """An app with Sigil's routes alone. `agent`: the namespace of whoever asks without naming
-    one.
+def build_registry_app(registry: ServedRegistry, token: str, agent: str = "main") -> FastAPI:
+    """Return an app with Sigil's routes alone over an open registry.
+
+    `agent` is the namespace of a caller that names none.
     """
     return build_app(lambda: registry, Authenticator(token, lambda: registry.keys, agent))
 
 
-def build_app(open: OpenRegistry, authenticator: Authenticator) -> FastAPI:
-    """An app with Sigil's routes alone, over a registry that is opened by the first request that
-    needs it.
-    """
-    made = FastAPI(title="Sigil", docs_url=None, redoc_url=None, openapi_url=None)
-    made.include_router(router(open, authenticator))
-    add_error_handling(made)
-    return made
+def build_app(open: RegistryOpener, authenticator: Authenticator) -> FastAPI:
+    """Return an app with Sigil's routes alone, whose registry the first request opens."""
+    app = FastAPI(title="Sigil", docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(build_router(open, authenticator))
+    add_error_handling(app)
+    return app
 
 
-def router(open: OpenRegistry, authenticator: Authenticator) -> APIRouter:
-    """Sigil's routes, to be mounted beside others: one for each path, so that a wrong method is
-    told all the right ones.
+def build_router(open: RegistryOpener, authenticator: Authenticator) -> APIRouter:
+    """Return Sigil's routes, to be mounted beside others.
+
+    There is one for each path, so that the answer to a wrong method names all the right ones.
     """
-    routes = APIRouter()
-    described = ApiDescription(ROUTES)
-    makers = {
-        Access.PUBLIC: partial(_public_endpoint, described),
-        Access.OPTIONAL_TOKEN: partial(_optional_token_endpoint, open, authenticator),
-    }
-    take_token = partial(_token_endpoint, open, authenticator, Workers())
-    by_path = sorted(ROUTES, key=lambda route: route.path)
-    for path, here in groupby(by_path, key=lambda route: route.path):
-        methods = {route.method: makers.get(route.access, take_token)(route) for route in here}
+    router = APIRouter()
+    description = ApiDescription(ROUTES)
+    workers = WorkerThreads()
+    paths: dict[str, dict[str, Endpoint]] = {}
+    for route in ROUTES:
+        if route.access is Access.PUBLIC:
+            endpoint = _make_public_endpoint(description, route)
+        elif route.access is Access.OPTIONAL_TOKEN:
+            endpoint = _make_optional_token_endpoint(open, authenticator, route)
+        else:
+            endpoint = _make_token_endpoint(open, authenticator, workers, route)
+        paths.setdefault(route.path, {})[route.method] = endpoint
+    for path, endpoints in sorted(paths.items()):
         # plain routes: FastAPI's own read the annotations and load pydantic's first version for it,
         # and know no HEAD
-        routes.add_route(path, _by_method(methods), methods=[*methods])
-    return routes
+        router.add_route(path, _dispatch_method(endpoints), methods=[*endpoints])
+    return router
 
 
 def add_error_handling(app: FastAPI) -> None:
@@ -87,12 +89,14 @@ def add_error_handling(app: FastAPI) -> None:
     other failure is answered.
     """
 
-    async def refused(request: Request, problem: Any) -> Response:
-        return failure_response(_routing_error(problem, request), headers=_allow_header(problem))
+    async def answer_routing_error(request: Request, problem: Any) -> Response:
+        allow = (problem.headers or {}).get("Allow", "")
+        headers = {"Allow": ", ".join(sorted(allow.split(", ")))} if allow else {}
+        return failure_response(_explain_routing_error(problem, request), headers=headers)
 
-    async def broken(request: Request, problem: Exception) -> Response:
+    async def answer_bug(request: Request, problem: Exception) -> Response:
         number = str(request.scope.get(NUMBER, ""))
-        log_mistake(number, type(problem).__name__)
+        log_bug(number, type(problem).__name__)
         bug = SigilError(
             "EBUG",
             "the server made a mistake",
@@ -102,8 +106,8 @@ def add_error_handling(app: FastAPI) -> None:
 
     app.router.redirect_slashes = False
     app.add_middleware(RequestIdMiddleware)
-    app.add_exception_handler(HTTPException, refused)
-    app.add_exception_handler(Exception, broken)
+    app.add_exception_handler(HTTPException, answer_routing_error)
+    app.add_exception_handler(Exception, answer_bug)
 
 
 def failure_response(
@@ -115,18 +119,18 @@ def failure_response(
     `logs`: with the lines that the run had logged, as one more field; for owners alone.
     """
     status = status_of(problem)
-    given = dict(headers)
+    all_headers = dict(headers)
     if status == 401:
-        given["WWW-Authenticate"] = 'Bearer realm="sigil"'
+        all_headers["WWW-Authenticate"] = 'Bearer realm="sigil"'
     if status in (429, 503):
-        given["Retry-After"] = str(max(math.ceil(problem.retry_after or RETRY_SECONDS), 1))
+        all_headers["Retry-After"] = str(max(math.ceil(problem.retry_after or RETRY_SECONDS), 1))
     error: dict[str, object] = {**problem.as_dict()}
     if logs and problem.logs:
         error["logs"] = [one_line(line, 1_000) for line in problem.logs]
-    return json_response({"error": error}, status, given)
+    return json_response({"error": error}, status, all_headers)
 
 
-def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+def _dispatch_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
     """Return the endpoint of a path, which answers a HEAD as the GET that it stands for."""
 
     async def endpoint(request: Request) -> Response:
@@ -136,61 +140,60 @@ def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
     return endpoint
 
 
-def _public_endpoint(description: ApiDescription, route: Route) -> Endpoint:
+def _make_public_endpoint(description: ApiDescription, route: Route) -> Endpoint:
     """Return the endpoint of a route that takes no token."""
 
     async def endpoint(request: Request) -> Response:
-        if not route.kept:
-            # the check of health never waits for a thread: it tells that the server answers while
-            # all of them run something
-            return route.action()
-        response = await run_in_threadpool(route.action, description)
+        if not route.has_etag:
+            # the health check never waits for a thread, so that it is answered while all of them
+            # run something
+            return route.handler()
+        response = await run_in_threadpool(route.handler, description)
         return add_etag(response, request.headers.get("if-none-match", ""), own=False)
 
     return endpoint
 
 
-def _optional_token_endpoint(
-    open: OpenRegistry, authenticator: Authenticator, route: Route
+def _make_optional_token_endpoint(
+    open: RegistryOpener, authenticator: Authenticator, route: Route
 ) -> Endpoint:
     """Return the endpoint of a route that tells more to a good token than to none."""
 
     async def endpoint(request: Request) -> Response:
         try:
-            holder = await admit(request, authenticator)
+            holder = await admit_request(request, authenticator)
             caller = _require_caller(holder, request, Access.DEPLOY_TOKEN)
 
             def act() -> Response:
-                return route.action(_authorized_request(request, open(), holder, caller))
+                return route.handler(_authorized_request(request, open(), holder, caller))
 
             return await run_in_threadpool(act)
         except Refused:
-            return route.action(None)
+            return route.handler(None)
         except SigilError as problem:
             return failure_response(problem)
 
     return endpoint
 
 
-class Workers:
-    """The threads of requests that may take long: their own, so that whoever reads something never
-    waits behind them.
+class WorkerThreads:
+    """The threads of slow requests, apart from the others, so that a read never waits behind them.
 
-    A place is taken before a thread is: who is beyond his share hears so at once, holds no thread
-    and takes nobody's turn.
+    A request is admitted before it takes a thread: a tenant beyond its share is refused at once and
+    holds no thread.
     """
 
-    def __init__(self, places: int = PLACES) -> None:
-        self._places = places
-        self._admission = AdmissionControl(places)
+    def __init__(self, count: int = WORKER_COUNT) -> None:
+        self._count = count
+        self._admission = AdmissionControl(count)
         self._threads: CapacityLimiter | None = None
 
     async def run(self, tenant: Tenant, action: Callable[[], _Result]) -> _Result:
-        """Return what `action` returns; `Refused` ERATE when the tenant has as much under way as it
+        """Return what `action` returns; `Refused` ERATE when the tenant has as many running as it
         may.
         """
         if not self._admission.enter(tenant):
-            message = "too many requests of this token, or of its namespace, are at work already"
+            message = "too many requests of this token, or of its namespace, are running already"
             raise Refused(
                 "ERATE",
                 message,
@@ -198,40 +201,39 @@ class Workers:
                 suggestion="wait for one of them to end",
                 retry_after=BUSY_SECONDS,
             )
-        self._threads = self._threads or CapacityLimiter(
-            self._places
-        )  # belongs to the loop that serves
+        if self._threads is None:
+            self._threads = CapacityLimiter(self._count)  # belongs to the loop that serves
         try:
             return await to_thread.run_sync(action, limiter=self._threads)
         finally:
             self._admission.leave(tenant)
 
 
-def _token_endpoint(
-    open: OpenRegistry, authenticator: Authenticator, workers: Workers, route: Route
+def _make_token_endpoint(
+    open: RegistryOpener, authenticator: Authenticator, workers: WorkerThreads, route: Route
 ) -> Endpoint:
     """Return the endpoint of a route that takes a token."""
 
     async def respond(request: Request, holder: TokenHolder, caller: Caller) -> Response:
         require_unconditional(request)
         body = b""
-        if route.takes:
-            zipped = route.takes is BUNDLE_FILE
-            body = await read_checked_body(request, route.most, zipped=zipped)
-        admit_again = partial(authenticator.admit, *_credentials(request))
+        if route.body:
+            zipped = route.body is BUNDLE_FILE
+            body = await read_checked_body(request, route.body_bytes, zipped=zipped)
+        admit_again = partial(authenticator.admit, *_read_credentials(request))
 
         def act() -> Response:
-            return route.action(
+            return route.handler(
                 _authorized_request(
                     request, open(), holder, caller, body=body, admit_again=admit_again
                 )
             )
 
-        if route.works:
+        if route.slow:
             response = await workers.run(tenant_of(caller), act)
         else:
             response = await run_in_threadpool(act)
-        if route.kept:
+        if route.has_etag:
             return add_etag(response, request.headers.get("if-none-match", ""))
         return response
 
@@ -239,7 +241,7 @@ def _token_endpoint(
         holder = None
         sees_logs = False
         try:
-            holder = await admit(request, authenticator)
+            holder = await admit_request(request, authenticator)
             caller = _require_caller(holder, request, route.access)
             sees_logs = holder.kind == ADMIN and caller.owner
             response = await respond(request, holder, caller)
@@ -251,15 +253,17 @@ def _token_endpoint(
     return endpoint
 
 
-async def admit(request: Request, authenticator: Authenticator) -> TokenHolder:
+async def admit_request(request: Request, authenticator: Authenticator) -> TokenHolder:
     """Return the token's holder; `Refused` EAUTH or ERATE when the token is not good."""
-    shown, address = _credentials(request)
-    admin = authenticator.find_admin(shown, address)
-    return admin if admin else await run_in_threadpool(authenticator.admit, shown, address)
+    authorization, address = _read_credentials(request)
+    admin = authenticator.find_admin(authorization, address)
+    if admin:
+        return admin
+    return await run_in_threadpool(authenticator.admit, authorization, address)
 
 
-def _credentials(request: Request) -> tuple[str, str]:
-    """Return what a client shows as its token, and its address.
+def _read_credentials(request: Request) -> tuple[str, str]:
+    """Return the client's `Authorization` and its address.
 
     Two tokens are none: they are joined as RFC 9110 does it.
     """
@@ -337,12 +341,7 @@ def _authorized_request(
     )
 
 
-def _allow_header(problem: HTTPException) -> dict[str, str]:
-    allow = (problem.headers or {}).get("Allow", "")
-    return {"Allow": ", ".join(sorted(allow.split(", ")))} if allow else {}
-
-
-def _routing_error(problem: HTTPException, request: Request) -> SigilError:
+def _explain_routing_error(problem: HTTPException, request: Request) -> SigilError:
     place = one_line(f"{request.method} {request.url.path}", 120)
     see = "GET /_api/docs shows the routes"
     match problem.status_code:

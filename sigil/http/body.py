@@ -1,11 +1,8 @@
-"""Check what comes in with a request before anybody believes it: its body, its media type and its
-number.
-"""
+"""Read a request's body, and check its media type and its conditions."""
 
 from __future__ import annotations
 
 import re
-import uuid
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
@@ -31,14 +28,6 @@ ZIP_KINDS = (
     "application/x-www-form-urlencoded",
 )
 _CONDITIONS = ("if-match", "if-unmodified-since")
-_NUMBER = re.compile(r"[A-Za-z0-9._~=+/-]{1,64}", re.ASCII)
-
-
-def choose_request_id(given: str) -> str:
-    """Return the number of a request: the one that its sender gave it, if it is one, else a new
-    one.
-    """
-    return given if _NUMBER.fullmatch(given) else uuid.uuid4().hex
 
 
 def require_unconditional(request: Request) -> None:
@@ -66,10 +55,10 @@ async def read_checked_body(request: Request, most: int, *, zipped: bool = False
     """
     claimed = request.headers.get("content-length", "")
     if claimed.isascii() and claimed.isdigit() and int(claimed[:20]) > most:
-        raise _too_big(most)
+        raise _make_too_big(most)
     body = await read_body(request, most)
     if body:
-        _require_kind(request, ZIP_KINDS if zipped else JSON_KINDS)
+        _require_media_type(request, ZIP_KINDS if zipped else JSON_KINDS)
     return body
 
 
@@ -77,22 +66,26 @@ async def read_body(request: Request, most: int) -> bytes:
     """Return the body, counted while it comes in; `UsageError` ETOOBIG, or EBODY when its sender
     left before its end.
     """
-    chunks, size = [], 0
+    chunks = []
+    size = 0
     try:
         async for chunk in request.stream():
             size += len(chunk)
             if size > most:
-                raise _too_big(most)
+                raise _make_too_big(most)
             chunks.append(chunk)
     except ClientDisconnect:
         raise UsageError("EBODY", "the request ended before its body did", source="http") from None
     return b"".join(chunks)
 
 
-def _require_kind(request: Request, known: tuple[str, ...]) -> None:
+def _require_media_type(request: Request, known: tuple[str, ...]) -> None:
+    """Raise `UsageError` EMEDIA unless the body says that it is one of `known`, in UTF-8 and not
+    compressed.
+    """
     kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     charset = re.search(r"charset=\"?([^\s;\"]*)", parameters)
-    wanted = known[1]
+    expected = known[1]
     if kind.strip() not in known and not (
         known is JSON_KINDS
         and re.fullmatch(r"application/[a-z0-9.-]+\+json", kind.strip(), re.ASCII)
@@ -101,11 +94,11 @@ def _require_kind(request: Request, known: tuple[str, ...]) -> None:
             "EMEDIA",
             "this route takes no body of that type",
             source="http",
-            suggestion=f"send {wanted}",
+            suggestion=f"send {expected}",
         )
     if charset and charset[1] not in ("utf-8", "utf8", "us-ascii"):
         raise UsageError(
-            "EMEDIA", "a body is UTF-8", source="http", suggestion=f"send {wanted} in UTF-8"
+            "EMEDIA", "a body is UTF-8", source="http", suggestion=f"send {expected} in UTF-8"
         )
     if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise UsageError(
@@ -116,5 +109,5 @@ def _require_kind(request: Request, known: tuple[str, ...]) -> None:
         )
 
 
-def _too_big(most: int) -> UsageError:
+def _make_too_big(most: int) -> UsageError:
     return UsageError("ETOOBIG", f"the request's body is over {most >> 20} MiB", source="http")

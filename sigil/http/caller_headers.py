@@ -1,4 +1,4 @@
-"""The headers that say on whose behalf an agent asks, written by the client and read by the server.
+"""Write and read the headers that say on whose behalf an agent asks.
 
 Their values are percent-encoded UTF-8.
 """
@@ -37,7 +37,7 @@ def read_caller(headers: Mapping[str, str], agent: str) -> Caller:
     namespace = _read_value(headers, NAMESPACE) or agent
     if namespace == LIBRARY or "~" in namespace:
         raise UsageError(
-            "ECALLER", f"{NAMESPACE}: nobody deploys to {namespace!r} or asks in its name"
+            "ECALLER", f"{NAMESPACE}: nobody may deploy to {namespace!r} or ask in its name"
         )
     author = _read_value(headers, AUTHOR, "person")
     if author not in ("person", "model"):

@@ -1,11 +1,12 @@
-"""What Sigil's HTTP API answers about capabilities: one function a verb, from an authorised request
-to a response.
+"""The handlers of the verbs on capabilities: deploy, remove, query, inspect, list and run.
+
+The first line of a handler's docstring is the summary of its operation in the published
+description.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import orjson
 from fastapi import Response
@@ -13,32 +14,42 @@ from fastapi import Response
 from sigil.catalog.cursors import invalid_cursor
 from sigil.catalog.views import interface_row
 from sigil.errors import Conflict, UsageError
-from sigil.http import admin_bodies, pagination
-from sigil.http.request import SEALED, AuthorizedRequest, json_response
+from sigil.http import pagination
+from sigil.http.request import SEALED, AuthorizedRequest, Name, RequestBody, json_response
 from sigil.protocol import Json, deployed_row, glimpse_row, hit_row, is_name, report_row
 from sigil.rows import REPORT_TYPE, ListRow
 from sigil.strict_json import loads, read_object
 
-FIND_LIMIT, EXPLORE_LIMIT = 3, 20
+FIND_LIMIT = 3
+EXPLORE_LIMIT = 20
 _REFUSED = re.compile(r";q=0(\.0*)?(;|$)", re.ASCII)
 
 
-def deploy(ask: AuthorizedRequest) -> Response:
-    """Deploy a capability: 201 and what stands now, 200 when this very digest stood already."""
-    spec = read_object(ask.body, source="http")
+class RemoveBody(RequestBody):
+    """Either of them, unless the address says it: older clients send `capability`."""
+
+    name: Name | None = None
+    capability: Name | None = None
+
+
+def deploy(request: AuthorizedRequest) -> Response:
+    """Deploy a capability: 201 and the active version, 200 when this very digest was active
+    already.
+    """
+    spec = read_object(request.body, source="http")
     name = spec.get("name")
-    ask.require_deploy(name if isinstance(name, str) else "*")
-    deployed = ask.registry.deploy(spec, ask.caller)
-    row = deployed_row(deployed, f"{ask.base}run/{deployed.offer.name}")
+    request.require_deploy(name if isinstance(name, str) else "*")
+    deployed = request.registry.deploy(spec, request.caller)
+    row = deployed_row(deployed, f"{request.base}run/{deployed.offer.name}")
     return json_response(row, 201 if deployed.created else 200)
 
 
-def remove(ask: AuthorizedRequest) -> Response:
-    """Take a capability of the namespace's own away, with every version of it: the one that the
-    address names, or the body.
+def remove(request: AuthorizedRequest) -> Response:
+    """Remove a capability of the namespace's own with every version of it: the one that the address
+    names, or the body.
     """
-    given = admin_bodies.read(admin_bodies.Remove, ask.body) if ask.body else admin_bodies.Remove()
-    names = set(filter(None, (ask.last("name"), given.name, given.capability)))
+    body = request.read_body(RemoveBody) if request.body else RemoveBody()
+    names = set(filter(None, (request.read_text("name"), body.name, body.capability)))
     if not names:
         raise UsageError(
             "ENOENT",
@@ -49,72 +60,69 @@ def remove(ask: AuthorizedRequest) -> Response:
     if len(names) > 1:
         raise Conflict("the request names several capabilities")
     name = names.pop()
-    ask.registry.remove(name, ask.caller)
+    request.registry.remove(name, request.caller)
     return json_response({"removed": name})
 
 
-def query(ask: AuthorizedRequest) -> Response:
+def query(request: AuthorizedRequest) -> Response:
     """Find what is relevant, ready to call (`mode=find`), or look around among names and
     descriptions (`mode=explore`).
     """
-    text = ask.last("q")
-    mode = ask.choice("mode", ("find", "explore") if text else ("explore", "find"))
-    limit = ask.whole("limit", FIND_LIMIT if mode == "find" else EXPLORE_LIMIT)
+    text = request.read_text("q")
+    mode = request.read_choice("mode", ("find", "explore") if text else ("explore", "find"))
+    limit = request.read_number("limit", FIND_LIMIT if mode == "find" else EXPLORE_LIMIT)
     if mode == "explore":
-        return json_response(
-            {
-                "items": [
-                    glimpse_row(each)
-                    for each in ask.registry.explore(text, ask.caller, limit=limit)
-                ]
-            }
-        )
-    found = ask.registry.query(text, ask.caller, limit=limit)
-    return json_response(
-        {
-            "items": [hit_row(hit, ask.registry, ask.caller) for hit in found.hits],
-            "total": found.total,
-        }
-    )
+        glimpses = request.registry.explore(text, request.caller, limit=limit)
+        return json_response({"items": [glimpse_row(glimpse) for glimpse in glimpses]})
+    found = request.registry.query(text, request.caller, limit=limit)
+    rows = [hit_row(hit, request.registry, request.caller) for hit in found.hits]
+    return json_response({"items": rows, "total": found.total})
 
 
-def inspect(ask: AuthorizedRequest) -> Response:
-    """Everything about one capability; of the source, the tests and its use nothing to a token that
-    may only run it.
+def inspect(request: AuthorizedRequest) -> Response:
+    """Show everything about one capability; of the source, the tests and its use nothing to a token
+    that may only run it.
     """
-    brief = ask.choice("view", ("all", "interface")) == "interface" or ask.holder.kind == "invoke"
-    row = ask.registry.inspect(ask.ref, ask.caller)
-    return json_response(interface_row(row) if brief else row)
+    view = request.read_choice("view", ("all", "interface"))
+    row = request.registry.inspect(request.ref, request.caller)
+    if view == "interface" or request.holder.kind == "invoke":
+        return json_response(interface_row(row))
+    return json_response(row)
 
 
-def everything(ask: AuthorizedRequest) -> Response:
-    """One row for each name that the caller sees, nearest namespace first."""
-    places = {namespace: number for number, namespace in enumerate(ask.caller.sees)}
+def list_capabilities(request: AuthorizedRequest) -> Response:
+    """List one row for each name that the caller sees, nearest namespace first."""
+    order = {namespace: number for number, namespace in enumerate(request.caller.sees)}
 
-    def place(row: ListRow) -> tuple[int, str]:
-        return places.get(row["namespace"], len(places)), row["capability"]
+    def place_of(row: ListRow) -> tuple[int, str]:
+        return order.get(row["namespace"], len(order)), row["capability"]
 
-    start = _start(ask.last("after"))
-    rows = (row for row in ask.registry.list(ask.caller) if start is None or place(row) > start)
-    return pagination.respond_page(ask, rows, lambda row: "{}:{}".format(*place(row)))
+    def write_place(row: ListRow) -> str:
+        number, name = place_of(row)
+        return f"{number}:{name}"
+
+    rows = request.registry.list(request.caller)
+    after = request.read_text("after")
+    if after:
+        digit, _, name = after.partition(":")
+        if digit not in ("0", "1", "2", "3") or not is_name(name):
+            raise invalid_cursor()
+        start = (int(digit), name)
+        rows = (row for row in rows if place_of(row) > start)
+    return pagination.respond_page(request, rows, write_place)
 
 
-def _start(after: str) -> tuple[int, str] | None:
-    if not after:
-        return None
-    number, _, name = after.partition(":")
-    if number not in ("0", "1", "2", "3") or not is_name(name):
-        raise invalid_cursor()
-    return int(number), name
-
-
-def run(ask: AuthorizedRequest) -> Response:
-    """Run it: the output as it is, JSON, or plain text for a string unless the client accepts only
-    JSON.
+def run(request: AuthorizedRequest) -> Response:
+    """Run a capability: the output as it is, JSON, or plain text for a string unless the client
+    accepts only JSON.
     """
-    said = {} if ask.method == "GET" else read_object(ask.body or b"{}", source="http")
-    arguments = {**_parameters(ask.query), **said}
-    ran = ask.registry.run(ask.ref, arguments, ask.caller)
+    arguments: dict[str, Json] = {}
+    for name, values in request.query.items():
+        # the schema may coerce a string; a repeated parameter is a list
+        arguments[name] = values if len(values) > 1 else values[0]
+    if request.method != "GET":
+        arguments |= read_object(request.body or b"{}", source="http")
+    ran = request.registry.run(request.ref, arguments, request.caller)
     headers = {
         **SEALED,
         "X-Sigil-Version": str(ran.version),
@@ -122,26 +130,20 @@ def run(ask: AuthorizedRequest) -> Response:
         "X-Sigil-Duration-Ms": f"{ran.duration_ms:.3f}",
         "X-Sigil-Cold-Start": str(ran.cold).lower(),
     }
-    if REPORT_TYPE in ask.accept:
-        report = orjson.dumps(
-            report_row(ran) | ({"logs": []} if ask.holder.kind == "invoke" else {})
-        )
-        return Response(report + b"\n" + ran.output, media_type=REPORT_TYPE, headers=headers)
-    if ran.output.lstrip()[:1] == b'"' and _takes_text(ask.accept):
+    if REPORT_TYPE in request.accept:
+        report = report_row(ran)
+        if request.holder.kind == "invoke":
+            report["logs"] = []
+        body = orjson.dumps(report) + b"\n" + ran.output
+        return Response(body, media_type=REPORT_TYPE, headers=headers)
+    if ran.output.lstrip()[:1] == b'"' and accepts_text(request.accept):
         return Response(loads(ran.output), media_type="text/plain", headers=headers)
-    return Response(
-        ran.output, headers={**headers, "Content-Type": "application/json; charset=utf-8"}
-    )
+    headers["Content-Type"] = "application/json; charset=utf-8"
+    return Response(ran.output, headers=headers)
 
 
-def _parameters(query: Mapping[str, list[str]]) -> dict[str, Json]:
-    """Query parameters as arguments: a repeated one is a list, any other a string that the schema
-    may coerce.
-    """
-    return {name: values if len(values) > 1 else values[0] for name, values in query.items()}
-
-
-def _takes_text(accept: str) -> bool:
+def accepts_text(accept: str) -> bool:
+    """Tell if an `Accept` header takes plain text."""
     parts = (part.lower().replace(" ", "") for part in accept.split(","))
     kinds = {part.partition(";")[0] for part in parts if not _REFUSED.search(part)}
     return not kinds.isdisjoint({"text/plain", "text/*", "*/*", ""})

@@ -1,5 +1,4 @@
-"""The bounds of what a client may cost a server: how many connections are open, and how long each
-may take.
+"""Bound what a client may cost a server: how many connections are open, and how long each takes.
 
 Each state of a connection has an end. The head of a request has to arrive in time (`_expect_head`),
 its body too (`_Body`), a client has to read what it is sent (`pause_writing`), and between two
@@ -18,6 +17,7 @@ import struct
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -65,7 +65,8 @@ class ClientLimitSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """What clients may cost: open connections, and the seconds that the head of a request may take.
+    """The limits of clients: their open connections, and the seconds for a request's head.
+
     `proxies`: the addresses and networks from which `X-Forwarded-For` and `X-Forwarded-Proto` are
     believed.
     """
@@ -75,8 +76,8 @@ class ClientLimits:
     proxies: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, settings: ClientLimitSettings) -> Self:
-        """The bounds of the settings; `UsageError` when one of them is none."""
+    def from_settings(cls, settings: ClientLimitSettings) -> Self:
+        """Return the limits of the settings; `UsageError` ESETTING when one makes no sense."""
         if settings.connections < 1:
             raise UsageError(
                 "ESETTING",
@@ -115,14 +116,14 @@ class OpenConnections:
         self._within: OrderedDict[LimitedConnection, None] = OrderedDict()
         self._over: OrderedDict[LimitedConnection, None] = OrderedDict()
 
-    def protocol(self, **given: Any) -> LimitedConnection:
-        """The protocol of a new connection, as uvicorn asks for it."""
-        return LimitedConnection(self, **given)
+    def make_protocol(self, **options: Any) -> LimitedConnection:
+        """Return the protocol of a new connection, as uvicorn asks for it."""
+        return LimitedConnection(self, **options)
 
-    def enter(self, new: LimitedConnection) -> bool:
+    def add(self, new: LimitedConnection) -> bool:
         """Count a new connection; True when it is within the bound."""
         if len(self._within) >= self._most:
-            self._drop_idle()
+            self.drop_idle()
         if len(self._within) < self._most:
             self._within[new] = None
             return True
@@ -132,15 +133,12 @@ class OpenConnections:
         _warn_seldom("too many connections", most=self._most)
         return False
 
-    def leave(self, gone: LimitedConnection) -> None:
+    def remove(self, gone: LimitedConnection) -> None:
         self._within.pop(gone, None)
         self._over.pop(gone, None)
 
-    def make_room(self) -> None:
-        """Close an idle connection, because the machine has no more."""
-        self._drop_idle()
-
-    def _drop_idle(self) -> None:
+    def drop_idle(self) -> None:
+        """Close the connection that is idle for longest, if there is one."""
         idle = next((each for each in self._within if not each.is_working), None)
         if idle:
             idle.drop()
@@ -149,37 +147,37 @@ class OpenConnections:
 class LimitedConnection(H11Protocol):
     """One connection of a client, whose every state has an end."""
 
-    def __init__(self, connections: OpenConnections, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, connections: OpenConnections, **options: Any) -> None:
+        super().__init__(**options)
         self._all = connections
         self._is_within = True
         self._is_refused = False
         self._served: ASGIApp = self.app
-        self.app = self._serve
+        self.app = self._answer_request
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_working(self) -> bool:
-        """Whether a request is being answered; not while what is left of a refused one is thrown
+        """True while a request is being answered; not while the rest of a refused one is thrown
         away.
         """
         return self.cycle is not None and not self.cycle.response_complete and not self._is_refused
 
     def drop(self) -> None:
-        """Close it now, whatever it does."""
-        self._all.leave(self)
+        """Close the connection now, whatever it does."""
+        self._all.remove(self)
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if hasattr(transport, "max_size"):
             transport.max_size = READ_BYTES
-        self._is_within = self._all.enter(self)
+        self._is_within = self._all.add(self)
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._all.leave(self)
+        self._all.remove(self)
         for timer in (self._head_timer, self._write_timer):
             if timer:
                 timer.cancel()
@@ -188,7 +186,9 @@ class LimitedConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.is_working or self._is_refused or self.transport.is_closing():
-            self._expect_no_head()
+            if self._head_timer:
+                self._head_timer.cancel()
+                self._head_timer = None
         elif self._head_timer is None:  # uvicorn's keep-alive ended with the first byte
             self._expect_head()
 
@@ -211,11 +211,6 @@ class LimitedConnection(H11Protocol):
     def _expect_head(self) -> None:
         self._head_timer = self.loop.call_later(self._all.seconds, self.drop)
 
-    def _expect_no_head(self) -> None:
-        if self._head_timer:
-            self._head_timer.cancel()
-            self._head_timer = None
-
     def _expect_reader(self) -> None:
         self._write_timer = self.loop.call_later(self._all.seconds, self._drop_unread)
 
@@ -228,17 +223,22 @@ class LimitedConnection(H11Protocol):
             )
             self.drop()
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Its body is heard in time; an answer that does not wait for the body
-        ends the connection.
+    async def _answer_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        Its body has to arrive in time; an answer that does not wait for the body ends the
+        connection.
         """
-        served = self._served if self._is_within or scope["path"] in HEALTH else _refuse
-        if _is_framed_twice(scope):
-            served = _refuse_framing
+        names = {name for name, _ in scope["headers"]}
+        app = self._served
+        if b"content-length" in names and b"transfer-encoding" in names:
+            app = _answer_framed_twice
+        elif not self._is_within and scope["path"] not in HEALTH:
+            app = _answer_too_many
         body = _Body(scope, receive, self._all.seconds)
         last: list[Message] = []
 
-        async def say(message: Message) -> None:
+        async def send_and_close(message: Message) -> None:
             if message["type"] == "http.response.start" and body.is_awaited:
                 self._is_refused = True
                 message = {
@@ -250,15 +250,18 @@ class LimitedConnection(H11Protocol):
                 message = {**message, "more_body": True}
             await send(message)
 
-        await served(scope, body.hear, say)
+        await app(scope, body.receive, send_and_close)
         if last:
-            await _throw_away(receive)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER_SECONDS):
+                    while (await receive()).get("more_body"):
+                        pass
             await send(last[0])
 
 
 class _Body:
-    """The body of a request while it comes in; one that is too slow is a `UsageError` ESLOW to
-    whoever waits for it.
+    """The body of a request while it comes in; `receive` raises `UsageError` ESLOW when it is too
+    slow.
     """
 
     def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
@@ -275,7 +278,7 @@ class _Body:
             b"transfer-encoding" in names or names.get(b"content-length", b"0").strip(b"0") != b""
         )
 
-    async def hear(self) -> Message:
+    async def receive(self) -> Message:
         if not self.is_awaited:
             return await self._receive()
         now = asyncio.get_running_loop().time()
@@ -295,73 +298,64 @@ class _Body:
         return message
 
 
-async def _throw_away(receive: Receive) -> None:
-    try:
-        async with asyncio.timeout(LINGER_SECONDS):
-            while (await receive()).get("more_body"):
-                pass
-    except TimeoutError:
-        return
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 503: too many are here already."""
+async def _answer_too_many(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer 503: too many connections are open already."""
     help_ = f"try again in {RETRY_SECONDS} s; UNCAGED_CONNECTIONS says how many there may be"
     error = {
         "code": "EUNAVAILABLE",
         "message": "too many connections are open",
         "suggestion": help_,
     }
-    await _say_error(send, 503, error, (b"retry-after", str(RETRY_SECONDS).encode()))
+    await _send_error(send, 503, error, (b"retry-after", str(RETRY_SECONDS).encode()))
 
 
-def _is_framed_twice(scope: Scope) -> bool:
-    """Whether a request names its length in two ways, so that a proxy may see its end elsewhere
-    (RFC 9112, 6.1).
+async def _answer_framed_twice(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer 400, and close, when a request names its length in two ways: a proxy may see its end
+    elsewhere (RFC 9112, 6.1).
     """
-    names = {name for name, _ in scope["headers"]}
-    return b"content-length" in names and b"transfer-encoding" in names
-
-
-async def _refuse_framing(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 400, and close: nobody can say where this request ends."""
     message = "the request has a Content-Length and a Transfer-Encoding"
-    await _say_error(
+    await _send_error(
         send, 400, {"code": "EINVAL", "message": message, "suggestion": "send one of them"}
     )
 
 
-async def _say_error(
+async def _send_error(
     send: Send, status: int, error: Mapping[str, str], *headers: tuple[bytes, bytes]
 ) -> None:
     body = orjson.dumps({"error": {"source": "http", **error}})
-    plain = ((b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()))
-    given = [*plain, *headers, (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": given})
+    all_headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *headers,
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def accept_failed(
+def make_exception_handler(
     connections: OpenConnections,
 ) -> Callable[[asyncio.AbstractEventLoop, Mapping[str, Any]], None]:
-    """What the loop does about its failures: that no connection can be accepted is said seldom,
-    because asyncio tells it hundreds of times a second, and an idle connection makes room.
+    """Return the loop's exception handler.
+
+    When no connection can be accepted, which asyncio tells hundreds of times a second, it closes an
+    idle one and warns once a minute.
     """
 
-    def failed(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    def handle(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         problem = context.get("exception")
         if isinstance(problem, OSError) and problem.errno in _NO_RESOURCE:
             _warn_seldom("no connection can be accepted", reason=problem.strerror)
-            connections.make_room()
+            connections.drop_idle()
         else:
             loop.default_exception_handler(dict(context))
 
-    return failed
+    return handle
 
 
 class RepeatFilter(logging.Filter):
-    """Lets a warning of a library pass once a minute: who can provoke it must not be able to fill
-    the disk with it.
+    """The filter passes a warning of a library once a minute: whoever can provoke it must not be
+    able to fill the disk with it.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

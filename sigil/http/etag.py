@@ -1,6 +1,4 @@
-"""Entity tags: an answer carries one, and a client that knows it already gets 304 (RFC 9110,
-13).
-"""
+"""Give answers an entity tag, and 304 to a client that knows it already (RFC 9110, 13)."""
 
 from __future__ import annotations
 
@@ -10,8 +8,8 @@ import re
 from fastapi import Response
 
 OWN = "private, no-cache"
-"""Kept by whoever asked, and asked about each time: what a token sees is nobody else's, and may
-change at any moment.
+"""A client may keep the answer and has to ask each time: what a token sees is nobody else's, and
+may change at any moment.
 """
 VARY = "Authorization, X-Sigil-Namespace, X-Sigil-Session, X-Sigil-Author, X-Sigil-Owner"
 _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")', re.ASCII)

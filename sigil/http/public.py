@@ -1,4 +1,4 @@
-"""What the HTTP API tells without a token: that it works, what it can do, and how it is used."""
+"""The handlers that need no token: the server's health, and the description of the API."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from fastapi import Response
 from sigil.http.admin import status_row
 from sigil.http.request import AuthorizedRequest, json_response
 from sigil.http.route import Route
-from sigil.version import version
+from sigil.settings import installed_version
 
 SHARED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age=300"}
 """The description is the same for everybody, and tells nothing that its source code does not."""
 
 
 class ApiDescription:
-    """A table of routes, described for programs and for people when somebody first asks: it takes a
-    while, and then stays.
+    """The description of a table of routes, for programs and for people.
+
+    It is made when somebody first asks, because that takes a while, and then stays.
     """
 
     def __init__(self, routes: Sequence[Route]) -> None:
@@ -29,43 +30,43 @@ class ApiDescription:
         """The description, in OpenAPI 3.1."""
         from sigil.http import openapi
 
-        return openapi.written(self._routes, version())
+        return openapi.encode_document(self._routes, installed_version())
 
     @cached_property
     def page(self) -> tuple[bytes, str]:
-        """The page, and what a browser may do with it."""
+        """The page and its `Content-Security-Policy`."""
         from sigil.http import openapi
 
-        return openapi.page(self._routes, version())
+        return openapi.render_page(self._routes, installed_version())
 
 
 def health() -> Response:
-    """That the server answers; opens nothing."""
-    return json_response({"ok": True, "version": version()})
+    """Tell that the server answers; opens nothing."""
+    return json_response({"ok": True, "version": installed_version()})
 
 
-def wellbeing(ask: AuthorizedRequest | None) -> Response:
-    """That the server answers; with a deploy token or the admin's also how the registry does."""
-    return json_response(
-        {"ok": True, "version": version(), **(status_row(ask.registry, ask.caller) if ask else {})}
-    )
+def full_health(request: AuthorizedRequest | None) -> Response:
+    """Tell that the server answers; with a deploy token or the admin's also how the registry
+    does.
+    """
+    row: dict[str, object] = {"ok": True, "version": installed_version()}
+    if request:
+        row |= status_row(request.registry, request.caller)
+    return json_response(row)
 
 
-def document(described: ApiDescription) -> Response:
-    """This description of the API, in OpenAPI 3.1."""
-    return Response(
-        described.document, headers={**SHARED, "Content-Type": "application/json; charset=utf-8"}
-    )
+def openapi_document(description: ApiDescription) -> Response:
+    """Give this description of the API, in OpenAPI 3.1."""
+    headers = {**SHARED, "Content-Type": "application/json; charset=utf-8"}
+    return Response(description.document, headers=headers)
 
 
-def docs(described: ApiDescription) -> Response:
-    """The description as a page for people."""
-    body, policy = described.page
-    return Response(
-        body,
-        headers={
-            **SHARED,
-            "Content-Security-Policy": policy,
-            "Content-Type": "text/html; charset=utf-8",
-        },
-    )
+def docs_page(description: ApiDescription) -> Response:
+    """Give the description as a page for people."""
+    body, policy = description.page
+    headers = {
+        **SHARED,
+        "Content-Security-Policy": policy,
+        "Content-Type": "text/html; charset=utf-8",
+    }
+    return Response(body, headers=headers)

@@ -1,18 +1,22 @@
-"""A request that was let in, and the answers that every verb gives."""
+"""A request that was let in, the bodies that it may have, and JSON answers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
 
 import orjson
 from fastapi import Response
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sigil.access.tokens import TokenHolder
 from sigil.admin_protocol import AdminRegistry
-from sigil.errors import Refused, UsageError
-from sigil.protocol import Caller, Json, Ref
+from sigil.errors import Refused, UsageError, one_line
+from sigil.http.route import NAME_SCHEMA, REF_SCHEMA
+from sigil.protocol import Caller, Ref
+from sigil.strict_json import read_object
 
 LIMIT_MOST = 50
 PAGE_MOST = 500
@@ -20,14 +24,42 @@ QUIET = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 SEALED = {**QUIET, "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
+def _read_integer(value: object) -> object:
+    """Return a float without a fraction as an integer: to JSON Schema 3.0 is one."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=NAME_SCHEMA)]
+Reference = Annotated[str, Field(min_length=1, max_length=200, json_schema_extra=REF_SCHEMA)]
+VersionNumber = Annotated[int, Field(ge=1, lt=10**8), BeforeValidator(_read_integer)]
+
+
+class RequestBody(BaseModel):
+    """The base of the bodies, which are read strictly: no other field, no other type.
+
+    A body is published under the name of its class without the word `Body`.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__qualname__ = cls.__name__.removesuffix("Body")
+
+
+_BodyT = TypeVar("_BodyT", bound=RequestBody)
+
+
 @dataclass(frozen=True, slots=True)
 class AuthorizedRequest:
     """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the
     path names.
 
-    `url`: where it was sent to, without the query. A HEAD is asked as the GET that it stands for.
-    `headers`: by their lower-case names. `again` lets it in once more, as one more request of its
-    token: `Refused` EAUTH or ERATE.
+    `url`: where it was sent to, without the query. A HEAD has the method of the GET that it stands
+    for. `headers`: by their lower-case names. `again` lets it in once more, as one more request of
+    its token: `Refused` EAUTH or ERATE.
     """
 
     registry: AdminRegistry
@@ -43,35 +75,54 @@ class AuthorizedRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     again: Callable[[], object] = lambda: None
 
-    def last(self, name: str) -> str:
+    def read_text(self, name: str) -> str:
         """Return the last value of a query parameter, empty when it is not given."""
         return self.query.get(name, [""])[-1]
 
-    def whole(self, name: str, default: int, most: int = LIMIT_MOST, least: int = 1) -> int:
+    def read_number(self, name: str, default: int, most: int = LIMIT_MOST, least: int = 1) -> int:
         """Return a query parameter that is a whole number from `least` to `most`; `UsageError`
-        otherwise.
+        EINVAL otherwise.
         """
-        text = self.last(name)
+        text = self.read_text(name)
         if name not in self.query:
             return default
         if not re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) or not least <= int(text) <= most:
             raise UsageError("EINVAL", f"{name} is a number from {least} to {most}", source="http")
         return int(text)
 
-    def flag(self, name: str) -> bool:
-        """Tell if a query parameter is 1, not 0 or missing; `UsageError` for any other value."""
-        return self.choice(name, ("0", "1")) == "1"
-
-    def choice(self, name: str, known: tuple[str, ...]) -> str:
-        """Return a query parameter that is one of `known`, the first when it is not given;
-        `UsageError` otherwise.
+    def read_flag(self, name: str) -> bool:
+        """Tell if a query parameter is 1, not 0 or missing; `UsageError` EINVAL for any other
+        value.
         """
-        text = self.last(name)
+        return self.read_choice(name, ("0", "1")) == "1"
+
+    def read_choice(self, name: str, known: tuple[str, ...]) -> str:
+        """Return a query parameter that is one of `known`, the first when it is not given;
+        `UsageError` EINVAL otherwise.
+        """
+        text = self.read_text(name)
         if name not in self.query:
             return known[0]
         if text not in known:
             raise UsageError("EINVAL", f"{name} is {' or '.join(known)}", source="http")
         return text
+
+    def read_body(self, model: type[_BodyT]) -> _BodyT:
+        """Return the body as `model`.
+
+        `UsageError` EJSON or EINVAL names the field that is wrong, and never its value.
+        """
+        read_object(self.body, source="http")  # stricter about JSON than pydantic
+        try:
+            return model.model_validate_json(self.body)
+        except ValidationError as problem:
+            first = problem.errors(include_input=False, include_url=False, include_context=False)[0]
+            place = ".".join(map(str, first["loc"])) or "the body"
+            known = ", ".join(model.model_fields)
+            message = f"{one_line(place, 60)}: {one_line(str(first['msg']), 120)}"
+            raise UsageError(
+                "EINVAL", message, source="http", suggestion=f"the fields are {known}"
+            ) from None
 
     def require_deploy(self, name: str) -> None:
         """Raise `Refused` EPERM unless the token may change the capability `name`; `*` asks about
@@ -87,21 +138,21 @@ class AuthorizedRequest:
             )
 
     def require_reach(self, ref: str) -> None:
-        """Raise `Refused` EPERM unless the token is about the capability `ref`, by default of its
+        """Raise `Refused` EPERM unless the token reaches the capability `ref`, by default of its
         own namespace.
         """
         wanted = Ref.parse(ref)
         if not self.caller.reaches(wanted.namespace or self.caller.namespace, wanted.name):
             raise Refused(
                 "EPERM",
-                f"this token is not about {wanted.name}",
+                f"this token does not reach {wanted.name}",
                 source="http",
                 suggestion="`sigil whoami` shows its scopes",
             )
 
 
 def json_response(
-    value: Json, status: int = 200, headers: Mapping[str, str] | None = None
+    value: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return `value` as JSON that no cache keeps."""
     return Response(

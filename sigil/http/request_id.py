@@ -1,21 +1,20 @@
-"""Every request has a number, which its answer and the log tell; and what answers a HEAD has no
-body, wherever it is served.
-"""
+"""Number every request, in its answer and in the log, and answer a HEAD without a body."""
 
 from __future__ import annotations
 
 import logging
+import re
+import uuid
 from typing import TYPE_CHECKING
-
-from sigil.http.body import choose_request_id
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 NUMBER = "request_number"
-"""Where a request's scope has it. A door that knows the number in its own log, as a deployed
-function does, puts it there first.
+"""The key of the number in a request's scope. An entry point that knows the number from its own
+log, as a deployed function does, puts it there first.
 """
+_NUMBER = re.compile(r"[A-Za-z0-9._~=+/-]{1,64}", re.ASCII)
 _log = logging.getLogger("uncaged.sigil")
 
 
@@ -27,31 +26,26 @@ class RequestIdMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        given = next(
-            (
-                value.decode("latin-1")
-                for name, value in scope["headers"]
-                if name == b"x-request-id"
-            ),
-            "",
-        )
-        number = scope[NUMBER] = choose_request_id(str(scope.get(NUMBER, "")) or given)
+            await self._app(scope, receive, send)
+            return
+        sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        number = str(scope.get(NUMBER, "")) or sent.decode("latin-1")
+        if not _NUMBER.fullmatch(number):
+            number = uuid.uuid4().hex
+        scope[NUMBER] = number
         header = (b"x-request-id", number.encode())
         bodiless = scope["method"] == "HEAD"
 
-        async def numbered(message: Message) -> None:
+        async def send_numbered(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", ()), header]}
             elif bodiless and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
 
-        return await self._app(scope, receive, numbered)
+        await self._app(scope, receive, send_numbered)
 
 
-def log_mistake(number: str, kind: str) -> None:
-    """A mistake of ours, with the request that met it; what it was is told by whoever runs the
-    server.
-    """
+def log_bug(number: str, kind: str) -> None:
+    """Log a bug of ours with the request that met it; the server itself logs the traceback."""
     _log.error("broken", extra={"facts": {"request": number, "kind": kind}})

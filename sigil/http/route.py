@@ -1,4 +1,4 @@
-"""A route of the HTTP API: the token it takes, the body it reads, and the answers it gives."""
+"""The parts of the table of routes: a route, the token that it takes, and the bodies it knows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,28 @@ from typing import Any, NamedTuple
 
 from fastapi import Response
 
-from sigil.http.admin_bodies import REF
 from sigil.protocol import Json
 
 BODY_BYTES = 1 << 20
 
 Schema = Mapping[str, Json]
+"""A JSON Schema; `description` and `required` say the same of a parameter that has it."""
+
+NAME_SCHEMA: Schema = {
+    "type": "string",
+    "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$",
+    "maxLength": 60,
+    "description": "a capability's name",
+}
+REF_SCHEMA: Schema = {
+    "type": "string",
+    "pattern": (
+        "^([a-z][a-z0-9]*(-[a-z0-9]+)*/)?[a-z][a-z0-9]*(-[a-z0-9]+)*(@([1-9][0-9]{0,7}|sha256:[0-9a-f]{64}))?$"
+    ),
+    "maxLength": 200,
+    "description": "NAME, NAME@VERSION or NAME@sha256:DIGEST; of another namespace NAMESPACE/NAME",
+}
+"""The registry itself tells what is wrong with any other name, and says it better."""
 
 
 class Media(NamedTuple):
@@ -79,23 +95,30 @@ class Access(Enum):
 class Route(NamedTuple):
     """One method of one path.
 
-    `gives`: the shape of each good answer by its status: a row of `sigil.rows`, several, or a
-    `Media`. `takes`: the shape of the body. `ref`: what may stand for `{ref}` in the path. `query`:
-    the parameters, each with its JSON Schema; one whose name is `*` stands for all others. `most`:
-    bytes of the body. `fails`: statuses of failures beyond those that its right and its body bring
-    along. `kept`: the answer has an ETag, and whoever knows it already is told so. `works`: it runs
-    or compiles something, so it may take long.
+    `responses`: the shape of each good answer by its status: a row of `sigil.rows`, several, or a
+    `Media`. `body`: the shape of the body. `ref`: the schema of `{ref}` in the path. `query`: the
+    parameters, each with its schema; one whose name is `*` stands for all others. `body_bytes`: the
+    longest body. `failures`: statuses of failures beyond those that its access and its body bring
+    along. `has_etag`: the answer has an ETag, and a client that knows it already gets 304. `slow`:
+    it runs or compiles something, so it may take long. `operation`: its published id, by default
+    the handler's name.
     """
 
     method: str
     path: str
-    action: Callable[..., Response]
+    handler: Callable[..., Response]
     access: Access
-    gives: Mapping[int, Any]
-    takes: Any = None
-    ref: Schema = REF
+    responses: Mapping[int, Any]
+    body: Any = None
+    ref: Schema = REF_SCHEMA
     query: Mapping[str, Schema] = MappingProxyType({})
-    most: int = BODY_BYTES
-    fails: tuple[int, ...] = ()
-    kept: bool = False
-    works: bool = False
+    body_bytes: int = BODY_BYTES
+    failures: tuple[int, ...] = ()
+    has_etag: bool = False
+    slow: bool = False
+    operation: str = ""
+
+    @property
+    def operation_name(self) -> str:
+        """The name from which the description makes its operation id."""
+        return self.operation or self.handler.__name__

@@ -1,20 +1,18 @@
-"""The table of the HTTP API's routes. The server and the description of the API are both made of
-it.
-"""
+"""The table of the HTTP API's routes, of which the server and its description are both made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from sigil import rows
-from sigil.http import admin, admin_bodies, capabilities, mcp_endpoint, public
-from sigil.http.admin_bodies import NAME
+from sigil.http import admin, capabilities, mcp_endpoint, public
 from sigil.http.request import LIMIT_MOST, PAGE_MOST
 from sigil.http.route import (
     BUNDLE_FILE,
     DEPLOY_SPEC,
     DOCS_PAGE,
     MCP_MESSAGE,
+    NAME_SCHEMA,
     OPENAPI_DOCUMENT,
     RUN_ARGUMENTS,
     RUN_OUTPUT,
@@ -26,20 +24,20 @@ from sigil.protocol import NAME_LIMIT
 
 DEPLOY_BYTES, BUNDLE_BYTES = 4 << 20, 32 << 20
 
-KEY: Schema = {
+KEY_SCHEMA: Schema = {
     "type": "string",
     "description": "its id, or its name where only one has it",
     "required": True,
 }
 NUMBER = "[1-9][0-9]{0,7}"
-SECRET: Schema = {
+SECRET_SCHEMA: Schema = {
     "type": "string",
     "pattern": "^[A-Z][A-Z0-9_]{0,62}$",
     "description": "a secret's name",
 }
 
 
-def _number(least: int, most: int, default: int | None, what: str) -> Schema:
+def _number_schema(least: int, most: int, default: int | None, what: str) -> Schema:
     return {
         "type": "integer",
         "minimum": least,
@@ -49,11 +47,11 @@ def _number(least: int, most: int, default: int | None, what: str) -> Schema:
     }
 
 
-def _flag(what: str) -> Schema:
+def _flag_schema(what: str) -> Schema:
     return {"type": "string", "enum": ["0", "1"], "default": "0", "description": what}
 
 
-def _after(place: str) -> Schema:
+def _after_schema(place: str) -> Schema:
     return {
         "type": "string",
         "pattern": f"^({place})?$",
@@ -61,13 +59,18 @@ def _after(place: str) -> Schema:
     }
 
 
-def _pages(after: str, most: int = PAGE_MOST, default: int = PAGE_MOST) -> dict[str, Schema]:
-    return {"limit": _number(1, most, default, "rows of a page"), "after": _after(after)}
+def _page_parameters(
+    after: str, most: int = PAGE_MOST, default: int = PAGE_MOST
+) -> dict[str, Schema]:
+    return {
+        "limit": _number_schema(1, most, default, "rows of a page"),
+        "after": _after_schema(after),
+    }
 
 
 LIST_PLACE = "[0-3]:[a-z][a-z0-9]*(-[a-z0-9]+)*"
 GRANT_PLACE = "[0-9]:[a-z][a-z0-9]*(-[a-z0-9]+)*:sha256:[0-9a-f]{1,128}:(waits|stands)(:[A-Za-z0-9_.~:@+=%-]{1,2000})?"
-_FIND: Mapping[str, Schema] = {
+_QUERY: Mapping[str, Schema] = {
     "q": {
         "type": "string",
         "description": "what it shall do, in anybody's words; the first 2,000 characters count",
@@ -77,7 +80,7 @@ _FIND: Mapping[str, Schema] = {
         "enum": ["find", "explore"],
         "description": "`find` with `q` and `explore` without, unless it is given",
     },
-    "limit": _number(
+    "limit": _number_schema(
         1,
         LIMIT_MOST,
         None,
@@ -93,18 +96,20 @@ _INSPECT: Mapping[str, Schema] = {
         "description": "`interface`: what no call changes",
     }
 }
-_LIST = _pages(LIST_PLACE)
+_LIST = _page_parameters(LIST_PLACE)
 _LIST["after"] = {**_LIST["after"], "maxLength": 2 + NAME_LIMIT}
 _REMOVE: Mapping[str, Schema] = {
-    "name": {**NAME, "description": "the capability's name, unless the body has it"}
+    "name": {**NAME_SCHEMA, "description": "the capability's name, unless the body has it"}
 }
 _DIFF: Mapping[str, Schema] = {
-    "from": _number(1, 10**8, None, "the older version; the one before `to` unless it is given"),
-    "to": _number(1, 10**8, None, "the newer version; the active one unless it is given"),
+    "from": _number_schema(
+        1, 10**8, None, "the older version; the one before `to` unless it is given"
+    ),
+    "to": _number_schema(1, 10**8, None, "the newer version; the active one unless it is given"),
 }
 _IMPORT: Mapping[str, Schema] = {
-    "public": _flag("1: what was public stays public"),
-    "replace": _flag("1: over what keeps something here"),
+    "public": _flag_schema("1: what was public stays public"),
+    "replace": _flag_schema("1: over what keeps something here"),
 }
 _AUDIT: Mapping[str, Schema] = {
     "namespace": {
@@ -112,10 +117,10 @@ _AUDIT: Mapping[str, Schema] = {
         "maxLength": 500,
         "description": "the token's own unless it is given",
     },
-    "verify": _flag("1: whether the chain holds, instead of its entries"),
-    "limit": _number(1, PAGE_MOST, 100, "entries of a page"),
+    "verify": _flag_schema("1: whether the chain holds, instead of its entries"),
+    "limit": _number_schema(1, PAGE_MOST, 100, "entries of a page"),
     "after": {
-        **_after("[0-9]{1,12}"),
+        **_after_schema("[0-9]{1,12}"),
         "description": "entries beyond this number, oldest first; without it the last ones",
     },
 }
@@ -129,26 +134,36 @@ _INSPECTED = {200: (rows.DetailRow, rows.InterfaceRow)}
 _MCP = {200: MCP_MESSAGE, 202: None, 400: MCP_MESSAGE, 404: MCP_MESSAGE}
 _RUN, _RUNS = "/run/{ref:path}", {200: RUN_OUTPUT}
 
-OPEN: tuple[Route, ...] = (
+OPEN_ROUTES: tuple[Route, ...] = (
     Route("GET", "/health", public.health, Access.PUBLIC, {200: rows.HealthRow}),
     Route(
         "GET",
         "/_health",
-        public.wellbeing,
+        public.full_health,
         Access.OPTIONAL_TOKEN,
         {200: (rows.FullHealthRow, rows.HealthRow)},
+        operation="wellbeing",
     ),
     Route(
         "GET",
         "/_api/openapi.json",
-        public.document,
+        public.openapi_document,
         Access.PUBLIC,
         {200: OPENAPI_DOCUMENT},
-        kept=True,
+        has_etag=True,
+        operation="document",
     ),
-    Route("GET", "/_api/docs", public.docs, Access.PUBLIC, {200: DOCS_PAGE}, kept=True),
+    Route(
+        "GET",
+        "/_api/docs",
+        public.docs_page,
+        Access.PUBLIC,
+        {200: DOCS_PAGE},
+        has_etag=True,
+        operation="docs",
+    ),
 )
-GUARDED: tuple[Route, ...] = (
+TOKEN_ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         "/_api/deploy",
@@ -156,9 +171,9 @@ GUARDED: tuple[Route, ...] = (
         Access.DEPLOY_TOKEN,
         _DEPLOYED,
         DEPLOY_SPEC,
-        most=DEPLOY_BYTES,
-        fails=(409, 422),
-        works=True,
+        body_bytes=DEPLOY_BYTES,
+        failures=(409, 422),
+        slow=True,
     ),
     Route(
         "DELETE",
@@ -166,9 +181,9 @@ GUARDED: tuple[Route, ...] = (
         capabilities.remove,
         Access.ADMIN_TOKEN,
         {200: rows.RemovedRow},
-        admin_bodies.Remove,
+        capabilities.RemoveBody,
         query=_REMOVE,
-        fails=(404, 409),
+        failures=(404, 409),
     ),
     Route(
         "GET",
@@ -176,8 +191,8 @@ GUARDED: tuple[Route, ...] = (
         capabilities.query,
         Access.ANY_TOKEN,
         {200: (rows.QueryPage, rows.ExplorePage)},
-        query=_FIND,
-        kept=True,
+        query=_QUERY,
+        has_etag=True,
     ),
     Route(
         "GET",
@@ -186,16 +201,17 @@ GUARDED: tuple[Route, ...] = (
         Access.ANY_TOKEN,
         _INSPECTED,
         query=_INSPECT,
-        kept=True,
+        has_etag=True,
     ),
     Route(
         "GET",
         "/_api/list",
-        capabilities.everything,
+        capabilities.list_capabilities,
         Access.ANY_TOKEN,
         {200: rows.ListPage},
         query=_LIST,
-        kept=True,
+        has_etag=True,
+        operation="everything",
     ),
     Route(
         "GET",
@@ -204,8 +220,8 @@ GUARDED: tuple[Route, ...] = (
         Access.ANY_TOKEN,
         _RUNS,
         query=_ARGUMENTS,
-        fails=(424,),
-        works=True,
+        failures=(424,),
+        slow=True,
     ),
     Route(
         "POST",
@@ -215,18 +231,19 @@ GUARDED: tuple[Route, ...] = (
         _RUNS,
         RUN_ARGUMENTS,
         query=_ARGUMENTS,
-        fails=(424,),
-        works=True,
+        failures=(424,),
+        slow=True,
     ),
     Route(
         "GET",
         "/_api/versions/{ref}",
-        admin.versions,
+        admin.list_versions,
         Access.DEPLOY_TOKEN,
         {200: rows.VersionPage},
-        ref=NAME,
-        query=_pages(NUMBER),
-        kept=True,
+        ref=NAME_SCHEMA,
+        query=_page_parameters(NUMBER),
+        has_etag=True,
+        operation="versions",
     ),
     Route(
         "GET",
@@ -234,9 +251,9 @@ GUARDED: tuple[Route, ...] = (
         admin.diff,
         Access.DEPLOY_TOKEN,
         {200: rows.VersionDiffRow},
-        ref=NAME,
+        ref=NAME_SCHEMA,
         query=_DIFF,
-        kept=True,
+        has_etag=True,
     ),
     Route(
         "POST",
@@ -244,8 +261,8 @@ GUARDED: tuple[Route, ...] = (
         admin.rollback,
         Access.ADMIN_TOKEN,
         {200: rows.ChangedVersionRow},
-        admin_bodies.Rollback,
-        fails=(404, 409),
+        admin.RollbackBody,
+        failures=(404, 409),
     ),
     Route(
         "POST",
@@ -253,8 +270,8 @@ GUARDED: tuple[Route, ...] = (
         admin.yank,
         Access.ADMIN_TOKEN,
         {200: rows.ChangedVersionRow},
-        admin_bodies.Yank,
-        fails=(404, 409),
+        admin.YankBody,
+        failures=(404, 409),
     ),
     Route(
         "POST",
@@ -262,8 +279,8 @@ GUARDED: tuple[Route, ...] = (
         admin.publish,
         Access.ADMIN_TOKEN,
         _DEPLOYED,
-        admin_bodies.Publish,
-        fails=(404, 409, 422),
+        admin.PublishBody,
+        failures=(404, 409, 422),
     ),
     Route(
         "POST",
@@ -271,8 +288,8 @@ GUARDED: tuple[Route, ...] = (
         admin.export,
         Access.DEPLOY_TOKEN,
         {200: BUNDLE_FILE},
-        admin_bodies.Export,
-        fails=(404,),
+        admin.ExportBody,
+        failures=(404,),
     ),
     Route(
         "POST",
@@ -282,24 +299,26 @@ GUARDED: tuple[Route, ...] = (
         _IMPORTED,
         BUNDLE_FILE,
         query=_IMPORT,
-        most=BUNDLE_BYTES,
-        fails=(404, 409, 422),
-        works=True,
+        body_bytes=BUNDLE_BYTES,
+        failures=(404, 409, 422),
+        slow=True,
     ),
     Route(
         "GET",
         "/_api/grants",
-        admin.grants,
+        admin.list_grants,
         Access.ADMIN_TOKEN,
         {200: rows.GrantPage},
-        query=_pages(GRANT_PLACE),
+        query=_page_parameters(GRANT_PLACE),
+        operation="grants",
     ),
     Route(
         "GET",
         "/_api/grants/{ref:path}",
-        admin.asked,
+        admin.show_permission_request,
         Access.ADMIN_TOKEN,
         {200: rows.PermissionRequestRow},
+        operation="asked",
     ),
     Route(
         "POST",
@@ -307,8 +326,8 @@ GUARDED: tuple[Route, ...] = (
         admin.grant,
         Access.ADMIN_TOKEN,
         {200: rows.PermissionRequestRow},
-        admin_bodies.Grant,
-        fails=(404, 409),
+        admin.GrantBody,
+        failures=(404, 409),
     ),
     Route(
         "POST",
@@ -316,26 +335,28 @@ GUARDED: tuple[Route, ...] = (
         admin.revoke,
         Access.ADMIN_TOKEN,
         {200: rows.RevokedRow},
-        admin_bodies.Revoke,
-        fails=(404, 409),
+        admin.RevokeBody,
+        failures=(404, 409),
     ),
     Route(
         "POST",
         "/_api/mcp/tools",
-        admin.mcp_tools,
+        admin.list_mcp_tools,
         Access.ADMIN_TOKEN,
         {200: rows.ServerToolList},
-        admin_bodies.Tools,
-        fails=(404, 424),
-        works=True,
+        admin.ToolsBody,
+        failures=(404, 424),
+        slow=True,
+        operation="mcp_tools",
     ),
     Route(
         "GET",
         "/_api/secrets",
-        admin.secrets,
+        admin.list_secrets,
         Access.ADMIN_TOKEN,
         {200: rows.SecretPage},
-        query=_pages("[A-Z][A-Z0-9_]{0,62}"),
+        query=_page_parameters("[A-Z][A-Z0-9_]{0,62}"),
+        operation="secrets",
     ),
     Route(
         "PUT",
@@ -343,8 +364,8 @@ GUARDED: tuple[Route, ...] = (
         admin.set_secret,
         Access.ADMIN_TOKEN,
         {200: rows.StoredSecretRow},
-        admin_bodies.Secret,
-        ref=SECRET,
+        admin.SecretBody,
+        ref=SECRET_SCHEMA,
     ),
     Route(
         "DELETE",
@@ -352,15 +373,16 @@ GUARDED: tuple[Route, ...] = (
         admin.remove_secret,
         Access.ADMIN_TOKEN,
         {200: rows.RemovedRow},
-        ref=SECRET,
+        ref=SECRET_SCHEMA,
     ),
     Route(
         "GET",
         "/_api/keys",
-        admin.keys,
+        admin.list_keys,
         Access.ADMIN_TOKEN,
         {200: rows.TokenPage},
-        query=_pages("[0-9a-f]{12}"),
+        query=_page_parameters("[0-9a-f]{12}"),
+        operation="keys",
     ),
     Route(
         "POST",
@@ -368,7 +390,7 @@ GUARDED: tuple[Route, ...] = (
         admin.create_key,
         Access.ADMIN_TOKEN,
         {201: rows.NewTokenRow},
-        admin_bodies.Key,
+        admin.KeyBody,
     ),
     Route(
         "DELETE",
@@ -376,18 +398,28 @@ GUARDED: tuple[Route, ...] = (
         admin.revoke_key,
         Access.ADMIN_TOKEN,
         {200: rows.TokenRow},
-        query={"id": KEY},
-        fails=(404,),
+        query={"id": KEY_SCHEMA},
+        failures=(404,),
     ),
     Route(
         "GET",
         "/_api/audit",
-        admin.audit,
+        admin.read_audit,
         Access.ADMIN_TOKEN,
         {200: (rows.AuditPage, rows.AuditCheckRow)},
         query=_AUDIT,
+        operation="audit",
     ),
     Route("GET", "/_api/whoami", admin.whoami, Access.ANY_TOKEN, {200: rows.TokenRow}),
     Route("GET", "/_api/status", admin.status, Access.DEPLOY_TOKEN, {200: rows.StatusRow}),
-    Route("POST", "/mcp", mcp_endpoint.serve, Access.ANY_TOKEN, _MCP, MCP_MESSAGE, works=True),
+    Route(
+        "POST",
+        "/mcp",
+        mcp_endpoint.answer_mcp,
+        Access.ANY_TOKEN,
+        _MCP,
+        MCP_MESSAGE,
+        slow=True,
+        operation="serve",
+    ),
 )

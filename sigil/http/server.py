@@ -1,4 +1,4 @@
-"""An HTTP server on one address: it listens, serves until it is told to stop, and drains."""
+"""Listen on one address, serve until a signal says stop, and let the running requests end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from sigil.errors import BackendError
-from sigil.http.client_limits import ClientLimits, OpenConnections, RepeatFilter, accept_failed
+from sigil.http.client_limits import (
+    ClientLimits,
+    OpenConnections,
+    RepeatFilter,
+    make_exception_handler,
+)
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -26,67 +31,62 @@ BACKLOG = 512
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The door at an address; `BackendError` when there can be none."""
+    """Return a socket that listens at an address; `BackendError` when that cannot be."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        door = socket.create_server((host, port), family=family, reuse_port=False)
+        listener = socket.create_server((host, port), family=family, reuse_port=False)
     except (OSError, OverflowError, UnicodeError) as problem:
+        is_wrong_host = (
+            isinstance(problem, socket.gaierror | UnicodeError)
+            or getattr(problem, "errno", 0) == errno.EADDRNOTAVAIL
+        )
+        suggestion = "choose another --port"
+        if is_wrong_host:
+            suggestion = "--host is an address of this machine, such as 127.0.0.1 or 0.0.0.0"
         raise BackendError(
-            "EUNAVAILABLE", f"cannot listen on {host}:{port}: {problem}", suggestion=_other(problem)
+            "EUNAVAILABLE", f"cannot listen on {host}:{port}: {problem}", suggestion=suggestion
         ) from None
-    door.set_inheritable(False)
-    return door
+    listener.set_inheritable(False)
+    return listener
 
 
-def _other(problem: Exception) -> str:
-    wrong = (
-        isinstance(problem, socket.gaierror | UnicodeError)
-        or getattr(problem, "errno", 0) == errno.EADDRNOTAVAIL
-    )
-    return (
-        "--host is an address of this machine, such as 127.0.0.1 or 0.0.0.0"
-        if wrong
-        else "choose another --port"
-    )
-
-
-def url_of(door: socket.socket) -> str:
-    """The address of a door, as a browser takes it."""
-    host, port = door.getsockname()[:2]
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket, as a browser takes it."""
+    host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def public(door: socket.socket) -> bool:
-    """Whether others than this machine reach it."""
-    return not ipaddress.ip_address(door.getsockname()[0]).is_loopback
+def is_public(listener: socket.socket) -> bool:
+    """Tell if others than this machine reach a listening socket."""
+    return not ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def do_nothing() -> None:
-    """Nobody waits to hear that it is served."""
+    """Take no notice that the server runs."""
 
 
 def serve(
     app: ASGIApp,
-    door: socket.socket,
+    listener: socket.socket,
     grace: int,
     greet: Callable[[], None] = do_nothing,
     *,
     bounds: ClientLimits = DEFAULT,
 ) -> int:
-    """Serve until SIGTERM or Ctrl-C, then let the requests at work end, for `grace` seconds at
-    most; the number of the first signal.
+    """Serve until SIGTERM or Ctrl-C, then let the running requests end, for `grace` seconds at
+    most, and return the number of the first signal.
 
-    `bounds`: what clients may cost. `greet` is called once a signal ends it in this way, and before
-    anything is answered.
+    `bounds`: the limits of each client. `greet` is called once a signal would end it in this way,
+    and before anything is answered.
     """
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RepeatFilter())
-    logging.getLogger("uvicorn.error").addFilter(_no_cut)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
     connections = OpenConnections(bounds)
     server = _Server(
         uvicorn.Config(
             app,
-            http=connections.protocol,  # type: ignore[arg-type]
+            http=connections.make_protocol,  # type: ignore[arg-type]
             ws="none",
             log_level="warning",
             access_log=False,
@@ -97,19 +97,18 @@ def serve(
         ),
         connections,
     )
-    told: list[int] = []
+    received: list[int] = []
 
-    def tell(number: int, _: object) -> None:
-        told.append(number)
+    def end_server(number: int, _: object) -> None:
+        received.append(number)
         server.should_exit = True
 
-    for number in (
-        SIGNALS
-    ):  # before uvicorn's own are there; those drain first, then hand the signal on to these
-        signal.signal(number, tell)
+    # before uvicorn's own are there; those drain first, then hand the signal on to these
+    for number in SIGNALS:
+        signal.signal(number, end_server)
     greet()
-    server.run(sockets=[door])
-    return told[0] if told else 0
+    server.run(sockets=[listener])
+    return received[0] if received else 0
 
 
 class _Server(uvicorn.Server):
@@ -120,10 +119,10 @@ class _Server(uvicorn.Server):
         self._connections = connections
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().set_exception_handler(accept_failed(self._connections))
+        asyncio.get_running_loop().set_exception_handler(make_exception_handler(self._connections))
         await super().startup(sockets)
 
 
-def _no_cut(record: logging.LogRecord) -> bool:
-    """A request that was cut off at the end is no mistake of anybody's."""
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Drop the record of a request that was cut off at the end: it is no mistake of anybody's."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

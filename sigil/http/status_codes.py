@@ -1,4 +1,4 @@
-"""Failures over HTTP: one table between our errors and status codes, read in both directions."""
+"""Translate between our errors and HTTP's status codes, by one table in both directions."""
 
 from __future__ import annotations
 
@@ -34,45 +34,43 @@ _TABLE = (
     _Row(Refused, "ETESTS", 422),
     _Row(Refused, "EREQUIRES", 422),
     _Row(Refused, "ECYCLE", 422),
-    _Row(Refused, "ECOOLDOWN", 429),
     _Row(Refused, "ERATE", 429),
     _Row(Refused, "EDEGRADED", 503),
     _Row(Refused, "", 403),
     _Row(Halt, "", 429),
     _Row(BackendError, "", 503),
 )
-"""An empty code stands for every other code of its class. A guest chooses its own codes, so they
-never move a `ToolError`.
+"""An empty code is every other code of its class. A capability chooses its own codes, so they never
+change the status of a `ToolError`.
 """
 
 
 def status_of(problem: SigilError) -> int:
-    """The status that a failure travels under; 500 for one that is none of the named kinds."""
-    rows = (
-        row for row in _TABLE if isinstance(problem, row.kind) and row.code in ("", problem.code)
-    )
-    return next((row.status for row in rows), BUG)
+    """Return the status of a failure; 500 for one that is none of the named kinds."""
+    for row in _TABLE:
+        if isinstance(problem, row.kind) and row.code in ("", problem.code):
+            return row.status
+    return BUG
 
 
 def codes_of(status: int) -> tuple[str, ...]:
-    """The codes that travel under a status and under no other."""
+    """Return the codes that have this status and no other."""
     return tuple(row.code for row in _TABLE if row.status == status and row.code)
 
 
 def error_of(status: int, fields: Mapping[str, str]) -> SigilError:
-    """The failure that travelled under `status` with `fields` of `SigilError.as_dict`; a status of
-    no row is a `BackendError`.
+    """Return the failure that was sent with `status` and `fields` of `SigilError.as_dict`.
+
+    A status of no row is a `BackendError`.
     """
     code = fields.get("code", "")
-    rows = [row for row in _TABLE if row.status == status]
-    exact = (
-        [row for row in rows if row.code == code] or [row for row in rows if not row.code] or rows
-    )
-    return _made(exact[0].kind if exact else BackendError, code or "EUNAVAILABLE", fields)
-
-
-def _made(kind: type[SigilError], code: str, fields: Mapping[str, str]) -> SigilError:
     message = fields.get("message", "")
-    problem = Conflict(message) if kind is Conflict else kind(code, message)
-    problem.source, problem.suggestion = fields.get("source", ""), fields.get("suggestion", "")
+    rows = [row for row in _TABLE if row.status == status]
+    same_code = [row for row in rows if row.code == code]
+    any_code = [row for row in rows if not row.code]
+    candidates = same_code or any_code or rows
+    kind = candidates[0].kind if candidates else BackendError
+    problem = Conflict(message) if kind is Conflict else kind(code or "EUNAVAILABLE", message)
+    problem.source = fields.get("source", "")
+    problem.suggestion = fields.get("suggestion", "")
     return problem

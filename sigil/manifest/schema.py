@@ -33,7 +33,7 @@ VALIDATION_SECONDS = 1.0
 PATTERN_SECONDS = 0.05
 PATTERN_CHARACTERS = 500
 _PROPERTY_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
-"""Of any script: `sigil.tool_parameters` tells models other names where they have to be ASCII."""
+"""Of any script: `sigil.builtin_tools` tells models other names where they have to be ASCII."""
 _REFUSED_AT_TOP = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
 """What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a
 whole chat.

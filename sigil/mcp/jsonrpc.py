@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as the Model Context Protocol uses it: messages read strictly, and written."""
+"""Read and write the messages of JSON-RPC 2.0 as the Model Context Protocol uses it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from sigil import strict_json
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
-PARSE, REQUEST, METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+PARSE = -32700
+REQUEST = -32600
+METHOD = -32601
+PARAMS = -32602
+INTERNAL = -32603
 REFUSED = -32000
-"""For a request that is not looked at: nothing is wrong with it."""
-HEADERS, REVISION = -32020, -32022
-"""Codes of the protocol's own: a header that says something else than the body, a revision that is
-not spoken here.
-"""
-ID_CHARACTERS, METHOD_CHARACTERS = 200, 100
+"""The code of a request that is not looked at: nothing is wrong with it."""
+HEADERS = -32020
+"""The code of a header that says something else than the body."""
+REVISION = -32022
+"""The code of a revision that is not known here."""
+ID_CHARACTERS = 200
+METHOD_CHARACTERS = 100
 ID_MOST = 2**53
 
 Id = str | int
 
 
 class RpcError(Exception):
-    """An error of the protocol. `parse_message` is one clean line."""
+    """An error of the protocol. `message` is one clean line."""
 
     def __init__(self, code: int, message: str, data: Json = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -34,7 +39,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RpcRequest:
-    """What wants an answer."""
+    """A request, which wants an answer."""
 
     id: Id
     method: str
@@ -43,7 +48,7 @@ class RpcRequest:
 
 @dataclass(frozen=True, slots=True)
 class RpcNotification:
-    """What wants none."""
+    """A notification, which wants no answer."""
 
     method: str
     params: Mapping[str, Json]
@@ -51,8 +56,9 @@ class RpcNotification:
 
 @dataclass(frozen=True, slots=True)
 class RpcReply:
-    """An answer; `error` when it is a failure. `id` is None when the other side could not tell
-    which request it means.
+    """An answer, with `error` when it is a failure.
+
+    `id` is None when the other side could not tell which request it means.
     """
 
     id: Id | None
@@ -64,7 +70,7 @@ Message = RpcRequest | RpcNotification | RpcReply
 
 
 def parse_body(body: bytes | str) -> Json:
-    """The JSON in `body`; `RpcError` when it is none."""
+    """Return the JSON in `body`; `RpcError` when it is none."""
     try:
         return strict_json.loads(body)
     except UsageError as problem:
@@ -72,19 +78,20 @@ def parse_body(body: bytes | str) -> Json:
 
 
 def parse_message(value: Json) -> Message:
-    """The message that a JSON value is; `RpcError` when it is none."""
+    """Return the message that a JSON value is; `RpcError` when it is none."""
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         raise RpcError(REQUEST, "not a JSON-RPC 2.0 message")
     if "method" not in value:
-        return _reply(value)
-    method, params = value["method"], value.get("params", {})
+        return _parse_reply(value)
+    method = value["method"]
+    params = value.get("params", {})
     if not isinstance(method, str) or not 0 < len(method) <= METHOD_CHARACTERS:
         raise RpcError(REQUEST, "method is a short string")
     if not isinstance(params, dict):
         raise RpcError(REQUEST, "params is an object")
     if "id" not in value:
         return RpcNotification(method, params)
-    id = _id(value["id"])
+    id = _read_id(value["id"])
     if id is None:
         raise RpcError(
             REQUEST, f"id is a whole number, or a string of at most {ID_CHARACTERS} characters"
@@ -93,49 +100,50 @@ def parse_message(value: Json) -> Message:
 
 
 def id_of(value: Json) -> Id | None:
-    """The id of what may be no message at all, for the answer that says so."""
-    return _id(value.get("id")) if isinstance(value, dict) else None
+    """Return the id of a value that may be no message at all, for the answer that says so."""
+    return _read_id(value.get("id")) if isinstance(value, dict) else None
 
 
 def make_request(id: Id, method: str, params: Mapping[str, Json]) -> dict[str, Json]:
-    """A request."""
+    """Return a request."""
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)}
 
 
 def make_notification(method: str, params: Mapping[str, Json] | None = None) -> dict[str, Json]:
-    """A notification."""
-    return {"jsonrpc": "2.0", "method": method, **({"params": dict(params)} if params else {})}
+    """Return a notification."""
+    message: dict[str, Json] = {"jsonrpc": "2.0", "method": method}
+    if params:
+        message["params"] = dict(params)
+    return message
 
 
-def result(id: Id, value: Json) -> dict[str, Json]:
-    """A good answer."""
+def make_result(id: Id, value: Json) -> dict[str, Json]:
+    """Return a good answer."""
     return {"jsonrpc": "2.0", "id": id, "result": value}
 
 
 def make_failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
-    """The answer that tells a failure."""
-    data = {} if problem.data is None else {"data": problem.data}
-    return {
-        "jsonrpc": "2.0",
-        "id": id,
-        "error": {"code": problem.code, "message": problem.message, **data},
-    }
+    """Return the answer that tells a failure."""
+    error: dict[str, Json] = {"code": problem.code, "message": problem.message}
+    if problem.data is not None:
+        error["data"] = problem.data
+    return {"jsonrpc": "2.0", "id": id, "error": error}
 
 
-def _reply(value: Mapping[str, Json]) -> RpcReply:
-    id = _id(value.get("id"))
+def _parse_reply(value: Mapping[str, Json]) -> RpcReply:
+    id = _read_id(value.get("id"))
     if "result" in value and "error" not in value and id is not None:
         return RpcReply(id, value["result"])
     error = value.get("error")
     if "result" in value or not isinstance(error, dict) or type(error.get("code")) is not int:
         raise RpcError(REQUEST, "neither a request nor an answer")
-    said = error.get("message")
-    return RpcReply(
-        id, error=RpcError(error["code"], said if isinstance(said, str) else "", error.get("data"))
-    )
+    message = error.get("message")
+    if not isinstance(message, str):
+        message = ""
+    return RpcReply(id, error=RpcError(error["code"], message, error.get("data")))
 
 
-def _id(value: Json) -> Id | None:
+def _read_id(value: Json) -> Id | None:
     if isinstance(value, str):
         return value if len(value) <= ID_CHARACTERS else None
     return value if type(value) is int and abs(value) <= ID_MOST else None

@@ -1,4 +1,4 @@
-"""What an MCP server answers: one method at a time, in the revision that the request speaks."""
+"""Answer the methods of an MCP server, each in the revision that the request speaks."""
 
 from __future__ import annotations
 
@@ -26,84 +26,88 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """The methods over a toolbox. `changes`: whether the other side is told when the tools become
-    others.
-    """
+    """The methods over a toolbox. `changes`: the other side is told when the tools change."""
 
     toolbox: Toolbox
     changes: bool = False
 
     def answer(self, request: RpcRequest) -> dict[str, Json]:
-        """The result of a request; `RpcError` when the protocol has none for it."""
+        """Return the result of a request; `RpcError` when the protocol has none for it."""
         stateless = is_stateless(request.params)
-        method = (_STATELESS if stateless else _HANDSHAKEN).get(request.method)
+        methods = _STATELESS_METHODS if stateless else _HANDSHAKE_METHODS
+        method = methods.get(request.method)
         if method is None:
             raise RpcError(METHOD, f"there is no method {request.method!r} here")
-        return {**method(self, request.params), **({"resultType": "complete"} if stateless else {})}
+        result = method(self, request.params)
+        if stateless:
+            result["resultType"] = "complete"
+        return result
 
     def initialize(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """The handshake: the revision that was asked for when it is known, else the newest of ours
-        that has one.
+        """Answer the handshake: with the revision of the request when it is known, else with the
+        newest of ours that has a handshake.
         """
-        asked = params.get("protocolVersion")
-        if not isinstance(asked, str):
+        requested = params.get("protocolVersion")
+        if not isinstance(requested, str):
             raise RpcError(PARAMS, "protocolVersion is missing")
-        spoken = asked if asked in HANDSHAKE else NEWEST_HANDSHAKE
         return {
-            "protocolVersion": spoken,
-            "capabilities": self._offered(),
+            "protocolVersion": requested if requested in HANDSHAKE else NEWEST_HANDSHAKE,
+            "capabilities": self._capabilities(),
             "serverInfo": server_info(),
             "instructions": INSTRUCTIONS,
         }
 
     def discover(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """What stands for the handshake since it is gone."""
-        said = {
+        """Tell what a handshake told before the protocol had none."""
+        return {
             "supportedVersions": [STATELESS],
-            "capabilities": self._offered(),
+            "capabilities": self._capabilities(),
             "instructions": INSTRUCTIONS,
+            "ttlMs": 60_000,
+            "cacheScope": "private",
+            "_meta": {SERVER: server_info()},
         }
-        return {**said, "ttlMs": 60_000, "cacheScope": "private", "_meta": {SERVER: server_info()}}
 
     def ping(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """Here."""
+        """Answer that the server is there."""
         return {}
 
-    def tools(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """All tools: there is one page."""
+    def list_tools(self, params: Mapping[str, Json]) -> dict[str, Json]:
+        """List all tools: there is one page."""
         if params.get("cursor") is not None:
             raise RpcError(PARAMS, "there is no such page")
-        return {"tools": self.toolbox.listed()}
+        return {"tools": self.toolbox.list_tools()}
 
-    def tools_for_now(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """All tools, which may be others after the next call."""
-        return {**self.tools(params), "ttlMs": 0, "cacheScope": "private"}
+    def list_tools_for_now(self, params: Mapping[str, Json]) -> dict[str, Json]:
+        """List all tools, which may be others after the next call."""
+        return {**self.list_tools(params), "ttlMs": 0, "cacheScope": "private"}
 
-    def call(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """The result of a tool."""
-        name, arguments = params.get("name"), params.get("arguments")
+    def call_tool(self, params: Mapping[str, Json]) -> dict[str, Json]:
+        """Call a tool."""
+        name = params.get("name")
+        arguments = params.get("arguments")
         if not isinstance(name, str) or not (arguments is None or isinstance(arguments, dict)):
             raise RpcError(PARAMS, "a call has a name, and arguments that are an object")
         return self.toolbox.call(name, arguments or {})
 
-    def _offered(self) -> dict[str, Json]:
+    def _capabilities(self) -> dict[str, Json]:
         return {"tools": {"listChanged": True} if self.changes else {}}
 
 
 Method = Callable[[Methods, Mapping[str, Json]], dict[str, Json]]
-_HANDSHAKEN: Mapping[str, Method] = {
+_HANDSHAKE_METHODS: Mapping[str, Method] = {
     "initialize": Methods.initialize,
     "ping": Methods.ping,
-    "tools/list": Methods.tools,
-    "tools/call": Methods.call,
+    "tools/list": Methods.list_tools,
+    "tools/call": Methods.call_tool,
 }
-_STATELESS: Mapping[str, Method] = {
+_STATELESS_METHODS: Mapping[str, Method] = {
     "server/discover": Methods.discover,
-    "tools/list": Methods.tools_for_now,
-    "tools/call": Methods.call,
+    "tools/list": Methods.list_tools_for_now,
+    "tools/call": Methods.call_tool,
 }
 
 
-def mistake() -> RpcError:
-    """For a failure of our own that nobody expected."""
+def make_internal_error() -> RpcError:
+    """Return the error for a failure of our own that nobody expected."""
     return RpcError(INTERNAL, "the server made a mistake")

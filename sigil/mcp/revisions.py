@@ -1,5 +1,4 @@
-"""The revisions of the Model Context Protocol that are spoken here, and the names that both of its
-sides use.
+"""Name the revisions of the Model Context Protocol that are known here, and what both sides send.
 
 Up to 2025-11-25 a connection begins with a handshake (`initialize`); since 2026-07-28 every request
 says for itself which revision it speaks, in `params._meta`, and there is none.
@@ -11,14 +10,14 @@ from collections.abc import Mapping
 
 from sigil.mcp.jsonrpc import PARAMS, REVISION, RpcError
 from sigil.protocol import Json
-from sigil.version import version
+from sigil.settings import installed_version
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 NEWEST_HANDSHAKE = HANDSHAKE[-1]
 BATCHED = ("2024-11-05", "2025-03-26")
 """Revisions whose peers may send several messages as one list."""
 UNSAID = "2025-03-26"
-"""What a request over HTTP speaks that does not say it."""
+"""The revision of a request over HTTP that names none."""
 STATELESS = "2026-07-28"
 KNOWN = (*HANDSHAKE, STATELESS)
 
@@ -37,17 +36,17 @@ VERSION_HEADER, METHOD_HEADER, NAME_HEADER, SESSION_HEADER = (
 
 
 def server_info() -> dict[str, Json]:
-    """Who we are, on either side."""
-    return {"name": "sigil", "version": version()}
+    """Return our own name and version, as either side."""
+    return {"name": "sigil", "version": installed_version()}
 
 
-def result_envelope(capabilities: Mapping[str, Json]) -> dict[str, Json]:
-    """The `_meta` of a request that needs no handshake."""
+def request_envelope(capabilities: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the `_meta` of a request that needs no handshake."""
     return {SPOKEN: STATELESS, CLIENT: server_info(), CAPABILITIES: dict(capabilities)}
 
 
 def is_stateless(params: Mapping[str, Json]) -> bool:
-    """Whether a request speaks for itself; `RpcError` when it does so wrongly, or in a revision
+    """Tell if a request names its own revision; `RpcError` when it does so wrongly, or names one
     that is not known here.
     """
     meta = params.get("_meta")
@@ -63,10 +62,10 @@ def is_stateless(params: Mapping[str, Json]) -> bool:
     return True
 
 
-def unknown_revision(asked: str, known: tuple[str, ...] = KNOWN) -> RpcError:
-    """For a revision that is not known here."""
+def unknown_revision(requested: str, known: tuple[str, ...] = KNOWN) -> RpcError:
+    """Return the error for a revision that is not known here."""
     return RpcError(
         REVISION,
-        "this revision of the protocol is not spoken here",
-        {"supported": list(known), "requested": asked[:40]},
+        "this revision of the protocol is not known here",
+        {"supported": list(known), "requested": requested[:40]},
     )

@@ -1,5 +1,6 @@
-"""MCP over a pipe: a message a line in, a message a line out, until the other side closes; requests
-are answered side by side.
+"""Serve MCP over a pipe: a message a line in, a message a line out, until the other side closes.
+
+Requests are answered side by side.
 """
 
 from __future__ import annotations
@@ -20,57 +21,61 @@ from sigil.mcp.jsonrpc import (
     RpcNotification,
     RpcRequest,
 )
-from sigil.mcp.methods import Methods, mistake
+from sigil.mcp.methods import Methods, make_internal_error
 from sigil.mcp.revisions import SUBSCRIPTION, is_stateless
 from sigil.protocol import Json
 from sigil.strict_json import dumps
 
 LINE_BYTES = 4 << 20
-AT_ONCE, WAITING = 8, 64
-"""Requests that run side by side, and that are read at all before one of them is answered."""
-LISTENERS, BATCH = 16, 50
+THREADS = 8
+"""Requests that run side by side."""
+REQUESTS_MOST = 64
+"""Requests that are read before one of them is answered."""
+LISTENERS = 16
+BATCH = 50
 CHANGED = "notifications/tools/list_changed"
 
 
 class StdioServer:
-    """One connection. `changed` may be called from any thread."""
+    """One connection. `announce_change` may be called from any thread."""
 
     def __init__(self, inlet: BinaryIO, outlet: BinaryIO) -> None:
         self._inlet = inlet
         self._outlet = outlet
         self._writing = threading.Lock()
         self._state = threading.Lock()
-        self._room = threading.Semaphore(WAITING)
+        self._free = threading.Semaphore(REQUESTS_MOST)
         self._running: dict[Id, bool] = {}
         self._listening: dict[Id, None] = {}
-        self._shaken = False
+        self._initialized = False
         self._closed = False
 
     def serve(self, methods: Methods) -> None:
-        """Answer until the other side closes its end; what it had asked by then is answered
-        first.
+        """Answer until the other side closes its end; the requests that it had sent by then are
+        answered first.
         """
-        threads, ended = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="mcp"), False
+        threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
+        ended = False
         try:
-            for line in self._lines():
-                for value in self._values(line):
-                    self._take(value, methods, threads)
+            for line in self._read_lines():
+                for value in self._parse_line(line):
+                    self._handle_message(value, methods, threads)
             ended = True
         finally:
-            threads.shutdown(
-                wait=ended, cancel_futures=not ended
-            )  # after Ctrl-C what still runs ends with the sandbox
+            # after Ctrl-C what still runs ends with the sandbox
+            threads.shutdown(wait=ended, cancel_futures=not ended)
 
-    def changed(self) -> None:
-        """Tell the other side that the tools are others now."""
+    def announce_change(self) -> None:
+        """Tell the other side that the tools have changed."""
         with self._state:
-            shaken, listening = self._shaken, tuple(self._listening)
-        if shaken:
+            initialized = self._initialized
+            listening = tuple(self._listening)
+        if initialized:
             self._write(jsonrpc.make_notification(CHANGED))
         for id in listening:
             self._write(jsonrpc.make_notification(CHANGED, {"_meta": {SUBSCRIPTION: id}}))
 
-    def _lines(self) -> Iterator[bytes]:
+    def _read_lines(self) -> Iterator[bytes]:
         while not self._closed and (line := self._inlet.readline(LINE_BYTES + 1)):
             if len(line) > LINE_BYTES:
                 while line and not line.endswith(b"\n"):
@@ -79,7 +84,10 @@ class StdioServer:
             elif line.strip():
                 yield line
 
-    def _values(self, line: bytes) -> list[Json]:
+    def _parse_line(self, line: bytes) -> list[Json]:
+        """Return the messages of a line, which may be a list; a line that cannot be read is
+        answered.
+        """
         try:
             value = jsonrpc.parse_body(line)
             if isinstance(value, list) and not 0 < len(value) <= BATCH:
@@ -89,71 +97,72 @@ class StdioServer:
             return []
         return value if isinstance(value, list) else [value]
 
-    def _take(self, value: Json, methods: Methods, threads: ThreadPoolExecutor) -> None:
+    def _handle_message(self, value: Json, methods: Methods, threads: ThreadPoolExecutor) -> None:
         try:
             message: Message = jsonrpc.parse_message(value)
             if isinstance(message, RpcNotification):
-                self._note(message)
+                self._handle_notification(message)
             elif isinstance(message, RpcRequest):
-                self._asked(message, methods, threads)
+                self._handle_request(message, methods, threads)
         except RpcError as problem:
             self._fail(jsonrpc.id_of(value), problem)
 
-    def _note(self, note: RpcNotification) -> None:
-        named = note.params.get("requestId")
+    def _handle_notification(self, notification: RpcNotification) -> None:
+        id = notification.params.get("requestId")
         with self._state:
-            if note.method == "notifications/initialized":
-                self._shaken = True
-            elif note.method == "notifications/cancelled" and isinstance(named, str | int):
-                self._listening.pop(named, None)
-                if named in self._running:
-                    self._running[named] = False
+            if notification.method == "notifications/initialized":
+                self._initialized = True
+            elif notification.method == "notifications/cancelled" and isinstance(id, str | int):
+                self._listening.pop(id, None)
+                if id in self._running:
+                    self._running[id] = False
 
-    def _asked(self, request: RpcRequest, methods: Methods, threads: ThreadPoolExecutor) -> None:
+    def _handle_request(
+        self, request: RpcRequest, methods: Methods, threads: ThreadPoolExecutor
+    ) -> None:
         with self._state:
             if request.id in self._running or request.id in self._listening:
-                raise RpcError(REQUEST, "a request with this id is under way")
+                raise RpcError(REQUEST, "a request with this id is running already")
         if request.method == "subscriptions/listen" and is_stateless(request.params):
-            self._listen(request)
+            self._subscribe(request)
             return
         with self._state:
             self._running[request.id] = True
-        self._room.acquire()
-        if request.method in (
-            "initialize",
-            "ping",
-            "server/discover",
-        ):  # before whatever was sent right behind it
-            self._answer(request, methods)
+        self._free.acquire()
+        if request.method in ("initialize", "ping", "server/discover"):
+            # answered here, before the request that was sent right behind it
+            self._answer_request(request, methods)
         else:
-            threads.submit(self._answer, request, methods)
+            threads.submit(self._answer_request, request, methods)
 
-    def _listen(self, request: RpcRequest) -> None:
+    def _subscribe(self, request: RpcRequest) -> None:
         wanted = request.params.get("notifications")
         if not isinstance(wanted, dict):
             raise RpcError(PARAMS, "notifications says what to listen for")
-        heard = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
+        accepted = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
         with self._state:
             if len(self._listening) >= LISTENERS:
                 raise RpcError(REQUEST, f"at most {LISTENERS} listen at a time")
-            said = {"notifications": heard, "_meta": {SUBSCRIPTION: request.id}}
+            params = {"notifications": accepted, "_meta": {SUBSCRIPTION: request.id}}
+            # acknowledged before the first change is announced
             self._write(
-                jsonrpc.make_notification("notifications/subscriptions/acknowledged", said)
-            )  # before the first change is told
-            self._listening.update({request.id: None} if heard else {})
+                jsonrpc.make_notification("notifications/subscriptions/acknowledged", params)
+            )
+            if accepted:
+                self._listening[request.id] = None
 
-    def _answer(self, request: RpcRequest, methods: Methods) -> None:
+    def _answer_request(self, request: RpcRequest, methods: Methods) -> None:
         try:
-            said = jsonrpc.result(request.id, methods.answer(request))
+            answer = jsonrpc.make_result(request.id, methods.answer(request))
         except RpcError as problem:
-            said = jsonrpc.make_failure(request.id, problem)
-        except Exception:  # noqa: BLE001  a door: whatever a request does, it is answered and the connection goes on
-            said = jsonrpc.make_failure(request.id, mistake())
+            answer = jsonrpc.make_failure(request.id, problem)
+        except Exception:  # noqa: BLE001  entry point: whatever a request does, it is answered and the connection goes on
+            answer = jsonrpc.make_failure(request.id, make_internal_error())
         with self._state:
-            wanted = self._running.pop(request.id, False)
-        self._room.release()
-        if wanted:
-            self._write(said)
+            is_wanted = self._running.pop(request.id, False)
+        self._free.release()
+        if is_wanted:
+            self._write(answer)
 
     def _fail(self, id: Id | None, problem: RpcError) -> None:
         self._write(jsonrpc.make_failure(id, problem))

@@ -1,19 +1,18 @@
-"""The tools that a peer sees and calls: three that are always there, and those that its queries and
-deploys paged in.
-"""
+"""List and call the tools of a peer: the built-in ones, and those that it paged in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sigil import builtin_tools
+from sigil.builtin_tools import original_arguments, portable_schema
 from sigil.errors import SigilError, ToolError, UsageError, one_line
 from sigil.mcp.jsonrpc import PARAMS, RpcError
 from sigil.mcp.working_set import ResidentTools
-from sigil.protocol import TOOL_PREFIX, Caller, Hit, Json, Offer, Ref, Registry, capability_of
+from sigil.protocol import TOOL_PREFIX, Caller, Json, Offer, Ref, Registry, capability_of
 from sigil.strict_json import dumps, loads
-from sigil.tool_parameters import own_arguments, told_schema
 
 QUERY_TEXT = (
     "Find capabilities by what they do. Each is told with the JSON Schema of its input: call it"
@@ -34,58 +33,55 @@ _RUN_SCHEMA: dict[str, Json] = {
     },
     "required": ["capability"],
 }
-WIDE = 50
-"""What is found before that which runs inside an agent alone is left out."""
-_READS = {"readOnlyHint": True, "openWorldHint": False}
+FOUND_MOST = 50
+"""The hits of a query before those that run inside an agent alone are left out."""
+_READ_ONLY = {"readOnlyHint": True, "openWorldHint": False}
 
 DeployCheck = Callable[[str], None]
-"""Raises `Refused` unless a capability of this name may be deployed; `*` stands for one without a
-name.
-"""
+"""Raises `Refused` unless a capability of this name may be deployed; `*` is one without a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools of one peer. `resident`: None where nothing is kept between requests. `demand`:
-    None where nothing is deployed.
+    """The tools of one peer.
 
-    `changed` is called when a call made the tools others.
+    `resident` is None where nothing is kept between requests, `require_deploy` where the peer may
+    not deploy. `on_change` is called when a call changed the tools.
     """
 
     registry: Registry
     caller: Caller
     resident: ResidentTools | None = None
-    demand: DeployCheck | None = None
-    changed: Callable[[], None] = lambda: None
+    require_deploy: DeployCheck | None = None
+    on_change: Callable[[], None] = lambda: None
 
-    def listed(self) -> list[Json]:
-        """Every tool, as `tools/list` tells it."""
-        deploys = (
-            [_tool(builtin_tools.DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA)]
-            if self.demand
-            else []
-        )
-        own = [
-            _tool(offer.tool, offer.description, told_schema(offer.schema))
-            for offer in self._offers()
-        ]
-        return [
-            {
-                **_tool(builtin_tools.QUERY, QUERY_TEXT, builtin_tools.QUERY_SCHEMA),
-                "annotations": _READS,
-            },
-            *deploys,
-            _tool(builtin_tools.RUN, RUN_TEXT, _RUN_SCHEMA),
-            *own,
-        ]
+    def list_tools(self) -> list[Json]:
+        """Return every tool, as `tools/list` tells it."""
+        query = _tool_row(builtin_tools.QUERY, QUERY_TEXT, builtin_tools.QUERY_SCHEMA)
+        rows: list[Json] = [{**query, "annotations": _READ_ONLY}]
+        if self.require_deploy:
+            rows.append(
+                _tool_row(
+                    builtin_tools.DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA
+                )
+            )
+        rows.append(_tool_row(builtin_tools.RUN, RUN_TEXT, _RUN_SCHEMA))
+        for offer in self.resident.offers() if self.resident else ():
+            rows.append(_tool_row(offer.tool, offer.description, portable_schema(offer.schema)))
+        return rows
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
-        """The result of a tool; `isError` when it failed. `RpcError` when there is no such tool."""
+        """Return the result of a tool, with `isError` when it failed; `RpcError` when there is no
+        such tool.
+        """
+        failed = False
         try:
-            return _said(self._called(name, arguments), failed=False)
+            text = self._call_tool(name, arguments)
         except SigilError as problem:
             problem.source = problem.source or name[:60]
-            return _said(dumps({"error": problem.as_dict()}).decode(), failed=True)
+            text = dumps({"error": problem.as_dict()}).decode()
+            failed = True
+        return {"content": [{"type": "text", "text": text}], "isError": failed}
 
     def preload(self, names: Iterable[str]) -> None:
         """Page capabilities in by name; `UsageError` ENOENT when there is none of that name."""
@@ -106,98 +102,82 @@ class Toolbox:
                 row["schema"],
                 bool(row.get("pure")),
             )
-            self._load([offer])
+            self._load_offers([offer])
 
-    def _called(self, name: str, arguments: Mapping[str, Json]) -> str:
+    def _call_tool(self, name: str, arguments: Mapping[str, Json]) -> str:
         if name == builtin_tools.QUERY:
             return self._query(arguments)
         if name == builtin_tools.RUN:
             return self._run(arguments)
-        if name == builtin_tools.DEPLOY and self.demand:
-            return self._deploy(arguments, self.demand)
+        if name == builtin_tools.DEPLOY and self.require_deploy:
+            return self._deploy(arguments, self.require_deploy)
         offer = self.resident.get(name) if self.resident else None
         if offer is None:
-            raise self._absent(name)
-        return self._ran(f"{offer.name}@{offer.digest}", own_arguments(offer.schema, arguments))
+            raise self._explain_missing(name)
+        return self._run_capability(
+            f"{offer.name}@{offer.digest}", original_arguments(offer.schema, arguments)
+        )
 
     def _query(self, arguments: Mapping[str, Json]) -> str:
         text, limit = builtin_tools.read_query(arguments)
-        found = self.registry.query(text, self.caller, limit=WIDE)
+        found = self.registry.query(text, self.caller, limit=FOUND_MOST)
         hits = [hit for hit in found.hits if hit.offer.kind != "host"]
-        fallen = self._load(hit.offer for hit in hits[:limit])
-        rows, total = (
-            [_hit_row(hit) for hit in hits[:limit]],
-            found.total - len(found.hits) + len(hits),
-        )
-        return dumps({"items": rows, "total": total, **_fallen(fallen)}).decode()
+        evicted = self._load_offers(hit.offer for hit in hits[:limit])
+        rows = []
+        for hit in hits[:limit]:
+            # a client that does not list the tools again has to know the schema and the examples
+            # from here
+            details = {"description": hit.offer.description, "schema": hit.offer.schema}
+            rows.append({**builtin_tools.hit_row(hit), **details})
+        total = found.total - len(found.hits) + len(hits)
+        return dumps({"items": rows, "total": total, **evicted}).decode()
 
-    def _deploy(self, arguments: Mapping[str, Json], demand: DeployCheck) -> str:
+    def _deploy(self, arguments: Mapping[str, Json], require_deploy: DeployCheck) -> str:
         spec = builtin_tools.read_spec(arguments)
-        demand(spec["name"] if isinstance(spec.get("name"), str) else "*")
-        done = self.registry.deploy(spec, self.caller)
-        fallen = self._load([done.offer])
-        return dumps({**builtin_tools.deployed_row(done), **_fallen(fallen)}).decode()
+        require_deploy(spec["name"] if isinstance(spec.get("name"), str) else "*")
+        deployed = self.registry.deploy(spec, self.caller)
+        evicted = self._load_offers([deployed.offer])
+        return dumps({**builtin_tools.deployed_row(deployed), **evicted}).decode()
 
     def _run(self, arguments: Mapping[str, Json]) -> str:
-        name, given = arguments.get("capability"), arguments.get("input", {})
+        name = arguments.get("capability")
+        input = arguments.get("input", {})
         if not isinstance(name, str) or not set(arguments) <= {"capability", "input"}:
             raise ToolError("EINVAL", "give capability, a name, and input, an object")
-        if not isinstance(given, dict):
+        if not isinstance(input, dict):
             raise ToolError("EINVAL", "input is an object")
         Ref.parse(name)
-        return self._ran(name, given)
+        return self._run_capability(name, input)
 
-    def _ran(self, ref: str, arguments: Mapping[str, Json]) -> str:
+    def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> str:
         output = self.registry.run(ref, arguments, self.caller).output
-        return str(loads(output)) if output.lstrip()[:1] == b'"' else output.decode()
+        if output.lstrip()[:1] == b'"':
+            return str(loads(output))
+        return output.decode()
 
-    def _load(self, offers: Iterable[Offer]) -> tuple[str, ...]:
+    def _load_offers(self, offers: Iterable[Offer]) -> dict[str, Json]:
+        """Page offers in; return the field that tells which tools were evicted for them, so that
+        the model may search for them again.
+        """
         if self.resident is None:
-            return ()
-        changed, fallen = self.resident.load(offers)
+            return {}
+        changed, evicted = self.resident.load(offers)
         if changed:
-            self.changed()
-        return fallen
+            self.on_change()
+        return {"no_longer_listed": list(evicted)} if evicted else {}
 
-    def _offers(self) -> tuple[Offer, ...]:
-        return self.resident.offers() if self.resident else ()
-
-    def _absent(self, tool: str) -> Exception:
-        """A page fault when the capability exists but is not resident; else there is no such
-        tool.
+    def _explain_missing(self, tool: str) -> Exception:
+        """Return a page fault when the capability exists but is not resident, else that there is no
+        such tool.
         """
         name = capability_of(tool) if tool.startswith(TOOL_PREFIX) else None
-        if name and self._exists(name):
-            how = f'call sigil_query with "{name}", or sigil_run with capability "{name}"'
-            return ToolError("ENOTRESIDENT", f"{tool} is not loaded", suggestion=how)
+        if name:
+            with suppress(UsageError):
+                if self.registry.inspect(name, self.caller).get("kind") != "host":
+                    how = f'call sigil_query with "{name}", or sigil_run with capability "{name}"'
+                    return ToolError("ENOTRESIDENT", f"{tool} is not loaded", suggestion=how)
         return RpcError(PARAMS, f"there is no tool {one_line(tool, 80)!r}")
 
-    def _exists(self, name: str) -> bool:
-        try:
-            return self.registry.inspect(name, self.caller).get("kind") != "host"
-        except UsageError:
-            return False
 
-
-def _hit_row(hit: Hit) -> dict[str, Json]:
-    """A client that does not ask for the tools again has to know the schema and the examples from
-    here.
-    """
-    return {
-        **builtin_tools.hit_row(hit),
-        "description": hit.offer.description,
-        "schema": hit.offer.schema,
-    }
-
-
-def _tool(name: str, description: str, schema: Mapping[str, Json]) -> dict[str, Json]:
+def _tool_row(name: str, description: str, schema: Mapping[str, Json]) -> dict[str, Json]:
     return {"name": name, "description": description, "inputSchema": dict(schema)}
-
-
-def _said(text: str, *, failed: bool) -> dict[str, Json]:
-    return {"content": [{"type": "text", "text": text}], "isError": failed}
-
-
-def _fallen(tools: tuple[str, ...]) -> dict[str, Json]:
-    """What says that tools had to go: the model may search for them again."""
-    return {"no_longer_listed": list(tools)} if tools else {}

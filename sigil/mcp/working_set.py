@@ -1,5 +1,5 @@
-"""The working set of a session: the `cap_*` tools that were paged in, the latest ones, each with
-the digest that was offered.
+"""Keep the working set of a session: its latest `cap_*` tools, each with the digest that was
+offered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST = 40
 
 
 class ResidentTools:
-    """The tools of one session; what was loaded longest ago falls out first. Thread-safe."""
+    """The tools of one session; the one that was loaded first is evicted first. Thread-safe."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -23,23 +23,25 @@ class ResidentTools:
         self._lock = threading.Lock()
 
     def load(self, offers: Iterable[Offer]) -> tuple[bool, tuple[str, ...]]:
-        """Page offers in: whether the tools are others now, and which fell out for them."""
+        """Page offers in; return if the tools have changed, and which ones were evicted."""
         with self._lock:
             before = dict(self._offers)
             for offer in offers:
                 self._offers[offer.tool] = offer
                 self._loaded.pop(offer.tool, None)
                 self._loaded[offer.tool] = None
-            fallen = tuple(self._loaded)[: max(len(self._loaded) - self._most, 0)]
-            for tool in fallen:
-                del self._offers[tool], self._loaded[tool]
-            return self._offers != before, tuple(tool for tool in fallen if tool in before)
+            evicted = tuple(self._loaded)[: max(len(self._loaded) - self._most, 0)]
+            for tool in evicted:
+                del self._offers[tool]
+                del self._loaded[tool]
+            known = tuple(tool for tool in evicted if tool in before)
+            return self._offers != before, known
 
     def get(self, tool: str) -> Offer | None:
-        """What a tool runs, None when it is not resident."""
+        """Return what a tool runs, None when it is not resident."""
         return self._offers.get(tool)
 
     def offers(self) -> tuple[Offer, ...]:
-        """All of them, in the order in which they came."""
+        """Return all offers, in the order in which they came."""
         with self._lock:
             return tuple(self._offers.values())

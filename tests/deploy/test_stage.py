@@ -86,7 +86,7 @@ def test_where_capabilities_run_they_reach_the_web(name: str, staged: Path) -> N
 def test_the_registry_describes_itself(staged: Path) -> None:
     shown = alone(
         staged / "registry",
-        "from sigil.http import app, openapi; print(len(openapi.page(app.ROUTES, '1')[0]) >"
+        "from sigil.http import app, openapi; print(len(openapi.render_page(app.ROUTES, '1')[0]) >"
         " 50_000)",
     )
     assert shown == "True"

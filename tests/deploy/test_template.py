@@ -14,7 +14,7 @@ import pytest
 
 from functions.settings import Settings
 from scripts.staging.contents import PYTHON, STAGES
-from sigil.version import version
+from sigil.settings import installed_version
 from tests.deploy.template import (
     PATH,
     accepts,
@@ -122,7 +122,7 @@ def test_the_library_is_stocked_whenever_it_or_the_program_is_another() -> None:
 
     assert asked["ServiceToken"] == {"Fn::GetAtt": ["Worker", "Arn"]}
     assert asked["Library"] == {"Ref": "Library"}
-    assert asked["Version"] == version()
+    assert asked["Version"] == installed_version()
     assert asked["ServiceTimeout"] > functions()["Worker"]["Timeout"]
 
 
@@ -423,7 +423,7 @@ def test_somebody_is_told_of_errors_dead_letters_and_waiting() -> None:
 
 def test_the_api_knows_every_route_of_its_doors_and_no_other() -> None:
     from functions.webhook import router as webhook
-    from sigil.http.app import router as registry
+    from sigil.http.app import build_router as registry
 
     ours = _served(registry(None, "")) - {("GET", "/health")}  # type: ignore[arg-type]
     assert routes("Webhook") == _served(webhook(lambda: None))  # type: ignore[arg-type,return-value]

@@ -323,7 +323,7 @@ def remote(
     assert isinstance(local.app.registry, LocalRegistry)
     with (
         serving(local) as near,
-        served(app.app(local.app.registry, TOKEN)) as url,
+        served(app.build_registry_app(local.app.registry, TOKEN)) as url,
         Proxy(url.removeprefix("http://")) as line,
     ):
         far = runtime(

@@ -117,7 +117,7 @@ def test_every_route_of_the_server_is_documented() -> None:
     from sigil.http import app as http
 
     chat = local.chat_routes(None, Authenticator(""))  # type: ignore[arg-type]
-    sigil_routes = http.router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
+    sigil_routes = http.build_router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
     switch = admin.router(None, Authenticator(""))  # type: ignore[arg-type]
     routes = [*webhook.router(lambda: None).routes, *sigil_routes, *chat.routes, *switch.routes]  # type: ignore[arg-type,return-value]
     paths = {

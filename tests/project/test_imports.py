@@ -22,8 +22,8 @@ SIGIL = (
     ("catalog",),
     ("sandbox",),
     ("manifest",),
-    ("network", "mcp", "builtin_tools", "tool_parameters"),
-    ("settings", "version"),
+    ("network", "mcp", "builtin_tools"),
+    ("settings",),
     ("storage",),
     ("protocol", "rows", "strict_json", "errors"),
 )
@@ -63,7 +63,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*ENTRY_POINTS, "wiring")),
     **dict.fromkeys(
         (*PACKAGES, "events"),
-        ("protocol", "storage", "errors", "strict_json", "builtin_tools", "tool_parameters"),
+        ("protocol", "storage", "errors", "strict_json", "builtin_tools"),
     ),
     "plugins": ("errors",),
     "reply_sender": ("storage", "errors"),

@@ -542,7 +542,7 @@ def test_a_deploy_token_pauses_between_two_deploys_and_the_admin_does_not(
     registry = LocalRegistry(
         MemoryKV(place.clock), MemoryArtifacts(), sandbox, place.clock, rules=RegistryRules(pause=5)
     )
-    with served(sigil_http.app(registry, ADMIN)) as url:
+    with served(sigil_http.build_registry_app(registry, ADMIN)) as url:
         slow = Place(url, registry, place.clock, place.client)
         token = slow.key("deploy")
         assert slow.deploy(token, "one").status_code == 201

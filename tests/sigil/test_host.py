@@ -54,7 +54,7 @@ def registry(compiled: Path, shelf: Path) -> Iterator[LocalRegistry]:
 
 @pytest.fixture(scope="module")
 def url(registry: LocalRegistry) -> Iterator[str]:
-    with served(sigil_http.app(registry, TOKEN)) as address:
+    with served(sigil_http.build_registry_app(registry, TOKEN)) as address:
         yield address
 
 

@@ -77,7 +77,7 @@ def serve(context: typer.Context, wanted: ServeOptions = USUAL) -> None:
             _find_speaker(opened, wanted, shell.address()),
             ResidentTools(),
             demand,
-            pipe.changed,
+            pipe.announce_change,
         )
         toolbox.preload(wanted.preload or ())
         if sys.stdin.isatty():

@@ -58,7 +58,7 @@ def serve(
             suggestion="it serves the registry here, until Ctrl-C",
         )
     settings = replace(Settings.read(), registry_url="", registry_token="")
-    bounds = ClientLimits.of(settings)
+    bounds = ClientLimits.from_settings(settings)
     door = listen(host, port)
     try:
         ended = _serve_registry(shell, settings, door, bounds)
@@ -120,7 +120,7 @@ def _greet(shell: Shell, settings: Settings, door: socket.socket, token: str) ->
     """Print the address on stdout for programs that wait for it, and how to log in on stderr. The
     token itself is shown on a terminal only.
     """
-    from sigil.http.server import public, url_of
+    from sigil.http.server import is_public, url_of
 
     url, printer = url_of(door), shell.printer
     if printer.json:
@@ -143,7 +143,7 @@ def _greet(shell: Shell, settings: Settings, door: socket.socket, token: str) ->
     printer.note(
         f"from elsewhere: sigil login --url {url}; make more tokens with `sigil keys create`"
     )
-    if public(door):
+    if is_public(door):
         printer.note(
             "others can reach this address, and it speaks plain HTTP: put something in front of it"
             " that speaks TLS"

@@ -9,13 +9,13 @@ from sigil.cli.shell import shell_of
 
 def version(context: typer.Context) -> None:
     """Print the version."""
-    from sigil.version import version as installed
+    from sigil.settings import installed_version
 
     shell = shell_of(context)
     if shell.printer.json:
-        shell.printer.document({"version": installed()})
+        shell.printer.document({"version": installed_version()})
     else:
-        shell.printer.line(f"sigil {installed()}")
+        shell.printer.line(f"sigil {installed_version()}")
 
 
 def schema(context: typer.Context) -> None:

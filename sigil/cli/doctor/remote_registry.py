@@ -13,8 +13,7 @@ from email.utils import parsedate_to_datetime
 from sigil.cli.doctor.findings import Check, DoctorWarning
 from sigil.errors import one_line
 from sigil.protocol import Caller
-from sigil.settings import Settings
-from sigil.version import version
+from sigil.settings import Settings, installed_version
 
 SKEW_SECONDS = 60.0
 SOON_SECONDS = 7 * 86_400.0
@@ -34,9 +33,9 @@ def _check_registry(settings: Settings) -> str:
     """Check that it answers as Sigil does, in our own version."""
     said, _ = _ask_health(settings)
     theirs, url = one_line(str(said.get("version", "unknown")), 40), settings.registry_url
-    if theirs != version():
+    if theirs != installed_version():
         raise DoctorWarning(
-            f"{url} answers, version {theirs}; here it is {version()}",
+            f"{url} answers, version {theirs}; here it is {installed_version()}",
             suggestion="bring both to the same version",
         )
     if url.lower().startswith("http:") and not _LOCAL.match(url):

@@ -1,6 +1,4 @@
-"""The examples of the description: requests that are sent, in this order, to a registry that begins
-empty, and what it answered.
-"""
+"""The examples of the description: requests to a registry that begins empty, and its answers."""
 
 from __future__ import annotations
 
@@ -39,11 +37,11 @@ class Example:
 
 
 @lru_cache(maxsize=1)
-def examples() -> tuple[Example, ...]:
-    """All of them, in the order in which they are sent."""
+def load_examples() -> tuple[Example, ...]:
+    """Return all examples, in the order in which they are sent."""
     return tuple(Example(**row) for row in orjson.loads(FILE.read_bytes()))
 
 
-def of_route(method: str, path: str) -> list[Example]:
-    """Those of one row of the table."""
-    return [example for example in examples() if example.route == f"{method} {path}"]
+def examples_of(method: str, path: str) -> list[Example]:
+    """Return the examples of one route."""
+    return [example for example in load_examples() if example.route == f"{method} {path}"]

@@ -1,18 +1,30 @@
-"""The description itself: one operation a row of the table."""
+"""Describe a table of routes in OpenAPI 3.1: one operation a route."""
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
 
 from sigil import rows
-from sigil.http import admin_bodies
 from sigil.http.caller_headers import AUTHOR, NAMESPACE, OWNER, SESSION
+from sigil.http.capabilities import RemoveBody
 from sigil.http.openapi import texts
-from sigil.http.openapi.examples import Example, of_route
-from sigil.http.openapi.schemas import collected, media
-from sigil.http.route import BUNDLE_FILE, DOCS_PAGE, RUN_ARGUMENTS, RUN_OUTPUT, Access, Media, Route
+from sigil.http.openapi.examples import Example, examples_of
+from sigil.http.openapi.schemas import collect_schemas, describe_media
+from sigil.http.route import (
+    BUNDLE_FILE,
+    DOCS_PAGE,
+    RUN_ARGUMENTS,
+    RUN_OUTPUT,
+    Access,
+    Media,
+    Route,
+    Schema,
+)
 from sigil.http.status_codes import codes_of
 from sigil.protocol import Json
 
@@ -28,24 +40,35 @@ _CALLER: dict[str, Json] = {
     OWNER: {"type": "string", "enum": ["0", "1"]},
 }
 """On whose behalf the admin token asks."""
+_RATE_HEADERS = ["RateLimit-Policy", "RateLimit"]
+_WITHOUT_TOKEN = (Access.PUBLIC, Access.OPTIONAL_TOKEN)
 
 
-def document(routes: Sequence[Route], version: str) -> dict[str, Json]:
-    """The description of a table of routes, in OpenAPI 3.1."""
-    refs, schemas = collected([*_types(routes), rows.FailureRow])
-    ids = _ids(routes)
+def encode_document(routes: Sequence[Route], version: str) -> bytes:
+    """Return the description of `routes` as JSON."""
+    return orjson.dumps(describe_routes(routes, version))
+
+
+def describe_routes(routes: Sequence[Route], version: str) -> dict[str, Json]:
+    """Return the description of `routes` in OpenAPI 3.1."""
+    refs, schemas = collect_schemas([*_shapes_of(routes), rows.FailureRow])
+    names = Counter(route.operation_name for route in routes)
     paths: dict[str, dict[str, Json]] = {}
     for route in routes:
-        examples = of_route(route.method, route.path)
-        paths.setdefault(path_of(route), {})[route.method.lower()] = _operation(
-            route, ids[route.method, route.path], refs, examples
-        )
+        operation_id = route.operation_name
+        if names[operation_id] > 1:
+            operation_id = f"{operation_id}_{route.method.lower()}"
+        operation = _describe_operation(route, operation_id, refs)
+        paths.setdefault(path_of(route), {})[route.method.lower()] = operation
+    caller_help = "of the admin token alone: on whose behalf it asks"
     return {
         "openapi": "3.1.0",
         "info": {
             "title": texts.TITLE,
             "version": version,
-            "description": _prose(),
+            "description": "\n\n".join(
+                (texts.LEAD, *(f"**{name}.** {text}" for name, text in texts.RULES))
+            ),
             "license": {"name": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -53,10 +76,18 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Json]:
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "headers": {name: _header(name) for name in texts.HEADERS},
-            "parameters": _callers(),
+            "headers": {
+                name: {"description": what, "required": always, "schema": {"type": "string"}}
+                for name, (what, always) in texts.HEADERS.items()
+            },
+            "parameters": {
+                name: {"name": name, "in": "header", "description": caller_help, "schema": schema}
+                for name, schema in _CALLER.items()
+            },
             "responses": {
-                f"E{status}": _failed(status, []) for status in texts.STATUSES if status >= 400
+                f"E{status}": _describe_failure(status, [])
+                for status in texts.STATUSES
+                if status >= 400
             },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
@@ -64,235 +95,203 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Json]:
 
 
 def path_of(route: Route) -> str:
-    """The path as OpenAPI writes it."""
+    """Return a route's path as OpenAPI writes it."""
     return route.path.replace(":path}", "}")
 
 
-def failures(route: Route) -> list[int]:
-    """The statuses of its failures."""
-    found = {Access.PUBLIC: set[int](), Access.OPTIONAL_TOKEN: {400, 503}}.get(
-        route.access, {400, 401, 403, 429, 503}
-    )
-    found |= {*route.fails} | ({404} if "{ref" in route.path else set())
-    found |= ({408, 413, 415} if route.takes else set()) | (
-        {412} if route.method != "GET" else set()
-    )
+def failure_statuses(route: Route) -> list[int]:
+    """Return the statuses of a route's failures, in ascending order."""
+    if route.access is Access.PUBLIC:
+        found = set[int]()
+    elif route.access is Access.OPTIONAL_TOKEN:
+        found = {400, 503}
+    else:
+        found = {400, 401, 403, 429, 503}
+    found.update(route.failures)
+    if "{ref" in route.path:
+        found.add(404)
+    if route.body:
+        found |= {408, 413, 415}
+    if route.method != "GET":
+        found.add(412)
     return sorted(found)
 
 
-def _operation(
-    route: Route, name: str, refs: dict[Json, Json], examples: Sequence[Example]
-) -> dict[str, Json]:
-    group, _ = texts.GROUPS[route.action.__module__.rpartition(".")[2]]
-    lines = inspect.getdoc(route.action) or ""
-    return {
-        "operationId": name,
+def header_names(route: Route) -> list[str]:
+    """Return the names of the headers of a route's good answers."""
+    names = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"]
+    if route.has_etag:
+        names.append("ETag")
+    if route.has_etag and route.access is not Access.PUBLIC:
+        names.append("Vary")
+    if "after" in route.query:
+        names.append("Link")
+    if route.responses.get(200) in (RUN_OUTPUT, BUNDLE_FILE, DOCS_PAGE):
+        names.append("Content-Security-Policy")
+    if route.responses.get(200) is RUN_OUTPUT:
+        names += [name for name in texts.HEADERS if name.startswith("X-Sigil-")]
+    if route.access not in _WITHOUT_TOKEN:
+        names += _RATE_HEADERS
+    return names
+
+
+def _shapes_of(routes: Sequence[Route]) -> Iterator[Any]:
+    """Yield the types of all bodies and answers."""
+    for route in routes:
+        for shape in (route.body, *route.responses.values()):
+            alternatives = shape if type(shape) is tuple else (shape,)
+            for alternative in alternatives:
+                if alternative and not isinstance(alternative, Media):
+                    yield alternative
+
+
+def _describe_operation(route: Route, operation_id: str, refs: dict[Any, Json]) -> dict[str, Json]:
+    examples = examples_of(route.method, route.path)
+    group, _ = texts.GROUPS[route.handler.__module__.rpartition(".")[2]]
+    security: list[Json] = [{"token": []}]
+    if route.access is Access.OPTIONAL_TOKEN:
+        security.insert(0, {})
+    elif route.access is Access.PUBLIC:
+        security = []
+    operation: dict[str, Json] = {
+        "operationId": operation_id,
         "tags": [group],
-        "summary": lines.partition("\n")[0],
+        "summary": _summary_of(route),
         "description": f"Takes {texts.ACCESS[route.access.name]}.",
-        "security": {Access.PUBLIC: [], Access.OPTIONAL_TOKEN: [{}, {"token": []}]}.get(
-            route.access, [{"token": []}]
-        ),
-        "parameters": list(_parameters(route, examples)),
-        **({"requestBody": _body(route, refs, examples)} if route.takes else {}),
-        "responses": dict(_responses(route, refs, examples)),
+        "security": security,
+        "parameters": list(_describe_parameters(route, examples)),
     }
+    if route.body:
+        operation["requestBody"] = _describe_body(route, refs, examples)
+    operation["responses"] = dict(_describe_responses(route, refs, examples))
+    return operation
 
 
-def _parameters(route: Route, examples: Sequence[Example]) -> Iterator[Json]:
+def _summary_of(route: Route) -> str:
+    """Return the first paragraph of the handler's docstring, on one line."""
+    lines = inspect.getdoc(route.handler) or ""
+    return " ".join(lines.partition("\n\n")[0].split())
+
+
+def _describe_parameters(route: Route, examples: Sequence[Example]) -> Iterator[Json]:
+    good = [example for example in examples if example.status < 300]
     if "{ref" in route.path:
+        values = {example.name: example.ref for example in good}
         yield {
             "name": "ref",
             "in": "path",
             "required": True,
-            **_schema(route.ref),
-            **_given("ref", examples),
+            **_describe_parameter(route.ref, values),
         }
     for name, schema in route.query.items():
-        free = name == "*"
-        kind = {"style": "form", "explode": True} if free else {}
-        shown = {} if free else _given(name, examples)
-        yield {
-            "name": "arguments" if free else name,
-            "in": "query",
-            **kind,
-            **_schema(schema),
-            **shown,
-        }
-    if route.kept:
+        if name == "*":
+            yield {
+                "name": "arguments",
+                "in": "query",
+                "style": "form",
+                "explode": True,
+                **_describe_parameter(schema, {}),
+            }
+        else:
+            values = {example.name: example.query.get(name, "") for example in good}
+            yield {"name": name, "in": "query", **_describe_parameter(schema, values)}
+    if route.has_etag:
         yield {
             "name": "If-None-Match",
             "in": "header",
             "description": "an `ETag` that is known",
             "schema": {"type": "string"},
         }
-    if route.access not in (Access.PUBLIC, Access.OPTIONAL_TOKEN):
-        yield from ({"$ref": f"#/components/parameters/{name}"} for name in _CALLER)
+    if route.access not in _WITHOUT_TOKEN:
+        for name in _CALLER:
+            yield {"$ref": f"#/components/parameters/{name}"}
 
 
-def _schema(schema: Json) -> dict[str, Json]:
-    """A parameter's schema, its description and whether it has to be there."""
-    inner = {
-        name: value for name, value in schema.items() if name not in ("description", "required")
-    }
-    said = {name: schema[name] for name in ("description", "required") if name in schema}
-    return {**said, "schema": inner}
+def _describe_parameter(schema: Schema, values: dict[str, str]) -> dict[str, Json]:
+    """Return a parameter's schema, with its description, whether it has to be there, and the values
+    that the examples have for it by their names.
+    """
+    outer = {name: schema[name] for name in ("description", "required") if name in schema}
+    inner = {name: value for name, value in schema.items() if name not in outer}
+    examples = {name: {"value": value} for name, value in values.items() if value}
+    parameter = {**outer, "schema": inner}
+    if examples:
+        parameter["examples"] = examples
+    return parameter
 
 
-def _given(name: str, examples: Sequence[Example]) -> dict[str, Json]:
-    """What the examples that succeed give to a parameter."""
-    good = [example for example in examples if example.status < 300]
-    values = {
-        example.name: example.ref if name == "ref" else example.query.get(name) for example in good
-    }
-    shown = {key: {"value": value} for key, value in values.items() if value not in (None, "")}
-    return {"examples": shown} if shown else {}
-
-
-def _body(route: Route, refs: dict[Json, Json], examples: Sequence[Example]) -> Json:
-    content = media(route.takes, refs)
-    shown = {
+def _describe_body(
+    route: Route, refs: dict[Any, Json], examples: Sequence[Example]
+) -> dict[str, Json]:
+    content = describe_media(route.body, refs)
+    bodies = {
         example.name: {"summary": example.title, "value": example.body}
         for example in examples
         if example.body is not None
     }
-    if shown:
-        content["application/json"]["examples"] = shown
-    return {
-        "required": route.takes not in (RUN_ARGUMENTS, admin_bodies.Remove),
-        "content": content,
-    }
+    if bodies:
+        content["application/json"]["examples"] = bodies
+    return {"required": route.body not in (RUN_ARGUMENTS, RemoveBody), "content": content}
 
 
-def _responses(
-    route: Route, refs: dict[Json, Json], examples: Sequence[Example]
+def _describe_responses(
+    route: Route, refs: dict[Any, Json], examples: Sequence[Example]
 ) -> Iterator[tuple[str, Json]]:
-    for status, shape in route.gives.items():
-        content = media(shape, refs) if shape else {}
+    for status, shape in route.responses.items():
+        content = describe_media(shape, refs) if shape else {}
         for example in examples:
             if example.status == status and example.answer is not None:
-                content[example.kind].setdefault("examples", {})[example.name] = {
-                    "summary": example.title,
-                    "value": example.answer,
-                }
-        yield (
-            str(status),
-            {
-                "description": _good(route, status),
-                "headers": _headers(headers_of(route)),
-                **({"content": content} if content else {}),
-            },
-        )
-    if route.kept:
-        kept = ["ETag", "Cache-Control", "Vary", "X-Request-Id", *_rates(route)]
-        yield "304", {"description": texts.STATUSES[304], "headers": _headers(kept)}
-    for status in [status for status in failures(route) if status not in route.gives]:
-        shown = [example for example in examples if example.status == status]
-        yield (
-            str(status),
-            _failed(status, shown) if shown else {"$ref": f"#/components/responses/E{status}"},
-        )
+                answers = content[example.kind].setdefault("examples", {})
+                answers[example.name] = {"summary": example.title, "value": example.answer}
+        description = "the answer"
+        if status == 201:
+            description = "it was created"
+        elif status == 200 and 201 in route.responses:
+            description = "this very digest was there already"
+        response: dict[str, Json] = {
+            "description": description,
+            "headers": _refer_to_headers(header_names(route)),
+        }
+        if content:
+            response["content"] = content
+        yield str(status), response
+    if route.has_etag:
+        names = ["ETag", "Cache-Control", "Vary", "X-Request-Id"]
+        if route.access not in _WITHOUT_TOKEN:
+            names += _RATE_HEADERS
+        yield "304", {"description": texts.STATUSES[304], "headers": _refer_to_headers(names)}
+    for status in failure_statuses(route):
+        if status in route.responses:
+            continue
+        failures = [example for example in examples if example.status == status]
+        if failures:
+            yield str(status), _describe_failure(status, failures)
+        else:
+            yield str(status), {"$ref": f"#/components/responses/E{status}"}
 
 
-def headers_of(route: Route) -> list[str]:
-    """The headers of its good answers."""
-    found = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"]
-    found += ["ETag"] if route.kept else []
-    found += ["Vary"] if route.kept and route.access is not Access.PUBLIC else []
-    found += ["Link"] if "after" in route.query else []
-    found += (
-        ["Content-Security-Policy"]
-        if route.gives.get(200) in (RUN_OUTPUT, BUNDLE_FILE, DOCS_PAGE)
-        else []
-    )
-    ran = (
-        [name for name in texts.HEADERS if name.startswith("X-Sigil-")]
-        if route.gives.get(200) is RUN_OUTPUT
-        else []
-    )
-    return [*found, *ran, *_rates(route)]
-
-
-def _rates(route: Route) -> list[str]:
-    return (
-        []
-        if route.access in (Access.PUBLIC, Access.OPTIONAL_TOKEN)
-        else ["RateLimit-Policy", "RateLimit"]
-    )
-
-
-def _headers(names: Sequence[str]) -> Json:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-def _header(name: str) -> Json:
-    what, always = texts.HEADERS[name]
-    return {"description": what, "required": always, "schema": {"type": "string"}}
-
-
-def _failed(status: int, examples: Sequence[Example]) -> Json:
-    always = {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
-    content: Json = {"schema": {"$ref": "#/components/schemas/Failure"}}
+def _describe_failure(status: int, examples: Sequence[Example]) -> dict[str, Json]:
+    names = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"]
+    if status == 401:
+        names.append("WWW-Authenticate")
+    if status in (429, 503):
+        names.append("Retry-After")
+    content: dict[str, Json] = {"schema": {"$ref": "#/components/schemas/Failure"}}
     if examples:
         content["examples"] = {
             example.name: {"summary": example.title, "value": example.answer}
             for example in examples
         }
-    names = [
-        "X-Request-Id",
-        "X-Content-Type-Options",
-        "Cache-Control",
-        *always,
-        "RateLimit-Policy",
-        "RateLimit",
-    ]
+    description = texts.STATUSES[status]
     codes = ", ".join(f"`{code}`" for code in codes_of(status))
-    said = f"{texts.STATUSES[status]} ({codes})" if codes else texts.STATUSES[status]
+    if codes:
+        description += f" ({codes})"
     return {
-        "description": said,
-        "headers": _headers(names),
+        "description": description,
+        "headers": _refer_to_headers([*names, *_RATE_HEADERS]),
         "content": {"application/json": content},
     }
 
 
-def _good(route: Route, status: int) -> str:
-    return (
-        "this very digest stood already"
-        if status == 200 and 201 in route.gives
-        else "it was made"
-        if status == 201
-        else "the answer"
-    )
-
-
-def _callers() -> Json:
-    what = "of the admin token alone: on whose behalf it asks"
-    return {
-        name: {"name": name, "in": "header", "description": what, "schema": schema}
-        for name, schema in _CALLER.items()
-    }
-
-
-def _ids(routes: Sequence[Route]) -> dict[tuple[str, str], str]:
-    count = Counter(route.action.__name__ for route in routes)
-    names = [
-        route.action.__name__
-        if count[route.action.__name__] == 1
-        else f"{route.action.__name__}_{route.method.lower()}"
-        for route in routes
-    ]
-    return {(route.method, route.path): name for route, name in zip(routes, names, strict=True)}
-
-
-def _types(routes: Sequence[Route]) -> Iterator[Json]:
-    for route in routes:
-        for given in (route.takes, *route.gives.values()):
-            yield from (
-                each
-                for each in (given if type(given) is tuple else (given,))
-                if each and not isinstance(each, Media)
-            )
-
-
-def _prose() -> str:
-    return "\n\n".join((texts.LEAD, *(f"**{name}.** {text}" for name, text in texts.RULES)))
+def _refer_to_headers(names: Sequence[str]) -> dict[str, Json]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

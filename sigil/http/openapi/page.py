@@ -1,17 +1,18 @@
-"""The description as a page for people: made on the server, whole in one answer, without a
-script.
-"""
+"""Render the description as a page for people: whole in one answer, and without a script."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from sigil.http.openapi import curl, texts
+from sigil.http.openapi.operations import describe_routes
+from sigil.http.route import Route
 from sigil.http.status_codes import codes_of
 from sigil.protocol import Json
 
@@ -19,121 +20,139 @@ STYLE = Path(__file__).with_name("page.css")
 METHODS = ("get", "post", "put", "delete")
 
 
-def page(document: Mapping[str, Json]) -> tuple[bytes, str]:
-    """The page, and the `Content-Security-Policy` under which it is shown: its own style, and
-    nothing else from anywhere.
+Document = Mapping[str, Json]
+
+
+class _Operation(NamedTuple):
+    path: str
+    method: str
+    fields: Mapping[str, Json]
+
+
+class _TableRow(NamedTuple):
+    name: str
+    kind: str
+    text: str
+
+
+def render_page(routes: Sequence[Route], version: str) -> tuple[bytes, str]:
+    """Return the page and the `Content-Security-Policy` under which a browser shows it: its own
+    style, and nothing else from anywhere.
     """
+    document = describe_routes(routes, version)
     style = STYLE.read_text(encoding="utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none';"
         " form-action 'none'; frame-ancestors 'none'"
     )
-    return "\n".join(_lines(document, style)).encode(), policy
+    return "\n".join(_render_lines(document, style)).encode(), policy
 
 
-def _lines(document: Mapping[str, Json], style: str) -> Iterator[str]:
+def _render_lines(document: Document, style: str) -> Iterator[str]:
+    groups = [
+        (name, what, list(_operations_of(document, name))) for name, what in texts.GROUPS.values()
+    ]
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield (
-        f'<title>{texts.TITLE}: the HTTP API</title>\n<link rel="icon"'
-        f' href="data:,">\n<style>{style}</style>\n</head>\n<body>'
-    )
+    yield f"<title>{texts.TITLE}: the HTTP API</title>"
+    yield f'<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n<body>'
     yield (
         f"<header><h1>{texts.TITLE}: the HTTP API"
-        f" <small>{escape(document['info']['version'])}</small></h1><p>{_said(texts.LEAD)}</p>"
+        f" <small>{escape(document['info']['version'])}</small></h1>"
+        f"<p>{_render_text(texts.LEAD)}</p>"
     )
     yield (
         '<p><a href="openapi.json">openapi.json</a> says the same to programs.</p></header>\n<main>'
     )
-    groups = [(name, what, list(_of(document, name))) for name, what in texts.GROUPS.values()]
-    yield (
-        '<nav aria-label="Routes">'
-        + "".join(_contents(name, found) for name, _, found in groups)
-        + "</nav>"
-    )
-    yield '<h2 id="rules">What holds everywhere</h2>\n<dl>' + "".join(
-        f"<dt>{name}</dt><dd>{_said(text)}</dd>" for name, text in texts.RULES
-    )
-    yield "</dl>\n" + _statuses()
-    for name, what, found in groups:
-        yield f'<h2 id="{name.lower()}">{escape(name)}</h2>\n<p>{_said(what)}</p>'
-        for path, method, operation in found:
-            yield from _operation(document, path, method, operation)
+    contents = "".join(_render_contents(name, operations) for name, _, operations in groups)
+    yield f'<nav aria-label="Routes">{contents}</nav>'
+    rules = "".join(f"<dt>{name}</dt><dd>{_render_text(text)}</dd>" for name, text in texts.RULES)
+    yield f'<h2 id="rules">What holds everywhere</h2>\n<dl>{rules}'
+    statuses = [
+        _TableRow(str(status), ", ".join(codes_of(status)), what)
+        for status, what in texts.STATUSES.items()
+    ]
+    yield "</dl>\n" + _render_table("Statuses", statuses)
+    for name, what, operations in groups:
+        yield f'<h2 id="{name.lower()}">{escape(name)}</h2>\n<p>{_render_text(what)}</p>'
+        for operation in operations:
+            yield from _render_operation(document, operation)
     yield '<h2 id="shapes">Shapes</h2>\n<p>What bodies and answers are made of.</p>'
     for name, schema in sorted(document["components"]["schemas"].items()):
-        yield (
-            f'<h4 id="{name}">{name}</h4>\n<p>{_said(schema.get("description", ""))}</p>'
-            + _table("", _fields(document, {"": {"schema": schema}}))
-        )
+        yield f'<h4 id="{name}">{name}</h4>\n<p>{_render_text(schema.get("description", ""))}</p>'
+        yield _render_table("", _field_rows(document, {"": {"schema": schema}}))
     yield "</main>\n</body>\n</html>\n"
 
 
-def _of(document: Mapping[str, Json], group: str) -> Iterator[tuple[str, str, Json]]:
+def _operations_of(document: Document, group: str) -> Iterator[_Operation]:
     for path, methods in document["paths"].items():
         for method in METHODS:
             if group in methods.get(method, {}).get("tags", ()):
-                yield path, method, methods[method]
+                yield _Operation(path, method, methods[method])
 
 
-def _contents(name: str, found: Iterable[tuple[str, str, Json]]) -> str:
-    rows = (
-        f'<li><a href="#{operation["operationId"]}">{_method(method)}'
-        f" <code>{escape(path)}</code></a></li>"
-        for path, method, operation in found
-    )
-    return f"<h4>{escape(name)}</h4><ul>{''.join(rows)}</ul>"
+def _render_contents(group: str, operations: Iterable[_Operation]) -> str:
+    items = [
+        f'<li><a href="#{operation.fields["operationId"]}">{_render_method(operation.method)}'
+        f" <code>{escape(operation.path)}</code></a></li>"
+        for operation in operations
+    ]
+    return f"<h4>{escape(group)}</h4><ul>{''.join(items)}</ul>"
 
 
-def _operation(
-    document: Mapping[str, Json], path: str, method: str, operation: Json
-) -> Iterator[str]:
-    yield f'<article id="{operation["operationId"]}">\n<h3>{_method(method)} {escape(path)}</h3>'
-    yield f"<p>{_said(operation['summary'])} {_said(operation['description'])}</p>"
-    own = [each for each in operation["parameters"] if "$ref" not in each]
-    yield _table(
-        "Parameters",
-        ((each["name"], _kind(each["schema"]), each.get("description", "")) for each in own),
-    )
-    body = operation.get("requestBody", {}).get("content", {})
-    yield _table("Body", _fields(document, body))
-    yield _table("Answers", _answers(document, operation))
-    for call in curl.calls(path, method, operation):
-        shown = f"<pre>{escape(call.answer)}</pre>" if call.answer else ""
+def _render_operation(document: Document, operation: _Operation) -> Iterator[str]:
+    path, method, fields = operation
+    yield f'<article id="{fields["operationId"]}">'
+    yield f"<h3>{_render_method(method)} {escape(path)}</h3>"
+    yield f"<p>{_render_text(fields['summary'])} {_render_text(fields['description'])}</p>"
+    parameters = [
+        _TableRow(each["name"], _write_kind(each["schema"]), each.get("description", ""))
+        for each in fields["parameters"]
+        if "$ref" not in each
+    ]
+    yield _render_table("Parameters", parameters)
+    body = fields.get("requestBody", {}).get("content", {})
+    yield _render_table("Body", _field_rows(document, body))
+    yield _render_table("Answers", _answer_rows(document, fields["responses"]))
+    for call in curl.write_calls(path, method):
+        answer = f"<pre>{escape(call.answer)}</pre>" if call.answer else ""
         command = f"<pre>{escape(call.command)}</pre>"
-        yield f"<details><summary>{_said(call.title)}</summary>{command}{shown}</details>"
+        summary = f"<summary>{_render_text(call.title)}</summary>"
+        yield f"<details>{summary}{command}{answer}</details>"
     yield "</article>"
 
 
-def _fields(
-    document: Mapping[str, Json], content: Mapping[str, Json]
-) -> Iterator[tuple[str, str, str]]:
-    for kind, media in content.items():
-        schema = _resolved(document, media["schema"])
-        if not schema.get("properties"):
-            yield kind, _kind(schema), schema.get("description", "")
-        for name, inner in schema.get("properties", {}).items():
-            needed = "" if "required" not in schema or name in schema["required"] else "(optional)"
-            yield name, _kind(inner), " ".join(filter(None, (inner.get("description", ""), needed)))
+def _field_rows(document: Document, content: Mapping[str, Json]) -> Iterator[_TableRow]:
+    """Yield a row for each field of a body, or one for a body that has none."""
+    for media_type, media in content.items():
+        schema = _resolve_ref(document, media["schema"])
+        properties = schema.get("properties", {})
+        if not properties:
+            yield _TableRow(media_type, _write_kind(schema), schema.get("description", ""))
+        for name, field in properties.items():
+            text = field.get("description", "")
+            if "required" in schema and name not in schema["required"]:
+                text = f"{text} (optional)".strip()
+            yield _TableRow(name, _write_kind(field), text)
 
 
-def _answers(document: Mapping[str, Json], operation: Json) -> Iterator[tuple[str, str, str]]:
-    bad = [status for status in operation["responses"] if status >= "400"]
-    for status, answer in operation["responses"].items():
-        if status not in bad:
-            content = _resolved(document, answer).get("content", {})
-            yield status, " or ".join(_shapes(content)), answer["description"]
-    if bad:
-        yield "else", _named("#/components/schemas/Failure"), ", ".join(bad)
+def _answer_rows(document: Document, responses: Mapping[str, Json]) -> Iterator[_TableRow]:
+    """Yield a row for each good answer, and one for all failures."""
+    failures = [status for status in responses if status >= "400"]
+    for status, response in responses.items():
+        if status in failures:
+            continue
+        kinds = []
+        for media_type, media in _resolve_ref(document, response).get("content", {}).items():
+            for schema in media["schema"].get("anyOf", [media["schema"]]):
+                kinds.append(_mark_shape(schema["$ref"]) if "$ref" in schema else media_type)
+        yield _TableRow(status, " or ".join(kinds), response["description"])
+    if failures:
+        yield _TableRow("else", _mark_shape("#/components/schemas/Failure"), ", ".join(failures))
 
 
-def _shapes(content: Mapping[str, Json]) -> Iterator[str]:
-    for kind, media in content.items():
-        for each in media["schema"].get("anyOf", [media["schema"]]):
-            yield _named(each["$ref"]) if "$ref" in each else kind
-
-
-def _resolved(document: Mapping[str, Json], node: Json) -> Json:
+def _resolve_ref(document: Document, node: Json) -> Json:
     if "$ref" not in node:
         return node
     found: Json = document
@@ -142,61 +161,50 @@ def _resolved(document: Mapping[str, Json], node: Json) -> Json:
     return found
 
 
-def _kind(schema: Json) -> str:
-    """A schema in few words."""
+def _write_kind(schema: Json) -> str:
+    """Return a schema in few words."""
     if "$ref" in schema:
-        return _named(schema["$ref"])
+        return _mark_shape(schema["$ref"])
     if "anyOf" in schema:
-        return " or ".join(
-            dict.fromkeys(_kind(each) for each in schema["anyOf"] if each != {"type": "null"})
-        )
+        kinds = [_write_kind(each) for each in schema["anyOf"] if each != {"type": "null"}]
+        return " or ".join(dict.fromkeys(kinds))
     if "enum" in schema or "const" in schema:
         return " | ".join(map(str, schema.get("enum", [schema.get("const")])))
-    inner = f" of {_kind(schema['items'])}" if schema.get("items") else ""
-    least, most = schema.get("minimum"), schema.get("maximum")
-    span = "" if least is None or most is None else f" {least:,}–{most:,}"
-    default = (
-        f" = {schema['default']}"
-        if schema.get("default") and not isinstance(schema["default"], dict | list)
-        else ""
-    )
-    return f"{schema.get('type', 'anything')}{inner}{span}{default}"
+    words = schema.get("type", "anything")
+    if schema.get("items"):
+        words += f" of {_write_kind(schema['items'])}"
+    least = schema.get("minimum")
+    most = schema.get("maximum")
+    if least is not None and most is not None:
+        words += f" {least:,}–{most:,}"
+    default = schema.get("default")
+    if default and not isinstance(default, dict | list):
+        words += f" = {default}"
+    return str(words)
 
 
-def _statuses() -> str:
-    return _table(
-        "Statuses",
-        (
-            (str(status), ", ".join(codes_of(status)), what)
-            for status, what in texts.STATUSES.items()
-        ),
-    )
-
-
-def _table(title: str, rows: Iterable[tuple[str, str, str]]) -> str:
-    lines = [
-        f"<tr><td><code>{escape(name)}</code></td><td>{_linked(kind)}</td><td>{_said(what)}</td></tr>"
-        for name, kind, what in rows
-        if name or kind
-    ]
+def _render_table(title: str, rows: Iterable[_TableRow]) -> str:
+    lines = []
+    for name, kind, text in rows:
+        if name or kind:
+            shape = re.sub(r"@(\w+)", r'<a href="#\1">\1</a>', escape(kind))
+            cells = (f"<code>{escape(name)}</code>", shape, _render_text(text))
+            lines.append("".join(["<tr>", *(f"<td>{cell}</td>" for cell in cells), "</tr>"]))
+    if not lines:
+        return ""
     heading = f"<h4>{title}</h4>" if title else ""
-    return f"{heading}<table><tbody>{''.join(lines)}</tbody></table>" if lines else ""
+    return f"{heading}<table><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _named(ref: str) -> str:
-    """A shape, so that `_linked` knows it."""
+def _mark_shape(ref: str) -> str:
+    """Return the name of a shape, marked so that `_render_table` makes a link of it."""
     return f"@{ref.rpartition('/')[2]}"
 
 
-def _linked(kind: str) -> str:
-    """A kind in words, the shapes among them as links."""
-    return re.sub(r"@(\w+)", r'<a href="#\1">\1</a>', escape(kind))
-
-
-def _method(method: str) -> str:
+def _render_method(method: str) -> str:
     return f'<b class="{method}">{method.upper()}</b>'
 
 
-def _said(text: str) -> str:
-    """A sentence, with what stands between backticks as code."""
+def _render_text(text: str) -> str:
+    """Return a sentence as HTML, with what is between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

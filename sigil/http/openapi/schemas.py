@@ -1,6 +1,4 @@
-"""The schemas of the description: made of the types that are answered, the models that bodies are
-read with, and the manifest's own.
-"""
+"""Make the schemas of the description, of the types of bodies and answers and of the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ REF = "#/components/schemas/{model}"
 _FLAT = {"lifetime": "type", "input": "schema", "output": "output_schema"}
 """Fields of the manifest that a deploy calls by another name."""
 _CODE = ("execute", "code", "wasm")
-SAID = {
+FIELD_TEXTS = {
     "name": "lower-case words joined by hyphens; without it `t-` and six digits of the code",
     "description": "one sentence: what it does, as people would ask for it",
     "lang": "of `code`; `execute` is JavaScript",
@@ -39,27 +37,28 @@ SAID = {
     "code": "the code, in the language that `lang` names",
     "wasm": "the code: a module, in base64",
 }
-"""What each field of a deploy says."""
+"""The description of each field of a deploy."""
 
 
-def collected(types: Iterable[Any]) -> tuple[dict[Any, Json], dict[str, Json]]:
-    """How each type is referred to, and the schemas that those references lead to."""
+def collect_schemas(types: Iterable[Any]) -> tuple[dict[Any, Json], dict[str, Json]]:
+    """Return the reference to each type, and the schemas that those references lead to."""
     kinds = list(dict.fromkeys(types))
     adapters = [(kind, "validation", TypeAdapter(kind)) for kind in (*kinds, Manifest)]
     refs, rest = TypeAdapter.json_schemas(adapters, ref_template=REF)  # type: ignore[arg-type]
-    schemas = {name: _plain(schema) for name, schema in rest["$defs"].items()}
-    schemas["Spec"] = _spec(schemas.pop("Manifest"))
-    return {kind: _plain(refs[kind, "validation"]) for kind in kinds}, schemas
+    schemas = {name: _without_titles(schema) for name, schema in rest["$defs"].items()}
+    schemas["Spec"] = _describe_spec(schemas.pop("Manifest"))
+    return {kind: _without_titles(refs[kind, "validation"]) for kind in kinds}, schemas
 
 
-def _spec(manifest: Json) -> Json:
-    """The manifest as a deploy takes it: flat, every field but the code optional, null as good as
-    left out.
+def _describe_spec(manifest: Json) -> Json:
+    """Return the schema of a manifest as a deploy takes it.
+
+    It is flat, every field but the code is optional, and null is as good as left out.
     """
     fields = {_FLAT.get(name, name): schema for name, schema in manifest["properties"].items()}
     texts = {name: {"type": "string"} for name in _CODE}
-    either = {
-        name: {"anyOf": _or_null(schema), "description": SAID.get(name, "")}
+    properties = {
+        name: {"anyOf": _make_nullable(schema), "description": FIELD_TEXTS.get(name, "")}
         for name, schema in {**fields, **texts}.items()
     }
     return {
@@ -67,34 +66,34 @@ def _spec(manifest: Json) -> Json:
         "description": (
             "A manifest's fields and the code, once. Without a `name` it is named after its code."
         ),
-        "properties": either,
+        "properties": properties,
         "oneOf": [{"required": [name], "properties": {name: {"type": "string"}}} for name in _CODE],
         "additionalProperties": False,
     }
 
 
-def _or_null(schema: Json) -> list[Json]:
-    kinds = schema.get("anyOf", [schema])
-    return [*(kind for kind in kinds if kind != {"type": "null"}), {"type": "null"}]
+def _make_nullable(schema: Json) -> list[Json]:
+    alternatives = schema.get("anyOf", [schema])
+    return [*(each for each in alternatives if each != {"type": "null"}), {"type": "null"}]
 
 
-def _plain(node: Json) -> Json:
-    """Without the titles that pydantic makes of the names."""
+def _without_titles(node: Json) -> Json:
+    """Return a schema without the titles that pydantic makes of the names."""
     if isinstance(node, list):
-        return [_plain(each) for each in node]
+        return [_without_titles(each) for each in node]
     if not isinstance(node, dict):
         return node
     return {
-        name: _plain(value)
+        name: _without_titles(value)
         for name, value in node.items()
         if not (name == "title" and isinstance(value, str))
     }
 
 
-def media(given: Any, refs: dict[Any, Json]) -> dict[str, Json]:
-    """What a body holds, by its media type: `given` is a shape, several, or a `Media`."""
-    if isinstance(given, Media):
-        return {kind: {"schema": dict(schema)} for kind, schema in given.kinds.items()}
-    several = given if isinstance(given, tuple) else (given,)
-    found = [refs[each] for each in several]
-    return {"application/json": {"schema": found[0] if len(found) == 1 else {"anyOf": found}}}
+def describe_media(shape: Any, refs: dict[Any, Json]) -> dict[str, Json]:
+    """Return the content of a body by its media type; `shape` is a type, several, or a `Media`."""
+    if isinstance(shape, Media):
+        return {kind: {"schema": dict(schema)} for kind, schema in shape.kinds.items()}
+    if not isinstance(shape, tuple):
+        return {"application/json": {"schema": refs[shape]}}
+    return {"application/json": {"schema": {"anyOf": [refs[each] for each in shape]}}}

@@ -1,4 +1,4 @@
-"""What holds for every route, in sentences."""
+"""The sentences of the description that hold for every route."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ HEADERS: Final = {
     "X-Sigil-Duration-Ms": ("how long it took", True),
     "X-Sigil-Cold-Start": ("`true` when it was loaded for this call", True),
 }
-"""What a header says, and whether an answer that may have it always has it."""
+"""The meaning of a header, and if an answer that may have it always has it."""
 GROUPS: Final = {
     "capabilities": ("Capabilities", "Deploy, find, look at and run them."),
     "admin": ("Keeping", "Versions, bundles, grants, secrets, tokens and the audit."),

@@ -199,7 +199,7 @@ class ServerProcess:
 
     def _refuse(self, request: RpcRequest) -> None:
         """What it asks of us, but whether we are there, we never said that we can."""
-        pong = jsonrpc.result(request.id, {})
+        pong = jsonrpc.make_result(request.id, {})
         refusal = jsonrpc.make_failure(request.id, RpcError(METHOD, "this client has none of that"))
         with suppress(ToolError):
             self._write(

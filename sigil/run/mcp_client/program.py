@@ -9,7 +9,13 @@ import time
 from collections.abc import Mapping
 
 from sigil.errors import Refused, ToolError
-from sigil.mcp.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS, result_envelope, server_info
+from sigil.mcp.revisions import (
+    HANDSHAKE,
+    NEWEST_HANDSHAKE,
+    STATELESS,
+    request_envelope,
+    server_info,
+)
 from sigil.protocol import Json
 from sigil.run.host_calls.placeholders import Values
 from sigil.run.mcp_client.answers import REMOTE, refused_call
@@ -39,7 +45,7 @@ class ProgramServer:
         """
         end = time.monotonic() + seconds
         child = self._ready(values, end)
-        given = {**params, "_meta": result_envelope({})} if self._stateless else params
+        given = {**params, "_meta": request_envelope({})} if self._stateless else params
         reply = child.ask(method, given, _left(end))
         if reply.error:
             raise refused_call(reply.error)
@@ -91,7 +97,7 @@ class ProgramServer:
         reply = child.ask("initialize", said, _left(end))
         self._stateless = reply.error is not None
         if reply.error:  # it may know no handshake any more
-            found = child.ask("server/discover", {"_meta": result_envelope({})}, _left(end))
+            found = child.ask("server/discover", {"_meta": request_envelope({})}, _left(end))
             known = (
                 found.result.get("supportedVersions") if isinstance(found.result, dict) else None
             )

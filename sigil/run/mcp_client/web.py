@@ -23,7 +23,7 @@ from sigil.mcp.revisions import (
     SESSION_HEADER,
     STATELESS,
     VERSION_HEADER,
-    result_envelope,
+    request_envelope,
     server_info,
 )
 from sigil.protocol import Json
@@ -143,7 +143,7 @@ class WebServer:
         self, fetch: Fetch, method: str, params: Mapping[str, Json], spoken: _Spoken | None
     ) -> _Got:
         stateless = spoken is not None and spoken.revision == STATELESS
-        given = {**params, "_meta": result_envelope({})} if stateless else params
+        given = {**params, "_meta": request_envelope({})} if stateless else params
         message = jsonrpc.make_request(next(self._numbers), method, given)
         routing = (
             [

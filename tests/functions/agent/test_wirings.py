@@ -39,7 +39,7 @@ def home(
         yield local
         return
     assert isinstance(local.app.registry, LocalRegistry)
-    with served(app.app(local.app.registry, TOKEN)) as url:
+    with served(app.build_registry_app(local.app.registry, TOKEN)) as url:
         remote = runtime(**settings, registry_url=url, registry_token=TOKEN)
         assert isinstance(remote.app.registry, RemoteRegistry)
         yield remote

@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sigil.version import version
+from sigil.settings import installed_version
 from tests.fakes.model import ScriptedModel, say
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
@@ -251,7 +251,7 @@ def test_doctor_lists_every_setting_and_finds_what_is_wrong(environment: dict[st
 
 def test_the_version_is_told_in_two_ways(environment: dict[str, str]) -> None:
     told = uncaged(environment, "version")
-    assert (told.returncode, told.stdout) == (0, f"uncaged {version()}\n")
+    assert (told.returncode, told.stdout) == (0, f"uncaged {installed_version()}\n")
     assert uncaged(environment, "--version").stdout == told.stdout
 
 

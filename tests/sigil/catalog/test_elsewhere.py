@@ -21,7 +21,7 @@ TOKEN = "a-token-of-the-admin"
 
 @pytest.fixture
 def address(registry: LocalRegistry) -> Iterator[str]:
-    with served(app.app(registry, TOKEN)) as url:
+    with served(app.build_registry_app(registry, TOKEN)) as url:
         yield url
 
 

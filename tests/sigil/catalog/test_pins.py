@@ -408,7 +408,7 @@ def test_a_granted_digest_requests_the_same_address_over_http_after_its_callee_w
     as_model = {"X-Sigil-Session": "telegram:1", "X-Sigil-Author": "model", "X-Sigil-Owner": "1"}
     admin = {"Authorization": "Bearer t0ken"}
     with (
-        served(sigil_http.app(registry, "t0ken")) as address,
+        served(sigil_http.build_registry_app(registry, "t0ken")) as address,
         httpx.Client(base_url=address, headers=admin) as client,
     ):
         before = client.post(f"/run/whole@{digest}", json={}).text

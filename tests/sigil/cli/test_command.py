@@ -371,7 +371,7 @@ def elsewhere(place: Path, compiled: Path, tmp_path: Path) -> Iterator[str]:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "compiled").symlink_to(compiled, target_is_directory=True)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.app(registry, "there")) as url:
+    with served(sigil_http.build_registry_app(registry, "there")) as url:
         yield url
     registry.close()
 

@@ -264,7 +264,7 @@ def test_a_check_that_breaks_is_told_like_any_other() -> None:
 def elsewhere(tmp_path: Path, compiled: Path) -> Iterator[str]:
     settings = Settings(data=str(tmp_path / "elsewhere"), library="none", runners=1)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.app(registry, "there")) as url:
+    with served(sigil_http.build_registry_app(registry, "there")) as url:
         yield url
     registry.close()
 

@@ -123,7 +123,7 @@ def test_a_wrong_token_ends_with_4_and_what_the_library_owns_with_5(
 ) -> None:
     settings = Settings(data=str(place.parent / "elsewhere"), library="none", runners=1)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.app(registry, "there")) as url:
+    with served(sigil_http.build_registry_app(registry, "there")) as url:
         ended = run_sigil("list", "--url", url, "--token", "wrong")
     registry.close()
     assert (ended.code, "sigil login" in ended.err) == (4, True)
@@ -255,7 +255,7 @@ def test_what_a_command_asks_of_whom_is_told_and_never_the_token(
 ) -> None:
     settings = Settings(data=str(place.parent / "elsewhere"), library="none", runners=1)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.app(registry, "there-is-a-token")) as url:
+    with served(sigil_http.build_registry_app(registry, "there-is-a-token")) as url:
         ended = run_sigil("list", "--url", url, "--token", "there-is-a-token", "-v")
     registry.close()
     assert f"# GET {url}/_api/list" in ended.err

@@ -63,7 +63,7 @@ def local(compiled: Path) -> Iterator[LocalRegistry]:
 
 @pytest.fixture(scope="module")
 def remote(local: LocalRegistry) -> Iterator[RemoteRegistry]:
-    with served(sigil_http.app(local, TOKEN)) as url:
+    with served(sigil_http.build_registry_app(local, TOKEN)) as url:
         made = RemoteRegistry(url, TOKEN)
         yield made
         made.close()

@@ -72,7 +72,7 @@ def registry(compiled: Path) -> Iterator[LocalRegistry]:
 
 @pytest.fixture(scope="module")
 def url(registry: LocalRegistry) -> Iterator[str]:
-    with served(sigil_http.app(registry, TOKEN)) as address:
+    with served(sigil_http.build_registry_app(registry, TOKEN)) as address:
         yield address
 
 
@@ -120,7 +120,7 @@ def test_without_the_token_every_door_is_closed(
 
 
 def test_an_empty_token_closes_the_api_instead_of_opening_it(registry: LocalRegistry) -> None:
-    with served(sigil_http.app(registry, "")) as address:
+    with served(sigil_http.build_registry_app(registry, "")) as address:
         for header in ("", "Bearer", "Bearer None"):
             assert (
                 error(httpx.get(f"{address}/_api/list", headers={"Authorization": header}))
@@ -495,7 +495,7 @@ class Broken:
 
 
 def test_a_mistake_of_ours_shows_nothing_of_the_inside() -> None:
-    with served(sigil_http.app(Broken(), TOKEN)) as address:  # type: ignore[arg-type]
+    with served(sigil_http.build_registry_app(Broken(), TOKEN)) as address:  # type: ignore[arg-type]
         response = httpx.get(f"{address}/_api/list", headers={"Authorization": f"Bearer {TOKEN}"})
     assert error(response) == "500 EBUG"
     assert "inside" not in response.text

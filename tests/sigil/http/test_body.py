@@ -314,7 +314,7 @@ def test_a_mistake_of_ours_is_logged_with_the_number_that_its_answer_tells(
             raise RuntimeError("the inside")
 
     with (
-        served(sigil_http.app(Broken(), TOKEN)) as url,
+        served(sigil_http.build_registry_app(Broken(), TOKEN)) as url,
         caplog.at_level(logging.ERROR, "uncaged.sigil"),
     ):  # type: ignore[arg-type]
         answer = httpx.get(
@@ -390,5 +390,9 @@ def test_a_parameter_is_whole_or_refused() -> None:
     ask = AuthorizedRequest(
         None, None, None, "GET", "", "", {"a": ["1"], "b": [""], "c": ["x", "2"]}, "", b""
     )  # type: ignore[arg-type]
-    assert (ask.whole("a", 5), ask.whole("c", 5), ask.whole("d", 5)) == (1, 2, 5)
-    assert (ask.flag("a"), ask.flag("d"), ask.choice("d", ("x", "y"))) == (True, False, "x")
+    assert (ask.read_number("a", 5), ask.read_number("c", 5), ask.read_number("d", 5)) == (1, 2, 5)
+    assert (ask.read_flag("a"), ask.read_flag("d"), ask.read_choice("d", ("x", "y"))) == (
+        True,
+        False,
+        "x",
+    )

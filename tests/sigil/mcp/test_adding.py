@@ -244,7 +244,7 @@ def test_a_registry_elsewhere_is_never_told_to_run_a_command(sigil: Sigil) -> No
 def test_a_servers_tools_are_added_to_a_registry_elsewhere(
     sigil: Sigil, fake: FakeMcp, ground: Ground
 ) -> None:
-    with served(app.app(ground.registry, "admin-token-of-this-test")) as url:
+    with served(app.build_registry_app(ground.registry, "admin-token-of-this-test")) as url:
         there = ("--url", url, "--token", "admin-token-of-this-test")
         added = sigil(*there, "--json", "mcp", "add", fake.address, "--name", "tracker", "--grant")
         assert [(item["capability"], item["state"]) for item in added.document["items"]] == [

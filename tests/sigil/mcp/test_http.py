@@ -51,7 +51,7 @@ class Place:
 
 @pytest.fixture
 def place(ground: Ground) -> Iterator[Place]:
-    with served(app.app(ground.registry, TOKEN)) as url:
+    with served(app.build_registry_app(ground.registry, TOKEN)) as url:
         yield Place(ground, url)
 
 

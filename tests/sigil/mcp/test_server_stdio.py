@@ -148,7 +148,7 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(
 def test_a_client_sees_the_registry_elsewhere_too(
     ground: Ground, surroundings: dict[str, str]
 ) -> None:
-    with served(app.app(ground.registry, "admin-token-of-this-test")) as url:
+    with served(app.build_registry_app(ground.registry, "admin-token-of-this-test")) as url:
         there = {**surroundings, "SIGIL_URL": url, "SIGIL_TOKEN": "admin-token-of-this-test"}
         seen = peers.client(
             ["call", "sigil_deploy", SHOUT],
@@ -185,7 +185,7 @@ def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_model
     toolbox = Toolbox(ground.registry, OWNER, ResidentTools(), lambda name: None)
     schema = {"type": "object", "required": ["城市"], "properties": {"城市": {"type": "string"}}}
     toolbox.call("sigil_deploy", {**SHOUT, "schema": schema, "execute": "return input['城市']"})
-    told = toolbox.listed()[-1]["inputSchema"]
+    told = toolbox.list_tools()[-1]["inputSchema"]
     (name,) = told["properties"]
 
     assert name.isascii()
@@ -204,7 +204,7 @@ def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> No
     )
     for name in ("one", "two", "three"):
         made = toolbox.call("sigil_deploy", {**SHOUT, "name": name, "execute": f"return '{name}'"})
-    tools = [tool["name"] for tool in toolbox.listed()]
+    tools = [tool["name"] for tool in toolbox.list_tools()]
 
     assert json.loads(made["content"][0]["text"])["no_longer_listed"] == ["cap_one"]
     assert tools[3:] == ["cap_two", "cap_three"]
@@ -223,7 +223,7 @@ def test_a_model_replaces_nothing_that_a_person_made(ground: Ground) -> None:
 
     ground.registry.deploy(SHOUT, OWNER)
     model = replace(OWNER, author="model", session="mcp")
-    refused = Toolbox(ground.registry, model, demand=lambda name: None).call(
+    refused = Toolbox(ground.registry, model, require_deploy=lambda name: None).call(
         "sigil_deploy", {**SHOUT, "execute": "return 1"}
     )
 
@@ -340,7 +340,7 @@ def test_a_request_whose_id_is_under_way_is_refused_and_a_cancelled_one_is_not_a
     said, _ = pipe(START, run, run, cancelled, ask(3, "ping"))
 
     assert [each["error"]["message"] for each in said if each.get("id") == 2] == [
-        "a request with this id is under way"
+        "a request with this id is running already"
     ]
     assert {each["id"] for each in said} == {0, 2, 3}
 

@@ -392,7 +392,7 @@ def test_an_agent_with_a_registry_elsewhere_has_its_own_memory_here(
 ) -> None:
     away = runtime(llm_url=model.url, library=str(services), store=f"sqlite:///{tmp_path}/away.db")
     assert isinstance(away.app.registry, LocalRegistry)
-    with served(app.app(away.app.registry, "token")) as url:
+    with served(app.build_registry_app(away.app.registry, "token")) as url:
         here = Chat(
             runtime(
                 llm_url=model.url,

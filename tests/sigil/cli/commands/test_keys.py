@@ -32,7 +32,7 @@ def elsewhere(place: Path, compiled: Path, tmp_path: Path) -> Iterator[str]:
     (data / "compiled").symlink_to(compiled, target_is_directory=True)
     settings = Settings(data=str(data), library="none", runners=1)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.app(registry, ADMIN)) as url:
+    with served(sigil_http.build_registry_app(registry, ADMIN)) as url:
         yield url
     registry.close()
 

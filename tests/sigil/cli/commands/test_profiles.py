@@ -24,7 +24,7 @@ def elsewhere(place: Path, compiled: Path, tmp_path: Path) -> Iterator[str]:
     """A registry behind HTTP."""
     settings = Settings(data=str(tmp_path / "elsewhere"), library="none", runners=1)
     registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.app(registry, TOKEN.decode())) as url:
+    with served(sigil_http.build_registry_app(registry, TOKEN.decode())) as url:
         yield url
     registry.close()
 

@@ -72,7 +72,7 @@ def test_a_source_that_does_not_compile_is_not_deployed(registry: LocalRegistry)
 def test_typescript_is_deployed_and_run_over_http(registry: LocalRegistry) -> None:
     token = {"Authorization": "Bearer a-token-of-the-tests"}
     with (
-        served(app.app(registry, "a-token-of-the-tests")) as address,
+        served(app.build_registry_app(registry, "a-token-of-the-tests")) as address,
         httpx.Client(base_url=address, headers=token) as client,
     ):
         tests = [{"input": {"n": 2}, "output": 4}]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sigil.http import app
-from sigil.http.openapi import described
+from sigil.http.openapi import describe_routes
 from tests.project.tree import ROOT
 from tests.sigil.http.openapi import story
 
@@ -29,7 +29,7 @@ class Stage:
 @pytest.fixture(scope="session")
 def document() -> dict[str, Any]:
     """The description."""
-    return described(app.ROUTES, "0")
+    return describe_routes(app.ROUTES, "0")
 
 
 @pytest.fixture(scope="session")

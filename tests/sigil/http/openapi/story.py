@@ -21,7 +21,7 @@ import orjson
 import sigil
 from sigil.access.authentication import Authenticator
 from sigil.http.app import build_app
-from sigil.http.openapi.examples import FILE, Example, examples
+from sigil.http.openapi.examples import FILE, Example, load_examples
 from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
@@ -86,7 +86,7 @@ def stage(
 
 
 def play(
-    url: str, tokens: dict[str, str], story: tuple[Example, ...] = examples()
+    url: str, tokens: dict[str, str], story: tuple[Example, ...] = load_examples()
 ) -> Iterator[Played]:
     """Send every example, one after the other."""
     exported = b""

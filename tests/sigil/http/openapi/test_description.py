@@ -16,9 +16,9 @@ import pytest
 from starlette.routing import Route as Served
 
 from sigil.access.authentication import Authenticator
-from sigil.http import admin_bodies, app
+from sigil.http import app
 from sigil.http.openapi import operations, schemas, texts
-from sigil.http.request import AuthorizedRequest
+from sigil.http.request import AuthorizedRequest, RequestBody
 from sigil.http.route import Access, Media
 from sigil.http.status_codes import _TABLE
 from sigil.manifest.model import Manifest
@@ -36,7 +36,7 @@ def described(document: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def test_every_route_is_described_and_nothing_else(document: dict[str, Any]) -> None:
-    routes = app.router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
+    routes = app.build_router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
     served = {
         (method, route.path.replace(":path}", "}"))
         for route in routes
@@ -59,13 +59,13 @@ def test_every_parameter_that_is_read_is_described_and_no_other(
     document: dict[str, Any], compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: dict[str, set[str]] = defaultdict(set)
-    asked = AuthorizedRequest.last
+    read_text = AuthorizedRequest.read_text
     monkeypatch.setattr(
         AuthorizedRequest,
-        "last",
+        "read_text",
         lambda ask, name: (
             read[f"{ask.method} {template(ask, document)}"].add(name),
-            asked(ask, name),
+            read_text(ask, name),
         )[1],
     )
     with story.stage(compiled) as (url, tokens, _):
@@ -93,12 +93,12 @@ def template(ask: AuthorizedRequest, document: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize(
     "body",
-    [route.takes for route in app.ROUTES if route.takes and not isinstance(route.takes, Media)],
+    [route.body for route in app.ROUTES if route.body and not isinstance(route.body, Media)],
 )
 def test_every_field_of_a_body_is_described(
-    body: type[admin_bodies.Body], document: dict[str, Any]
+    body: type[RequestBody], document: dict[str, Any]
 ) -> None:  # type: ignore[valid-type]
-    schema = document["components"]["schemas"][body.__name__]
+    schema = document["components"]["schemas"][body.__qualname__]
     assert schema["properties"].keys() == body.model_fields.keys()  # type: ignore[attr-defined]
     assert schema["additionalProperties"] is False
 
@@ -108,17 +108,15 @@ def test_a_deploy_takes_every_field_of_a_manifest(document: dict[str, Any]) -> N
     assert (
         document["components"]["schemas"]["Spec"]["properties"].keys()
         == flat | {"execute", "code", "wasm"}
-        == schemas.SAID.keys()
+        == schemas.FIELD_TEXTS.keys()
     )
 
 
 def test_every_action_reads_the_body_that_its_row_names() -> None:
-    for route in app.GUARDED:
-        named = re.findall(
-            r"admin_bodies\.read\(admin_bodies\.(\w+)", inspect.getsource(route.action)
-        )
+    for route in app.TOKEN_ROUTES:
+        named = re.findall(r"request\.read_body\((\w+)", inspect.getsource(route.handler))
         wanted = (
-            [] if route.takes is None or isinstance(route.takes, Media) else [route.takes.__name__]
+            [] if route.body is None or isinstance(route.body, Media) else [route.body.__name__]
         )
         assert named == wanted, route.path
 

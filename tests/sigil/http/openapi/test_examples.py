@@ -13,7 +13,7 @@ import jsonschema
 import orjson
 
 from sigil.http import app
-from sigil.http.openapi.examples import examples
+from sigil.http.openapi.examples import load_examples
 from tests.sigil.http.openapi import story
 from tests.sigil.http.openapi.conftest import Stage
 
@@ -103,18 +103,18 @@ def test_every_request_has_the_shape_that_is_described(
 
 
 def test_every_operation_has_an_example_that_succeeds() -> None:
-    shown = {example.route for example in examples() if example.status < 300}
+    shown = {example.route for example in load_examples() if example.status < 300}
     routes = {f"{route.method} {route.path}" for route in app.ROUTES}
     assert routes - shown == {"POST /_api/mcp/tools"}  # it takes a server of somebody else's
 
 
 def test_examples_are_told_apart_by_their_names() -> None:
-    names = [(example.route, example.name) for example in examples()]
+    names = [(example.route, example.name) for example in load_examples()]
     assert len(names) == len(set(names))
 
 
 def test_the_description_shows_every_example(document: dict[str, Any]) -> None:
-    for example in examples():
+    for example in load_examples():
         own = operation(document, example.route)
         if example.body is not None:
             assert (
@@ -129,7 +129,7 @@ def test_the_description_shows_every_example(document: dict[str, Any]) -> None:
 def test_no_example_has_a_token_of_anybody() -> None:
     assert not [
         text
-        for text in strings([asdict(example) for example in examples()])
+        for text in strings([asdict(example) for example in load_examples()])
         if text.startswith("sgl_") and set(text[4:]) != {"x"}
     ]
 

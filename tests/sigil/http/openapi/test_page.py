@@ -16,7 +16,7 @@ import pytest
 
 from functions.wiring import AgentRuntime
 from sigil.http.openapi import curl
-from sigil.http.openapi.examples import examples
+from sigil.http.openapi.examples import load_examples
 from tests.functions.serving import serving
 from tests.sigil.http.openapi.conftest import Stage
 
@@ -103,8 +103,11 @@ def test_it_is_for_phones_and_for_the_dark_too(page: httpx.Response) -> None:
 
 def test_the_commands_that_it_shows_work_in_a_shell(stage: Stage, tmp_path: Path) -> None:
     shown = [
-        (example, curl.command(example, example.route.partition(" ")[2].replace(":path}", "}")))
-        for example in examples()
+        (
+            example,
+            curl.write_command(example, example.route.partition(" ")[2].replace(":path}", "}")),
+        )
+        for example in load_examples()
     ]
     good = [
         (example, command)
@@ -146,7 +149,7 @@ def test_both_are_served_beside_the_agent_as_well(runtime: Any) -> None:
 
 
 def test_json_on_the_page_is_as_short_as_it_can_be() -> None:
-    assert curl.pretty({"a": [1, 2], "b": {}}) == '{"a": [1, 2], "b": {}}'
-    assert curl.pretty({"text": "x" * 90, "ö": ["y" * 95, 1]}) == (
+    assert curl.format_json({"a": [1, 2], "b": {}}) == '{"a": [1, 2], "b": {}}'
+    assert curl.format_json({"text": "x" * 90, "ö": ["y" * 95, 1]}) == (
         '{\n  "text": "' + "x" * 90 + '",\n  "ö": [\n    "' + "y" * 95 + '",\n    1\n  ]\n}'
     )

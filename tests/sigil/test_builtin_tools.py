@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigil.builtin_tools import original_arguments, portable_schema
 from sigil.strict_json import canonical
-from sigil.tool_parameters import own_arguments, told_schema
 
 NAMES = st.lists(
     st.one_of(
@@ -35,36 +35,36 @@ def schema_of(names: list[str]) -> dict[str, Any]:
 @given(NAMES)
 def test_every_name_is_safe_and_each_comes_back_as_its_own(names: list[str]) -> None:
     schema = schema_of(names)
-    told = told_schema(schema)
+    told = portable_schema(schema)
 
     safe = list(told["properties"])
     assert len(set(safe)) == len(names)
     assert all(re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name) for name in safe)
     assert told["required"] == safe
-    assert own_arguments(schema, {name: number for number, name in enumerate(safe)}) == {
+    assert original_arguments(schema, {name: number for number, name in enumerate(safe)}) == {
         name: number for number, name in enumerate(names)
     }
-    assert all(own_arguments(schema, {name: 1}) == {name: 1} for name in names)
+    assert all(original_arguments(schema, {name: 1}) == {name: 1} for name in names)
 
 
 @given(NAMES)
 def test_a_schema_is_told_the_same_whatever_its_order(names: list[str]) -> None:
-    assert canonical(told_schema(schema_of(names))["properties"]) == canonical(
-        told_schema(schema_of(names[::-1]))["properties"]
+    assert canonical(portable_schema(schema_of(names))["properties"]) == canonical(
+        portable_schema(schema_of(names[::-1]))["properties"]
     )
 
 
 def test_a_schema_of_plain_names_is_told_as_it_is() -> None:
     schema = schema_of(["text", "a.b-c_d"])
-    assert told_schema(schema) is schema
+    assert portable_schema(schema) is schema
 
 
 def test_a_name_that_another_one_would_be_told_under_stays_with_its_owner() -> None:
-    (taken,) = told_schema(schema_of(["城市"]))["properties"]
+    (taken,) = portable_schema(schema_of(["城市"]))["properties"]
     schema = schema_of(["城市", taken])
-    other, same = told_schema(schema)["properties"]
+    other, same = portable_schema(schema)["properties"]
     assert same == taken != other
-    assert own_arguments(schema, {taken: 1, other: 2}) == {taken: 1, "城市": 2}
+    assert original_arguments(schema, {taken: 1, other: 2}) == {taken: 1, "城市": 2}
 
 
 def test_what_speaks_of_a_parameter_by_name_follows_it() -> None:
@@ -73,7 +73,7 @@ def test_what_speaks_of_a_parameter_by_name_follows_it() -> None:
         "dependentRequired": {"城市": ["plain"], "plain": ["城市"]},
         "dependentSchemas": {"城市": {}},
     }
-    told = told_schema(schema)
+    told = portable_schema(schema)
     city = next(iter(told["properties"]))
     assert told["dependentRequired"] == {city: ["plain"], "plain": [city]}
     assert list(told["dependentSchemas"]) == [city]
