@@ -16,7 +16,7 @@ from sigil.access.tokens import new_token
 from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused, ToolError
 from sigil.http import app as sigil_http
-from sigil.http.routes import GUARDED
+from sigil.http.routes import TOKEN_ROUTES
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
@@ -155,7 +155,7 @@ def test_every_route_asks_for_the_right_token(place: Place) -> None:
         "401 EAUTH",
         "429 ERATE",
     }
-    listed = {(route.method, route.path.partition("{")[0]) for route in GUARDED}
+    listed = {(route.method, route.path.partition("{")[0]) for route in TOKEN_ROUTES}
     tried = {
         (method, path.partition("?")[0])
         for method, path in (*KEEPING, *WORKING, *USING, ("POST", "/run/one"), ("POST", "/mcp"))
