@@ -23,18 +23,22 @@ def within(seconds: float) -> float:
     return seconds * slowness()
 
 
-@cache
 def slowness() -> float:
     """Return how many times longer work takes than on an idle machine, 1 at least: by a piece of
-    work that is timed once, and by the load at that time.
+    work that is timed once, and by the load at this moment.
     """
+    loaded = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return min(max(_measure_work(), loaded, 1.0), SLOWEST)
+
+
+@cache
+def _measure_work() -> float:
+    """Return how many times longer a piece of work took than on an idle machine."""
     begun = time.perf_counter()
     total = 0
     for number in range(1_000_000):
         total += number & 7
-    measured = (time.perf_counter() - begun) / WORK_SECONDS
-    loaded = os.getloadavg()[0] / (os.cpu_count() or 1)
-    return min(max(measured, loaded, 1.0), SLOWEST)
+    return (time.perf_counter() - begun) / WORK_SECONDS
 
 
 def times(count: int) -> int:
