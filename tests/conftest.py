@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,15 @@ from hypothesis import settings
 
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
+from sigil.sandbox import runner_process
+from sigil.sandbox.engine import ENGINE
+from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.protocol import pack_run
+from tests.fakes.bot_api import BotApi
+from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
+from tests.functions.people import Live, platform
+from tests.functions.serving import serving
 from tests.servers.ministack import aws_here, ministack
 
 settings.register_profile(
@@ -47,6 +55,27 @@ def model() -> Iterator[ScriptedModel]:
     """A scripted model; give it replies with `then`."""
     with ScriptedModel() as server:
         yield server
+
+
+@pytest.fixture
+def bot() -> Iterator[BotApi]:
+    """A Bot API that checks requests as Telegram does."""
+    with BotApi() as api:
+        yield api
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands until a test moves it."""
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def sandbox(compiled: Path) -> Iterator[Sandbox]:
+    """One sandbox for all tests of a file: what one test does to it must not show in the next."""
+    opened = Sandbox(engine=ENGINE, cache=compiled, children=1)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="session")
@@ -86,3 +115,35 @@ def runtime(
             return made
 
         yield opened
+
+
+@pytest.fixture
+def home(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> AgentRuntime:
+    """An agent over an empty folder, whose model is the scripted one."""
+    return runtime(llm_url=model.url)
+
+
+@pytest.fixture
+def live(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> Callable[..., AbstractContextManager[Live]]:
+    """Serves an agent over the test's folder: `with live(guide="security") as agent:`; a second one
+    is a process that starts cold.
+    """
+
+    @contextmanager
+    def serve(**settings: object) -> Iterator[Live]:
+        with serving(runtime(**{"llm_url": model.url, **platform(bot), **settings})) as server:
+            yield Live(server, bot)
+
+    return serve
+
+
+@pytest.fixture
+def breached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sandbox processes that ask for more than they were granted, as one would that a guest has
+    broken out into.
+    """
+    monkeypatch.setattr(
+        runner_process, "pack_run", lambda run: pack_run(run._replace(grants=run.grants | {"kv"}))
+    )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import httpx
 
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.ladder import Counters
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from tests.fakes.bot_api import BotApi
 from tests.functions.serving import Served
-from tests.functions.test_server import SECRET, knock, update
 
+SECRET = "a-secret-of-the-webhook"
 OWNER, GUEST, STRANGER = 42, 66, 77
 GROUP = {"id": -100, "type": "supergroup"}
 SECONDS = 20.0
@@ -34,6 +37,28 @@ def sentence(name: str, fact: Fact = NO_TOOL, *, owner: bool = True, guest: bool
 def reason(name: str, fact: Fact = NO_TOOL, *, owner: bool = False, guest: bool = False) -> str:
     """The same as a platform shows it, to somebody else unless `owner`."""
     return sentence(name, fact, owner=owner, guest=guest).replace("`", "")
+
+
+def update(
+    number: int, text: str, sender: int = 42, chat: dict[str, Any] | None = None, **message: Any
+) -> dict[str, Any]:
+    return {
+        "update_id": number,
+        "message": {
+            "message_id": number,
+            "date": 1_780_000_000 + number,
+            "from": {"id": sender, "is_bot": False, "first_name": "Ada"},
+            "chat": chat or {"id": sender, "type": "private"},
+            "text": text,
+            **message,
+        },
+    }
+
+
+def knock(server: Served, body: object, secret: str | None = SECRET) -> httpx.Response:
+    headers = {"x-telegram-bot-api-secret-token": secret} if secret is not None else {}
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return server.post("/webhook/telegram", content=content, headers=headers)
 
 
 def platform(bot: BotApi) -> dict[str, Any]:

@@ -19,9 +19,8 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import tell
+from tests.functions.model_steps import cascade, failing, shell
 from tests.functions.people import GUEST, OWNER, Live, reason, sentence
-from tests.functions.test_breakers import cascade, shell
-from tests.functions.test_safety import failing
 
 Lives = Callable[..., AbstractContextManager[Live]]
 ODD = [

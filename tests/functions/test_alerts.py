@@ -24,9 +24,8 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.agent.talk import event
+from tests.functions.model_steps import cascade, deploy, find, shell
 from tests.functions.people import GUEST, STRANGER, Live, reason
-from tests.functions.test_breakers import cascade, shell
-from tests.functions.test_safety import deploy, find
 from tests.servers.ministack import Ministack, unique
 
 Open = Callable[..., AgentRuntime]

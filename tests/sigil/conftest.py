@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from sigil.network.http_transport import GuardedTransport
-from sigil.sandbox.engine import ENGINE
-from sigil.sandbox.pool import Sandbox
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.servers.certificates import Authority, authority
 
@@ -41,14 +39,6 @@ class Scripted(RecordingServer):
     def answer(self, request: Recorded) -> Answer:
         said = self.says.get(request.path.partition("?")[0], Answer())
         return said if isinstance(said, Answer) else said(request)
-
-
-@pytest.fixture(scope="module")
-def sandbox(compiled: Path) -> Iterator[Sandbox]:
-    """One sandbox for all tests of a file: what one test does to it must not show in the next."""
-    made = Sandbox(engine=ENGINE, cache=compiled, children=1)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -21,9 +21,8 @@ from sigil.storage.kv.dynamodb_table import create_table
 from sigil.wiring import Stores, open_stores
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.people import OWNER, platform
+from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
-from tests.functions.test_server import update
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
@@ -78,12 +77,6 @@ class CountingKV:
     def close(self) -> None:
         if hasattr(self.kv, "close"):
             self.kv.close()
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture

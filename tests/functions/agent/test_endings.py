@@ -25,11 +25,6 @@ SOUL = "# SOUL\n\n## Personality\n- calm and kind\n"
 SAVED = {"history_entry": "[2026-11-22 10:00] Ada came.", "memory_update": "# Memory\n- Ada"}
 
 
-@pytest.fixture
-def home(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> AgentRuntime:
-    return runtime(llm_url=model.url)
-
-
 def ended(reason: str, text: str | None, **message: Any) -> dict[str, Any]:
     return completion({"role": "assistant", "content": text, **message}, reason)
 

@@ -5,11 +5,8 @@ and the reply comes once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from functions.agent import turn
 from functions.agent.loop import OUT_OF_TIME, ROUND_SECONDS
@@ -22,11 +19,6 @@ from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event
 
 KEY = keys.session_of("main", "telegram:7")
-
-
-@pytest.fixture
-def home(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> AgentRuntime:
-    return runtime(llm_url=model.url)
 
 
 def soon() -> float:

@@ -30,11 +30,6 @@ def due(
     ]
 
 
-@pytest.fixture
-def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
-    return runtime(llm_url=model.url)
-
-
 @pytest.mark.parametrize("kind", ["wakeup", "task"])
 @pytest.mark.parametrize(
     "answer", ["[SILENT]", " **[silent]**.\n", "`[Silent]`", "[SILENT]\n\n[SILENT]"]

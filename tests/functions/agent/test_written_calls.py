@@ -28,11 +28,6 @@ DEPLOY = {"name": "sigil_deploy", "arguments": SPEC}
 
 
 @pytest.fixture
-def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
-    return runtime(llm_url=model.url)
-
-
-@pytest.fixture
 def eager(runtime: Open, model: ScriptedModel) -> AgentRuntime:
     """An agent whose model may write calls into its prose."""
     return runtime(llm_url=model.url, llm_written_calls=True)

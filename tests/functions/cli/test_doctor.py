@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,6 @@ from tests.fakes.model import ScriptedModel, say
 
 Examined = dict[str, dict[str, str]]
 Doctor = Callable[[], tuple[int, Examined]]
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,11 @@ from functions.agent.commands.pairing import LET_IN, NOW_OWNER
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.functions.agent.access.people import code_of, say
-from tests.functions.test_server import SECRET, update
+from tests.functions.people import SECRET, update
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
 STRANGER = "telegram:66"
 Open = Callable[..., AgentRuntime]
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture

@@ -25,11 +25,6 @@ from tests.functions.queues.workers import (
 from tests.sigil.storage.kv.model import Clock
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 class QueueContract:
     """Needs fixtures `queue: Queue`, `other: Queue`, the same queue as another worker sees it, and
     `control: Queue`, its side for control events, whose leases last `lease` s and are renewed for

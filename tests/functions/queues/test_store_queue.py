@@ -21,7 +21,7 @@ from sigil.errors import BackendError
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.sqlite import SqliteKV
-from tests.functions.queues.contract import QueueContract, clock
+from tests.functions.queues.contract import QueueContract
 from tests.functions.queues.watched import WatchedKV
 from tests.functions.queues.workers import (
     LEASE,
@@ -35,7 +35,6 @@ from tests.functions.queues.workers import (
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import finish, start
 
-__all__ = ["clock"]
 SESSION = keys.session_of("main", "telegram:1")
 
 

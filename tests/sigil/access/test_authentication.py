@@ -15,9 +15,8 @@ from sigil.access.authentication import (
 from sigil.access.tokens import TokenRequest, Tokens, new_token
 from sigil.errors import Refused
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.access.test_tokens import Clock, clock, code
-
-__all__ = ["clock"]
+from tests.fakes.clock import Clock
+from tests.sigil.access.test_tokens import code
 
 ADMIN = "an-admin-token-of-some-length"
 

@@ -31,11 +31,6 @@ in_memory = pytest.mark.parametrize("place", ["memory"], indirect=True)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def kv(place: Place, clock: Clock) -> KV:
     return place.open(clock)
 

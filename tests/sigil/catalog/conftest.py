@@ -38,11 +38,6 @@ Open = Callable[..., LocalRegistry]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def kv(tmp_path: Path, clock: Clock) -> Iterator[SqliteKV]:
     made = SqliteKV(tmp_path / "store.db", clock)
     yield made

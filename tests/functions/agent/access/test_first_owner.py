@@ -26,11 +26,6 @@ FIRST = "telegram:5"
 WRONG = "0000-0000-0000"
 
 
-@pytest.fixture
-def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
-    return runtime(llm_url=model.url)
-
-
 def test_whoever_sends_it_is_the_owner_and_nobody_after_them(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:

@@ -22,11 +22,6 @@ SOUL = (
 Open = Callable[..., AgentRuntime]
 
 
-@pytest.fixture
-def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
-    return runtime(llm_url=model.url)
-
-
 def soul(home: AgentRuntime) -> str:
     return home.app.documents.read(home.app.documents.agent, "soul").text
 

@@ -18,8 +18,8 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
+from tests.functions.model_steps import cascade
 from tests.functions.people import sentence
-from tests.functions.test_breakers import cascade
 
 Open = Callable[..., AgentRuntime]
 SESSION = keys.session_of("main", "telegram:7")

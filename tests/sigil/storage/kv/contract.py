@@ -38,11 +38,6 @@ ODD = [
 ]
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def in_parallel(count: int, work: Callable[[int], Any]) -> list[Any]:
     """What `work(0)` … `work(count - 1)` return or raise, started together."""
     start, results = threading.Barrier(count), [None] * count

@@ -22,11 +22,9 @@ from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.aws import Moody
 from tests.servers.ministack import Ministack, unique
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, PASS, REFUSE, RESET, Mode, Proxy
-from tests.sigil.storage.kv.contract import KVContract, clock, in_parallel
+from tests.sigil.storage.kv.contract import KVContract, in_parallel
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import ROOT, finish, start
-
-__all__ = ["clock"]
 
 
 @pytest.fixture

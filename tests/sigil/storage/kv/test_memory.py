@@ -6,10 +6,8 @@ import pytest
 
 from sigil.storage.kv import KV, Key
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.storage.kv.contract import KVContract, clock
+from tests.sigil.storage.kv.contract import KVContract
 from tests.sigil.storage.kv.model import Clock
-
-__all__ = ["clock"]
 
 
 class TestMemoryKV(KVContract):

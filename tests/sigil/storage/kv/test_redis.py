@@ -20,11 +20,11 @@ from sigil.storage.kv.redis_scripts import Script
 from tests.servers.certificates import Authority, authority
 from tests.servers.proxy import Proxy
 from tests.servers.valkey import Valkey, cluster, shared, valkey_server
-from tests.sigil.storage.kv.contract import KVContract, clock, in_parallel
+from tests.sigil.storage.kv.contract import KVContract, in_parallel
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import finish, start
 
-__all__ = ["clock", "valkey_server"]
+__all__ = ["valkey_server"]
 KEY = Key("p", "s")
 IMPORT = "from sigil.storage.kv.redis import RedisKV\n"
 

@@ -15,11 +15,10 @@ import pytest
 from sigil.errors import BackendError
 from sigil.storage.kv import KV, Key
 from sigil.storage.kv.sqlite import SqliteKV
-from tests.sigil.storage.kv.contract import KVContract, clock, in_parallel
+from tests.sigil.storage.kv.contract import KVContract, in_parallel
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import finish, start
 
-__all__ = ["clock"]
 KEY = Key("p", "s")
 
 

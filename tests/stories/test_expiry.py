@@ -19,12 +19,12 @@ from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.access.test_tokens import Clock, clock
+from tests.fakes.clock import Clock
 from tests.sigil.cli.conftest import Sigil, run_sigil
 from tests.sigil.serving import served
 from tests.sigil.web import ENGINE, TOKEN
 
-__all__ = ["clock", "run_sigil"]
+__all__ = ["run_sigil"]
 
 DAY = 86_400.0
 LARGE = "// " + "x" * 250_000 + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,16 +13,10 @@ from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.access.people import CODE
+from tests.functions.people import SECRET, knock, update
 from tests.functions.serving import Served, serving
-from tests.functions.test_server import SECRET, knock, update
 
 ADA, EVE = 42, 66
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture

@@ -136,12 +136,6 @@ def _answers(url: str) -> bool:
 
 
 @pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
-
-
-@pytest.fixture
 def server(tmp_path: Path, bot: BotApi) -> Iterator[Server]:
     with serving(tmp_path, bot) as started:
         yield started

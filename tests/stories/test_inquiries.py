@@ -28,8 +28,8 @@ from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import event
+from tests.functions.model_steps import Gate, shell
 from tests.functions.people import GUEST, OWNER, STRANGER, Live, platform
-from tests.functions.test_breakers import Gate, shell
 
 Lives = Callable[..., AbstractContextManager[Live]]
 SOON = 10.0

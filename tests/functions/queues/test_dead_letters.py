@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,12 +29,6 @@ from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import event
 
 KEY = keys.session_of("main", "telegram:7")
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture

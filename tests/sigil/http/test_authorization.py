@@ -22,20 +22,13 @@ from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
+from tests.fakes.clock import Clock
 from tests.sigil.http.test_app import error
 from tests.sigil.serving import served
 
 ADMIN = "an-admin-token-for-tests"
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 MODEL = {"X-Sigil-Author": "model", "X-Sigil-Session": "telegram%3A1", "X-Sigil-Owner": "0"}
-
-
-@dataclass(slots=True)
-class Clock:
-    now: float = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from functions.agent.messages import RUNTIME_MARK
 from functions.agent.questions import asks_about_failure
 from functions.agent.safety.facts import fingerprint
 from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.model_steps import deploy, failing, find, going
 from tests.functions.people import Live, reason
-from tests.functions.test_safety import deploy, failing, find, going
 
 Lives = Callable[..., AbstractContextManager[Live]]
 CLAIMS = ["Done.", "好了，已经完成。", "Is it? Yes. It is done", "✅"]

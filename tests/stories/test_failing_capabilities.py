@@ -4,7 +4,6 @@ what the model reads.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,31 +19,11 @@ from functions.wiring import AgentRuntime
 from sigil.protocol import Found, Registry
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import Reply, ScriptedModel, call, results, say
+from tests.functions.model_steps import BROKEN, beside_a_success, deploy, failing, find, going, many
 from tests.functions.people import GUEST, OWNER, Live, platform, reason
 from tests.functions.serving import serving
-from tests.sigil.sandbox.modules import guest
 
 Lives = Callable[..., AbstractContextManager[Live]]
-FETCH = "return (await fetch('https://{}/')).status"
-BROKEN: dict[str, dict[str, Any]] = {
-    "spin": {"execute": "for (;;);", "limits": {"timeout_ms": 60}},
-    "trap": {"wasm": base64.b64encode(guest("unreachable")).decode()},
-    "keep": {"execute": FETCH.format("example.com"), "permissions": {"http": ["GET example.com/"]}},
-    "wander": {"execute": FETCH.format("localhost"), "permissions": {"http": ["GET localhost/"]}},
-    "inward": {"execute": FETCH.format("example.com"), "permissions": {"http": ["GET localhost/"]}},
-    "gone": {"execute": "throw { code: 'ENOENT', message: 'no such file' }"},
-    "typed": {
-        "execute": "return input.n",
-        "schema": {
-            "type": "object",
-            "required": ["n"],
-            "properties": {"n": {"type": "integer"}, "path": {"type": "string"}},
-        },
-    },
-    "grow": {"execute": "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))"},
-    "reach": {"execute": "return await env.KV.get('k')"},
-    "fine": {"execute": "return 'fine'"},
-}
 CLAIMS = {
     "name": "claims",
     "description": "Claims a failure.",
@@ -87,30 +66,6 @@ FAILURES = [
     (("no_such_tool", {}), "ENOTOOL (No Such Tool): there is no such tool", LOW),
     (("cap_grow", {}), "ENOMEM (Out Of Memory): ", LOW),
 ]
-
-
-def deploy(agent: Live, *names: str) -> None:
-    """Deploy some of `BROKEN` as the owner, over HTTP, and grant `wander` what it asks for."""
-    for name in names:
-        spec = {"name": name, "description": f"The ability to {name}.", **BROKEN[name]}
-        assert agent.server.post("/_api/deploy", json=spec).status_code == 201
-    if "wander" in names:
-        assert agent.server.post("/_api/grant", json={"ref": "wander"}).status_code == 200
-
-
-def find(*names: str) -> dict[str, Any]:
-    """A step that makes them resident."""
-    return call(*[("sigil_query", {"query": name}) for name in names])
-
-
-def failing(number: object = 0) -> dict[str, Any]:
-    """A call that fails with ENOTOOL."""
-    return call(("no_such_tool", {"n": number}))
-
-
-def going(number: object) -> dict[str, Any]:
-    """A call that goes well."""
-    return call(("sigil_query", {"query": f"nothing like {number}"}))
 
 
 @pytest.fixture
@@ -246,19 +201,6 @@ def test_arguments_that_are_none_never_run_as_none_and_count(
     ] == ["EJSON"] * 4
     assert (report["state"], report["consecutive"], report["failed"]) == ("PAUSED", 5, 5)
     assert report["failures"][0]["fingerprint"] == fingerprint("cap_fine", "{bad")
-
-
-def many(*numbers: object) -> dict[str, Any]:
-    """A step of several calls that fail, each with ENOTOOL."""
-    return call(*[("no_such_tool", {"n": number}) for number in numbers])
-
-
-def beside_a_success(*numbers: object) -> dict[str, Any]:
-    """A step in which one call goes well, and those after it fail."""
-    return call(
-        ("sigil_query", {"query": f"nothing like {numbers}"}),
-        *[("no_such_tool", {"n": number}) for number in numbers],
-    )
 
 
 def test_the_model_reads_what_failed_in_one_step_before_anything_ends(

@@ -5,15 +5,10 @@ that takes too long.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,9 +19,17 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer
 from tests.functions.agent.talk import event, tell
+from tests.functions.model_steps import (
+    Gate,
+    cascade,
+    deploy,
+    failing,
+    find,
+    going,
+    shell,
+)
 from tests.functions.people import GROUP, GUEST, OWNER, STRANGER, Live, platform, reason, sentence
 from tests.functions.serving import serving
-from tests.functions.test_safety import beside_a_success, deploy, failing, find, going, many
 
 Lives = Callable[..., AbstractContextManager[Live]]
 DEAR = {"usage": {"prompt_tokens": 59_000, "completion_tokens": 1_000}}
@@ -42,48 +45,8 @@ MARK = {
 LOCKED, CASCADE, BUDGET = reason("halted"), reason("cascade"), reason("budget")
 
 
-def cascade() -> list[dict[str, Any]]:
-    """Steps of one turn that end in an emergency halt: the model has read seven failures of the
-    last ten operations, and fails again.
-    """
-    return [many(0, 1, 2), beside_a_success(3, 4, 5), beside_a_success(6, 7, 8), many(9)]
-
-
 def plain(text: str) -> str:
     return text.replace("`", "")
-
-
-def shell(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """`uncaged` in a process of its own, on the store of the test's server."""
-    kept = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": os.getcwd(),
-        "HOME": str(folder),
-        "NO_COLOR": "1",
-    }
-    environment = {**kept, "UNCAGED_DATA": str(folder), **more}
-    command = [sys.executable, "-m", "functions.cli", *arguments]
-    return subprocess.run(
-        command,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-
-
-class Gate:
-    """A step of the model that waits until it is opened."""
-
-    def __init__(self, then: dict[str, Any]) -> None:
-        self.open = threading.Event()
-        self._then = then
-
-    def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
-        assert self.open.wait(20), "nobody opened it"
-        return self._then
 
 
 @pytest.mark.parametrize(("by", "count"), [("chat", 100), ("shell", 20)])

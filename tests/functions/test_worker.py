@@ -4,7 +4,7 @@ what comes again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,12 +56,6 @@ class Place:
 
     def dead(self) -> list[dead_letters.DeadLetter]:
         return list(dead_letters.scan_dead_letters(self.runtime.stores.kv))
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture

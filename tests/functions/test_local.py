@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -12,21 +12,15 @@ import pytest
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.serving import Served, serving
+from tests.functions.people import SECRET, knock, update
+from tests.functions.serving import serving
 
-SECRET = "a-secret-of-the-webhook"
 HASHED = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
 CREATE = """make a SHA-256 capability sha256-hash
 ```js
 const d = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(input.text));
 return [...new Uint8Array(d)].map((b) => b.toString(16).padStart(2, '0')).join('');
 ```"""
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture
@@ -37,28 +31,6 @@ def platform(bot: BotApi) -> dict[str, Any]:
         "telegram_api": bot.url,
         "owners": ("telegram:42",),
     }
-
-
-def update(
-    number: int, text: str, sender: int = 42, chat: dict[str, Any] | None = None, **message: Any
-) -> dict[str, Any]:
-    return {
-        "update_id": number,
-        "message": {
-            "message_id": number,
-            "date": 1_780_000_000 + number,
-            "from": {"id": sender, "is_bot": False, "first_name": "Ada"},
-            "chat": chat or {"id": sender, "type": "private"},
-            "text": text,
-            **message,
-        },
-    }
-
-
-def knock(server: Served, body: object, secret: str | None = SECRET) -> httpx.Response:
-    headers = {"x-telegram-bot-api-secret-token": secret} if secret is not None else {}
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return server.post("/webhook/telegram", content=content, headers=headers)
 
 
 def test_the_first_dialogue_over_the_webhook(

@@ -20,14 +20,8 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
+from tests.functions.people import SECRET, knock, update
 from tests.functions.serving import serving
-from tests.functions.test_server import SECRET, knock, update
-
-
-@pytest.fixture
-def bot() -> Iterator[BotApi]:
-    with BotApi() as api:
-        yield api
 
 
 @pytest.fixture
