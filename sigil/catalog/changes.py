@@ -1,5 +1,6 @@
-"""Which names of a namespace changed, in order, so that whoever follows it reads those again and
-nothing else. Reads no manifest.
+"""The log of changes tells which names of a namespace changed, in order.
+
+Whoever follows a namespace reads those names again and nothing else. The log needs no manifest.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any, Final
 import orjson
 
 from sigil.errors import Conflict
-from sigil.storage.kv import ABSENT, KV, Item, Read, keys
+from sigil.storage.kv import KV, Item, Read, keys
 from sigil.storage.kv.encoding import new_version
+from sigil.storage.kv.update import update_item
 from sigil.storage.stored import Shape, Stored, dumps
 
 RECENT: Final = 64
@@ -25,17 +27,18 @@ MOST: Final = 4_096
 KEPT_SECONDS: Final = 30 * 86_400.0
 OPEN_MOST: Final = 16
 OPEN_SECONDS: Final = 3_600.0
-"""A change that began so long ago and did not end was cut short: it counts as made."""
+"""A change that began so long ago and did not end was cut short: it counts as finished."""
 RACES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeLog(Stored):
-    """A namespace's last changes. `epoch`: numbers of another one mean nothing here. `number`: how
-    many changes there were.
+    """The log holds a namespace's last changes.
 
-    `recent`: the names of the last of them. `open`: names that are being changed, each since when;
-    a crash leaves it there, and whoever follows the log reads it with whatever changes next.
+    Numbers mean nothing in a log of another `epoch`. `number` counts the changes there were, and
+    `recent` are the names of the last of them. `open` are names that are being changed, each since
+    when (seconds since 1970); a crash leaves one there, and whoever follows the log reads it with
+    whatever changes next.
     """
 
     epoch: str
@@ -48,10 +51,19 @@ class ChangeLog(Stored):
         """The number of the oldest of the recent changes."""
         return self.number - len(self.recent) + 1
 
+    def append(self, names: list[str], still_open: Mapping[str, float]) -> ChangeLog:
+        """Return the log with these names as its last changes, and those that are still open."""
+        return replace(
+            self,
+            number=self.number + len(names),
+            recent=(*self.recent, *names),
+            open=still_open,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LogPosition(Stored):
-    """The place up to which somebody followed a log."""
+    """A position is the number up to which somebody followed the log of one epoch."""
 
     epoch: str
     number: int
@@ -62,7 +74,7 @@ _POSITION: Final = Shape[LogPosition](LogPosition, required=("epoch", "number"))
 
 
 def log_of(item: Item | None) -> ChangeLog | None:
-    """The log that is stored so, None when there is none or its bytes are none."""
+    """Return the log that is stored in an item, None when there is none or it cannot be read."""
     try:
         log = _LOG.read(item.value) if item else None
     except ValueError:
@@ -70,30 +82,54 @@ def log_of(item: Item | None) -> ChangeLog | None:
     return log if log and len(log.recent) <= log.number else None
 
 
-def names_since(kv: KV, namespace: str, log: ChangeLog, number: int) -> set[str] | None:
-    """The names that changed after change `number` of the same epoch, with those that are open;
-    None when that is no longer known.
-    """
-    if not 0 <= log.number - number <= MOST:
-        return None
-    recent = log.recent[max(number + 1 - log.first, 0) :]
-    older = _paged(kv, namespace, log, number + 1) if number + 1 < log.first else []
-    return None if older is None else {*older, *recent, *log.open}
-
-
 def position_of(item: Item | None) -> LogPosition | None:
-    """The position that is stored so, None when there is none or its bytes are none."""
+    """Return the position that is stored in an item, None when there is none that can be read."""
     try:
         return _POSITION.read(item.value) if item else None
     except ValueError:
         return None
 
 
+def names_since(kv: KV, namespace: str, log: ChangeLog, number: int) -> set[str] | None:
+    """Return the names that changed after change `number` of the same epoch, the open ones too.
+
+    None means that this is no longer known.
+    """
+    if not 0 <= log.number - number <= MOST:
+        return None
+    recent = log.recent[max(number + 1 - log.first, 0) :]
+    names = {*recent, *log.open}
+    if number + 1 < log.first:
+        older = _read_pages(kv, namespace, log, number + 1)
+        if older is None:
+            return None
+        names.update(older)
+    return names
+
+
+def _read_pages(kv: KV, namespace: str, log: ChangeLog, number: int) -> list[str] | None:
+    """Return the names from change `number` to the log's own first one; None without a page."""
+    start = (number - 1) // PAGE * PAGE + 1
+    names: list[str] = []
+    while start + len(names) < log.first:
+        item = kv.get(keys.changes(namespace, log.epoch, start + len(names)))
+        try:
+            page: Any = orjson.loads(item.value) if item else None
+        except orjson.JSONDecodeError:
+            return None
+        if not isinstance(page, list) or len(page) != PAGE:
+            return None
+        if not all(isinstance(name, str) for name in page):
+            return None
+        names += page
+    return names[number - start :]
+
+
 @dataclass(slots=True)
 class Announcement:
     """A change that the log tells of.
 
-    `position` is set when the change was made: where it stands in the log, if nobody else changed
+    `position` is set when the change was finished: its place in the log, if nobody else changed
     anything since the log was read that the change was announced over; else None.
     """
 
@@ -104,127 +140,91 @@ class Announcement:
 def announced_change(
     kv: KV, namespace: str, name: str, now: float, log: Read | None = None
 ) -> Iterator[Announcement]:
-    """Announce in the log that `name` changes, before and after the write that stands inside.
+    """Announce in the log that `name` changes, before and after the write that is made inside.
 
     Both are needed: no crash between the write and its announcement may hide the change. `log` is
     the log as the caller has read it, which saves reading it again.
     """
     announcement = Announcement()
-    opened = _write(kv, namespace, lambda log: _opened(log, name, now), log)
+    begun = _write_log(kv, namespace, lambda log: _begin(log, name, now), log)
+    known = begun.item if begun else None
     try:
         yield announcement
     finally:
-        made = _write(
-            kv, namespace, lambda log: _made(log, name, now), opened.item if opened else None
-        )
-        if log is not None and opened and made and opened.first_try and made.first_try:
-            announcement.position = made.position
+        ended = _write_log(kv, namespace, lambda log: _finish(log, name, now), known)
+        if log is not None and begun and ended and begun.first_try and ended.first_try:
+            announcement.position = ended.position
 
 
 def announce_changed(kv: KV, namespace: str, name: str, now: float) -> None:
     """Say in the log that `name` was changed."""
-    _write(kv, namespace, lambda log: _made(log, name, now))
+    _write_log(kv, namespace, lambda log: _finish(log, name, now))
 
 
 def restart_log(kv: KV, namespace: str) -> None:
     """Have everybody read the whole namespace again."""
-    kv.put(keys.generation(namespace), _dumps(_fresh()))
+    kv.put(keys.generation(namespace), dumps(ChangeLog(new_version())))
 
 
-def _fresh() -> ChangeLog:
-    return ChangeLog(new_version())
-
-
-def _opened(log: ChangeLog, name: str, now: float) -> ChangeLog:
+def _begin(log: ChangeLog, name: str, now: float) -> ChangeLog:
+    """Return the log with `name` open; of too many open names the oldest count as finished."""
     others = [(other, at) for other, at in log.open.items() if other != name]
-    kept = others[-(OPEN_MOST - 1) :]
-    cut = [other for other, _ in others[: len(others) - len(kept)]]
-    return _with(log, cut, dict([*kept, (name, now)]))
+    still_open = others[-(OPEN_MOST - 1) :]
+    finished = [other for other, _ in others[: len(others) - len(still_open)]]
+    return log.append(finished, {**dict(still_open), name: now})
 
 
-def _made(log: ChangeLog, name: str, now: float) -> ChangeLog:
-    late = [
-        other
-        for other, at in log.open.items()
-        if other != name and not 0 <= now - at < OPEN_SECONDS
-    ]
-    return _with(
-        log,
-        [*late, name],
-        {other: at for other, at in log.open.items() if other not in (name, *late)},
-    )
-
-
-def _with(log: ChangeLog, names: list[str], open_: Mapping[str, float]) -> ChangeLog:
-    return replace(log, number=log.number + len(names), recent=(*log.recent, *names), open=open_)
+def _finish(log: ChangeLog, name: str, now: float) -> ChangeLog:
+    """Return the log after the change of `name`, and of those that have been open for too long."""
+    finished = []
+    still_open = {}
+    for other, at in log.open.items():
+        if other == name:
+            continue
+        if 0 <= now - at < OPEN_SECONDS:
+            still_open[other] = at
+        else:
+            finished.append(other)
+    return log.append([*finished, name], still_open)
 
 
 @dataclass(frozen=True, slots=True)
 class _WrittenLog:
-    """A log that was written: its item, where it ends, and whether nobody came in between."""
+    """A log that was written: its item, its end, and whether nobody wrote in between."""
 
     item: Item
     position: LogPosition
     first_try: bool
 
 
-def _write(
-    kv: KV, namespace: str, step: Callable[[ChangeLog], ChangeLog], known: Read | None = None
+def _write_log(
+    kv: KV, namespace: str, change: Callable[[ChangeLog], ChangeLog], known: Read | None = None
 ) -> _WrittenLog | None:
-    """Write the next log over `known`, or over what stands there when that was overtaken.
+    """Write the next log over `known`, or over a newer one when that was overtaken.
 
-    None when too many write at this moment: then everybody has to read the whole namespace again.
+    None means that too many write at this moment: then everybody reads the whole namespace again.
     """
-    key = keys.generation(namespace)
-    for tried in range(RACES):
-        item = kv.get(key) if known is None or tried else _item(known)
-        log = step(log_of(item) or _fresh())
-        body = _dumps(_shortened(kv, namespace, log))
-        try:
-            version = kv.put(key, body, expect=item.version if item else ABSENT)
-        except Conflict:
-            continue
-        return _WrittenLog(Item(body, version), LogPosition(log.epoch, log.number), not tried)
-    restart_log(kv, namespace)
-    return None
+
+    def decide(item: Item | None) -> tuple[bytes, ChangeLog]:
+        log = change(log_of(item) or ChangeLog(new_version()))
+        # pages are the same whoever writes them, so that one more of them does no harm
+        log = _write_pages(kv, namespace, log)
+        return dumps(log), log
+
+    try:
+        done = update_item(kv, keys.generation(namespace), decide, known=known, tries=RACES)
+    except Conflict:
+        restart_log(kv, namespace)
+        return None
+    assert done.item is not None
+    position = LogPosition(done.answer.epoch, done.answer.number)
+    return _WrittenLog(done.item, position, first_try=not done.lost)
 
 
-def _item(read: Read) -> Item | None:
-    return None if read is ABSENT else read
-
-
-def _shortened(kv: KV, namespace: str, log: ChangeLog) -> ChangeLog:
-    """The log with its oldest names on pages of their own; those are the same whoever writes
-    them.
-    """
+def _write_pages(kv: KV, namespace: str, log: ChangeLog) -> ChangeLog:
+    """Write a full log's oldest names to pages of their own, and return what is left of it."""
     while len(log.recent) > RECENT:
-        kv.put(
-            keys.changes(namespace, log.epoch, log.first),
-            orjson.dumps(log.recent[:PAGE]),
-            ttl=KEPT_SECONDS,
-        )
+        page = keys.changes(namespace, log.epoch, log.first)
+        kv.put(page, orjson.dumps(log.recent[:PAGE]), ttl=KEPT_SECONDS)
         log = replace(log, recent=log.recent[PAGE:])
     return log
-
-
-def _paged(kv: KV, namespace: str, log: ChangeLog, number: int) -> list[str] | None:
-    start = (number - 1) // PAGE * PAGE + 1
-    names: list[str] = []
-    while start + len(names) < log.first:
-        page = _page(kv.get(keys.changes(namespace, log.epoch, start + len(names))))
-        if len(page) != PAGE:
-            return None
-        names += page
-    return names[number - start :]
-
-
-def _page(item: Item | None) -> list[str]:
-    try:
-        names: Any = orjson.loads(item.value) if item else []
-    except orjson.JSONDecodeError:
-        return []
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-
-
-def _dumps(log: ChangeLog) -> bytes:
-    return dumps(log)

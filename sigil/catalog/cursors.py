@@ -1,5 +1,6 @@
-"""Where a page of a keepers' list ended: a row's own place, which stays when other rows come and
-go.
+"""A cursor says where a page of an owner's list ended.
+
+It is a row's own place in the order of the list, which stays when other rows come and go.
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ _KEY = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 
 class GrantPlace(NamedTuple):
-    """A row of the grants: which of the namespaces that the caller sees, and what of it. In the
-    order of the list.
+    """The place of a row among the grants; places compare in the order of the list.
 
-    `chat`: of the agent's other chats, which come behind those namespaces, the one that has it, as
-    keys spell it.
+    `namespace` is its number among those that the caller sees. Behind them come the agent's other
+    chats, where `chat` is the one that has the row, as keys spell it.
     """
 
     namespace: int = -1
@@ -40,7 +40,7 @@ class GrantPlace(NamedTuple):
 
 
 def grant_place(row: GrantRow, caller: Caller) -> GrantPlace:
-    """The place of a row that `GrantAdmin.rows` gave to `caller`."""
+    """Return the place of a row that `GrantAdmin.rows` gave to `caller`."""
     return GrantPlace(
         *namespace_place(row["namespace"], caller),
         row["capability"],
@@ -50,8 +50,9 @@ def grant_place(row: GrantRow, caller: Caller) -> GrantPlace:
 
 
 def namespace_place(namespace: str, caller: Caller) -> tuple[int, str]:
-    """Return where a namespace stands among those of the list: its number, and for another chat of
-    the agent's the chat.
+    """Return a namespace's number among those that the caller sees, and the chat behind them.
+
+    The chat is empty unless it is another one of the agent's.
     """
     if namespace in caller.sees:
         return caller.sees.index(namespace), ""
@@ -59,19 +60,22 @@ def namespace_place(namespace: str, caller: Caller) -> tuple[int, str]:
 
 
 def chat_of(namespace: str) -> str:
-    """The chat whose own namespace it is, empty for an agent's."""
+    """Return the chat whose own namespace it is, empty for an agent's."""
     return namespace.partition(CHAT_MARK)[2]
 
 
 def format_place(place: GrantPlace) -> str:
-    """The place as a page's `next` has it."""
+    """Return the place as a page's `next` has it."""
     chat = f":{place.chat}" if place.chat else ""
     state = "stands" if place.stands else "waits"
     return f"{place.namespace}:{place.name}:{place.digest}:{state}{chat}"
 
 
 def parse_grant_place(text: str) -> GrantPlace:
-    """Return what `format_place` gave; of an empty text the place before all rows."""
+    """Return the place that `format_place` wrote; of an empty text the one before all rows.
+
+    Raises `UsageError` EINVAL for any other text.
+    """
     if not text:
         return GrantPlace()
     found = _GRANT.fullmatch(text)
@@ -81,16 +85,16 @@ def parse_grant_place(text: str) -> GrantPlace:
 
 
 def require_token_id(text: str) -> str:
-    """The id of a token; empty for the beginning."""
+    """Return `text`, which is a token's id or empty; `UsageError` EINVAL for anything else."""
     if text and not _KEY.fullmatch(text):
         raise invalid_cursor()
     return text
 
 
 def invalid_cursor() -> UsageError:
-    """For an `after` that no page ended with."""
+    """Return the error for an `after` that no page ended with."""
     return UsageError(
         "EINVAL",
-        "after is the next of the answer before",
+        "`after` is not the `next` of an earlier answer",
         suggestion="leave it out to begin at the beginning",
     )

@@ -1,5 +1,4 @@
-"""What is recorded of a deploy beside the version itself: which versions it calls, and whether an
-owner made it.
+"""A deploy records beside the version itself which versions it calls, and whether an owner made it.
 
 A version's own digest covers the digests of what it calls, and theirs cover what they call, so
 whoever grants or is offered a digest knows everything that runs. The record is written before the
@@ -24,7 +23,7 @@ from sigil.storage.stored import damaged
 from sigil.strict_json import canonical
 
 CACHED: Final = 1_024
-"""So many records are kept in memory; they never change."""
+"""Records that are cached; they never change."""
 
 Pins = Mapping[str, str]
 """A call as the manifest declares it → the digest of the version that it means; empty for what did
@@ -33,8 +32,10 @@ not exist.
 
 
 def pinned_digest(package: str, pins: Pins) -> str:
-    """The digest of a version: that of its manifest and code (`package`), and of what it calls when
-    it calls something.
+    """Return the digest of a version, which covers the digests of what it calls.
+
+    `package` is the digest of its manifest and code; it is the whole digest of a version that calls
+    nothing.
     """
     if not pins:
         return package
@@ -51,14 +52,14 @@ class Dependent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What was recorded. `owner`: whether an owner deployed it, speaking for no model."""
+    """The record of a deploy. `owner`: an owner made it, who did not speak for a model."""
 
     pins: Pins = field(default_factory=dict)
     owner: bool = False
 
 
 class Deployments:
-    """The records of a store. Thread-safe."""
+    """The deployments that a store records. Thread-safe."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
@@ -66,20 +67,22 @@ class Deployments:
 
     def read(self, namespace: str, name: str, digest: str) -> Deployment | None:
         """Return what was recorded of a version; None when nothing was."""
-        place = Dependent(namespace, name, digest)
-        known = self._cached.get(place)
-        if known is None:
-            item = self._kv.get(keys.deployment(*place))
-            known = _decode(item.value) if item else None
-            if known:
-                self._keep(place, known)
-        return known
+        version = Dependent(namespace, name, digest)
+        deployment = self._cached.get(version)
+        if deployment is None:
+            item = self._kv.get(keys.deployment(*version))
+            if item is None:
+                return None
+            deployment = _decode_deployment(item.value)
+            self._cache(version, deployment)
+        return deployment
 
     def write(
         self, version: Dependent, deployment: Deployment, ttl: float | None = None
     ) -> Deployment:
-        """Record it unless something is recorded already; what stands. `ttl`: for a version that
-        has an end itself.
+        """Record a deploy unless one is recorded already, and return the one that is recorded.
+
+        `ttl` is in seconds, for a version that has an end itself.
         """
         for digest in filter(None, deployment.pins.values()):
             self._kv.put(keys.dependent(digest, *version), b"", ttl=ttl)
@@ -88,21 +91,22 @@ class Deployments:
             self._kv.put(keys.deployment(*version), body, expect=ABSENT, ttl=ttl)
         except Conflict:
             return self.read(*version) or deployment
-        self._keep(version, deployment)
+        self._cache(version, deployment)
         return deployment
 
     def forget(self, namespace: str, name: str, digest: str) -> None:
         """Forget what was recorded of a version that is gone."""
         version = Dependent(namespace, name, digest)
-        recorded = self.read(*version)
+        deployment = self.read(*version)
         self._cached.pop(version, None)
-        for callee in filter(None, recorded.pins.values() if recorded else ()):
+        if deployment is None:
+            return
+        for callee in filter(None, deployment.pins.values()):
             self._kv.delete(keys.dependent(callee, *version))
-        if recorded:
-            self._kv.delete(keys.deployment(*version))
+        self._kv.delete(keys.deployment(*version))
 
     def list_dependents(self, digest: str) -> Iterator[Dependent]:
-        """The versions that were recorded to call this one; some of them may be gone by now."""
+        """Yield the versions that were recorded to call this one; some may be gone by now."""
         for sort, _ in scan_all(self._kv, keys.dependent(digest, "", "", "").partition):
             namespace, name, caller = sort.split("#", 2)
             yield Dependent(keys.unescape(namespace), name, caller)
@@ -111,17 +115,16 @@ class Deployments:
         """Forget that a version which is gone called this one."""
         self._kv.delete(keys.dependent(digest, *dependent))
 
-    def _keep(self, place: Dependent, deployment: Deployment) -> None:
+    def _cache(self, version: Dependent, deployment: Deployment) -> None:
         while len(self._cached) >= CACHED:
-            with suppress(
-                KeyError, StopIteration, RuntimeError
-            ):  # another thread drops one at this moment
+            # another thread may drop one at this moment
+            with suppress(KeyError, StopIteration, RuntimeError):
                 self._cached.pop(next(iter(self._cached)))
-        self._cached[place] = deployment
+        self._cached[version] = deployment
 
 
-def _decode(data: bytes) -> Deployment:
-    """The record that `write` wrote; fields that a later release added are left alone."""
+def _decode_deployment(data: bytes) -> Deployment:
+    """Return the record that `write` wrote; fields that a later release added are ignored."""
     try:
         fields = orjson.loads(data)
         pins, owner = fields["pins"], fields["owner"]

@@ -1,5 +1,7 @@
-"""A breaker for each version and caller: closed, open after five failures of its own in a row,
-half-open for one call at a time.
+"""The circuit breaker of each version and caller.
+
+It is closed, open after five failures of the version's own in a row, and half-open for one call at
+a time.
 """
 
 from __future__ import annotations
@@ -7,32 +9,35 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from sigil.errors import Conflict, Refused, SigilError, ToolError
-from sigil.storage.kv import ABSENT, KV, Key, keys
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.update import DELETE, Change, update_item
 from sigil.storage.stored import Shape, Stored, dumps
 
 FAILURES = 5
 REST_SECONDS = 30.0
 TRIAL_SECONDS = 90.0
-"""How long others wait for the one call that tries: longer than any call may take, which waits 30 s
-for a runner, 10 s for its start and 10 s for a compiler, and runs for 30 s.
+"""How long others wait for the one call that tries.
+
+It is longer than any call may take, which waits 30 s for a runner, 10 s for its start and 10 s for
+a compiler, and runs for 30 s.
 """
 FORGET_SECONDS = 600.0
-"""Failures that lie further apart are no row."""
-GLANCE_SECONDS = 1.0
+"""Failures that lie further apart are not in a row."""
+CACHED_SECONDS = 1.0
 """How long a process believes what it read: a healthy call costs no read of its own."""
 KEPT_SECONDS = 86_400.0
-SEEN_MOST = 1_024
+CACHED_MOST = 1_024
 CALLERS_MOST = 50
-"""Of one version at a time. Whoever's last failure is longest ago makes room, the version's own
-namespace never.
+"""Callers of one version that have a breaker at a time.
+
+The one whose last failure is longest ago makes room, the version's own namespace never.
 """
 RACES = 10
-_OWN = frozenset(
+_OWN_CODES = frozenset(
     (
         "EGUEST",
         "ETHROWN",
@@ -52,10 +57,10 @@ _INPUT_TOO_LARGE = "the input is larger"
 
 @dataclass(frozen=True, slots=True)
 class Health(Stored):
-    """How a version does for one caller. `failures` in a row, the last at `at`; it rests until
-    `until`; one call tries it until `trial`.
+    """The state of a version for one caller; times are seconds since 1970.
 
-    `mark`: the ticket of that call.
+    It had `failures` in a row, the last with `code` at `at`, and rests until `until`. One call may
+    try it until `trial`, and `mark` is the ticket of that call.
     """
 
     failures: int = 0
@@ -66,6 +71,7 @@ class Health(Stored):
     mark: str = ""
 
     def state_at(self, now: float) -> Literal["closed", "open", "half-open"]:
+        """Return the breaker's state at a time."""
         if not self.until:
             return "closed"
         return "open" if self.until > now or self.trial > now else "half-open"
@@ -73,15 +79,14 @@ class Health(Stored):
 
 WELL = Health()
 Callers = Mapping[str, Health]
-"""How a version does for each of those for whom it failed."""
+"""The health of a version for each of those for whom it failed."""
 _CALLERS: Final = Shape[Callers](dict[str, Health])
 
 
 @dataclass(frozen=True, slots=True)
-class _CachedHealth:
+class _CachedCallers:
     callers: Callers
-    token: str
-    at: float
+    read_at: float
 
 
 class HealthSubject(Protocol):
@@ -96,108 +101,120 @@ class HealthSubject(Protocol):
 
 
 def is_own_failure(problem: SigilError) -> bool:
-    """Return whether a failure is the capability's own: stopped, or an exception without a code. A
-    code that its code chose is an answer.
+    """Return whether a failure is the capability's own: it was stopped, or threw without a code.
+
+    A code that its code chose is an answer.
     """
     return (
         isinstance(problem, ToolError)
-        and problem.code in _OWN
+        and problem.code in _OWN_CODES
         and not problem.message.startswith(_INPUT_TOO_LARGE)
     )
 
 
 def owner_of(version: HealthSubject) -> str:
-    """The caller whose own the version is: the agent whose namespace, or whose chat, it stands
-    in.
-    """
+    """Return the caller that a version belongs to: the agent in whose namespace or chat it is."""
     return version.namespace.partition("~")[0]
 
 
 class CircuitBreaker:
     """Breakers that all processes over one store share. Nothing is written while all goes well.
-    Thread-safe.
 
-    `caller`: for whom a version runs, by default its owner. Whose calls fail five times in a row
-    has it rest for himself alone: the inputs are his, and he closes it to nobody else. What goes
-    well for one ends the rows that all count, since it is well then; it ends nobody's rest.
+    `caller` says for whom a version runs, by default its owner. Whose calls fail five times in a
+    row has it rest for himself alone: the inputs are his, and he closes it to nobody else. A call
+    that succeeds for one ends the rows that all count, since the version is well then; it ends
+    nobody's rest.
 
     Whoever is admitted holds a ticket and says with it how the call ended. While a version rests,
     only the ticket of the one call that tries it says anything, so a call that was admitted earlier
     and ends only now neither mends the version nor makes room for a second trial.
+
+    Thread-safe.
     """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
-        self._seen: dict[Key, _CachedHealth] = {}
+        self._cached: dict[Key, _CachedCallers] = {}
 
     def admit(self, version: HealthSubject, caller: str = "") -> str:
-        """Let a call pass, or raise `Refused` EDEGRADED. The first call after the rest passes as a
-        trial, the others wait for it.
+        """Let a call pass and return its ticket, which is empty when it is no trial.
 
-        The ticket of the call; an empty one when it is no trial.
+        The first call after the rest passes as a trial, the others wait for it. Raises `Refused`
+        EDEGRADED while the version rests or is being tried.
         """
-        who, now = caller or owner_of(version), self._clock()
+        who = caller or owner_of(version)
+        now = self._clock()
         if self.read_health(version, who).state_at(now) == "closed":
             return ""
         mark = secrets.token_hex(8)
 
-        def tries(callers: dict[str, Health]) -> None:
+        def begin_trial(callers: dict[str, Health]) -> None:
             health = callers.get(who, WELL)
             if health.state_at(now) == "half-open":
                 callers[who] = replace(health, trial=now + TRIAL_SECONDS, mark=mark)
 
-        if self._change(version, tries) is not None:
+        if self._change(version, begin_trial) is not None:
             return mark
         health = self.read_health(version, who)
         if health.state_at(now) == "closed":
             return ""
-        raise self._degraded(version, health, who)
+        seconds = max(health.until - self._clock(), 1.0)
+        suggestion = f"try again in {seconds:.0f} s"
+        if who == owner_of(version):
+            suggestion += f", or run an older version: `sigil rollback {version.name}`"
+        raise Refused(
+            "EDEGRADED",
+            f"it failed {health.failures} times in a row (the last time with {health.code}) and"
+            " rests",
+            source=version.name,
+            suggestion=suggestion,
+            retry_after=seconds,
+        )
 
     def record_success(self, version: HealthSubject, ticket: str = "", caller: str = "") -> bool:
-        """A call went well; True when the version was degraded for this caller until now."""
+        """Record that a call succeeded.
+
+        Return whether the version was degraded for this caller until now.
+        """
         who = caller or owner_of(version)
-        if not ticket and all(health.until for health in self._glance(version).callers.values()):
+        if not ticket and all(health.until for health in self._read_callers(version).values()):
             return False  # no row, or rests that only a trial ends
-        ended: list[str] = []
+        is_trial = False
 
-        def ends(callers: dict[str, Health]) -> None:
-            ended[:] = [
-                name for name in callers if ticket and name == who and callers[name].mark == ticket
-            ]
-            for name in [name for name, health in callers.items() if not health.until] + ended:
-                del callers[name]
+        def end_rows(callers: dict[str, Health]) -> None:
+            nonlocal is_trial
+            is_trial = bool(ticket) and who in callers and callers[who].mark == ticket
+            for name, health in list(callers.items()):
+                if not health.until or (is_trial and name == who):
+                    del callers[name]
 
-        return self._change(version, ends) is not None and bool(ended)
+        return self._change(version, end_rows) is not None and is_trial
 
     def record_failure(
         self, version: HealthSubject, problem: SigilError, ticket: str = "", caller: str = ""
     ) -> bool:
-        """A call failed; True when the version is degraded by it. What is not its own failure
-        leaves everything as it is.
+        """Record that a call failed; what is not the version's own failure changes nothing.
+
+        Return whether the version became degraded by it.
         """
-        who, now = caller or owner_of(version), self._clock()
+        who = caller or owner_of(version)
+        now = self._clock()
         if not is_own_failure(problem):
             self.release_trial(version, ticket, who)
             return False
 
-        def counts(callers: dict[str, Health]) -> None:
+        def count_failure(callers: dict[str, Health]) -> None:
             before = callers.get(who, WELL)
             if ticket and before.mark == ticket:
-                callers[who] = replace(
-                    before,
-                    failures=before.failures + 1,
-                    at=now,
-                    until=now + REST_SECONDS,
-                    trial=0.0,
-                    code=problem.code,
-                    mark="",
-                )
-            if ticket or before.until:
+                failures = before.failures + 1
+                until = now + REST_SECONDS
+            elif ticket or before.until:
                 return  # it rests already, or is being tried: this call began before
-            failures = before.failures + 1 if now - before.at < FORGET_SECONDS else 1
-            _make_room(callers, who, owner_of(version))
-            until = now + REST_SECONDS if failures >= FAILURES else 0.0
+            else:
+                failures = before.failures + 1 if now - before.at < FORGET_SECONDS else 1
+                until = now + REST_SECONDS if failures >= FAILURES else 0.0
+                _make_room(callers, who, owner_of(version))
             callers[who] = replace(
                 before,
                 failures=failures,
@@ -208,101 +225,80 @@ class CircuitBreaker:
                 mark="",
             )
 
-        after = self._change(
-            version, counts
-        )  # None as well when many fail at once: the others count
+        # None as well when many fail at once: the others count
+        after = self._change(version, count_failure)
         return bool(after and after[who].until) and not ticket
 
     def release_trial(self, version: HealthSubject, ticket: str, caller: str = "") -> None:
-        """A call told nothing of the capability: if it was a trial, the next call may try."""
+        """Let the next call try the version, when this one was a trial that told nothing of it."""
         who = caller or owner_of(version)
 
-        def leaves(callers: dict[str, Health]) -> None:
+        def end_trial(callers: dict[str, Health]) -> None:
             if who in callers and callers[who].mark == ticket:
                 callers[who] = replace(callers[who], trial=0.0, mark="")
 
         if ticket:
-            self._change(version, leaves)
+            self._change(version, end_trial)
 
     def read_health(self, version: HealthSubject, caller: str = "") -> Health:
-        """Return how a version does for a caller, as of the last second."""
-        return self._glance(version).callers.get(caller or owner_of(version), WELL)
-
-    def _degraded(self, version: HealthSubject, health: Health, who: str) -> Refused:
-        wait = max(health.until - self._clock(), 1.0)
-        message = (
-            f"it failed {health.failures} times in a row (the last time with {health.code}) and"
-            " rests"
-        )
-        older = (
-            f", or run an older version: `sigil rollback {version.name}`"
-            if who == owner_of(version)
-            else ""
-        )
-        return Refused(
-            "EDEGRADED",
-            message,
-            source=version.name,
-            suggestion=f"try again in {wait:.0f} s{older}",
-            retry_after=wait,
-        )
+        """Return the health of a version for a caller, as of the last second."""
+        return self._read_callers(version).get(caller or owner_of(version), WELL)
 
     def _change(
         self, version: HealthSubject, change: Callable[[dict[str, Health]], None]
     ) -> Callers | None:
-        """Write what `change` makes of the callers that stand at that moment; None when that is
-        nothing new, or too many write.
+        """Write what `change` makes of the callers, and return that.
+
+        It is None when nothing changed, or when too many write at this moment.
         """
-        key = _key(version)
-        for _ in range(RACES):
-            seen = self._read(key)
-            callers = dict(seen.callers)
+        key = keys.health(version.namespace, version.name, version.digest)
+
+        def decide(item: Item | None) -> tuple[Change, Callers | None]:
+            before = self._decode(key, item)
+            callers = dict(before)
             change(callers)
-            if callers == seen.callers:
-                return None
-            with suppress(Conflict):
-                self._write(key, callers, seen)
-                return callers
-        return None
+            if callers == before:
+                return None, None
+            return (dumps(callers) if callers else DELETE), callers
 
-    def _glance(self, version: HealthSubject) -> _CachedHealth:
-        seen = self._seen.get(_key(version))
-        if seen is None or not 0 <= self._clock() - seen.at < GLANCE_SECONDS:
-            seen = self._read(_key(version))
-        return seen
+        try:
+            callers = update_item(self._kv, key, decide, KEPT_SECONDS, tries=RACES).answer
+        except Conflict:
+            return None
+        if callers is not None:
+            self._cache(key, callers)
+        return callers
 
-    def _read(self, key: Key) -> _CachedHealth:
-        item = self._kv.get(key)
-        callers: Callers = {}
-        with suppress(
-            ValueError
-        ):  # damaged: it counts as well, and the next failure writes it anew
+    def _read_callers(self, version: HealthSubject) -> Callers:
+        """Return the callers for whom a version failed, as of the last second."""
+        key = keys.health(version.namespace, version.name, version.digest)
+        cached = self._cached.get(key)
+        if cached is None or not 0 <= self._clock() - cached.read_at < CACHED_SECONDS:
+            return self._decode(key, self._kv.get(key))
+        return cached.callers
+
+    def _decode(self, key: Key, item: Item | None) -> Callers:
+        """Return the callers that an item holds, and remember them.
+
+        Those that are damaged are none: they count as well, and the next failure writes them anew.
+        """
+        try:
             callers = _CALLERS.read(item.value) if item else {}
-        return self._keep(key, _CachedHealth(callers, item.version if item else "", self._clock()))
+        except ValueError:
+            callers = {}
+        self._cache(key, callers)
+        return callers
 
-    def _write(self, key: Key, callers: Callers, over: _CachedHealth) -> None:
-        if callers:
-            body = dumps(callers)
-            token = self._kv.put(key, body, expect=over.token or ABSENT, ttl=KEPT_SECONDS)
-        else:
-            self._kv.delete(key, expect=over.token)
-            token = ""
-        self._keep(key, _CachedHealth(callers, token, self._clock()))
-
-    def _keep(self, key: Key, seen: _CachedHealth) -> _CachedHealth:
-        if len(self._seen) >= SEEN_MOST and key not in self._seen:
-            self._seen.clear()  # all of it is read again when it is needed
-        self._seen[key] = seen
-        return seen
+    def _cache(self, key: Key, callers: Callers) -> None:
+        if len(self._cached) >= CACHED_MOST and key not in self._cached:
+            self._cached.clear()  # all of it is read again when it is needed
+        self._cached[key] = _CachedCallers(callers, self._clock())
 
 
-def _make_room(callers: dict[str, Health], who: str, kept: str) -> None:
+def _make_room(callers: dict[str, Health], who: str, owner: str) -> None:
+    """Drop the callers that failed longest ago, until there is room for `who`."""
     others = sorted(
-        (health.at, name) for name, health in callers.items() if name not in (who, kept)
+        (health.at, name) for name, health in callers.items() if name not in (who, owner)
     )
     for _, name in others[: max(len(others) + 2 - CALLERS_MOST, 0)]:
         del callers[name]
-
-
-def _key(version: HealthSubject) -> Key:
-    return keys.health(version.namespace, version.name, version.digest)

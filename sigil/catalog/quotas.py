@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,22 +14,21 @@ from sigil.catalog.records import Head, Record
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.protocol import LIBRARY
 from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.update import Change, update_item
 from sigil.storage.stored import Shape, Stored, dumps
 
 SESSION_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
 HOLD_SECONDS = 60.0
-"""How long room stays taken for what is being stored. Whoever died in between gives it back by
-that.
-"""
+"""How long room is held for what is being stored; a process that died gives it back by that."""
 RACES = 100
-PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """Of one namespace: live capabilities, bytes of their modules and sources, live ephemeral ones.
-    `session`: capabilities of a chat.
+    """A namespace holds at most so many live capabilities, bytes and live ephemeral capabilities.
+
+    `bytes` counts modules and sources; `session` is the number of capabilities of a single chat.
     """
 
     capabilities: int = 500
@@ -45,7 +43,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceUsage:
-    """The amount that a namespace holds."""
+    """The amounts that a namespace holds, counted as its quotas are."""
 
     capabilities: int = 0
     bytes: int = 0
@@ -54,7 +52,7 @@ class NamespaceUsage:
 
 @dataclass(frozen=True, slots=True)
 class RoomClaim(Stored):
-    """The room that one name takes, or will: the bytes of all its versions."""
+    """The room that one name takes or is about to take; `size` is the bytes of all its versions."""
 
     name: str
     size: int
@@ -63,7 +61,7 @@ class RoomClaim(Stored):
 
 @dataclass(frozen=True, slots=True)
 class _HeldClaim(Stored):
-    """A claim of somebody who is about to store it, known by `mark`, until `until`."""
+    """A claim of somebody who is about to store it, known by `mark`; it ends at `until`."""
 
     mark: str
     until: float
@@ -72,9 +70,9 @@ class _HeldClaim(Stored):
 
 @dataclass(frozen=True, slots=True)
 class RoomCount:
-    """The room that the names of a namespace took at a time (seconds since the epoch).
+    """The room that the names of a namespace took at a time (seconds since 1970).
 
-    `item` says who took room at that moment; it was read before the names were counted.
+    `item` says who held room at that moment; it was read before the names were counted.
     """
 
     item: Item | None
@@ -86,7 +84,7 @@ _ROOM: Final = Shape[tuple[_HeldClaim, ...]](tuple[_HeldClaim, ...])
 
 
 class RoomKeeper:
-    """The room in the namespaces of a store.
+    """The keeper of the room in the namespaces of a store.
 
     What a namespace holds is counted from its heads, so nothing can be miscounted for long. Whoever
     stores a head first writes into one item of the namespace what it will hold, over what it read
@@ -102,25 +100,26 @@ class RoomKeeper:
         self._clock = clock
 
     def require_room(self, namespace: str, claim: RoomClaim) -> RoomCount | None:
-        """Return the count that there is room by, for `taken`; None for a namespace without bounds.
+        """Return the count by which there is room, for `hold_room`; None where nothing is bounded.
 
-        `Refused` EQUOTA when there is no room for it as things stand.
+        Raises `Refused` EQUOTA when there is no room for the claim at this moment.
         """
         if namespace == LIBRARY:
             return None
         now = self._clock()
         count = self._count(namespace, self._kv.get(keys.room(namespace)), now)
-        self._require(namespace, claim, count)
+        self._require_within(namespace, claim, count)
         return count
 
     @contextmanager
     def hold_room(
         self, namespace: str, claim: RoomClaim, counted: RoomCount | None = None
     ) -> Iterator[None]:
-        """Room for a name while its head is stored inside; `Refused` EQUOTA when there is none.
+        """Hold room for a name while its head is stored inside.
 
-        `counted`: what `require` counted. It holds as long as nobody took or gave back room since,
-        which the write of the namespace's item tells.
+        `counted` is what `require_room` counted. It counts as long as nobody held or gave back room
+        since, which the version of the namespace's item tells. Raises `Refused` EQUOTA when there
+        is no room, `Conflict` after too many lost races.
         """
         if namespace == LIBRARY:
             yield
@@ -129,131 +128,107 @@ class RoomKeeper:
         if counted and not 0 <= self._clock() - counted.at < HOLD_SECONDS:
             counted = None  # an item that was not there may have come and ended since
 
-        def add(item: Item | None) -> list[_HeldClaim]:
-            known = counted if counted and counted.item == item else None
-            self._require(namespace, claim, known or self._count(namespace, item, self._clock()))
-            return [*self._others(item, self._clock()), held]
+        def add(item: Item | None) -> tuple[Change, None]:
+            now = self._clock()
+            count = counted
+            if count is None or count.item != item:
+                count = self._count(namespace, item, now)
+            self._require_within(namespace, claim, count)
+            return dumps([*self._held_claims(item, now), held]), None
 
-        def remove(item: Item | None) -> list[_HeldClaim]:
-            others = self._others(item, self._clock())
-            return [other for other in others if other.mark != held.mark]
+        def remove(item: Item | None) -> tuple[Change, None]:
+            claims = self._held_claims(item, self._clock())
+            return dumps([other for other in claims if other.mark != held.mark]), None
 
-        first = counted.item if counted else self._kv.get(keys.room(namespace))
-        taken = self._change(namespace, add, first)
+        # the item is never deleted: whoever read that there is none must not find it so again when
+        # others have stored since
+        key = keys.room(namespace)
+        ttl = 2 * HOLD_SECONDS
+        known = (counted.item or ABSENT) if counted else None
+        try:
+            added = update_item(self._kv, key, add, ttl, known=known, tries=RACES)
+        except Conflict:
+            message = f"{namespace} is being deployed to by too many at this moment"
+            raise Conflict(message) from None
         try:
             yield
         finally:
             with suppress(BackendError):  # it ends by itself
-                self._change(namespace, remove, taken)
+                update_item(self._kv, key, remove, ttl, known=added.item, tries=RACES)
 
     def _count(self, namespace: str, item: Item | None, now: float) -> RoomCount:
         """Count what a namespace holds; `item` is read before, see the class."""
         claims: dict[str, RoomClaim] = {}
         for head in self._catalog.list_heads(namespace):
             if self._catalog.is_alive(head.record):
-                claims[head.record.name] = _claim(head)
+                claims[head.record.name] = _claim_of_head(head)
         return RoomCount(item, claims, now)
 
-    def _require(self, namespace: str, claim: RoomClaim, count: RoomCount) -> None:
+    def _require_within(self, namespace: str, claim: RoomClaim, count: RoomCount) -> None:
+        """Raise `Refused` EQUOTA unless the claim fits beside what was counted and what is held."""
         claims = dict(count.claims)
-        for other in self._others(count.item, count.at):
-            claims[other.claim.name] = _both(claims.get(other.claim.name), other.claim)
+        for held in self._held_claims(count.item, count.at):
+            # while it is stored, a name takes at most what it had or what it will have
+            name = held.claim.name
+            before = claims.get(name, held.claim)
+            size = max(before.size, held.claim.size)
+            claims[name] = RoomClaim(name, size, before.ephemeral or held.claim.ephemeral)
         claims.pop(claim.name, None)
-        _require_room(self._quotas, namespace, claims.values(), claim)
+        usage = _sum_claims(claims.values())
+        most = self._quotas.max_capabilities(namespace)
+        if usage.capabilities >= most:
+            raise _over_quota(f"{usage.capabilities} capabilities, and at most {most} are allowed")
+        if claim.ephemeral and usage.ephemeral >= self._quotas.ephemeral:
+            raise _over_quota(
+                f"{usage.ephemeral} ephemeral capabilities, and at most {self._quotas.ephemeral}"
+                " may live at a time"
+            )
+        if usage.bytes + claim.size > self._quotas.bytes:
+            raise _over_quota(
+                f"{usage.bytes:,} bytes of code, and at most {self._quotas.bytes:,} with the"
+                f" {claim.size:,} new ones are allowed"
+            )
 
-    def _others(self, item: Item | None, now: float) -> list[_HeldClaim]:
-        """Return who takes room at the time `now`; those whose time is over died."""
-        held: tuple[_HeldClaim, ...] = ()
-        with suppress(
-            ValueError
-        ):  # damaged: it says who stores something within this minute, and is written anew
-            held = _ROOM.read(item.value) if item else ()
-        return [other for other in held if now < other.until <= now + 2 * HOLD_SECONDS]
-
-    def _change(
-        self, namespace: str, change: Callable[[Item | None], list[_HeldClaim]], item: Item | None
-    ) -> Item:
-        """Write what `change` makes of the namespace's item, first of `item`; what was written.
-
-        The item is never deleted: whoever read that there is none must not find it so again when
-        others have stored since.
-        """
-        key = keys.room(namespace)
-        for attempt in range(RACES):
-            body = dumps(change(item))
-            try:
-                version = self._kv.put(
-                    key, body, expect=item.version if item else ABSENT, ttl=2 * HOLD_SECONDS
-                )
-            except Conflict:
-                time.sleep(random.uniform(0, PAUSE_SECONDS) * min(attempt, 5))
-                item = self._kv.get(key)
-                continue
-            return Item(body, version)
-        raise Conflict(f"{namespace} is being deployed to by too many at this moment")
+    def _held_claims(self, item: Item | None, now: float) -> list[_HeldClaim]:
+        """Return the claims that are held at the time `now`; those who made the others died."""
+        if item is None:
+            return []
+        try:
+            claims = _ROOM.read(item.value)
+        except ValueError:
+            return []  # damaged: it speaks of this minute alone, and is written anew
+        return [claim for claim in claims if now < claim.until <= now + 2 * HOLD_SECONDS]
 
 
 def usage_of(live: Iterable[Head]) -> NamespaceUsage:
-    """Return what these heads, none removed or expired, amount to."""
-    return _sum(map(_claim, live))
+    """Return what these heads, none of them removed or expired, amount to."""
+    return _sum_claims(map(_claim_of_head, live))
 
 
 def claim_of(record: Record, head: Head | None) -> RoomClaim:
-    """Return what a name will hold when this new version stands over `head`."""
-    return RoomClaim(
-        record.name,
-        record.size + (head.state.size if head else 0),
-        record.manifest.lifetime == "ephemeral",
-    )
+    """Return the claim of a name for the time when this new version is stored over `head`."""
+    size = record.size + (head.state.size if head else 0)
+    return RoomClaim(record.name, size, record.manifest.lifetime == "ephemeral")
 
 
-def _sum(given: Iterable[RoomClaim]) -> NamespaceUsage:
-    claims = list(given)
+def _claim_of_head(head: Head) -> RoomClaim:
+    is_ephemeral = head.record.manifest.lifetime == "ephemeral"
+    return RoomClaim(head.record.name, head.state.size, is_ephemeral)
+
+
+def _sum_claims(claims: Iterable[RoomClaim]) -> NamespaceUsage:
+    listed = list(claims)
     return NamespaceUsage(
-        len(claims), sum(claim.size for claim in claims), sum(claim.ephemeral for claim in claims)
+        capabilities=len(listed),
+        bytes=sum(claim.size for claim in listed),
+        ephemeral=sum(claim.ephemeral for claim in listed),
     )
 
 
-def _claim(head: Head) -> RoomClaim:
-    return RoomClaim(
-        head.record.name, head.state.size, head.record.manifest.lifetime == "ephemeral"
-    )
-
-
-def _both(stands: RoomClaim | None, comes: RoomClaim) -> RoomClaim:
-    """Return what a name holds at most while `comes` is being stored over what stands."""
-    return (
-        RoomClaim(comes.name, max(stands.size, comes.size), stands.ephemeral or comes.ephemeral)
-        if stands
-        else comes
-    )
-
-
-def _require_room(
-    quotas: Quotas, namespace: str, others: Iterable[RoomClaim], claim: RoomClaim
-) -> None:
-    now = _sum(others)
-    if now.capabilities >= quotas.max_capabilities(namespace):
-        raise _full(
-            f"{now.capabilities} capabilities, and at most"
-            f" {quotas.max_capabilities(namespace)} are allowed"
-        )
-    if claim.ephemeral and now.ephemeral >= quotas.ephemeral:
-        raise _full(
-            f"{now.ephemeral} ephemeral capabilities, and at most {quotas.ephemeral} may live at a"
-            " time"
-        )
-    if now.bytes + claim.size > quotas.bytes:
-        raise _full(
-            f"{now.bytes:,} bytes of code, and at most {quotas.bytes:,} with the {claim.size:,} new"
-            " ones are allowed"
-        )
-
-
-def _full(what: str) -> Refused:
+def _over_quota(amount: str) -> Refused:
     return Refused(
         "EQUOTA",
-        f"the namespace has {what}",
+        f"the namespace has {amount}",
         source="registry",
         suggestion="remove what nobody needs: `sigil remove NAME`",
     )
