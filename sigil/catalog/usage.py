@@ -1,5 +1,6 @@
-"""How often capabilities are called, how often they fail, how long they take: counted in memory,
-written as absolute values.
+"""Usage counts how often capabilities are called, how often they fail and how long they take.
+
+It is counted in memory and written as absolute values.
 
 Each process writes under a name of its own, so a write that is repeated changes nothing, and two
 processes never meet. What a process counted since its last write is lost when it is killed. Names
@@ -48,16 +49,19 @@ EDGES = (
 """Upper ends of the classes of durations in milliseconds; one more class is open."""
 FLUSH_SECONDS = 10.0
 EPOCH_SECONDS = 43_200.0
-"""A name that was not written for so long is written no more: the process goes on under another
-one.
+"""A name that was not written for so long is written no more.
+
+The process goes on under another one.
 """
 DONE_SECONDS = 86_400.0
-"""A name that was not written for so long may be summed up; well above `EPOCH_SECONDS`, so that
-nobody writes it at that moment.
+"""A name that was not written for so long may be summed up.
+
+It is well above `EPOCH_SECONDS`, so that nobody writes it at that moment.
 """
 COUNTED_MOST = 2_000
-"""Capabilities that a process counts at a time; beyond that it writes what it has and begins anew
-under other names.
+"""Capabilities that a process counts at a time.
+
+Beyond that it writes what it has and begins anew under other names.
 """
 ALL = "all"
 PAGE = 500
@@ -65,8 +69,10 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class UsageCounts:
-    """Counts of one capability. `total_ms` and `classes` cover every call; `last` is when it was
-    last called.
+    """The counts of one capability.
+
+    `total_ms` and `classes` cover every call; `last` is when it was last called, in seconds since
+    1970.
     """
 
     calls: int = 0
@@ -76,16 +82,14 @@ class UsageCounts:
     classes: tuple[int, ...] = (0,) * (len(EDGES) + 1)
 
     def plus(self, other: Self) -> Self:
-        """Both together."""
-        classes = tuple(map(sum, zip(self.classes, other.classes, strict=True)))
-        total = self.total_ms + other.total_ms
+        """Return the counts of both together."""
         return replace(
             self,
             calls=self.calls + other.calls,
             errors=self.errors + other.errors,
-            total_ms=total,
+            total_ms=self.total_ms + other.total_ms,
             last=max(self.last, other.last),
-            classes=classes,
+            classes=tuple(map(sum, zip(self.classes, other.classes, strict=True))),
         )
 
     @property
@@ -94,7 +98,7 @@ class UsageCounts:
 
     @property
     def p95_ms(self) -> float | None:
-        """The upper end of the class in which the 95th percentile lies: at most twice too large."""
+        """The upper end of the class of the 95th percentile, which is at most twice too large."""
         left = 0.95 * self.calls
         for edge, count in zip((*EDGES, EDGES[-1]), self.classes, strict=True):
             left -= count
@@ -105,9 +109,7 @@ class UsageCounts:
 
 @dataclass(slots=True)
 class _ProcessCounts:
-    """What this process counted under `writer`, kept in plain numbers: a call costs
-    microseconds.
-    """
+    """The counts of this process under `writer`, in plain numbers: a call costs microseconds."""
 
     writer: str
     calls: int = 0
@@ -128,43 +130,49 @@ class _ProcessCounts:
         self.dirty = True
 
     @property
-    def use(self) -> UsageCounts:
+    def counts(self) -> UsageCounts:
         return UsageCounts(self.calls, self.errors, self.total_ms, self.last, tuple(self.classes))
 
 
-_Place = tuple[str, str, int]
+_Counted = tuple[str, str, int]
 """Namespace, name and version: removed and deployed again, a capability has higher numbers."""
 
 
 class UsageStatistics:
-    """The counts of this process and of all others. A failing store never fails a call.
-    Thread-safe.
+    """The counts of this process and of all others.
+
+    A failing store never fails a call. Thread-safe.
     """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
         self._kv = kv
         self._clock = clock
-        self._counted: dict[_Place, _ProcessCounts] = {}
+        self._counted: dict[_Counted, _ProcessCounts] = {}
         self._lock = threading.Lock()
 
     def record_call(
         self, namespace: str, name: str, milliseconds: float, *, failed: bool, version: int = 0
     ) -> bool:
-        """Count one call. At most one small write in ten seconds for each version; True when this
-        was one.
+        """Count one call, and return whether the counts were written.
+
+        There is at most one small write in ten seconds for each version.
         """
-        now, place = self._clock(), (namespace, name, version)
+        now = self._clock()
+        key = (namespace, name, version)
         with self._lock:
-            counted = self._counted.get(place)
+            counted = self._counted.get(key)
             if counted is None or now - counted.written_at > EPOCH_SECONDS:
-                self._write([place])
-                self._make_room()
-                counted = self._counted[place] = _ProcessCounts(secrets.token_hex(8))
+                self._write([key])
+                if len(self._counted) >= COUNTED_MOST:
+                    self._write(self._counted)
+                    unwritten = [each for each in self._counted.items() if each[1].dirty]
+                    self._counted = dict(unwritten)
+                counted = self._counted[key] = _ProcessCounts(secrets.token_hex(8))
             counted.count(milliseconds, failed, now)
-            due = not 0 <= now - counted.written_at < FLUSH_SECONDS
-            if due:
-                self._write([place])
-            return due
+            is_due = not 0 <= now - counted.written_at < FLUSH_SECONDS
+            if is_due:
+                self._write([key])
+            return is_due
 
     def flush(self) -> None:
         """Write what is not written yet."""
@@ -172,82 +180,76 @@ class UsageStatistics:
             self._write(self._counted)
 
     def read_counts(self, namespace: str, name: str) -> UsageCounts:
-        """The counts of one capability, all processes together."""
-        return self._sum(namespace, f"{name}#").get(name, UsageCounts())
+        """Return the counts of one capability, all processes together."""
+        return self._sum_counts(namespace, f"{name}#").get(name, UsageCounts())
 
     def read_all_counts(self, namespace: str) -> dict[str, UsageCounts]:
-        """The counts of a namespace's capabilities by name."""
-        return self._sum(namespace, "")
+        """Return the counts of a namespace's capabilities by name."""
+        return self._sum_counts(namespace, "")
 
-    def _sum(self, namespace: str, prefix: str) -> dict[str, UsageCounts]:
-        parts = _parts(self._kv, namespace, prefix)
+    def _sum_counts(self, namespace: str, prefix: str) -> dict[str, UsageCounts]:
+        parts = _read_parts(self._kv, namespace, prefix)
         with self._lock:
             for (where, name, _), counted in self._counted.items():
-                stands = not counted.token or counted.writer in parts.get(name, {})
-                if stands and where == namespace and f"{name}#".startswith(prefix):
-                    parts.setdefault(name, {})[counted.writer] = _WriterCounts(counted.use)
+                if where != namespace or not f"{name}#".startswith(prefix):
+                    continue
+                was_removed = counted.token and counted.writer not in parts.get(name, {})
+                if not was_removed:
+                    parts.setdefault(name, {})[counted.writer] = _WriterCounts(counted.counts)
         return {name: _total(of_name) for name, of_name in parts.items()}
 
-    def _make_room(self) -> None:
-        if len(self._counted) >= COUNTED_MOST:
-            self._write(self._counted)
-            self._counted = {
-                place: counted for place, counted in self._counted.items() if counted.dirty
-            }
-
-    def _write(self, which: Iterable[_Place]) -> None:
-        for place in list(which):
-            counted = self._counted.get(place)
+    def _write(self, which: Iterable[_Counted]) -> None:
+        """Write those of the counts that are not written yet."""
+        for key in list(which):
+            counted = self._counted.get(key)
             if counted is None or not counted.dirty:
                 continue
-            counted.written_at = (
-                self._clock()
-            )  # also when it fails: a store that is away is not asked at every call
+            # also when it fails: a store that is away is not asked at every call
+            counted.written_at = self._clock()
+            namespace, name, _ = key
+            expect = counted.token or ABSENT
+            body = _encode_part(_WriterCounts(counted.counts))
             try:
-                self._put(place, counted)
+                counted.token = self._kv.put(
+                    keys.use(namespace, name, counted.writer), body, expect=expect
+                )
+                counted.dirty = False
             except Conflict:  # the capability was removed, and what was counted goes with it
-                del self._counted[place]
+                del self._counted[key]
             except BackendError:
                 continue
-
-    def _put(self, place: _Place, counted: _ProcessCounts) -> None:
-        namespace, name, _ = place
-        body = _encode(_WriterCounts(counted.use))
-        counted.token = self._kv.put(
-            keys.use(namespace, name, counted.writer), body, expect=counted.token or ABSENT
-        )
-        counted.dirty = False
 
 
 def last_uses(kv: KV, namespace: str) -> dict[str, float]:
     """Return when each capability of a namespace was last called."""
-    return {name: _total(parts).last for name, parts in _parts(kv, namespace).items()}
+    return {name: _total(parts).last for name, parts in _read_parts(kv, namespace).items()}
 
 
 def forget_counts(kv: KV, namespace: str, name: str) -> None:
     """Remove the counts of one capability, whoever counted."""
-    for writer in _parts(kv, namespace, f"{name}#").get(name, {}):
+    for writer in _read_parts(kv, namespace, f"{name}#").get(name, {}):
         kv.delete(keys.use(namespace, name, writer))
 
 
 def fold_done_writers(kv: KV, namespace: str, now: float) -> int:
-    """Sum up under `all` the names that are done; how many. A crash in between loses nothing and
-    counts nothing twice.
+    """Sum up under `all` the writers that are done, and return how many those were.
+
+    A crash in between loses nothing and counts nothing twice.
     """
-    return sum(
-        _fold(kv, (namespace, name), parts, now) for name, parts in _parts(kv, namespace).items()
-    )
+    counts = _read_parts(kv, namespace)
+    return sum(_fold_capability(kv, namespace, name, parts, now) for name, parts in counts.items())
 
 
 @dataclass(frozen=True, slots=True)
 class _WriterCounts:
-    """What stands under one writer's name; under `all`, also the names that it sums up, which count
-    no more. `token`: its version.
+    """The item that one writer wrote, with the store's version of it as `token`.
 
-    `newer`: a newer version counts more than this one knows, so this one sums nothing of it up.
+    The item of `all` also names the writers that it sums up as `within`; those count no more.
+    `newer` means that a newer version of this software counts more than this one knows, so this one
+    sums nothing of it up.
     """
 
-    use: UsageCounts
+    counts: UsageCounts
     within: tuple[str, ...] = ()
     token: str = ""
     newer: bool = False
@@ -263,39 +265,39 @@ def _total(parts: _Parts) -> UsageCounts:
     within = parts[ALL].within if ALL in parts else ()
     whole = UsageCounts()
     for writer, part in parts.items():
-        whole = whole if writer in within else whole.plus(part.use)
+        if writer not in within:
+            whole = whole.plus(part.counts)
     return whole
 
 
-def _fold(kv: KV, place: tuple[str, str], parts: _Parts, now: float) -> int:
+def _fold_capability(kv: KV, namespace: str, name: str, parts: _Parts, now: float) -> int:
+    """Sum up under `all` the writers of one capability that are done; return how many."""
     before = parts.get(ALL, _WriterCounts(UsageCounts()))
+    # a process that died in here left writers behind that are summed up already
     left = [writer for writer in before.within if writer in parts]
-    settled = {
-        writer
-        for writer, part in parts.items()
-        if not part.newer and now - part.use.last > DONE_SECONDS
-    }
-    done = [writer for writer in parts if writer in settled and writer not in (ALL, *left)]
-    if before.newer or (not done and not left):
+    done = []
+    for writer, part in parts.items():
+        is_done = not part.newer and now - part.counts.last > DONE_SECONDS
+        if is_done and writer != ALL and writer not in left:
+            done.append(writer)
+    if before.newer or not (done or left):
         return 0
-    use = _total({ALL: before, **{writer: parts[writer] for writer in done}})
+    total = _total({ALL: before, **{writer: parts[writer] for writer in done}})
+    key = keys.use(namespace, name, ALL)
+    body = _encode_part(_WriterCounts(total, (*left, *done)))
     with suppress(Conflict):  # or somebody else sums up at this moment
-        token = kv.put(
-            keys.use(*place, ALL),
-            _encode(_WriterCounts(use, (*left, *done))),
-            expect=before.token or ABSENT,
-        )
+        token = kv.put(key, body, expect=before.token or ABSENT)
         for writer in left:
-            kv.delete(keys.use(*place, writer))
-        if not all(
-            _summed_up(kv, keys.use(*place, writer), parts[writer].token) for writer in done
-        ):
-            kv.delete(keys.use(*place, ALL), expect=token)  # the capability was removed meanwhile
+            kv.delete(keys.use(namespace, name, writer))
+        for writer in done:
+            if not _delete_part(kv, keys.use(namespace, name, writer), parts[writer].token):
+                kv.delete(key, expect=token)  # the capability was removed meanwhile
+                break
     return len(done)
 
 
-def _summed_up(kv: KV, key: Key, token: str) -> bool:
-    """Delete a part that was summed up; False when it is gone already."""
+def _delete_part(kv: KV, key: Key, token: str) -> bool:
+    """Delete a part that was summed up; return False when it is gone already."""
     try:
         kv.delete(key, expect=token)
     except Conflict:
@@ -303,35 +305,41 @@ def _summed_up(kv: KV, key: Key, token: str) -> bool:
     return True
 
 
-def _parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:
+def _read_parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:
+    """Return the parts of each capability by its name."""
     parts: dict[str, _Parts] = {}
     for sort, item in scan_all(kv, keys.use(namespace, "", "").partition, prefix, page=PAGE):
         name, _, writer = sort.rpartition("#")
-        parts.setdefault(name, {})[writer] = _decode(item)
+        parts.setdefault(name, {})[writer] = _decode_part(item)
     return parts
 
 
-def _encode(part: _WriterCounts) -> bytes:
-    use = part.use
-    return orjson.dumps(
-        [use.calls, use.errors, round(use.total_ms, 3), use.last, use.classes, part.within]
+def _encode_part(part: _WriterCounts) -> bytes:
+    counts = part.counts
+    row: _Row = (
+        counts.calls,
+        counts.errors,
+        round(counts.total_ms, 3),
+        counts.last,
+        counts.classes,
+        part.within,
     )
+    return orjson.dumps(row)
 
 
-def _decode(item: Item) -> _WriterCounts:
-    """A part as it stands; one that was damaged counts no calls, since a wrong count is no reason
-    to stop anybody.
+def _decode_part(item: Item) -> _WriterCounts:
+    """Return the part that an item holds; one that was damaged counts no calls.
+
+    A wrong count is no reason to stop anybody.
     """
-    with suppress(ValueError):
+    damaged = _WriterCounts(UsageCounts(), (), item.version)
+    try:
         row = orjson.loads(item.value)
-        calls, errors, total_ms, last, classes, within = _ROW.convert(
-            row[:_COLUMNS] if isinstance(row, list) else row
-        )
-        if len(classes) == len(EDGES) + 1:
-            return _WriterCounts(
-                UsageCounts(calls, errors, total_ms, last, classes),
-                within,
-                item.version,
-                newer=len(row) > _COLUMNS,
-            )
-    return _WriterCounts(UsageCounts(), (), item.version)
+        known = row[:_COLUMNS] if isinstance(row, list) else row
+        calls, errors, total_ms, last, classes, within = _ROW.convert(known)
+    except ValueError:
+        return damaged
+    if len(classes) != len(EDGES) + 1:
+        return damaged
+    counts = UsageCounts(calls, errors, total_ms, last, classes)
+    return _WriterCounts(counts, within, item.version, newer=len(row) > _COLUMNS)
