@@ -18,8 +18,7 @@ from functions.agent import context, tokens
 from functions.agent.app import App, Step, Watch, unwatched
 from functions.agent.consolidation import PROMPT, Draft, drafted
 from functions.agent.memory import transcript
-from functions.agent.memory.history import History, HistoryEntry
-from functions.agent.memory.removed_statements import Removal, RemovedStatements
+from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
 from functions.agent.memory.statements import compare
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document, Outgoing
@@ -241,10 +240,10 @@ def _follow(aside: Aside, history: History, entry: HistoryEntry) -> bool:
         if before.version == entry.base:
             lost = compare(before.text, entry.memory, app.aids.terms).lost
             removal = Removal(entry.first, entry.at, tuple(statement.text for statement in lost))
-            RemovedStatements(app.kv, aside.session).keep(removal)
+            RemovedStatements(app.kv, aside.session).save(removal)
         app.documents.write(
             aside.session, "memory", entry.memory, by=BY, why=why, expect=entry.base
         )
         followed = True
-    history.settle(entry)
+    history.mark_followed(entry)
     return followed

@@ -53,5 +53,5 @@ def read_turn_records(event: Event, app: App, opened: Opened | None = None) -> T
         seen[0] is not None or event.id in opened.document.seen,
         people.take_role(event, person),
         breakers,
-        documents.take(session, written),
+        documents.decode_for_prompt(session, written),
     )

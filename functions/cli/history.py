@@ -39,7 +39,7 @@ def entries(session: str | None) -> list[HistoryEntry]:
     from functions.agent.memory.history import History
 
     with open_agent() as (app, _):
-        return list(History(app.kv, session_key(app, session)).all())
+        return list(History(app.kv, session_key(app, session)).scan())
 
 
 def markdown(entries: list[HistoryEntry]) -> str:

@@ -48,7 +48,7 @@ def memory(
         context.obj = session
         return
     with open_agent() as (app, _):
-        things = sorted(_open_things(app, session).all(), key=lambda thing: -thing.at)
+        things = sorted(_open_things(app, session).scan(), key=lambda thing: -thing.at)
     found = [thing for thing in things if kind in (None, _kind(thing))]
     printer = Printer(json=json)
     if json:

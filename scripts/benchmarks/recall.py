@@ -58,7 +58,7 @@ def run(data: Path | None) -> Iterator[Row]:
         app = open_app(settings, stores, later=True)
         place, dice = CallContext(app, SESSION), random.Random(7)
         facts = [_fact(dice, number) for number in range(FACTS)]
-        writes = [_timed(lambda fact=fact: place.things.keep(fact)) for fact in facts]  # type: ignore[misc]
+        writes = [_timed(lambda fact=fact: place.things.save(fact)) for fact in facts]  # type: ignore[misc]
         assert isinstance(stores.kv, SqliteKV)
         with closing(stores.kv):
             yield Row(

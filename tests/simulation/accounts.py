@@ -48,7 +48,7 @@ def _forgotten(kv: MemoryKV, session: str, document: Document) -> Iterator[str]:
     """Memory has heard of every message once, or it is known that it has not; and it is what the
     entries say.
     """
-    entries = History(kv, session).page(limit=10_000)
+    entries = History(kv, session).list_page(limit=10_000)
     if not all(before.last < after.first for before, after in pairwise(entries)):
         yield f"{session} has entries that overlap: {entries}"
     covered = {seq for entry in entries for seq in range(entry.first, entry.last + 1)}

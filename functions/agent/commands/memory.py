@@ -122,7 +122,7 @@ def run_recall(call: CommandCall) -> CommandResult:
     if call.text:
         return call.reply("\n\n".join(_search_memory(context, call.text)) or NOT_FOUND)
     memory = context.app.documents.read(context.session, "memory").text
-    newest = _list_things("Remembered last:", context.things.newest(SHOWN))
+    newest = _list_things("Remembered last:", context.things.list_newest(SHOWN))
     may_change = call.event.private or call.role == "owner"
     nothing = NOTHING_REMEMBERED if may_change else NOTHING_YET
     return call.reply("\n\n".join(filter(None, (memory, newest))) or nothing)

@@ -75,25 +75,25 @@ class Documents:
 
         Raises `UsageError` when there is none of this name, or none that a chat has of its own.
         """
-        return self._head(scope, self._require_name(scope, name))[0]
+        return self._read_head(scope, self._require_name(scope, name))[0]
 
     def list_for_prompt(self, session: str) -> tuple[Doc, ...]:
         """Return the documents in the prompt of a session (S of the keys), without empty ones.
 
         The agent's come first, then the chat's own.
         """
-        return self.take(session, get_many(self._kv, self.list_keys(session)))
+        return self.decode_for_prompt(session, get_many(self._kv, self.list_keys(session)))
 
     def list_keys(self, session: str) -> list[Key]:
-        """Return the keys of what may stand in the prompt of a session, as `take` takes them."""
+        """Return the keys of what may stand in a session's prompt, for `decode_for_prompt`."""
         agent = [keys.doc(self.agent, name) for name in CAPS]
         return [*agent, *(keys.doc(session, name) for name in OF_CHATS)]
 
-    def take(self, session: str, items: Sequence[Item | None]) -> tuple[Doc, ...]:
+    def decode_for_prompt(self, session: str, items: Sequence[Item | None]) -> tuple[Doc, ...]:
         """Return what `list_for_prompt` does, from what was just read at `list_keys`."""
         written = self._read_all(self.agent, zip(CAPS, items, strict=False))
         agent = {name: doc for name, doc in written.items() if doc.text}
-        agent.setdefault("soul", self._unwritten(self.agent, "soul"))
+        agent.setdefault("soul", self._make_unwritten(self.agent, "soul"))
         chat = self._read_all(session, zip(OF_CHATS, items[len(CAPS) :], strict=True))
         docs = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
         return tuple(doc for doc in docs if doc and doc.text)
@@ -106,7 +106,7 @@ class Documents:
         `expect` is the version that it was made from. Raises `Conflict` when somebody wrote since,
         and `UsageError` when the text is not clean or over its cap.
         """
-        before, version = self._head(scope, self._require_name(scope, name))
+        before, version = self._read_head(scope, self._require_name(scope, name))
         if expect is not None and expect != before.version:
             raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
         if (
@@ -124,8 +124,8 @@ class Documents:
             why=one_line(why, 200),
         )
         if before.version:
-            self._kv.put(keys.doc_version(scope, name, before.version), _encode(before))
-        self._kv.put(keys.doc(scope, name), _encode(after), expect=version or ABSENT)
+            self._kv.put(keys.doc_version(scope, name, before.version), _encode_version(before))
+        self._kv.put(keys.doc(scope, name), _encode_version(after), expect=version or ABSENT)
         return after
 
     def roll_back(self, scope: str, name: str, version: int, by: str) -> Doc:
@@ -139,8 +139,8 @@ class Documents:
         Raises `UsageError` ENOENT when there was none of this number, `BackendError` EDAMAGED when
         it cannot be read.
         """
-        head = self._head(scope, require_document_name(name))[0]
-        first = self._unwritten(scope, name)
+        head = self._read_head(scope, require_document_name(name))[0]
+        first = self._make_unwritten(scope, name)
         if version == head.version and version and head.by != DAMAGED:
             return head
         if version == 0 and first.text:
@@ -151,7 +151,7 @@ class Documents:
                 "ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}"
             )
         item = self._kv.get(keys.doc_version(scope, name, version))
-        doc = _decode(scope, name, item.value) if item else None
+        doc = _decode_version(scope, name, item.value) if item else None
         if doc is None:
             hint = "take another one, or write it again"
             raise BackendError(
@@ -166,18 +166,18 @@ class Documents:
             yield head
         for number in range(head.version - 1, 0, -1):
             item = self._kv.get(keys.doc_version(scope, name, number))
-            doc = _decode(scope, name, item.value) if item else None
+            doc = _decode_version(scope, name, item.value) if item else None
             if doc:
                 yield doc
 
-    def _head(self, scope: str, name: str) -> tuple[Doc, str]:
+    def _read_head(self, scope: str, name: str) -> tuple[Doc, str]:
         """Return the newest version of a document and the store's version, empty without one."""
         item = self._kv.get(keys.doc(scope, name))
         if item is None:
-            return self._unwritten(scope, name), ""
+            return self._make_unwritten(scope, name), ""
         return self._decode_or_replace(scope, name, item.value), item.version
 
-    def _unwritten(self, scope: str, name: str) -> Doc:
+    def _make_unwritten(self, scope: str, name: str) -> Doc:
         """Return a document as it is until somebody writes it."""
         return Doc(scope, name, text=FIRST_SOUL if (scope, name) == (self.agent, "soul") else "")
 
@@ -192,15 +192,15 @@ class Documents:
 
     def _decode_or_replace(self, scope: str, name: str, data: bytes) -> Doc:
         """Return the stored document; when it is damaged, the last version that is not."""
-        doc = _decode(scope, name, data)
+        doc = _decode_version(scope, name, data)
         if doc:
             return doc
-        last = self._unwritten(scope, name)
+        last = self._make_unwritten(scope, name)
         written = 0
         partition = keys.doc_version(scope, name, 0).partition
         for sort, item in scan_all(self._kv, partition, f"{name}#", page=PAGE):
             written = int(sort.rpartition("#")[2])
-            last = _decode(scope, name, item.value) or last
+            last = _decode_version(scope, name, item.value) or last
         why = "cannot be read"
         if last.version or last.text:
             why += f"; version {last.version} stands in for it"
@@ -254,11 +254,11 @@ class _Version(Stored):
 _VERSION: Final = Shape[_Version](_Version)
 
 
-def _encode(doc: Doc) -> bytes:
+def _encode_version(doc: Doc) -> bytes:
     return dumps(_Version(doc.version, doc.text, doc.at, doc.by, doc.why, _rest=doc._rest))
 
 
-def _decode(scope: str, name: str, data: bytes) -> Doc | None:
+def _decode_version(scope: str, name: str, data: bytes) -> Doc | None:
     """Return the stored version; None when it is damaged."""
     try:
         stored = _VERSION.read(data)

@@ -1,6 +1,7 @@
 """HISTORY tells what happened in a session, in an entry for each stretch of its messages.
 
-Entries are added, and none is ever changed.
+Entries are added, and none is ever changed. Beside them are kept the statements that each
+consolidation took out of the chat's memory or rewrote: nobody forgets them, they are searched.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class History:
     def get(self, first: int) -> HistoryEntry | None:
         """Return the entry that begins with this message; None without one that can be read."""
         item = self._kv.get(keys.entry(self._session, first))
-        return _decode(first, item.value) if item else None
+        return _decode_entry(first, item.value) if item else None
 
     def add(self, entry: HistoryEntry) -> HistoryEntry:
         """Add an entry, and return the one that is stored where it begins.
@@ -58,47 +59,91 @@ class History:
         """
 
         def decide(value: bytes | None) -> tuple[bytes | None, HistoryEntry]:
-            found = _decode(entry.first, value) if value is not None else None
+            found = _decode_entry(entry.first, value) if value is not None else None
             if found:
                 return None, found
-            return _encode(entry), entry
+            return _encode_entry(entry), entry
 
         return update(self._kv, keys.entry(self._session, entry.first), decide)
 
-    def settle(self, entry: HistoryEntry) -> None:
+    def mark_followed(self, entry: HistoryEntry) -> None:
         """Note that the memory has followed the entry, so that nothing is left to do."""
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
-            if value is None or _decode(entry.first, value) != entry:
+            if value is None or _decode_entry(entry.first, value) != entry:
                 return None, None
-            return _encode(replace(entry, memory=None)), None
+            return _encode_entry(replace(entry, memory=None)), None
 
         update(self._kv, keys.entry(self._session, entry.first), decide)
 
-    def page(self, after: int = 0, limit: int = 100) -> list[HistoryEntry]:
+    def list_page(self, after: int = 0, limit: int = 100) -> list[HistoryEntry]:
         """Return at most `limit` entries that begin after the message `after`, the oldest first.
 
         Damaged ones are left out.
         """
         start = keys.entry(self._session, after)
         rows = self._kv.scan(start.partition, after=start.sort if after else "", limit=limit)
-        found = [_decode(int(sort), item.value) for sort, item in rows]
+        found = [_decode_entry(int(sort), item.value) for sort, item in rows]
         return [entry for entry in found if entry]
 
-    def all(self) -> Iterator[HistoryEntry]:
+    def scan(self) -> Iterator[HistoryEntry]:
         """Yield every entry that can be read, the oldest first."""
         for sort, item in scan_all(self._kv, keys.entry(self._session, 0).partition):
-            entry = _decode(int(sort), item.value)
+            entry = _decode_entry(int(sort), item.value)
             if entry:
                 yield entry
 
 
-def _encode(entry: HistoryEntry) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The statements that were removed with one entry of HISTORY, at `at` (seconds since 1970).
+
+    The entry begins with the message `first`.
+    """
+
+    first: int
+    at: float
+    statements: tuple[str, ...]
+
+
+class RemovedStatements:
+    """The statements removed from the memory of one session (S of the keys)."""
+
+    def __init__(self, kv: KV, session: str) -> None:
+        self._kv = kv
+        self._session = session
+
+    def save(self, removal: Removal) -> None:
+        """Write the removal down; writing the same again changes nothing."""
+        if removal.statements:
+            body = orjson.dumps({"at": removal.at, "statements": removal.statements})
+            self._kv.put(keys.left(self._session, removal.first), body)
+
+    def list_between(self, after: int, before: int, limit: int) -> Iterator[Removal]:
+        """Yield what was removed with the entries that begin after `after` and before `before`.
+
+        The oldest comes first; at most `limit` are read, and damaged ones are left out.
+        """
+        start = keys.left(self._session, after)
+        for sort, item in self._kv.scan(start.partition, after=start.sort, limit=limit):
+            first = int(sort)
+            if first >= before:
+                return
+            try:
+                row = orjson.loads(item.value)
+                statements = tuple(text for text in row["statements"] if isinstance(text, str))
+                removal = Removal(first, float(row["at"]), statements)
+            except (ValueError, TypeError, KeyError):
+                continue
+            yield removal
+
+
+def _encode_entry(entry: HistoryEntry) -> bytes:
     body = {name: getattr(entry, name) for name in ("last", "at", "text", "raw", "memory", "base")}
     return orjson.dumps({**body, **(entry._rest or {})})
 
 
-def _decode(first: int, value: bytes) -> HistoryEntry | None:
+def _decode_entry(first: int, value: bytes) -> HistoryEntry | None:
     try:
         entry = _ENTRY.convert({**orjson.loads(value), "first": first})
     except (ValueError, TypeError):

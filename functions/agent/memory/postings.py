@@ -49,7 +49,7 @@ class Postings:
                 return ids
             return (ids + id.to_bytes(_ID, "big"))[-MOST * _ID :]
 
-        self._change(terms, with_id)
+        self._change_terms(terms, with_id)
 
     def drop(self, id: int, terms: Collection[str]) -> None:
         """Let `terms` lead to the thing no more."""
@@ -58,20 +58,20 @@ class Postings:
             at = _find_position(ids, id)
             return ids if at < 0 else ids[:at] + ids[at + _ID :]
 
-        self._change(terms, without_id)
+        self._change_terms(terms, without_id)
 
     def find(self, terms: Collection[str]) -> dict[str, tuple[int, ...]]:
         """Return the ids of each term, the newest last, without terms that nothing has."""
         found: dict[str, tuple[int, ...]] = {}
         for bucket, group in _group_by_bucket(terms).items():
-            lists = self._read(bucket)
+            lists = self._read_bucket(bucket)
             for term in group:
-                ids = lists.get(_cut(term))
+                ids = lists.get(_cut_term(term))
                 if ids is not None:
                     found[term] = struct.unpack(f">{len(ids) // _ID}Q", ids)
         return found
 
-    def _change(self, terms: Collection[str], change: Callable[[bytes], bytes]) -> None:
+    def _change_terms(self, terms: Collection[str], change: Callable[[bytes], bytes]) -> None:
         for bucket, group in _group_by_bucket(terms).items():
             self._change_bucket(bucket, group, change)
 
@@ -79,33 +79,35 @@ class Postings:
         self, bucket: int, terms: Collection[str], change: Callable[[bytes], bytes]
     ) -> None:
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
-            stored = _decode(value)
-            before = self._rebuild(bucket) if stored is None else stored
+            stored = _decode_lists(value)
+            before = self._rebuild_bucket(bucket) if stored is None else stored
             after = dict(before)
             for term in terms:
-                cut = _cut(term)
+                cut = _cut_term(term)
                 after[cut] = change(before.get(cut, b""))
             after = {term: ids for term, ids in after.items() if ids}
-            return (None if after == stored else _encode(after)), None
+            if after == stored:
+                return None, None
+            return _encode_lists(after), None
 
         update(self._kv, keys.thing_index(self._scope, bucket), decide)
 
-    def _read(self, bucket: int) -> Lists:
+    def _read_bucket(self, bucket: int) -> Lists:
         """Return the lists of a bucket; one that is damaged is rebuilt and written first."""
 
         def decide(value: bytes | None) -> tuple[bytes | None, Lists]:
-            stored = _decode(value)
+            stored = _decode_lists(value)
             if stored is not None:
                 return None, stored
-            rebuilt = self._rebuild(bucket)
-            return _encode(rebuilt), rebuilt
+            rebuilt = self._rebuild_bucket(bucket)
+            return _encode_lists(rebuilt), rebuilt
 
         return update(self._kv, keys.thing_index(self._scope, bucket), decide)
 
-    def _rebuild(self, bucket: int) -> Lists:
+    def _rebuild_bucket(self, bucket: int) -> Lists:
         lists: Lists = defaultdict(bytes)
         for id, terms in self._scan_things():
-            for term in {_cut(term) for term in _group_by_bucket(terms).get(bucket, ())}:
+            for term in {_cut_term(term) for term in _group_by_bucket(terms).get(bucket, ())}:
                 lists[term] = (lists[term] + id.to_bytes(_ID, "big"))[-MOST * _ID :]
         return lists
 
@@ -113,21 +115,21 @@ class Postings:
 def _group_by_bucket(terms: Collection[str]) -> dict[int, set[str]]:
     groups: dict[int, set[str]] = defaultdict(set)
     for term in terms:
-        digest = blake2b(_cut(term).encode("utf-8", "replace"), digest_size=1).digest()
+        digest = blake2b(_cut_term(term).encode("utf-8", "replace"), digest_size=1).digest()
         groups[digest[0]].add(term)
     return groups
 
 
-def _cut(term: str) -> str:
+def _cut_term(term: str) -> str:
     return term[:TERM_CHARACTERS]
 
 
-def _encode(lists: Mapping[str, bytes]) -> bytes:
+def _encode_lists(lists: Mapping[str, bytes]) -> bytes:
     head = orjson.dumps({term: len(ids) // _ID for term, ids in lists.items()})
     return b"".join((len(head).to_bytes(_SIZE, "big"), head, *lists.values()))
 
 
-def _decode(data: bytes | None) -> Lists | None:
+def _decode_lists(data: bytes | None) -> Lists | None:
     """Return the lists of a stored bucket, empty ones when there is none, None when damaged."""
     if data is None:
         return {}

@@ -55,6 +55,7 @@ class Statement:
 
     @property
     def numbers(self) -> frozenset[str]:
+        """The terms that have a digit."""
         return frozenset(
             term for term in self.terms if any(character.isdigit() for character in term)
         )
@@ -106,7 +107,7 @@ def split_statements(text: str, terms: Terms) -> tuple[Statement, ...]:
     for number, line in enumerate(text.split("\n")):
         if not _HEADING.match(line):
             found.extend(
-                Statement(part, said, number) for part, said in _split_sentences(line, terms)
+                Statement(part, words, number) for part, words in _split_sentences(line, terms)
             )
     return tuple(found)
 
@@ -117,7 +118,7 @@ def compare(before: str, after: str, terms: Terms) -> Comparison:
     old = split_statements(before, terms)
     counts = Counter(term for statement in old for term in statement.terms)
     weights = {term: log(1 + len(old) / count) for term, count in counts.items()}
-    verbatim = {_normalize(line) for line in after.split("\n")}
+    verbatim = {_normalize_line(line) for line in after.split("\n")}
     places = tuple(islice(_split_places(after, terms), PLACES_MOST))
     index: dict[str, list[int]] = defaultdict(list)
     for number, place in enumerate(places):
@@ -126,8 +127,16 @@ def compare(before: str, after: str, terms: Terms) -> Comparison:
     kept: list[Statement] = []
     others: list[tuple[Statement, Mapping[int, float]]] = []
     for statement in old:
-        shares = _compute_shares(statement, weights, index)
-        if _normalize(statement.text) in verbatim or _is_kept(statement, shares, places):
+        whole = sum(weights[term] for term in statement.terms)
+        shares: dict[int, float] = defaultdict(float)  # the part of its weight in each place
+        for term in statement.terms:
+            for number in index.get(term, ()):
+                shares[number] += weights[term] / whole
+        stands_in_place = any(
+            share >= KEPT and statement.numbers <= places[number].terms
+            for number, share in shares.items()
+        )
+        if stands_in_place or _normalize_line(statement.text) in verbatim:
             kept.append(statement)
         else:
             others.append((statement, shares))
@@ -137,12 +146,12 @@ def compare(before: str, after: str, terms: Terms) -> Comparison:
 
 def find_new_lines(memory: str, draft: str, terms: Terms) -> list[str]:
     """Return the lines of a draft that say something which the memory does not, each once."""
-    known = {_normalize(line) for line in _replace_positions(memory).split("\n")}
+    known = {_normalize_line(line) for line in _replace_positions(memory).split("\n")}
     lines: dict[str, str] = {}
     for line, unnumbered in zip(
         draft.split("\n"), _replace_positions(draft).split("\n"), strict=True
     ):
-        bare = _normalize(unnumbered)
+        bare = _normalize_line(unnumbered)
         if (
             not _HEADING.match(line)
             and bare not in known
@@ -165,11 +174,11 @@ def _split_sentences(line: str, terms: Terms) -> Iterator[tuple[str, frozenset[s
         else:
             parts.append(sentence)
     for part in parts:
-        said = frozenset(terms(_join_thousands(part))) or frozenset(
-            re.findall(r"\w+", part.casefold())
-        )
-        if said:
-            yield part.strip(), said
+        found = frozenset(terms(_join_thousands(part)))
+        if not found:
+            found = frozenset(re.findall(r"\w+", part.casefold()))
+        if found:
+            yield part.strip(), found
 
 
 def _split_places(text: str, terms: Terms) -> Iterator[_Place]:
@@ -180,43 +189,22 @@ def _split_places(text: str, terms: Terms) -> Iterator[_Place]:
         heading = _HEADING.match(line)
         if heading:
             level = len(heading[1])
-            headings = {upper: said for upper, said in headings.items() if upper < level}
+            headings = {upper: words for upper, words in headings.items() if upper < level}
             headings[level] = frozenset(terms(_join_thousands(line[:ABOVE_CHARACTERS])))
             points = []
             continue
         depth = len(line) - len(line.lstrip())
-        points = [(upper, said) for upper, said in points if upper < depth]
-        above = [
-            *list(headings.values())[-ABOVE_MOST:],
-            *(said for _, said in points[-ABOVE_MOST:]),
-        ]
+        points = [(upper, words) for upper, words in points if upper < depth]
+        above = list(headings.values())[-ABOVE_MOST:]
+        above.extend(words for _, words in points[-ABOVE_MOST:])
         around: frozenset[str] = frozenset().union(*above)
         step = PLACE_CHARACTERS // 2
         for start in range(0, max(len(line) - step, 1), step):
-            said = frozenset(terms(_join_thousands(line[start : start + PLACE_CHARACTERS])))
-            if said:
-                yield _Place(number, said | around)
+            words = frozenset(terms(_join_thousands(line[start : start + PLACE_CHARACTERS])))
+            if words:
+                yield _Place(number, words | around)
         if line.strip() and len(line) <= PLACE_CHARACTERS:
             points.append((depth, frozenset(terms(_join_thousands(line[:ABOVE_CHARACTERS])))))
-
-
-def _compute_shares(
-    statement: Statement, weights: Mapping[str, float], index: Mapping[str, list[int]]
-) -> dict[int, float]:
-    """Return for each place the part of the statement's weight that stands there."""
-    shares: dict[int, float] = defaultdict(float)
-    whole = sum(weights[term] for term in statement.terms)
-    for term in statement.terms:
-        for number in index.get(term, ()):
-            shares[number] += weights[term] / whole
-    return shares
-
-
-def _is_kept(statement: Statement, shares: Mapping[int, float], places: tuple[_Place, ...]) -> bool:
-    return any(
-        share >= KEPT and statement.numbers <= places[number].terms
-        for number, share in shares.items()
-    )
 
 
 def _split_changed(
@@ -264,7 +252,7 @@ def _replace_positions(text: str) -> str:
     return "\n".join(lines)
 
 
-def _normalize(line: str) -> str:
+def _normalize_line(line: str) -> str:
     """Return a line as it is compared: without bullet, in lower case, with single spaces."""
     bullet = _BULLET.match(line)
     return " ".join(line[bullet.end() if bullet else 0 :].casefold().split())

@@ -54,6 +54,7 @@ class Thing(Stored):
 
     @property
     def about(self) -> str:
+        """The key, subject or type: what it is about."""
         return self.texts[0]
 
     @property

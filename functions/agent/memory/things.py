@@ -80,7 +80,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptThing:
+class SavedThing:
     """A thing as it was written, and the one that it replaced.
 
     `before` is None when the thing is `new`, or when what stood there could not be read. `surer` is
@@ -102,7 +102,7 @@ class Things:
         self._terms = terms
         self._index = Postings(kv, scope, self._scan_terms)
 
-    def keep(self, thing: Thing) -> KeptThing:
+    def save(self, thing: Thing) -> SavedThing:
         """Write a thing over the one that it is, if that is there already.
 
         A thing that says the same as a surer one stays as sure, with its source. A value that
@@ -114,7 +114,7 @@ class Things:
             surer = self._find_surer_value(thing)
             placed = replace(thing, mark=thing.source) if surer else thing
             item = self._kv.get(keys.thing(self._scope, placed.id))
-            before = _read(placed.id, item)
+            before = _read_thing(placed.id, item)
             if surer is None and before and _is_weaker_value(placed, before):
                 continue  # somebody was faster, and surer
             after = placed
@@ -122,10 +122,10 @@ class Things:
             growth = placed.size
             if before:
                 after = replace(keep_surer_source(placed, before), _rest=before._rest)
-                old_terms = self._all_terms(before)
+                old_terms = self._list_index_terms(before)
                 growth = after.size - before.size
             self._require_room(growth, new=item is None)
-            new_terms = self._all_terms(after)
+            new_terms = self._list_index_terms(after)
             # The index comes first: what a crash leaves there leads to nothing.
             self._index.add(int(placed.id, 16), new_terms - old_terms)
             key = keys.thing(self._scope, placed.id)
@@ -134,25 +134,25 @@ class Things:
             except Conflict:
                 continue
             self._index.drop(int(placed.id, 16), old_terms - new_terms)
-            self._count(0 if item else 1, growth, placed.id)
+            self._add_to_count(0 if item else 1, growth, placed.id)
             if before and after.kind == "kv" and not surer:
                 self._drop_settled(after, thing.source)
-            return KeptThing(after, before, new=item is None, surer=surer)
+            return SavedThing(after, before, new=item is None, surer=surer)
         raise Conflict("this thing is being written by others")
 
     def _find_surer_value(self, thing: Thing) -> Thing | None:
         """Return the value under a thing's key that it contradicts and may not replace."""
         if thing.kind != "kv":
             return None
-        value = self.value_of(thing.about)
+        value = self.get_value(thing.about)
         return value if value and _is_weaker_value(thing, value) else None
 
     def _drop_settled(self, value: Thing, source: str) -> None:
-        """Drop the values that dispute this one no more.
+        """Drop the values that no longer dispute this one.
 
-        They say the same now, or their source says this one.
+        They say the same now, or their source says what this one says.
         """
-        for other in self.values(value.about)[1:]:
+        for other in self.list_values(value.about)[1:]:
             if other.source == source or is_same_text(other, value):
                 self.drop(other.id)
 
@@ -161,51 +161,52 @@ class Things:
         item = self._kv.get(keys.thing(self._scope, id))
         if item is None:
             return None
-        thing = _read(id, item)
+        thing = _read_thing(id, item)
         self._kv.delete(keys.thing(self._scope, id), expect=item.version)
         if thing:
-            self._index.drop(int(id, 16), self._all_terms(thing))
-        self._count(-1, -thing.size if thing else 0, id)
+            self._index.drop(int(id, 16), self._list_index_terms(thing))
+        self._add_to_count(-1, -thing.size if thing else 0, id)
         return thing or UNREADABLE
 
     def get(self, id: str) -> Thing | None:
         """Return the thing of this id; None when there is none, or it is damaged."""
-        return _read(id, self._kv.get(keys.thing(self._scope, id)))
+        return _read_thing(id, self._kv.get(keys.thing(self._scope, id)))
 
-    def value_of(self, key: str) -> Thing | None:
+    def get_value(self, key: str) -> Thing | None:
         """Return the value under a key, in whatever letters."""
         return self.get(id_of("kv", key, ""))
 
-    def values(self, key: str) -> list[Thing]:
+    def list_values(self, key: str) -> list[Thing]:
         """Return the value under a key, and behind it those that other sources give.
 
         Of those the newest comes first.
         """
-        values = [] if (value := self.value_of(key)) is None else [value]
-        for id in self.about(key):
+        value = self.get_value(key)
+        values = [value] if value else []
+        for id in self.list_about(key):
             thing = self.get(id)
             if thing and thing.disputed and fold(thing.about) == fold(key):
                 values.append(thing)
         return values
 
-    def with_surer(self, found: list[Recalled]) -> list[Recalled]:
+    def add_surer_values(self, found: list[Recalled]) -> list[Recalled]:
         """Return what was found, and with each disputed value the surer one, scored alike."""
         best = {each.thing.id: each for each in found}
         for each in found:
-            value = self.value_of(each.thing.about) if each.thing.disputed else None
+            value = self.get_value(each.thing.about) if each.thing.disputed else None
             if value:
                 known = best.get(value.id)
                 score = max(each.score, known.score) if known else each.score
                 best[value.id] = Recalled(value, score)
         return sorted(best.values(), key=sort_key)
 
-    def about(self, subject: str) -> tuple[str, ...]:
+    def list_about(self, subject: str) -> tuple[str, ...]:
         """Return the ids of the things about a subject, the newest first."""
         term = _about_term(subject)
         ids = self._index.find((term,)).get(term, ())
         return tuple(f"{id:016x}" for id in reversed(ids))
 
-    def newest(self, limit: int) -> list[Thing]:
+    def list_newest(self, limit: int) -> list[Thing]:
         """Return the things written last, the newest first."""
         things = [self.get(id) for id in self._read_count().recent[:limit]]
         return [thing for thing in things if thing]
@@ -222,27 +223,27 @@ class Things:
             is_character = len(term) == 1 and not term.isascii()
             rarity = log(1 + total / max(len(lists.get(term, ())), 1))
             weights[term] = (FAINT if is_character else 1.0) * rarity
-        within = {int(id, 16) for id in self.about(subject)} if subject else None
+        within = {int(id, 16) for id in self.list_about(subject)} if subject else None
         scores = _score_candidates(lists, weights, within)
         found: list[Recalled] = []
         for id in nlargest(READ, scores, key=scores.__getitem__):
             thing = self.get(f"{id:016x}")
             if thing and kind in (None, thing.kind):
-                found.append(Recalled(thing, self._score(thing, weights)))
+                found.append(Recalled(thing, self._score_thing(thing, weights)))
         found.sort(key=sort_key)
         close = [each for each in found if each.score and each.score >= found[0].score * CLOSE]
-        return self.with_surer(close[:limit])[:limit]
+        return self.add_surer_values(close[:limit])[:limit]
 
-    def all(self) -> Iterator[Thing]:
+    def scan(self) -> Iterator[Thing]:
         """Yield every thing, by its id, without damaged ones."""
         for id, item in scan_all(self._kv, keys.thing(self._scope, "").partition, page=500):
-            thing = _read(id, item)
+            thing = _read_thing(id, item)
             if thing:
                 yield thing
 
-    def _score(self, thing: Thing, weights: Mapping[str, float]) -> float:
+    def _score_thing(self, thing: Thing, weights: Mapping[str, float]) -> float:
         about = self._terms(thing.about)
-        others = self._terms_of(thing.texts[1:])
+        others = self._list_terms(thing.texts[1:])
         score = 0.0
         for term, weight in weights.items():
             if term in about:
@@ -252,11 +253,11 @@ class Things:
         best = sum(weights.values()) * STRONG or 1.0
         return round(score / best * (1 - SURE + SURE * thing.confidence), 3)
 
-    def _terms_of(self, texts: Iterable[str]) -> frozenset[str]:
+    def _list_terms(self, texts: Iterable[str]) -> frozenset[str]:
         return frozenset(term for text in texts for term in self._terms(text))
 
-    def _all_terms(self, thing: Thing) -> frozenset[str]:
-        return self._terms_of(thing.texts) | {_about_term(thing.about)}
+    def _list_index_terms(self, thing: Thing) -> frozenset[str]:
+        return self._list_terms(thing.texts) | {_about_term(thing.about)}
 
     def _read_count(self) -> ThingsCount:
         item = self._kv.get(keys.things(self._scope))
@@ -269,13 +270,13 @@ class Things:
         try:
             return _COUNT.read(value)
         except ValueError:
-            things = sorted(self.all(), key=lambda thing: -thing.at)
+            things = sorted(self.scan(), key=lambda thing: -thing.at)
             recent = tuple(thing.id for thing in things[:RECENT])
             return ThingsCount(len(things), sum(thing.size for thing in things), recent)
 
     def _scan_terms(self) -> Iterator[tuple[int, frozenset[str]]]:
-        for thing in sorted(self.all(), key=lambda thing: thing.at):
-            yield int(thing.id, 16), self._all_terms(thing)
+        for thing in sorted(self.scan(), key=lambda thing: thing.at):
+            yield int(thing.id, 16), self._list_index_terms(thing)
 
     def _require_room(self, growth: int, *, new: bool) -> None:
         count = self._read_count()
@@ -288,7 +289,7 @@ class Things:
             )
             raise Refused("EQUOTA", message, suggestion="forget what is not needed any more")
 
-    def _count(self, things: int, characters: int, id: str) -> None:
+    def _add_to_count(self, things: int, characters: int, id: str) -> None:
         """Add to the count. After too many lost races it stays as it is: it is an estimate."""
 
         def decide(value: bytes | None) -> tuple[bytes, None]:
@@ -343,7 +344,7 @@ def _about_term(text: str) -> str:
     return ABOUT + fold(text)[:NAME_CHARACTERS]
 
 
-def _read(id: str, item: Item | None) -> Thing | None:
+def _read_thing(id: str, item: Item | None) -> Thing | None:
     """Return the stored thing; None when there is none, or it is damaged."""
     try:
         return decode_thing(id, item.value) if item else None

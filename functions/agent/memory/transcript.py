@@ -42,7 +42,14 @@ def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
     names = ", ".join(one_line(call.name, 64) for call in message.calls)
     if names:
         head += f" [tools: {names}]"
-    return f"[{format_stamp(message.at)}] {head}: {_format_content(message, most)}"
+    if message.role == "tool":
+        most = min(most, RESULT_CHARACTERS)
+    text = clean(message.content[:most])
+    over = len(message.content) - most
+    if over > 0:
+        text += f" [… {over:,} characters more]"
+    text = text.strip().replace("\n", _INDENT)
+    return f"[{format_stamp(message.at)}] {head}: {text}"
 
 
 def fit_messages(messages: Sequence[Message], room: float) -> tuple[int, str]:
@@ -65,12 +72,3 @@ def fit_messages(messages: Sequence[Message], room: float) -> tuple[int, str]:
         left -= cost
         characters -= len(line)
     return len(lines), "\n".join(lines)
-
-
-def _format_content(message: Message, most: int) -> str:
-    most = min(most, RESULT_CHARACTERS) if message.role == "tool" else most
-    over = len(message.content) - most
-    text = clean(message.content[:most])
-    if over > 0:
-        text += f" [… {over:,} characters more]"
-    return text.strip().replace("\n", _INDENT)

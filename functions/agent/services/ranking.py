@@ -1,6 +1,6 @@
-"""Ranking says which of the passages that were looked at answer a query best.
+"""Ranking orders the passages that were read by how well they answer a query.
 
-That is known at the end, when it is known which words are rare.
+It scores them at the end, when it is known which words are rare.
 """
 
 from __future__ import annotations
@@ -82,23 +82,21 @@ class Ranking:
 
     def best(self, limit: int) -> list[Passage]:
         """Return at most `limit` passages, the best first and the newest first among equals."""
-        self._score()
+        self._score_passages()
         share = NEAR if len(self.query.terms) > 1 else 0.0
         talk = [each for each in self._passages.values() if not each.passage.alone]
         talk.sort(key=lambda each: each.passage.seq)
-        scored = [
-            (_score_with_neighbours(talk, place, share), each) for place, each in enumerate(talk)
-        ]
-        scored += [(each.score, each) for each in self._passages.values() if each.passage.alone]
-        ranked = [
-            (round(score, 6), each.passage.at, each.passage.seq, each.passage)
-            for score, each in scored
-            if score
-        ]
-        ranked.sort(key=lambda row: row[:3], reverse=True)
-        return [row[3] for row in ranked[:limit] if row[0] >= ranked[0][0] * CLOSE]
+        scored = []
+        for place, each in enumerate(talk):
+            scored.append((each.score + share * _sum_neighbours(talk, place), each.passage))
+        for each in self._passages.values():
+            if each.passage.alone:
+                scored.append((each.score, each.passage))
+        ranked = [(round(score, 6), passage) for score, passage in scored if score]
+        ranked.sort(key=lambda row: (row[0], row[1].at, row[1].seq), reverse=True)
+        return [passage for score, passage in ranked[:limit] if score >= ranked[0][0] * CLOSE]
 
-    def _score(self) -> None:
+    def _score_passages(self) -> None:
         """Score every passage: the rarer a term, the more it counts (the weight of BM25)."""
         counts: dict[int, int] = {}
         for each in self._passages.values():
@@ -126,13 +124,12 @@ class Ranking:
         return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
 
 
-def _score_with_neighbours(talk: list[RankedPassage], place: int, share: float) -> float:
-    """Return the score of a passage of a talk, with a share of its neighbours' scores."""
-    here = talk[place]
-    neighbours = 0.0
+def _sum_neighbours(talk: list[RankedPassage], place: int) -> float:
+    """Return the sum of the scores of the messages right before and after one, of the same talk."""
+    total = 0.0
     for beside in (place - 1, place + 1):
         if 0 <= beside < len(talk):
-            other = talk[beside]
-            if abs(other.passage.at - here.passage.at) <= APART:
-                neighbours += other.score
-    return here.score + share * neighbours
+            neighbour = talk[beside]
+            if abs(neighbour.passage.at - talk[place].passage.at) <= APART:
+                total += neighbour.score
+    return total

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from functions.agent.memory.history import History
-from functions.agent.memory.removed_statements import RemovedStatements
+from functions.agent.memory.history import History, RemovedStatements
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.origin import name_in
 from functions.agent.sanitize import clean
@@ -21,7 +20,6 @@ from functions.agent.services.call_context import (
 )
 from functions.agent.services.ranking import Passage, Ranking
 from functions.agent.services.things import format_time
-from functions.agent.session.document import Document
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
 from sigil.protocol import Json, tool_of
@@ -30,9 +28,9 @@ NAME: Final = "search-history"
 ECHOES: Final = frozenset((QUERY, *map(tool_of, (NAME, "recall", "remember", "forget"))))
 """The results of these tools only repeat what was said, or what there is."""
 HISTORY: Final = "history"
-"""Who says an entry of HISTORY, in an item."""
+"""The speaker of an entry of HISTORY, in an item."""
 MEMORY: Final = "memory"
-"""Who says a statement that left the chat's memory, in an item."""
+"""The speaker of a statement that left the chat's memory, in an item."""
 USUAL, MOST = 8, 20
 STRETCH: Final = 400
 """So many sequence numbers are read at a time, from the newest back."""
@@ -81,33 +79,29 @@ def _rank_backwards(ranking: Ranking, context: CallContext, upper: int) -> int:
     until = app.clock.monotonic() + SECONDS
     history = History(app.kv, session)
     removed = RemovedStatements(app.kv, session)
-    for passage in _list_passages((*document.noted, *_messages_before_turn(document))):
+    messages = document.messages
+    if document.turn is not None:  # without the turn that asks
+        users = [place for place, message in enumerate(messages) if message.role == "user"]
+        messages = messages[: max(users, default=None)]
+    for passage in _list_passages((*document.noted, *messages)):
         if passage.seq < upper:
             ranking.add(passage)
     upper = min(upper, document.next_seq)
     while upper > 1:
         lower = max(upper - STRETCH, 1)
-        for _, messages in app.sessions.chunks(session, lower - 1, upper):
-            for passage in _list_passages(messages):
+        for _, archived in app.sessions.chunks(session, lower - 1, upper):
+            for passage in _list_passages(archived):
                 ranking.add(passage)
-        for entry in history.page(lower - 1, STRETCH):
+        for entry in history.list_page(lower - 1, STRETCH):
             if entry.first < upper and not entry.raw:
                 ranking.add(Passage(entry.first, entry.at, HISTORY, entry.text, alone=True))
-        for removal in removed.between(lower - 1, upper, STRETCH):
+        for removal in removed.list_between(lower - 1, upper, STRETCH):
             for statement in removal.statements:
                 ranking.add(Passage(removal.first, removal.at, MEMORY, statement, alone=True))
         upper = lower
         if upper > 1 and (app.clock.monotonic() > until or len(ranking) > MESSAGES_MOST):
             return upper
     return 0
-
-
-def _messages_before_turn(document: Document) -> tuple[Message, ...]:
-    """Return the history without the turn that asks."""
-    if document.turn is None:
-        return document.messages
-    places = [place for place, message in enumerate(document.messages) if message.role == "user"]
-    return document.messages[: max(places, default=None)]
 
 
 def _list_passages(messages: tuple[Message, ...]) -> Iterator[Passage]:

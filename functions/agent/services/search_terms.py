@@ -34,10 +34,10 @@ class QueryTerms:
     """The terms of a query; each has a bit, in the order of `terms`."""
 
     def __init__(self, words: str, terms: Terms) -> None:
-        self._make = terms
+        self._terms = terms
         self.terms: Final = sorted(terms(words))
         self.bits: Final = {term: 1 << place for place, term in enumerate(self.terms)}
-        self._stubs = tuple({_first_letters(term) for term in self.terms if term.isascii()})
+        self._stubs = tuple({_cut_to_stub(term) for term in self.terms if term.isascii()})
         self._unspaced = {term: bit for term, bit in self.bits.items() if not term.isascii()}
         self._marked = any(map(_MARKS.search, self._unspaced))
         self._known: dict[str, int] = {}
@@ -45,11 +45,17 @@ class QueryTerms:
 
     def find_in(self, text: str) -> int:
         """Return the bits of the terms that the text has."""
-        plain = text if text.isascii() else self._simplify(text)
+        plain = text
+        if not plain.isascii():
+            plain = _ACCENTS.sub("", plain)
+            if not self._marked:
+                plain = _MARKS.sub(" ", plain)
+        if not plain.isascii() and not _FOREIGN.search(plain):
+            plain = _ACCENTS.sub("", normalize("NFKD", plain))
         if plain.isascii():
             return self._find_in_ascii(plain)
         if not _SIMPLE.fullmatch(plain):
-            return self._to_bits(self._make(plain))
+            return self._to_bits(self._terms(plain))
         spelt = plain.translate(self._spelt) if self._unspaced else ""
         return self._find_in_ascii(plain) | sum(
             bit for term, bit in self._unspaced.items() if term in spelt
@@ -57,29 +63,21 @@ class QueryTerms:
 
     def find_in_word(self, word: str) -> int:
         """Return the bits of the terms that one word has; the answer is remembered."""
-        has = self._known.get(word)
-        if has is None:
-            has = self._known[word] = self._to_bits(self._make(word))
-        return has
-
-    def _simplify(self, text: str) -> str:
-        """Return the text without marks, and without accents where it is to be ASCII."""
-        plain = _ACCENTS.sub("", text)
-        if not self._marked:
-            plain = _MARKS.sub(" ", plain)
-        if plain.isascii() or _FOREIGN.search(plain):
-            return plain
-        return _ACCENTS.sub("", normalize("NFKD", plain))
+        bits = self._known.get(word)
+        if bits is None:
+            bits = self._to_bits(self._terms(word))
+            self._known[word] = bits
+        return bits
 
     def _find_in_ascii(self, plain: str) -> int:
         low = plain.lower()
         if not any(stub in low for stub in self._stubs):
             return 0
-        has = 0
+        bits = 0
         for word in set(_WORD.findall(low)):
             if word.startswith(self._stubs):
-                has |= self.find_in_word(word)
-        return has
+                bits |= self.find_in_word(word)
+        return bits
 
     def _to_bits(self, terms: Iterable[str]) -> int:
         return sum(self.bits[term] for term in self.bits.keys() & terms)
@@ -98,7 +96,7 @@ class _SpellingTable(dict[int, int]):
         return self[code]
 
 
-def _first_letters(term: str) -> str:
+def _cut_to_stub(term: str) -> str:
     """Return the first letters that all words of this stem have.
 
     `die` is the stem of `dying`, `happi` that of `happy`.

@@ -65,16 +65,16 @@ def remember(context: CallContext, arguments: Arguments) -> Json:
         context.require_owner()
     things = context.shared if shared else context.things
     with context.app.aids.lock:
-        kept = things.keep(thing)
+        saved = things.save(thing)
     answer: dict[str, Json] = {
-        "remembered": describe_thing(kept.thing, shared=shared),
-        "new": kept.new,
+        "remembered": describe_thing(saved.thing, shared=shared),
+        "new": saved.new,
     }
-    if kept.before and kept.before.texts != kept.thing.texts:
-        answer["replaced"] = describe_thing(kept.before, shared=shared)
-    if kept.surer:
-        stands = describe_thing(kept.surer, shared=shared)
-        answer["conflict"] = {"stands": stands, "note": SURER}
+    if saved.before and saved.before.texts != saved.thing.texts:
+        answer["replaced"] = describe_thing(saved.before, shared=shared)
+    if saved.surer:
+        surer = describe_thing(saved.surer, shared=shared)
+        answer["conflict"] = {"stands": surer, "note": SURER}
     return answer
 
 
@@ -88,13 +88,13 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     kind = _read_kind(arguments)
     own = _find_things(context.things, arguments, kind, limit)
     shared = _find_things(context.shared, arguments, kind, limit)
-    found = [*((each, False) for each in own), *((each, True) for each in shared)]
+    found = [(each, False) for each in own] + [(each, True) for each in shared]
     found.sort(key=lambda pair: sort_key(pair[0]))
     ranked = bool(read_text(arguments, "query"))
-    items = [
-        describe_thing(each.thing, shared=is_shared, score=each.score if ranked else None)
-        for each, is_shared in found[:limit]
-    ]
+    items = []
+    for each, is_shared in found[:limit]:
+        score = each.score if ranked else None
+        items.append(describe_thing(each.thing, shared=is_shared, score=score))
     return {"items": items, "found": len(items)}
 
 
@@ -108,7 +108,7 @@ def forget(context: CallContext, arguments: Arguments) -> Json:
     if shared:
         context.require_owner()
     things = context.shared if shared else context.things
-    ids = _find_ids(things, arguments)
+    ids = _list_ids_to_forget(things, arguments)
     with context.app.aids.lock:
         gone = sum(things.drop(id) is not None for id in ids[:AT_ONCE])
     return {"forgotten": gone, "left": len(ids[AT_ONCE:])}
@@ -142,7 +142,17 @@ def describe_thing(thing: Thing, *, shared: bool, score: float | None = None) ->
 
 
 def _parse_thing(context: CallContext, arguments: Arguments) -> Thing:
-    kind = _find_kind(arguments)
+    """Return the thing that the arguments give, all fields of one kind; raise `UsageError` EINVAL."""
+    kinds: list[Kind] = []
+    for candidate, fields in FIELDS.items():
+        if any(read_text(arguments, field) for field in fields):
+            kinds.append(candidate)
+    if len(kinds) != 1:
+        raise UsageError("EINVAL", "it is not clear what to remember", suggestion=ONE_THING)
+    kind = kinds[0]
+    for field in FIELDS[kind]:
+        if not read_text(arguments, field):
+            raise UsageError("EINVAL", f"{field} is missing", suggestion=ONE_THING)
     source = check_source(read_text(arguments, "source"))
     texts = tuple(read_text(arguments, field) for field in FIELDS[kind])
     confidence = read_share(arguments, "confidence", SURE if source == USER else HEARD)
@@ -154,21 +164,6 @@ def _parse_thing(context: CallContext, arguments: Arguments) -> Thing:
     at = _parse_time(when) if when else context.app.clock.now()
     mark = context.call if kind == "event" else ""
     return check_thing(Thing(kind, texts, source, confidence, at, context.by, mark=mark))
-
-
-def _find_kind(arguments: Arguments) -> Kind:
-    """Return the one kind whose fields the arguments give, all of them."""
-    kinds = [
-        kind
-        for kind, fields in FIELDS.items()
-        if any(read_text(arguments, field) for field in fields)
-    ]
-    if len(kinds) != 1:
-        raise UsageError("EINVAL", "it is not clear what to remember", suggestion=ONE_THING)
-    for field in FIELDS[kinds[0]]:
-        if not read_text(arguments, field):
-            raise UsageError("EINVAL", f"{field} is missing", suggestion=ONE_THING)
-    return kinds[0]
 
 
 def _parse_time(text: str) -> float:
@@ -193,25 +188,26 @@ def _read_kind(arguments: Arguments) -> Kind | None:
 def _find_things(
     things: Things, arguments: Arguments, kind: Kind | None, limit: int
 ) -> list[Recalled]:
+    """Return the things under the key, with the words, about the subject, or written last."""
     key = clean(read_text(arguments, "key"))
     subject = clean(read_text(arguments, "subject"))
     words = clean(read_text(arguments, "query"))
     if key:
         if kind not in (None, "kv"):
             return []
-        return [Recalled(thing, 1.0) for thing in things.values(key)]
+        return [Recalled(thing, 1.0) for thing in things.list_values(key)]
     if words:
         return things.find(words, limit, kind, subject)
     if subject:
-        candidates = [things.get(id) for id in things.about(subject)[:ABOUT_MOST]]
+        candidates = [things.get(id) for id in things.list_about(subject)[:ABOUT_MOST]]
         named = [each for each in candidates if each and fold(each.about) == fold(subject)]
     else:
-        named = things.newest(limit)
+        named = things.list_newest(limit)
     found = [Recalled(thing, 1.0) for thing in named if kind in (None, thing.kind)]
-    return things.with_surer(found[:limit])
+    return things.add_surer_values(found[:limit])
 
 
-def _find_ids(things: Things, arguments: Arguments) -> list[str]:
+def _list_ids_to_forget(things: Things, arguments: Arguments) -> list[str]:
     id = clean(read_text(arguments, "id"))
     key = clean(read_text(arguments, "key"))
     subject = clean(read_text(arguments, "subject"))
@@ -222,10 +218,10 @@ def _find_ids(things: Things, arguments: Arguments) -> list[str]:
     if id:
         return [id]
     if key:
-        ids = [id_of("kv", key, ""), *(thing.id for thing in things.values(key))]
+        ids = [id_of("kv", key, ""), *(thing.id for thing in things.list_values(key))]
         return list(dict.fromkeys(ids))
     ids = []
-    for each in things.about(subject):
+    for each in things.list_about(subject):
         thing = things.get(each)
         if thing and fold(thing.about) == fold(subject):
             ids.append(each)

@@ -80,7 +80,7 @@ class Sessions:
             first: chunk[-1].seq if chunk else first for first, chunk in self.chunks(key, 0, LAST)
         }
         heard = max(
-            (entry.last for entry in History(self._kv, key).all() if entry.last < LAST), default=0
+            (entry.last for entry in History(self._kv, key).scan() if entry.last < LAST), default=0
         )
         unheard = tuple(first for first, last in ends.items() if last > heard)
         locked = SafetyStatus(reason="damaged", told=False)

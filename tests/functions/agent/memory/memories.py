@@ -26,7 +26,7 @@ def memory(home: AgentRuntime, session: str = SESSION) -> Doc:
 
 
 def entries(home: AgentRuntime, session: str = SESSION) -> list[HistoryEntry]:
-    return History(home.app.kv, session).page(limit=1000)
+    return History(home.app.kv, session).list_page(limit=1000)
 
 
 def document(home: AgentRuntime, session: str = SESSION) -> Document:

@@ -75,7 +75,7 @@ def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(
     assert last.size <= 1.3 * first.size
     assert marks[-1] - marks[-WEEK - 1] <= 1.3 * marks[WEEK]
     assert FIRST in model.system
-    told = History(home.app.kv, S).page(limit=1000)
+    told = History(home.app.kv, S).list_page(limit=1000)
     assert len(told) == model.consolidations
     assert all(before.last < after.first for before, after in pairwise(told))
     assert (
@@ -105,8 +105,8 @@ def test_entries_come_in_pages(runtime: Callable[..., AgentRuntime], model: Scri
 
     history = History(home.app.kv, "main#telegram:7")
     assert [entry.first for entry in entries(home)] == [1, 2, 3, 4, 5]
-    assert [entry.first for entry in history.page(limit=2)] == [1, 2]
-    assert [entry.first for entry in history.page(after=2, limit=2)] == [3, 4]
+    assert [entry.first for entry in history.list_page(limit=2)] == [1, 2]
+    assert [entry.first for entry in history.list_page(after=2, limit=2)] == [3, 4]
 
 
 def test_an_entry_that_stands_is_never_written_over(runtime: Callable[..., AgentRuntime]) -> None:
@@ -116,7 +116,7 @@ def test_an_entry_that_stands_is_never_written_over(runtime: Callable[..., Agent
         HistoryEntry(1, 3, 0.0, "They parted.", memory="Bob"),
     )
     assert history.add(first) == history.add(other) == first
-    history.settle(other)
-    assert list(history.all()) == [first]
-    history.settle(first)
+    history.mark_followed(other)
+    assert list(history.scan()) == [first]
+    history.mark_followed(first)
     assert history.get(1) == replace(first, memory=None)

@@ -40,25 +40,27 @@ def texts(things: Things, words: str, kind: Kind | None = None) -> list[str]:
 
 def test_things_are_kept_found_replaced_and_forgotten_in_every_store(place: Place) -> None:
     things, again = Things(place.open(), S, TERMS), Things(place.open(), S, TERMS)
-    assert things.keep(fact("Ada", "is allergic to", "nuts")).new
-    assert things.keep(value("tea", "green, without sugar")).new
-    assert not things.keep(value("Tea", "black")).new
-    assert things.keep(fact("小明", "喜欢", "乌龙茶")).new
+    assert things.save(fact("Ada", "is allergic to", "nuts")).new
+    assert things.save(value("tea", "green, without sugar")).new
+    assert not things.save(value("Tea", "black")).new
+    assert things.save(fact("小明", "喜欢", "乌龙茶")).new
 
     assert texts(again, "allergies of Ada") == ["nuts"]
     assert texts(again, "乌龙茶") == ["乌龙茶"]
     assert texts(again, "green sugar") == []
     assert texts(again, "black", "fact") == []
-    assert [thing.texts[-1] for thing in again.newest(9)] == ["乌龙茶", "black", "nuts"]
-    assert again.value_of("TEA") == value("Tea", "black")
-    assert [again.get(id) for id in again.about("ada")] == [fact("Ada", "is allergic to", "nuts")]
+    assert [thing.texts[-1] for thing in again.list_newest(9)] == ["乌龙茶", "black", "nuts"]
+    assert again.get_value("TEA") == value("Tea", "black")
+    assert [again.get(id) for id in again.list_about("ada")] == [
+        fact("Ada", "is allergic to", "nuts")
+    ]
 
     id = fact("Ada", "is allergic to", "nuts").id
     assert again.drop(id) is not None
     assert again.drop(id) is None
     assert texts(things, "allergies of Ada nuts") == []
-    assert {thing.texts[-1] for thing in things.all()} == {"black", "乌龙茶"}
-    assert Things(place.open(), keys.session_of("main", "telegram:8"), TERMS).newest(9) == []
+    assert {thing.texts[-1] for thing in things.scan()} == {"black", "乌龙茶"}
+    assert Things(place.open(), keys.session_of("main", "telegram:8"), TERMS).list_newest(9) == []
 
 
 class Falling(MemoryKV):
@@ -90,17 +92,17 @@ def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_m
 ) -> None:
     kv = Falling()
     things = Things(kv, S, TERMS)
-    things.keep(value("drink", "green tea"))
+    things.save(value("drink", "green tea"))
 
     kv.left = write
     try:
-        things.keep(value("drink", "black coffee"))
+        things.save(value("drink", "black coffee"))
     except SystemExit:
-        left = things.value_of("drink")
+        left = things.get_value("drink")
         assert left is not None
         assert texts(things, left.texts[1]) == [left.texts[1]]
     kv.left = 10**9
-    things.keep(value("drink", "black coffee"))
+    things.save(value("drink", "black coffee"))
 
     assert texts(things, "coffee black") == ["black coffee"]
     assert texts(things, "green tea") == []
@@ -110,7 +112,7 @@ def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_m
     kv.left = 10**9
     assert texts(things, "coffee black") == [] or write == 0
     things.drop(value("drink", "x").id)
-    assert things.value_of("drink") is None
+    assert things.get_value("drink") is None
 
 
 def test_two_workers_that_write_at_once_lose_nothing() -> None:
@@ -120,7 +122,7 @@ def test_two_workers_that_write_at_once_lose_nothing() -> None:
         things = Things(kv, S, TERMS)
         for number in range(40):
             try:
-                things.keep(fact(name, "knows", f"the number {number}"))
+                things.save(fact(name, "knows", f"the number {number}"))
             except Conflict as problem:
                 failures.append(problem)
 
@@ -132,7 +134,7 @@ def test_two_workers_that_write_at_once_lose_nothing() -> None:
 
     things = Things(kv, S, TERMS)
     assert failures == []
-    assert [len(things.about(name)) for name in ("Ada", "Bob", "Cleo")] == [40, 40, 40]
+    assert [len(things.list_about(name)) for name in ("Ada", "Bob", "Cleo")] == [40, 40, 40]
     assert len(things.find("Bob knows number 17", 3)) == 3
     assert things.find("Bob knows number 17", 3)[0].thing.texts == ("Bob", "knows", "the number 17")
 
@@ -155,13 +157,13 @@ def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(
 def test_a_damaged_thing_is_not_recalled_and_can_be_forgotten_or_written_again() -> None:
     kv = MemoryKV()
     things, thing = Things(kv, S, TERMS), value("drink", "tea")
-    things.keep(thing)
+    things.save(thing)
     kv.put(keys.thing(S, thing.id), b"{}")
     kv.put(keys.things(S), b"nonsense")
 
     assert texts(things, "tea drink") == []
     assert things.drop(thing.id) is not None
-    things.keep(thing)
+    things.save(thing)
     assert texts(things, "tea drink") == ["tea"]
 
 
@@ -171,7 +173,7 @@ def test_what_is_forgotten_while_it_is_said_again_lends_its_source_to_nobody() -
         value("drink", "tea"),
         check_thing(Thing("kv", ("drink", "tea"), "https://tea.example/", 0.5, 1.0)),
     )
-    Things(kv, S, TERMS).keep(sure)
+    Things(kv, S, TERMS).save(sure)
 
     class Forgotten:
         """A store in which somebody forgets the thing right before it is written over."""
@@ -184,7 +186,7 @@ def test_what_is_forgotten_while_it_is_said_again_lends_its_source_to_nobody() -
                 Things(kv, S, TERMS).drop(sure.id)
             return kv.put(key, value, **given)
 
-    assert Things(Forgotten(), S, TERMS).keep(heard).thing == heard
+    assert Things(Forgotten(), S, TERMS).save(heard).thing == heard
     assert Things(kv, S, TERMS).get(sure.id) == heard
 
 
@@ -196,19 +198,19 @@ def test_a_damaged_part_of_the_index_is_made_anew_from_the_things(damage: bytes)
     things = Things(kv, S, TERMS)
     drinks = [value(f"drink {number}", "tea") for number in range(30)]
     for drink in drinks:
-        things.keep(drink)
-    found, about = texts(things, "tea drink"), things.about("drink 3")
+        things.save(drink)
+    found, about = texts(things, "tea drink"), things.list_about("drink 3")
     for sort, _ in kv.scan(keys.thing_index(S, 0).partition, limit=1000):
         kv.put(keys.thing_index(S, int(sort)), damage)
 
     assert texts(things, "tea drink") == found
-    assert things.about("drink 3") == about
+    assert things.list_about("drink 3") == about
     for sort, _ in kv.scan(keys.thing_index(S, 0).partition, limit=1000):
         kv.put(keys.thing_index(S, int(sort)), damage)
-    assert things.keep(value("drink 30", "coffee")).new
+    assert things.save(value("drink 30", "coffee")).new
     assert things.drop(drinks[3].id) is not None
     assert [each.thing.about for each in things.find("coffee", 5)] == ["drink 30"]
-    assert not things.about("drink 3")
+    assert not things.list_about("drink 3")
 
 
 @pytest.mark.parametrize(
@@ -227,20 +229,22 @@ def test_a_damaged_count_is_counted_anew(damage: bytes) -> None:
     kv = MemoryKV()
     things = Things(kv, S, TERMS)
     for number in range(5):
-        things.keep(value(f"k{number}", "tea"))
+        things.save(value(f"k{number}", "tea"))
     kv.put(keys.things(S), damage)
 
-    assert {thing.about for thing in things.newest(10)} == {f"k{number}" for number in range(5)}
-    things.keep(value("k5", "tea"))
-    assert len(things.newest(10)) == 6
+    assert {thing.about for thing in things.list_newest(10)} == {
+        f"k{number}" for number in range(5)
+    }
+    things.save(value("k5", "tea"))
+    assert len(things.list_newest(10)) == 6
 
 
 @pytest.mark.parametrize("source", ["", " ", "\u200b", "https://."])
 def test_no_writer_keeps_anything_without_a_source(source: str) -> None:
     things = Things(MemoryKV(), S, TERMS)
     with pytest.raises(UsageError, match="source has to say"):
-        things.keep(Thing("kv", ("city", "Ghent"), source, 1.0, 0.0))
-    assert list(things.all()) == []
+        things.save(Thing("kv", ("city", "Ghent"), source, 1.0, 0.0))
+    assert list(things.scan()) == []
 
 
 @pytest.mark.parametrize("text", ["", "\u202e\u200b", "x" * 2_001])
@@ -282,7 +286,7 @@ def test_whoever_was_overtaken_looks_again_before_anything_is_replaced_or_forgot
         def _overtake(self, key: Key) -> None:
             if self.said and key == keys.thing(S, drink.id):
                 said, self.said = self.said, ""
-                Things(self, S, TERMS).keep(value("drink", said))
+                Things(self, S, TERMS).save(value("drink", said))
 
         def put(
             self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
@@ -297,11 +301,11 @@ def test_whoever_was_overtaken_looks_again_before_anything_is_replaced_or_forgot
     kv, drink = Overtaken(), value("drink", "tea")
     things = Things(kv, S, TERMS)
     kv.said = "theirs"
-    assert things.keep(drink).before == value("drink", "theirs")
+    assert things.save(drink).before == value("drink", "theirs")
     kv.said = "newer"
     with pytest.raises(Conflict):
         things.drop(drink.id)
-    assert things.value_of("drink") == value("drink", "newer")
+    assert things.get_value("drink") == value("drink", "newer")
 
 
 def test_whoever_writes_the_index_at_the_same_time_is_in_it_too_and_nobody_twice() -> None:

@@ -384,7 +384,7 @@ def test_an_event_of_a_call_that_runs_again_after_a_crash_is_kept_once(chat: Cha
     )
 
     assert (first["new"], again["new"], next_one["new"]) == (True, False, True)
-    assert len(place.things.newest(9)) == 2
+    assert len(place.things.list_newest(9)) == 2
 
 
 def test_an_agent_with_a_registry_elsewhere_has_its_own_memory_here(
@@ -406,8 +406,8 @@ def test_an_agent_with_a_registry_elsewhere_has_its_own_memory_here(
         assert here.gets("remember", NUTS)["new"] is True
         assert here.gets("recall", {"query": "nuts"})["items"][0]["subject"] == "Ada"
 
-    assert list(Things(away.app.kv, "main#telegram:7", plain).all()) == []
-    assert len(list(Things(here.home.app.kv, "main#telegram:7", plain).all())) == 1
+    assert list(Things(away.app.kv, "main#telegram:7", plain).scan()) == []
+    assert len(list(Things(here.home.app.kv, "main#telegram:7", plain).scan())) == 1
 
 
 def test_a_service_that_this_agent_does_not_have_is_a_clear_failure(chat: Chat) -> None:
