@@ -159,7 +159,7 @@ def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
             opened = replace(opened, document=opened.document.add(said))
         else:
             opened = _checkpoint(opened, course, said)
-        course.breakers.look()
+        course.breakers.reload()
         opened = _answer(opened, course, reply.calls, offers)
 
 

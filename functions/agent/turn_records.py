@@ -46,7 +46,7 @@ def read_turn_records(event: Event, app: App, opened: Opened | None = None) -> T
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
     head, seen, safety, person, written = ([next(items) for _ in group] for group in groups)
-    breakers.take(safety)
+    breakers.use_items(safety)
     opened = opened or app.sessions.take(session, head[0])
     return TurnRecords(
         opened,

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from functions import wiring, worker
+from functions.agent.commands.status import make_report
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage import aws
@@ -147,7 +148,7 @@ def test_a_turn_asks_the_store_a_bounded_number_of_times(
     assert len(operations) <= SIX_ROUNDS_MOST, "\n".join(operations)
 
 
-def test_nothing_that_a_turn_reads_grows_with_the_chats_of_the_day(
+def test_nothing_that_a_turn_or_the_status_reads_grows_with_the_chats_of_the_day(
     counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
 ) -> None:
     agent, kv = counted
@@ -159,6 +160,12 @@ def test_nothing_that_a_turn_reads_grows_with_the_chats_of_the_day(
     operations = take_turn(agent, kv, 2)
     assert not [each for each in operations if each.startswith("scan usage")]
     assert len(operations) <= ONE_CALL_MOST
+
+    session = keys.session_of(agent.app.name, f"telegram:{OWNER}")
+    document = agent.app.sessions.open(session).document
+    kv.operations.clear()
+    assert make_report(session, document, agent.app).total > 0
+    assert not [each for each in kv.operations if each.startswith("scan")]
 
 
 def test_an_idle_server_hardly_reads(counted: tuple[AgentRuntime, CountingKV]) -> None:

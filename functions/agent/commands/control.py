@@ -78,8 +78,12 @@ def unlock(session: str, app: App, by: str) -> None:
     breakers = make_breakers(session, app.kv, app.name, app.limits, app.clock)
     now = app.clock.now()
     period = breakers.current_period()
+    if session:
+        spent = breakers.count_period().counted
+    else:
+        spent = breakers.budget.count_spent(period)
     # Without a limit (0) nobody can tell whether the budget is used up: it starts again then, too.
-    if app.limits.tokens <= breakers.budget.count_spent(period):
+    if app.limits.tokens <= max(spent, 0):
         breakers.budget.restart_period(period)
     if session:
         locks.unlock(app.kv, session, by, now)

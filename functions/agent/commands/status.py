@@ -57,7 +57,7 @@ def make_report(session: str, document: Document, app: App) -> StatusReport:
     safety = breakers.load_current(breakers.reopen(document.safety, person=False))
     reason = find_reason(breakers, safety)
     working = document.turn and not reason
-    tokens = breakers.budget.sum_period(period)
+    tokens = breakers.count_period()
     failures = [
         {
             "line": fact.line,

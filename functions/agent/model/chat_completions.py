@@ -1,4 +1,4 @@
-"""One thin client for a model behind an OpenAI-compatible endpoint.
+"""The client of a model behind an OpenAI-compatible endpoint.
 
 A request is tried at most three times within its deadline, with jittered backoff or the server's
 own Retry-After, and no more often than the request allows: a turn counts all failed tries of a
@@ -38,6 +38,7 @@ CHOICE_MARKERS = (
     "incompatible with thinking",
 )
 """The words of providers that refuse a forced tool choice (seed 002)."""
+IMAGE_LEFT_OUT = "[an image was left out: the model does not take images]"
 
 
 class _NoAnswer(Exception):
@@ -64,12 +65,14 @@ class ChatCompletions:
         calls_in_prose: bool = False,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._connections = _open(url.rstrip("/") + "/chat/completions")
-        self._headers = {
-            "content-type": "application/json",
-            "accept-encoding": "identity",
-            **({"authorization": f"Bearer {key}"} if key else {}),
-        }
+        self._connections: HttpConnections | None
+        try:
+            self._connections = HttpConnections(url.rstrip("/") + "/chat/completions")
+        except ValueError:  # it cannot be an address: the first request says so
+            self._connections = None
+        self._headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        if key:
+            self._headers["authorization"] = f"Bearer {key}"
         self._key = key
         self._model = model
         self._window = window
@@ -91,43 +94,44 @@ class ChatCompletions:
 
     def chat(self, request: ModelRequest) -> ModelReply:
         """Return the endpoint's reply; see `Model.chat`."""
+        deadline = min(request.deadline, time.monotonic() + REQUEST_SECONDS)
+        request = replace(request, deadline=deadline)
         try:
-            return self._chat(request)
+            reply, answer = self._try_request(request)
+            if reply.finish != "error" or answer is None or not _is_refused(request, answer):
+                return reply
+            for simpler in _list_simpler_requests(request, answer.body):
+                failed = reply.tries
+                if failed >= request.tries:
+                    break
+                reply, answer = self._try_request(replace(simpler, tries=request.tries - failed))
+                reply = replace(reply, tries=reply.tries + failed)
+                if reply.finish != "error" or answer is None or not _is_refused(simpler, answer):
+                    break
+            return reply
         except Stopped:
             return ModelReply(finish="stopped")
-
-    def _chat(self, request: ModelRequest) -> ModelReply:
-        request = replace(
-            request, deadline=min(request.deadline, time.monotonic() + REQUEST_SECONDS)
-        )
-        reply, answer = self._try_request(request)
-        if reply.finish != "error" or answer is None or not _is_refused(request, answer):
-            return reply
-        for simpler in _simplify(request, answer.body):
-            failed = reply.tries
-            if failed >= request.tries:
-                break
-            reply, answer = self._try_request(replace(simpler, tries=request.tries - failed))
-            reply = replace(reply, tries=reply.tries + failed)
-            if reply.finish != "error" or answer is None or not _is_refused(simpler, answer):
-                break
-        return reply
 
     def _try_request(self, request: ModelRequest) -> tuple[ModelReply, HttpAnswer | None]:
         """Return the reply to one request, tried again while that may help.
 
         The answer that it was read from stands beside it, None when trying again may still help.
         """
-        body = self._body(request)
+        fields: dict[str, Json] = {"model": self._model, "messages": request.messages}
+        if request.tools:
+            fields["tools"] = request.tools
+            if request.tool_choice is not None:
+                fields["tool_choice"] = request.tool_choice
+        body = orjson.dumps(fields)
         failed = 0
         while True:
             answer: HttpAnswer | None = None
             try:
-                answer = self._post(body, request)
+                answer = self._post_body(body, request)
             except _NoAnswer as problem:
                 reply = failures.make_error_reply(problem.failure)
             else:
-                reply = self._read(answer, request)
+                reply = self._read_answer(answer, request)
                 if reply.finish != "error":
                     return replace(reply, tries=failed), answer
             failed += 1
@@ -139,10 +143,10 @@ class ChatCompletions:
             seconds = reply.retry_after
             if seconds is None:
                 seconds = backoff_seconds(failed - 1)
-            if not self._wait(seconds, request):
+            if not self._pause_before_retry(seconds, request):
                 return reply, None
 
-    def _wait(self, seconds: float, request: ModelRequest) -> bool:
+    def _pause_before_retry(self, seconds: float, request: ModelRequest) -> bool:
         """Pause before the next attempt, and return False when the request leaves no time for it.
 
         Raises `Stopped` when the request is told to stop.
@@ -156,15 +160,7 @@ class ChatCompletions:
                 raise Stopped
         return True
 
-    def _body(self, request: ModelRequest) -> bytes:
-        body: dict[str, Json] = {"model": self._model, "messages": request.messages}
-        if request.tools:
-            body["tools"] = request.tools
-            if request.tool_choice is not None:
-                body["tool_choice"] = request.tool_choice
-        return orjson.dumps(body)
-
-    def _post(self, body: bytes, request: ModelRequest) -> HttpAnswer:
+    def _post_body(self, body: bytes, request: ModelRequest) -> HttpAnswer:
         if self._connections is None:
             raise _NoAnswer(
                 "unreachable",
@@ -187,7 +183,7 @@ class ChatCompletions:
                 "unreachable", f"the model cannot be reached ({type(problem).__name__})"
             ) from None
 
-    def _read(self, answer: HttpAnswer, request: ModelRequest) -> ModelReply:
+    def _read_answer(self, answer: HttpAnswer, request: ModelRequest) -> ModelReply:
         if answer.status != 200:
             seconds = _parse_retry_after(answer.headers.get("retry-after"))
             failure = failures.classify_failure(
@@ -210,17 +206,6 @@ class ChatCompletions:
         It is taken out before anything cuts them: a part of the key would not be found any more.
         """
         return body.replace(self._key.encode(), b"***") if self._key else body
-
-
-def _open(address: str) -> HttpConnections | None:
-    """Return connections to the address; None when it cannot be one.
-
-    The first request says so then.
-    """
-    try:
-        return HttpConnections(address)
-    except ValueError:
-        return None
 
 
 def _parse_retry_after(header: str | None) -> float | None:
@@ -251,26 +236,22 @@ def _is_choice_refused(request: ModelRequest, body: bytes) -> bool:
     return request.tool_choice is not None and any(marker in words for marker in CHOICE_MARKERS)
 
 
-def _simplify(request: ModelRequest, body: bytes) -> list[ModelRequest]:
-    """Return what to send instead of a refused request, the first choice first."""
+def _list_simpler_requests(request: ModelRequest, body: bytes) -> list[ModelRequest]:
+    """Return the requests to send instead of a refused one, the first choice first."""
     simpler = []
     if _is_choice_refused(request, body):
         if request.tool_choice != "auto":
             simpler.append(replace(request, tool_choice="auto"))
         request = replace(request, tool_choice=None)
         simpler.append(request)
-    plain = [_without_images(message) for message in request.messages]
+    plain = []
+    for message in request.messages:
+        content = message.get("content")
+        if isinstance(content, list):
+            texts = [part.get("text", "") for part in content if part.get("type") == "text"]
+            plain.append({**message, "content": "\n".join([*texts, IMAGE_LEFT_OUT])})
+        else:
+            plain.append(message)
     if plain != list(request.messages):
         simpler.append(replace(request, messages=plain))
     return simpler
-
-
-def _without_images(message: Json) -> Json:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    parts = [part.get("text", "") for part in content if part.get("type") == "text"]
-    return {
-        **message,
-        "content": "\n".join([*parts, "[an image was left out: the model does not take images]"]),
-    }

@@ -56,7 +56,8 @@ def parse_completion(body: bytes) -> ModelReply:
     ):
         return failures.make_error_reply(failures.classify_failure(200, body))
     message = choices[0].get("message")
-    message = message if isinstance(message, dict) else {}
+    if not isinstance(message, dict):
+        message = {}
     text = _read_text(message.get("content"))
     visible = _THINKING.sub("", text).strip()
     calls = _read_calls(message)
@@ -117,37 +118,37 @@ def _read_text(content: Json) -> str:
 
 
 def _read_calls(message: dict[str, Any]) -> list[ToolCall]:
-    given = message.get("tool_calls")
-    found = []
-    for entry in given if isinstance(given, list) else []:
-        if isinstance(entry, dict):
-            function = entry.get("function")
-            function = function if isinstance(function, dict) else {}
-            found.append(
-                ToolCall(
-                    str(entry.get("id") or ""),
-                    _read_name(function.get("name")),
-                    _read_arguments(function.get("arguments")),
-                )
-            )
-    return found[:CALLS_MOST]
+    """Return the native calls, with names that endpoints accept in a history.
 
-
-def _read_name(given: Json) -> str:
-    """Return a name that endpoints accept in a history.
-
-    One that they refuse, or none, would make every later request of the chat fail.
+    A name that they refuse, or none, would make every later request of the chat fail.
     """
-    if not isinstance(given, str) or not given.strip():
-        return UNNAMED
-    return _ODD.sub("_", given)[:64]
+    entries = message.get("tool_calls")
+    if not isinstance(entries, list):
+        return []
+    calls = []
+    for entry in entries:
+        if not isinstance(entry, dict):
+            continue
+        function = entry.get("function")
+        if not isinstance(function, dict):
+            function = {}
+        name = function.get("name")
+        if isinstance(name, str) and name.strip():
+            name = _ODD.sub("_", name)[:64]
+        else:
+            name = UNNAMED
+        arguments = _read_arguments(function.get("arguments"))
+        calls.append(ToolCall(str(entry.get("id") or ""), name, arguments))
+    return calls[:CALLS_MOST]
 
 
-def _read_arguments(given: Json) -> str:
-    if isinstance(given, str):
-        return given or "{}"
+def _read_arguments(arguments: Json) -> str:
+    if isinstance(arguments, str):
+        return arguments or "{}"
+    if arguments is None:
+        return "{}"
     try:
-        return "{}" if given is None else orjson.dumps(given).decode()
+        return orjson.dumps(arguments).decode()
     except TypeError:  # nested deeper than JSON is written
         return "{}"
 
@@ -157,7 +158,8 @@ def _make_ids_unique(calls: list[ToolCall]) -> Iterator[ToolCall]:
     taken: set[str] = set()
     for position, call in enumerate(calls):
         name = one_line(call.id, 64) or f"call_{position}"
-        name = name if is_native_call(name) else f"call_{name}"
+        if not is_native_call(name):
+            name = f"call_{name}"
         while name in taken:
             name = f"{name}_{position}"
         taken.add(name)
@@ -176,14 +178,15 @@ def find_written_calls(
     text = reply.text
     if reply.calls or reply.finish != "stop" or len(text) > WRITTEN_CHARACTERS:
         return reply
-    whole = _parse_call(_unwrap(text))
+    whole = _parse_call(_strip_wrapper(text))
+    parts: dict[str, ToolCall] = {}
     if whole:
         parts = {text: whole}
-    else:
-        parts = _calls_in_prose(text) if in_prose else {}
+    elif in_prose:
+        parts = _find_calls_in_prose(text)
     if not parts or len(parts) > WRITTEN_MOST:
         return reply
-    if _is_quoted([_unwrap(part) for part in parts], messages):
+    if _is_quoted([_strip_wrapper(part) for part in parts], messages):
         return reply
     for part in parts:
         text = text.replace(part, "")
@@ -198,18 +201,24 @@ def is_native_call(call_id: str) -> bool:
     return not call_id.startswith(WRITTEN_ID)
 
 
-def _calls_in_prose(text: str) -> dict[str, ToolCall]:
+def _find_calls_in_prose(text: str) -> dict[str, ToolCall]:
     """Return the calls in a text's fences and tags, each by the part of the text that it is."""
     found: dict[str, ToolCall] = {}
     for opening, closing in (("<tool_call>", "</tool_call>"), ("```", "```")):
-        for part in _find_between(text, opening, closing):
-            call = _parse_call(_unwrap(part))
+        place = 0
+        while (start := text.find(opening, place)) >= 0:
+            end = text.find(closing, start + len(opening))
+            if end < 0:
+                break
+            place = end + len(closing)
+            part = text[start:place]
+            call = _parse_call(_strip_wrapper(part))
             if call:
                 found[part] = call
     return found
 
 
-def _unwrap(part: str) -> str:
+def _strip_wrapper(part: str) -> str:
     """Return the inside of a fence or a tag; the text itself when it is in none."""
     wrapped = _WRAPPED.fullmatch(part)
     return (wrapped["fenced"] or wrapped["tagged"]) if wrapped else part
@@ -220,11 +229,11 @@ def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
 
     The tags of a thought are no part of it, wherever they stand.
     """
-    given = "\n".join(_read_text(message.get("content")) for message in messages)
-    said = (
-        _reduce_to_letters(given),
-        _reduce_to_letters(_THINKING.sub("", given)),
-        _reduce_to_letters(_TAG.sub("", given)),
+    history = "\n".join(_read_text(message.get("content")) for message in messages)
+    readings = (
+        _reduce_to_letters(history),
+        _reduce_to_letters(_THINKING.sub("", history)),
+        _reduce_to_letters(_TAG.sub("", history)),
     )
     for part in parts:
         letters = _reduce_to_letters(part)
@@ -233,7 +242,7 @@ def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
             letters.replace("arguments", "parameters"),
             letters.replace("parameters", "arguments"),
         }
-        if any(spelling in text for spelling in spellings for text in said):
+        if any(spelling in text for spelling in spellings for text in readings):
             return True
     return False
 
@@ -243,19 +252,6 @@ def _reduce_to_letters(text: str) -> str:
     text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), html.unescape(text))
     text = _LAYOUT.sub("", text)
     return "".join(filter(str.isalnum, text.casefold()))
-
-
-def _find_between(text: str, opening: str, closing: str) -> list[str]:
-    """Return the parts of `text` from an opening to the next closing, both included."""
-    parts = []
-    place = 0
-    while (start := text.find(opening, place)) >= 0:
-        end = text.find(closing, start + len(opening))
-        if end < 0:
-            break
-        place = end + len(closing)
-        parts.append(text[start:place])
-    return parts
 
 
 def _parse_call(text: str) -> ToolCall | None:
@@ -278,16 +274,14 @@ def _parse_call(text: str) -> ToolCall | None:
     return ToolCall("", name, _read_arguments(arguments))
 
 
-def _read_usage(given: Json) -> Usage:
-    if not isinstance(given, dict):
+def _read_usage(usage: Json) -> Usage:
+    if not isinstance(usage, dict):
         return Usage(estimated=True)
-    details = given.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-    prompt, completion = (
-        _read_count(given.get("prompt_tokens")),
-        _read_count(given.get("completion_tokens")),
-    )
-    return Usage(prompt, completion, _read_count(cached), estimated=prompt == 0)
+    prompt = _read_count(usage.get("prompt_tokens"))
+    completion = _read_count(usage.get("completion_tokens"))
+    details = usage.get("prompt_tokens_details")
+    cached = _read_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return Usage(prompt, completion, cached, estimated=prompt == 0)
 
 
 def _read_count(value: Json) -> int:

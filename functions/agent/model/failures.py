@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -171,7 +171,7 @@ def classify_failure(status: int, body: bytes, *, timed: bool = False) -> Failur
     if message:
         detail = f"{detail}: {message}"
     words = _read_words(body)
-    kind = _find_kind(status, words, timed)
+    kind = _classify_words(status, words, timed)
     return Failure(kind, scrub_keys(detail), find_limit(words) if kind == "window" else 0)
 
 
@@ -196,7 +196,7 @@ def find_limit(words: str) -> int:
     return 0
 
 
-def _find_kind(status: int, words: str, timed: bool) -> FailureKind:
+def _classify_words(status: int, words: str, timed: bool) -> FailureKind:
     if status == 413 or _has_any(words, _WINDOW_WORDS):
         return "window"
     if _has_any(words, _REFUSED_WORDS):
@@ -218,7 +218,10 @@ def _has_any(words: str, markers: tuple[str, ...]) -> bool:
 
 def _find_message(body: bytes) -> str:
     """Return the message of an error on one line; empty for a page."""
-    data = _parse_json(body)
+    try:
+        data: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
     error = data.get("error", data) if isinstance(data, dict) else None
     message = error.get("message") if isinstance(error, dict) else error
     return one_line(message, DETAIL_CHARACTERS) if isinstance(message, str) else ""
@@ -235,11 +238,3 @@ def _read_words(body: bytes) -> str:
         .replace("\\u003c", "<")
         .replace("\\u0060", "`")
     )
-
-
-def _parse_json(body: bytes) -> Any:
-    try:
-        found: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return found

@@ -54,22 +54,26 @@ class FallbackModel:
         It has all failed tries and why they failed. A fault of the request itself is no reason to
         ask another model: a content that was refused, a length that does not fit.
         """
-        order = (self._second, self._first) if self._rests else (self._first, self._second)
-        reply = self._ask(order[0], request, last=False)
+        first, second = self._first, self._second
+        if self._is_first_resting:
+            first, second = second, first
+        reply = self._ask_model(first, request, last=False)
         if not _is_models_fault(reply) or reply.tries >= request.tries:
             return reply
-        other = self._ask(order[1], replace(request, tries=request.tries - reply.tries), last=True)
-        return _combine(reply, other)
+        other = self._ask_model(
+            second, replace(request, tries=request.tries - reply.tries), last=True
+        )
+        return _combine_replies(reply, other)
 
     @property
-    def _rests(self) -> bool:
+    def _is_first_resting(self) -> bool:
         return self._monotonic() < self._rests_until
 
     @property
     def _next_model(self) -> Model:
-        return self._second if self._rests else self._first
+        return self._second if self._is_first_resting else self._first
 
-    def _ask(self, model: Model, request: ModelRequest, *, last: bool) -> ModelReply:
+    def _ask_model(self, model: Model, request: ModelRequest, *, last: bool) -> ModelReply:
         if model is self._second and estimate_tokens(request) > model.window:
             detail = "the request does not fit into the second model's window"
             return make_error_reply(Failure("window", detail, model.window))
@@ -95,7 +99,7 @@ def _is_models_fault(reply: ModelReply) -> bool:
     return reply.failure is None or reply.failure.kind not in ("window", "refused")
 
 
-def _combine(failed: ModelReply, other: ModelReply) -> ModelReply:
+def _combine_replies(failed: ModelReply, other: ModelReply) -> ModelReply:
     """Return the reply of the model that was asked second, with why the other one had failed."""
     tries = failed.tries + other.tries
     failure = other.failure or failed.failure

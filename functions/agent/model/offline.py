@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -70,22 +69,22 @@ class OfflineModel:
         contents = (str(message.get("content") or "") for message in request.messages)
         prompt = round(sum(tokens.of_text(content) for content in contents))
 
-        def count(answer: str) -> Usage:
+        def count_usage(answer: str) -> Usage:
             return Usage(prompt, round(tokens.of_text(answer)), estimated=True)
 
         document = offline_documents.answer_request(request)
         if isinstance(document, str):
-            return ModelReply(document, usage=count(document))
+            return ModelReply(document, usage=count_usage(document))
         if document is not None:
-            usage = count(document.arguments)
+            usage = count_usage(document.arguments)
             return ModelReply(calls=(document,), usage=usage, finish="tool_calls")
         words, done = _read_turn(request.messages)
-        plan = _plan(words, done, request.tools)
+        plan = _make_plan(words, done, request.tools)
         if isinstance(plan, str):
-            return ModelReply(text=f"{plan}\n\n{SIGNATURE}", usage=count(plan))
+            return ModelReply(text=f"{plan}\n\n{SIGNATURE}", usage=count_usage(plan))
         name, arguments = plan
         call = ToolCall(f"call_{len(request.messages)}", name, orjson.dumps(arguments).decode())
-        return ModelReply(calls=(call,), usage=count(str(plan)), finish="tool_calls")
+        return ModelReply(calls=(call,), usage=count_usage(str(plan)), finish="tool_calls")
 
 
 def sign_text(text: str, model: str) -> str:
@@ -97,72 +96,62 @@ Plan = str | tuple[str, dict[str, Json]]
 """An answer, or a tool and its arguments."""
 
 
-def _plan(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
+def _make_plan(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
     if not tools:
         return _format_answer(done[-1]) if done else NOT_FOUND
     spec = offline_arguments.find_deploy(words)
     if spec:
-        return _create(spec, done)
+        return _plan_deploy(spec, done)
     if _MAKE.search(words):
         return HOW
-    return _use(words, done, tools)
+    return _plan_call(words, done, tools)
 
 
-def _create(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
+def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
+    name = str(spec["name"])
     last = done[-1] if done else None
     if last is None:
-        return QUERY, {"query": str(spec["name"]).replace("-", " ")}
-    if last.name == QUERY and not _found_capability(last, str(spec["name"])):
-        return DEPLOY, spec
+        return QUERY, {"query": name.replace("-", " ")}
     if last.name == QUERY:
-        return (
-            f"There is a capability `{spec['name']}` already: `{tool_of(str(spec['name']))}` is"
-            " ready to use."
-        )
+        items = last.ok.get("items", []) if isinstance(last.ok, dict) else []
+        if any(item.get("capability") == name for item in items):
+            return f"There is a capability `{name}` already: `{tool_of(name)}` is ready to use."
+        return DEPLOY, spec
     if last.error:
-        return f"I could not create `{spec['name']}`: {_describe_error(last)}"
+        return f"I could not create `{name}`: {_describe_error(last)}"
     return (
-        f"Created `{spec['name']}` as `{last.ok['tool']}` (version {last.ok['version']}). Tell me"
+        f"Created `{name}` as `{last.ok['tool']}` (version {last.ok['version']}). Tell me"
         " what to do with it."
     )
 
 
-def _found_capability(query: AnsweredCall, name: str) -> bool:
-    items = query.ok.get("items", []) if isinstance(query.ok, dict) else []
-    return any(item.get("capability") == name for item in items)
-
-
-def _use(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
+def _plan_call(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
+    """Return the call of a capability that fits the words, a search for one, or the answer."""
     if done and done[-1].name != QUERY and done[-1].error is None:
         return _format_answer(done[-1])
-    tried = {one.name for one in done}
-    found = [
-        item["tool"]
-        for one in done
-        if one.name == QUERY and isinstance(one.ok, dict)
-        for item in one.ok.get("items", [])
-    ]
+    tried = {call.name for call in done}
+    found: list[str] = []
+    for call in done:
+        if call.name == QUERY and isinstance(call.ok, dict):
+            found.extend(item["tool"] for item in call.ok.get("items", []))
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
     note = offline_documents.find_note(words)
     if note and REMEMBER in by_name and REMEMBER not in tried:
         return REMEMBER, {"type": "note", "payload": note, "source": "user"}
-    resident = [
-        name
-        for name in by_name
-        if name.startswith("cap_") and offline_arguments.is_mentioned(words, by_name[name])
-    ]
-    for name in [*found, *resident] if QUERY in tried else resident:
-        if name not in by_name or name in {*tried, REMEMBER}:
+    candidates = found if QUERY in tried else []
+    for name, function in by_name.items():
+        if name.startswith("cap_") and offline_arguments.is_mentioned(words, function):
+            candidates = [*candidates, name]
+    for name in candidates:
+        if name not in by_name or name in tried or name == REMEMBER:
             continue
         arguments = offline_arguments.fill_arguments(words, by_name[name])
         if arguments is not None and len(tried) <= TRIES:
             return name, arguments
     if QUERY not in tried:
         return QUERY, {"query": words[:200] or "help"}
-    return _format_answer(done[-1]) if done[-1].error else _explain_unfilled(found, by_name)
-
-
-def _explain_unfilled(found: Sequence[str], by_name: dict[str, Any]) -> str:
+    if done[-1].error:
+        return _format_answer(done[-1])
     known = next((by_name[name] for name in found if name in by_name), None)
     if known is None:
         return NOT_FOUND
@@ -205,15 +194,16 @@ def _read_turn(messages: Sequence[Json]) -> tuple[str, list[AnsweredCall]]:
             calls[call["id"]] = call["function"]
     done = []
     for message in messages[start:]:
-        if message["role"] == "tool" and message["tool_call_id"] in calls:
-            done.append(_read_call(calls[message["tool_call_id"]], message["content"]))
+        if message["role"] != "tool" or message["tool_call_id"] not in calls:
+            continue
+        function, content = calls[message["tool_call_id"]], message["content"]
+        try:
+            arguments = orjson.loads(function["arguments"])
+            result = orjson.loads(content.partition("\n")[0])
+        except orjson.JSONDecodeError:
+            done.append(AnsweredCall(function["name"], {}, ok=content))
+            continue
+        done.append(
+            AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))
+        )
     return words.strip(), done
-
-
-def _read_call(function: Json, content: str) -> AnsweredCall:
-    try:
-        arguments = orjson.loads(function["arguments"])
-        result = orjson.loads(content.partition("\n")[0])
-    except orjson.JSONDecodeError:
-        return AnsweredCall(function["name"], {}, ok=content)
-    return AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))

@@ -91,13 +91,13 @@ def fill_arguments(said: str, function: dict[str, Any]) -> dict[str, Json] | Non
     """Return the tool's arguments that the words give; None when a required one is missing."""
     schema = function["parameters"]
     properties: dict[str, Any] = schema.get("properties", {})
-    taken = {value for value in _list_values(function) if _has(said, value)}
+    taken = {value for value in _list_values(function) if _mentions(said, value)}
     arguments: dict[str, Json] = {}
     for name, part in properties.items():
         value = _pick_value(name, part if isinstance(part, dict) else {}, said)
         if value is not None:
             arguments[name] = value
-    _fill_text(said, function, arguments, taken)
+    _fill_text_parameters(said, function, arguments, taken)
     for name in schema.get("required", ()):
         if name not in arguments and "default" not in properties.get(name, {}):
             return None
@@ -105,25 +105,26 @@ def fill_arguments(said: str, function: dict[str, Any]) -> dict[str, Json] | Non
 
 
 def _pick_value(name: str, part: dict[str, Any], said: str) -> Json:
+    """Return the value of one parameter that the words give; None when they give none."""
     if "enum" in part:
         longest_first = sorted(map(str, part["enum"]), key=len, reverse=True)
-        return next((value for value in longest_first if _has(said, value)), None)
-    numbers = _NUMBER.findall(said)
-    match part.get("type"):
-        case "number" | "integer":
-            if not numbers or "default" in part:
-                return None
-            return _parse_number(numbers[0], part["type"])
-        case "string" if name in ("to", "target"):
-            after = _AFTER.findall(said)
-            return after[-1] if after else None
-        case "string" if name in ("from", "unit", "source"):
-            unit = _UNIT.search(said)
-            return str(unit[1]) if unit else None
+        return next((value for value in longest_first if _mentions(said, value)), None)
+    kind = part.get("type")
+    if kind in ("number", "integer") and "default" not in part:
+        numbers = _NUMBER.findall(said)
+        if numbers:
+            number = float(numbers[0])
+            return int(number) if kind == "integer" or number.is_integer() else number
+    if kind == "string" and name in ("to", "target"):
+        after = _AFTER.findall(said)
+        return after[-1] if after else None
+    if kind == "string" and name in ("from", "unit", "source"):
+        unit = _UNIT.search(said)
+        return str(unit[1]) if unit else None
     return None
 
 
-def _fill_text(
+def _fill_text_parameters(
     said: str, function: dict[str, Any], arguments: dict[str, Json], taken: Iterable[str]
 ) -> None:
     """Give quoted texts, or what is left of the words, to the text parameters that are still
@@ -131,9 +132,12 @@ def _fill_text(
     """
     properties = function["parameters"].get("properties", {})
     required = function["parameters"].get("required", [])
-    empty = [
-        name for name in required if name not in arguments and _takes_text(properties.get(name, {}))
-    ]
+    empty = []
+    for name in required:
+        part = properties.get(name, {})
+        takes_text = part.get("type", "string") in ("string", ["string", "null"])
+        if name not in arguments and takes_text and "enum" not in part:
+            empty.append(name)
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(said)]
     if quoted:
         arguments.update(zip(empty, quoted, strict=False))
@@ -141,10 +145,6 @@ def _fill_text(
         rest = _strip_question(said, {word.lower() for word in taken} | _list_names(function))
         if rest:
             arguments[empty[0]] = rest
-
-
-def _takes_text(part: dict[str, Any]) -> bool:
-    return "enum" not in part and part.get("type", "string") in ("string", ["string", "null"])
 
 
 def _strip_question(said: str, names: set[str]) -> str:
@@ -189,14 +189,9 @@ def _list_values(function: dict[str, Any]) -> list[str]:
     return values
 
 
-def _has(said: str, value: str) -> bool:
+def _mentions(said: str, value: str) -> bool:
     word = re.escape(value.lower())
     if re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", said.lower()):
         return True
     squeezed = re.sub(r"[-_ ]", "", said.lower())
     return len(value) > 3 and value.lower() in squeezed
-
-
-def _parse_number(text: str, kind: str) -> Json:
-    value = float(text)
-    return int(value) if kind == "integer" or value.is_integer() else value

@@ -31,18 +31,18 @@ def answer_request(request: ModelRequest) -> str | ToolCall | None:
     """Return the answer to a request beside the conversation; None for any other request."""
     text = str(request.messages[-1].get("content") or "") if len(request.messages) == 2 else ""
     if text.startswith("<<SOUL.md>>\n"):
-        return merge_soul(_part("SOUL.md", text), _part("USER INSTRUCTIONS", text))
+        return merge_soul(_read_section("SOUL.md", text), _read_section("USER INSTRUCTIONS", text))
     if text.startswith("<<TRANSCRIPT>>\n"):
         return ""
     if not text.startswith("<<MEMORY>>\n"):
         return None
-    memory = _part("MEMORY", text)
+    memory = _read_section("MEMORY", text)
     if not request.tools:
         return shorten_memory(memory)
     kept = "" if memory == NO_MEMORY else memory
     update = {
-        "history_entry": write_entry(_part("TRANSCRIPT", text)),
-        "memory_update": update_memory(kept, _part("TRANSCRIPT", text)) or NO_MEMORY,
+        "history_entry": write_entry(_read_section("TRANSCRIPT", text)),
+        "memory_update": update_memory(kept, _read_section("TRANSCRIPT", text)) or NO_MEMORY,
     }
     return ToolCall("call_memory", SAVE_MEMORY, orjson.dumps(update).decode())
 
@@ -126,5 +126,5 @@ def _parse_transcript(said: str) -> Iterator[_TranscriptMessage]:
             yield _TranscriptMessage(time, role, name.strip(" ()"), tools, text)
 
 
-def _part(name: str, text: str) -> str:
+def _read_section(name: str, text: str) -> str:
     return text.partition(f"<<{name}>>\n")[2].partition(f"\n<</{name}>>")[0].strip()

@@ -36,15 +36,6 @@ def estimate_tokens(request: ModelRequest) -> float:
     return tokens.of_text(orjson.dumps([*request.messages, *request.tools]).decode())
 
 
-def _speaks_of_windows(request: ModelRequest) -> bool:
-    """Return whether the refusal's words may be an echo of the request.
-
-    Some endpoints repeat what they were sent, and anybody may have written that.
-    """
-    messages = [message for message in request.messages if message.get("role") != "system"]
-    return failures.tells_of_window(orjson.dumps(messages).decode("utf-8", "replace"))
-
-
 class LearntWindow:
     """A model with the window that its endpoint has taught, kept under the key `noted`."""
 
@@ -71,18 +62,22 @@ class LearntWindow:
     @property
     def window(self) -> int:
         if self._monotonic() - self._read_at > READ_AGAIN_SECONDS:
-            self._read_learnt()
+            self._reload_learnt()
         return min(self._model.window, self._learnt or self._model.window)
 
     def chat(self, request: ModelRequest) -> ModelReply:
         """Ask the model, and learn its window from a refusal; see `Model.chat`."""
         reply = self._model.chat(request)
-        refused = reply.finish == "error" and reply.failure and reply.failure.kind == "window"
-        if refused and not _speaks_of_windows(request):
-            self._learn(reply.failure.limit if reply.failure else 0, estimate_tokens(request))
+        if reply.finish != "error" or reply.failure is None or reply.failure.kind != "window":
+            return reply
+        # Some endpoints repeat what they were sent, and anybody may have written such words there.
+        messages = [message for message in request.messages if message.get("role") != "system"]
+        text = orjson.dumps(messages).decode("utf-8", "replace")
+        if not failures.tells_of_window(text):
+            self._learn_window(reply.failure.limit, estimate_tokens(request))
         return reply
 
-    def _read_learnt(self) -> None:
+    def _reload_learnt(self) -> None:
         """Read what any process has learnt.
 
         A store that is away changes nothing here: the turn itself will fail on it.
@@ -91,11 +86,12 @@ class LearntWindow:
             item = self._kv.get(self._noted)
         except BackendError:
             return
-        valid = item is not None and item.value.isdigit() and len(item.value) <= 12
-        self._learnt = int(item.value) if item and valid else 0
+        self._learnt = 0
+        if item and item.value.isdigit() and len(item.value) <= 12:
+            self._learnt = int(item.value)
         self._read_at = self._monotonic()
 
-    def _learn(self, limit: int, requested: float) -> None:
+    def _learn_window(self, limit: int, requested: float) -> None:
         """Keep a smaller window after a refused request of `requested` estimated tokens.
 
         It is the limit that the endpoint told, when that explains the refusal; otherwise a part of

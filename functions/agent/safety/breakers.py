@@ -12,8 +12,11 @@ from functions.agent.safety.budget import (
     FORGIVEN,
     SUMMED_SECONDS,
     Budget,
+    PeriodTokens,
+    RunningTotal,
     SafetyLimits,
     name_period,
+    read_forgiven,
     read_sum,
     read_total,
 )
@@ -33,7 +36,7 @@ agent ended.
 
 @dataclass(frozen=True, slots=True)
 class SafetyRecords:
-    """What the store says about whether a session may go on, read with one request.
+    """The records that decide whether a session may go on, read with one request.
 
     `mark` says which turn is told to stop; `own` is what the session wrote down for the `period`,
     `forgiven` and `total` are the agent's. `read` is when that was, a time of the monotonic clock.
@@ -69,20 +72,23 @@ class Breakers:
     _records: SafetyRecords | None = field(default=None, init=False)
 
     def list_keys(self) -> list[Key]:
-        """Return the keys of the records that `take` takes, in order."""
-        return self._keys_in(self.current_period())
+        """Return the keys of the records that `use_items` takes, in order."""
+        return self._list_keys(self.current_period())
 
-    def take(self, items: Sequence[Item | None]) -> None:
-        """Know what was just read at `list_keys`."""
-        self._records = self._records_of(self.current_period(), items)
+    def use_items(self, items: Sequence[Item | None]) -> None:
+        """Take over what was just read at `list_keys`."""
+        self._records = self._make_records(self.current_period(), items)
 
-    def look(self) -> SafetyRecords:
+    def reload(self) -> SafetyRecords:
         """Read the records again, however fresh they are."""
         period = self.current_period()
-        records = self._records_of(period, get_many(self.kv, self._keys_in(period)))
+        records = self._make_records(period, get_many(self.kv, self._list_keys(period)))
         known = self._records
-        written = self._own(known, 0) if known and known.period == period else 0
-        if known and self._own(records, MOST) < written:
+        if (
+            known
+            and known.period == period
+            and self._read_own(records, MOST) < self._read_own(known, 0)
+        ):
             # another thread may have read before this one wrote: a session's sum never falls
             records = replace(records, own=known.own)
         self._records = records
@@ -90,20 +96,20 @@ class Breakers:
 
     def is_halted(self) -> bool:
         """Return whether an owner halted the agent or this session."""
-        return _is_halted(self._read())
+        return _is_halted(self._load_records())
 
     def is_told_to_stop(self, event: str) -> bool:
         """Return whether a mark names the turn of this event."""
-        return _names_turn(self._read().mark, event)
+        return _names_turn(self._load_records().mark, event)
 
     def must_end(self, event: str) -> bool:
         """Return whether the turn of this event was told to stop, or is halted, by one reading."""
-        records = self._read()
+        records = self._load_records()
         return _names_turn(records.mark, event) or _is_halted(records)
 
     def sum_unlocks(self) -> float:
         """Return a number that grows with every unlock of this session or of the whole agent."""
-        records = self._read()
+        records = self._load_records()
         return records.agent_lock.forgave + records.session_lock.forgave
 
     def stop(self, status: SafetyStatus, reason: str) -> SafetyStatus:
@@ -123,24 +129,32 @@ class Breakers:
         That is what it knows of, or what it wrote down before a crash or under another clock,
         whichever is more.
         """
-        records = self._known()
+        records = self._load_known()
         here = status.in_period(records.period)
-        return replace(here, spent=max(here.spent, self._own(records, 0)))
+        return replace(here, spent=max(here.spent, self._read_own(records, 0)))
 
     def find_stop_reason(self, status: SafetyStatus) -> str:
         """Return why the next request must not be sent, a key of `REASONS`; empty when it may."""
-        return self._find_reason(self._read(), status)
+        return self._find_reason(self._load_records(), status)
 
     def check(self, status: SafetyStatus, event: str) -> tuple[str, bool]:
-        """Return why the next request must not be sent, as `find_stop_reason` does, and whether
-        the turn of this event was told to stop; both by one reading of the store.
-        """
-        records = self._read()
+        """Return what `find_stop_reason` and `is_told_to_stop` return, by one reading."""
+        records = self._load_records()
         return self._find_reason(records, status), _names_turn(records.mark, event)
 
     def find_spent_budget(self, status: SafetyStatus) -> str:
         """Return the name of the budget that is used up, empty when none is."""
-        return self._find_spent_budget(self._read(), status)
+        return self._find_spent_budget(self._load_records(), status)
+
+    def count_period(self) -> PeriodTokens:
+        """Return the tokens of this period, of all sessions together, by the running total.
+
+        Where this session's own sum cannot be read, all sums are read again.
+        """
+        records = self._load_records()
+        believed = SUMMED_SECONDS if self._is_own_readable(records) else NEVER
+        total = self._load_total(records, believed).tokens
+        return PeriodTokens(total, total - read_forgiven(records.forgiven))
 
     def _find_reason(self, records: SafetyRecords, status: SafetyStatus) -> str:
         if _is_halted(records):
@@ -153,18 +167,21 @@ class Breakers:
         limits = self.budget.limits
         if limits.tokens <= 0 and limits.session_tokens <= 0:
             return ""
-        own = self._own(records, limits.tokens)
+        own = self._read_own(records, limits.tokens)
         here = status.in_period(records.period)
         pending = max(here.spent - own, 0) if self.defers else 0
         if 0 < limits.session_tokens <= own + pending - here.free:
             return "session-budget"
         if limits.tokens <= 0:
             return ""
-        readable = records.own is None or own == self._own(records, 0)
-        if readable and self._count_tokens(records, SUMMED_SECONDS) + pending < limits.tokens:
-            return ""
-        checked = CHECKED_SECONDS if readable else NEVER
-        return "budget" if self._count_tokens(records, checked) + pending >= limits.tokens else ""
+        forgiven = read_forgiven(records.forgiven)
+        readable = self._is_own_readable(records)
+        if readable:
+            total = self._load_total(records, SUMMED_SECONDS).tokens
+            if total - forgiven + pending < limits.tokens:
+                return ""
+        total = self._load_total(records, CHECKED_SECONDS if readable else NEVER).tokens
+        return "budget" if total - forgiven + pending >= limits.tokens else ""
 
     def record_request(self, status: SafetyStatus, task: str | None, tokens: int) -> SafetyStatus:
         """Write down the session's sum and return the status after a request of `tokens` tokens.
@@ -191,12 +208,10 @@ class Breakers:
         if status.period != self.current_period():  # it is over: its total stops nobody any more
             self.budget.write_spent(self.session, status.period, status.spent)
             return
-        records = self._known()
-        more = status.spent - self._own(records, 0)
+        records = self._load_known()
+        more = status.spent - self._read_own(records, 0)
         own = self.budget.write_spent(self.session, status.period, status.spent)
-        total = records.total
-        if self.budget.limits.tokens > 0:
-            total = self.budget.add_to_total(status.period, more, records.total)
+        total = self.budget.add_to_total(status.period, more, records.total)
         self._records = replace(records, own=own, total=total)
 
     def _is_scarce(self, status: SafetyStatus) -> bool:
@@ -206,11 +221,11 @@ class Breakers:
             return True
         if limits.tokens <= 0:
             return False
-        records = self._known()
+        records = self._load_known()
         total = read_total(records.total)
-        if total is None or (records.own and self._own(records, MOST) == MOST):
+        if total is None or (records.own and self._read_own(records, MOST) == MOST):
             return True
-        return 2 * (total.tokens + status.spent - self._own(records, 0)) > limits.tokens
+        return 2 * (total.tokens + status.spent - self._read_own(records, 0)) > limits.tokens
 
     def mark_damage_noticed(self, status: SafetyStatus) -> SafetyStatus:
         """Return the status, stopped from now on if it is damaged and nobody had noticed.
@@ -241,18 +256,18 @@ class Breakers:
             status = status.resume()
         return status
 
-    def _read(self) -> SafetyRecords:
+    def _load_records(self) -> SafetyRecords:
         """Return the records that are known, or read them when they are no longer fresh."""
-        known = self._known()
+        known = self._load_known()
         age = self.clock.monotonic() - known.read
-        return known if 0.0 <= age < self.fresh_seconds else self.look()
+        return known if 0.0 <= age < self.fresh_seconds else self.reload()
 
-    def _known(self) -> SafetyRecords:
+    def _load_known(self) -> SafetyRecords:
         """Return the records of this period, however old: nobody else writes the session's own."""
         known = self._records
-        return known if known and known.period == self.current_period() else self.look()
+        return known if known and known.period == self.current_period() else self.reload()
 
-    def _keys_in(self, period: str) -> list[Key]:
+    def _list_keys(self, period: str) -> list[Key]:
         return [
             keys.lock(self.agent),
             keys.lock(self.session),
@@ -262,26 +277,29 @@ class Breakers:
             self.budget.total_key(period),
         ]
 
-    def _records_of(self, period: str, items: Sequence[Item | None]) -> SafetyRecords:
+    def _make_records(self, period: str, items: Sequence[Item | None]) -> SafetyRecords:
         agent, session, mark, own, forgiven, total = items
         read = self.clock.monotonic()
         return SafetyRecords(
             parse_lock(agent), parse_lock(session), mark, period, own, forgiven, total, read
         )
 
-    def _own(self, records: SafetyRecords, unreadable: int) -> int:
+    def _read_own(self, records: SafetyRecords, unreadable: int) -> int:
         """Return what the session wrote down, or `unreadable` for bytes that are no sum."""
         return read_sum(records.own.value, unreadable) if records.own else 0
 
-    def _count_tokens(self, records: SafetyRecords, believed: float) -> int:
-        """Return the agent's tokens that count, by a total that is at most `believed` s old."""
+    def _is_own_readable(self, records: SafetyRecords) -> bool:
+        return self._read_own(records, 0) == self._read_own(records, MOST)
+
+    def _load_total(self, records: SafetyRecords, believed: float) -> RunningTotal:
+        """Return the agent's total, summed up again when it is older than `believed` seconds."""
         total = read_total(records.total)
         if total is None or not self.budget.is_recent(total, believed):
             item = self.budget.sum_again(records.period)
             total = read_total(item)
             assert total is not None, "a total can be read that was just written"
             self._records = replace(records, total=item)
-        return total.tokens - (read_sum(records.forgiven.value, 0) if records.forgiven else 0)
+        return total
 
 
 def make_breakers(

@@ -9,7 +9,7 @@ writes, or a version that knows of no total, leaves it wrong), and before it sto
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,13 +18,13 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from sigil.errors import Conflict
-from sigil.storage.kv import ABSENT, KV, Item, Key, keys
-from sigil.storage.kv.update import update
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps
 
 PAGE = 1_000
 FORGIVEN = ""
-"""The sum that an owner's unlock took off stands where a session's name would stand."""
+"""The key of the sum that an owner's unlock took off has this in place of a session."""
 KEPT_SECONDS = 400 * 86_400.0
 """The sums of a period can be read for so long."""
 DIGITS = 15
@@ -39,7 +39,7 @@ CHECKED_SECONDS = 60.0
 class RunningTotal(Stored):
     """All that the sessions of an agent spent in a period, what was forgiven included.
 
-    `summed`: when it was last made from the sums of the sessions, in seconds since 1970.
+    `summed` is when it was last made from the sums of the sessions, in seconds since 1970.
     """
 
     tokens: Annotated[int, Meta(ge=0)]
@@ -82,13 +82,13 @@ def name_period(now: float, seconds: int) -> str:
     It is the date, `2026-11-22`; periods shorter than a day add the time at which they began.
     Names sort by time.
     """
-    return _format_period(int(now // seconds) * seconds, seconds)
+    return _format_beginning(int(now // seconds) * seconds, seconds)
 
 
 @lru_cache(maxsize=64)
-def _format_period(began: int, seconds: int) -> str:
-    whole_days = seconds % 86_400 == 0
-    return time.strftime("%Y-%m-%d" if whole_days else "%Y-%m-%dT%H:%M:%S", time.gmtime(began))
+def _format_beginning(began: int, seconds: int) -> str:
+    pattern = "%Y-%m-%d" if seconds % 86_400 == 0 else "%Y-%m-%dT%H:%M:%S"
+    return time.strftime(pattern, time.gmtime(began))
 
 
 class Budget:
@@ -142,45 +142,39 @@ class Budget:
 
     def sum_again(self, name: str) -> Item:
         """Make the period's total from the sums of all sessions, and return how it stands then."""
-        key = self.total_key(name)
-        item = self._kv.get(key)
-        value, version = dumps(self._sum_sessions(name)), ""
-        with suppress(Conflict):  # somebody added to it meanwhile
-            expect = item.version if item else ABSENT
-            version = self._kv.put(key, value, expect=expect, ttl=KEPT_SECONDS)
-        return Item(value, version)
+
+        def decide(value: bytes | None) -> tuple[bytes, bytes]:
+            total = dumps(self._sum_sessions(name))
+            return total, total
+
+        try:
+            value = update(self._kv, self.total_key(name), decide, KEPT_SECONDS)
+        except Conflict:  # others add to it all the time; this reader knows the sum all the same
+            value = dumps(self._sum_sessions(name))
+        return Item(value, "")
 
     def is_recent(self, total: RunningTotal, seconds: float) -> bool:
         """Return whether the total was made from the sums within so many seconds."""
         return 0.0 <= self._now() - total.summed <= seconds
 
-    def _sum_sessions(self, name: str) -> RunningTotal:
-        sums = self._read_sums(name, self.limits.tokens)
-        return RunningTotal(sum(sums.values()) - sums.get(FORGIVEN, 0), self._now())
-
-    def sum_period(self, name: str) -> PeriodTokens:
-        """Return the tokens of a period, of all sessions together."""
-        sums = self._read_sums(name, self.limits.tokens)
-        return PeriodTokens(sum(sums.values()) - sums.get(FORGIVEN, 0), _subtract_forgiven(sums))
-
     def count_spent(self, name: str) -> int:
-        """Return the tokens of a period that count against the budget."""
-        return self.sum_period(name).counted
+        """Return the tokens of a period that count against the budget, read from all sums."""
+        forgiven = read_forgiven(self._kv.get(self.key(name, FORGIVEN)))
+        return self._sum_sessions(name).tokens - forgiven
+
+    def _sum_sessions(self, name: str) -> RunningTotal:
+        """Return the total as the sums say it; one that cannot be read counts as a whole budget."""
+        sums = self._read_sums(name, self.limits.tokens)
+        return RunningTotal(sum(sums.values()), self._now())
 
     def _read_sums(self, name: str, unreadable: int) -> dict[str, int]:
-        """Return what each session has spent in a period, and under `FORGIVEN` what counts no more.
-
-        A sum that cannot be read is `unreadable`.
-        """
+        """Return what each session has spent in a period; `unreadable` for what is no sum."""
         sums: dict[str, int] = {}
-        prefix, after = keys.usage(self._agent, name, "").sort, ""
-        while page := self._kv.scan(
-            keys.usage(self._agent, "", "").partition, prefix, after=after, limit=PAGE
-        ):
-            for sort, item in page:
-                session = sort.removeprefix(prefix)
-                sums[session] = read_sum(item.value, 0 if session == FORGIVEN else unreadable)
-                after = sort
+        first = keys.usage(self._agent, name, "")
+        for sort, item in scan_all(self._kv, first.partition, first.sort, page=PAGE):
+            session = sort.removeprefix(first.sort)
+            if session != FORGIVEN:
+                sums[session] = read_sum(item.value, unreadable)
         return sums
 
     def restart_period(self, name: str) -> None:
@@ -189,11 +183,11 @@ class Budget:
         A sum that cannot be read is set to 0; its session writes it again.
         """
         sums = self._read_sums(name, 0)
-        sums.pop(FORGIVEN, None)
-        for session in (session for session, tokens in sums.items() if not tokens):
-            self._kv.put(keys.usage(self._agent, name, session), b"0", ttl=KEPT_SECONDS)
+        for session, tokens in sums.items():
+            if not tokens:
+                self._kv.put(self.key(name, session), b"0", ttl=KEPT_SECONDS)
         forgiven = sum(sums.values())
-        self._kv.put(keys.usage(self._agent, name, FORGIVEN), b"%d" % forgiven, ttl=KEPT_SECONDS)
+        self._kv.put(self.key(name, FORGIVEN), b"%d" % forgiven, ttl=KEPT_SECONDS)
         total = dumps(RunningTotal(forgiven, self._now()))
         self._kv.put(self.total_key(name), total, ttl=KEPT_SECONDS)
 
@@ -206,11 +200,11 @@ def read_total(item: Item | None) -> RunningTotal | None:
         return None
 
 
+def read_forgiven(item: Item | None) -> int:
+    """Return the tokens of a period that an unlock took off; 0 for what cannot be read."""
+    return read_sum(item.value, 0) if item else 0
+
+
 def read_sum(value: bytes, unreadable: int) -> int:
     """Return a sum as it is stored, or `unreadable` for bytes that are none."""
     return int(value) if value.isdigit() and len(value) <= DIGITS else unreadable
-
-
-def _subtract_forgiven(sums: Mapping[str, int]) -> int:
-    """Return what is left of a period's sums when the forgiven sum is taken off."""
-    return sum(sums.values()) - 2 * sums.get(FORGIVEN, 0)

@@ -73,7 +73,7 @@ def make_fact(call: ToolCall, code: str, message: str, content: str, ran: bool =
         code=code,
         message=inert(clean(one_line(message))),
         target=inert(find_target(call.arguments)),
-        result=_hash(content),
+        result=_hash_text(content),
         ran=ran,
     )
 
@@ -88,7 +88,7 @@ def fingerprint(tool: str, arguments: str) -> str:
         arguments = orjson.dumps(parsed, option=orjson.OPT_SORT_KEYS).decode()
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         pass
-    return _hash(f"{tool}:{arguments}")
+    return _hash_text(f"{tool}:{arguments}")
 
 
 def find_target(arguments: str) -> str:
@@ -105,5 +105,5 @@ def find_target(arguments: str) -> str:
     return ""
 
 
-def _hash(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT]

@@ -16,7 +16,7 @@ from functions.agent.safety.facts import Fact
 from sigil.storage.stored import Stored, later
 
 REPEATED: Final = 3
-"""From so many failures with one fingerprint, or calls with one result, on, the model is told."""
+"""The model is told from so many failures with one fingerprint, or calls with one result, on."""
 FRUSTRATED: Final = 5
 """Failures in a row that pause the session."""
 WINDOW: Final = 10
@@ -79,7 +79,8 @@ class Counters(Stored):
         if not fact.counts:
             return self, Step.NONE
         unread = [other for other in unread if other.counts]
-        window, beside = self.window, self._aligned()
+        window = self.window
+        beside = self._align_beside()
         if fact.failed and sum(other.failed for other in unread) >= ROUND_MOST:
             *others, last = beside
             beside = (*others, (*last, fact.fingerprint))
@@ -95,8 +96,10 @@ class Counters(Stored):
             beside=beside if any(beside) else (),
         )
         if fact.failed:
-            return counted, counted._failure_step(fact, unread)
-        return counted, Step.REPEATS if counted.count_same(fact) >= REPEATED else Step.NONE
+            return counted, counted._find_failure_step(fact, unread)
+        if counted.count_same(fact) >= REPEATED:
+            return counted, Step.REPEATS
+        return counted, Step.NONE
 
     def resume(self) -> Counters:
         """Return the counters after a person answered a pause: only `consecutive` begins anew."""
@@ -109,7 +112,7 @@ class Counters(Stored):
     def is_repeated(self, fact: Fact) -> bool:
         """Return whether this call has failed `REPEATED` times or more since it last succeeded."""
         failures = 0
-        for one, beside in zip(reversed(self.window), reversed(self._aligned()), strict=True):
+        for one, beside in zip(reversed(self.window), reversed(self._align_beside()), strict=True):
             failures += beside.count(fact.fingerprint)
             if one.fingerprint == fact.fingerprint:
                 if not one.failed:
@@ -128,7 +131,7 @@ class Counters(Stored):
         """Return the number of failures in the window."""
         return sum(operation.failed for operation in self.window)
 
-    def _aligned(self) -> tuple[tuple[str, ...], ...]:
+    def _align_beside(self) -> tuple[tuple[str, ...], ...]:
         """Return `beside` with one entry for each operation.
 
         An older version, which does not know the field, may have written the counters.
@@ -136,7 +139,7 @@ class Counters(Stored):
         missing = len(self.window) - len(self.beside)
         return (*[()] * missing, *self.beside[max(-missing, 0) :])
 
-    def _failure_step(self, fact: Fact, unread: Sequence[Fact]) -> Step:
+    def _find_failure_step(self, fact: Fact, unread: Sequence[Fact]) -> Step:
         """Return the step that a failure leads to, which these counters count already.
 
         It pauses or halts together with those that the model had read when it made the call, and

@@ -13,12 +13,13 @@ from msgspec import Meta
 
 from sigil.errors import one_line
 from sigil.storage.kv import KV, Item, keys
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps
 
 BY_CHARACTERS = 80
 PAGE = 100
 LATER = 0.001
-"""Seconds by which each halt or unlock is later than the one before, whatever the clock shows."""
+"""Each halt or unlock is so many seconds later than the one before, whatever the clock shows."""
 FOREVER = 1e11
 """A time later than any that a clock shows."""
 BELIEVED = FOREVER / 2
@@ -42,6 +43,7 @@ class Lock(Stored):
 
     @property
     def closed(self) -> bool:
+        """Return whether the last of them was a halt."""
         return self.halted > self.unlocked
 
 
@@ -50,9 +52,14 @@ _LOCK: Final = Shape[Lock](Lock, required=("halted", "unlocked", "by", "forgave"
 
 def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
     """Close a session (S of the keys) or an agent (its escaped name)."""
-    before = read_lock(kv, whom)
-    at = max(now, before.unlocked + LATER)
-    return _write(kv, whom, replace(before, halted=at, by=one_line(by, BY_CHARACTERS)))
+
+    def decide(value: bytes | None) -> tuple[bytes, Lock]:
+        before = _read_lock_value(value)
+        at = max(now, before.unlocked + LATER)
+        lock = replace(before, halted=at, by=one_line(by, BY_CHARACTERS))
+        return dumps(lock), lock
+
+    return update(kv, keys.lock(whom), decide)
 
 
 def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> Lock:
@@ -60,26 +67,28 @@ def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> 
 
     `forgives` says that whatever else locked it before this moment is over as well.
     """
-    before = read_lock(kv, whom)
-    halted = before.halted if before.halted < FOREVER else 0.0
-    at = max(now, halted, before.unlocked + LATER)
-    forgave = at if forgives else before.forgave
-    return _write(
-        kv,
-        whom,
-        replace(
-            before, halted=halted, unlocked=at, by=one_line(by, BY_CHARACTERS), forgave=forgave
-        ),
-    )
+
+    def decide(value: bytes | None) -> tuple[bytes, Lock]:
+        before = _read_lock_value(value)
+        halted = before.halted if before.halted < FOREVER else 0.0
+        at = max(now, halted, before.unlocked + LATER)
+        lock = replace(
+            before,
+            halted=halted,
+            unlocked=at,
+            by=one_line(by, BY_CHARACTERS),
+            forgave=at if forgives else before.forgave,
+        )
+        return dumps(lock), lock
+
+    return update(kv, keys.lock(whom), decide)
 
 
 def list_halted_sessions(kv: KV, agent: str) -> Iterator[str]:
     """Yield the sessions (S of the keys) of an agent (its escaped name) that were halted singly."""
-    prefix, after = f"{agent}#", ""
-    while page := kv.scan(keys.lock(agent).partition, prefix, after, PAGE):
-        for after, _ in page:
-            if read_lock(kv, after).closed:
-                yield after
+    for session, item in scan_all(kv, keys.lock(agent).partition, f"{agent}#", page=PAGE):
+        if parse_lock(item).closed:
+            yield session
 
 
 def read_lock(kv: KV, whom: str) -> Lock:
@@ -89,14 +98,13 @@ def read_lock(kv: KV, whom: str) -> Lock:
 
 def parse_lock(item: Item | None) -> Lock:
     """Return the lock in an item, an open one where there is none."""
-    if item is None:
+    return _read_lock_value(item.value if item else None)
+
+
+def _read_lock_value(value: bytes | None) -> Lock:
+    if value is None:
         return Lock()
     try:
-        return _LOCK.read(item.value)
+        return _LOCK.read(value)
     except ValueError:
         return Lock(halted=FOREVER, by="nobody: the record is damaged")
-
-
-def _write(kv: KV, whom: str, lock: Lock) -> Lock:
-    kv.put(keys.lock(whom), dumps(lock))
-    return lock

@@ -44,14 +44,14 @@ def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Re
         counters, step = counters.after(fact, unread=facts)
         if step > highest:
             highest = step
-            reason = _stop_reason(step, fact)
-        comments = _comment(fact, step, guide, counters)
+            reason = _find_stop_reason(step, fact)
+        comments = _list_comments(fact, step, guide, counters)
         answered.append(replace(result, content="\n".join([result.content, *comments])))
         facts.append(fact)
     return Reaction(tuple(answered), tuple(facts), counters, highest, reason)
 
 
-def _comment(fact: Fact, step: Step, guide: Guide, counters: Counters) -> list[str]:
+def _list_comments(fact: Fact, step: Step, guide: Guide, counters: Counters) -> list[str]:
     """Return the lines below a result: the guide's words, then the system's."""
     if not fact.failed:
         if step is not Step.REPEATS:
@@ -61,7 +61,8 @@ def _comment(fact: Fact, step: Step, guide: Guide, counters: Counters) -> list[s
     return [line for line in (guides.interpret_fact(guide, fact), alert) if line]
 
 
-def _stop_reason(step: Step, fact: Fact) -> str:
+def _find_stop_reason(step: Step, fact: Fact) -> str:
+    """Return the key of `REASONS` for which this step stops the session; empty when it does not."""
     if step is Step.HALT:
         return "fatal" if fact.failed and fact.kind == "fatal" else "cascade"
     return "frustration" if step is Step.PAUSE else ""

@@ -20,7 +20,7 @@ FIRST_SECONDS = 0.5
 MOST_SECONDS = 10.0
 """A failure that needs a longer pause is told to the model instead."""
 CHECK_SECONDS = 0.25
-"""While it waits, it asks this often whether it was told to stop."""
+"""A pause asks so often whether it was told to stop."""
 _T = TypeVar("_T")
 
 
@@ -34,7 +34,7 @@ def backoff_seconds(number: int, first: float = FIRST_SECONDS) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How a call is retried.
+    """Retry tries a call again after transient failures.
 
     `deadline` is the monotonic time by which a try must have begun; `seconds` bounds all tries of
     a call together.
@@ -55,12 +55,12 @@ class Retry:
                 if code_of(problem.code).kind != "transient":
                     raise
                 seconds = max(backoff_seconds(number), problem.retry_after)
-                if seconds > MOST_SECONDS or not self._wait(seconds, over, stopped):
+                if seconds > MOST_SECONDS or not self._pause(seconds, over, stopped):
                     raise
         return attempt()
 
-    def _wait(self, seconds: float, over: float, stopped: Callable[[], bool]) -> bool:
-        """Wait, and return False when there is no time for it or somebody said stop."""
+    def _pause(self, seconds: float, over: float, stopped: Callable[[], bool]) -> bool:
+        """Pause before one more try; return False without time for it or when told to stop."""
         if self.clock.monotonic() + seconds >= over:
             return False
         while seconds > 0:

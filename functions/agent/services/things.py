@@ -142,7 +142,7 @@ def describe_thing(thing: Thing, *, shared: bool, score: float | None = None) ->
 
 
 def _parse_thing(context: CallContext, arguments: Arguments) -> Thing:
-    """Return the thing that the arguments give, all fields of one kind; raise `UsageError` EINVAL."""
+    """Return the thing whose fields the arguments give; raise `UsageError` EINVAL otherwise."""
     kinds: list[Kind] = []
     for candidate, fields in FIELDS.items():
         if any(read_text(arguments, field) for field in fields):
