@@ -35,33 +35,31 @@ def router(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         async def endpoint(request: Request) -> Response:
             try:
                 require_admin(await sigil_http.admit_request(request, gate), "does this")
-                if method == "POST":
-                    session = await _read_session(request)
-                else:
-                    session = request.query_params.get("session", "")
-                _require_session(session)
+                session = await _read_session(request)
                 return json_response(await run_in_threadpool(act, runtime, session))
             except SigilError as problem:
                 return sigil_http.failure_response(problem)
 
         routes.add_api_route(path, endpoint, methods=[method])
 
-    add_route("POST", "/halt", _halt)
-    add_route("POST", "/unlock", _unlock)
+    add_route("POST", "/halt", _halt_agent)
+    add_route("POST", "/unlock", _unlock_agent)
     add_route("GET", "/status", _report_status)
     return routes
 
 
-async def _read_session(request: Request) -> Any:
-    """Return the body's `session` (empty without one), or None for any other body."""
-    text = await read_body(request, webhook.BODY_BYTES)
-    body = strict_json.loads(text) if text.strip() else {}
-    if not isinstance(body, dict) or not set(body) <= {"session"}:
-        return None
-    return body.get("session", "")
-
-
-def _require_session(session: Any) -> None:
+async def _read_session(request: Request) -> str:
+    """Return the session that the request names, empty when it names none; `UsageError` with EINVAL
+    for a name that no session can have.
+    """
+    session: Any
+    if request.method == "GET":
+        session = request.query_params.get("session", "")
+    else:
+        text = await read_body(request, webhook.BODY_BYTES)
+        body = strict_json.loads(text) if text.strip() else {}
+        is_known = isinstance(body, dict) and set(body) <= {"session"}
+        session = body.get("session", "") if is_known else None
     if (
         not isinstance(session, str)
         or len(session) > control.SESSION_CHARACTERS
@@ -70,20 +68,17 @@ def _require_session(session: Any) -> None:
         raise UsageError(
             "EINVAL", "session is PLATFORM:CHAT, or left out for every chat", source="http"
         )
+    return session
 
 
-def _session_key(app: App, session: str) -> str:
-    return keys.session_of(app.name, session) if session else ""
-
-
-def _halt(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+def _halt_agent(runtime: AgentRuntime, session: str) -> dict[str, Any]:
     app = runtime.app
     control.halt(_session_key(app, session), app, BY)
     send_alert(halt_alert(app.name, session, app.clock.now()), runtime.notifier)
     return {"halted": session or "*"}
 
 
-def _unlock(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+def _unlock_agent(runtime: AgentRuntime, session: str) -> dict[str, Any]:
     control.unlock(_session_key(runtime.app, session), runtime.app, BY)
     return {"unlocked": session or "*"}
 
@@ -94,3 +89,7 @@ def _report_status(runtime: AgentRuntime, session: str) -> dict[str, Any]:
     key = _session_key(app, name)
     report = status.make_report(key, app.sessions.open(key).document, app)
     return {"agent": app.name, "session": name, **row(report)}
+
+
+def _session_key(app: App, session: str) -> str:
+    return keys.session_of(app.name, session) if session else ""

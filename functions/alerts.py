@@ -78,12 +78,12 @@ class WebhookNotifier:
         text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
         if alert.event == MODEL_FAILURE:
             text = f"{text}: {alert.failure}"
-        status = self._post(orjson.dumps({"text": text, **asdict(alert)}))
+        status = self._post_json(orjson.dumps({"text": text, **asdict(alert)}))
         if status >= 300:
             raise BackendError("EUNAVAILABLE", f"the alert's address answered {status}")
 
-    def _post(self, body: bytes) -> int:
-        """Return the answer's status; the whole answer has to come within `SECONDS`.
+    def _post_json(self, body: bytes) -> int:
+        """Post a body and return the answer's status; the answer has to come within `SECONDS`.
 
         The thread that waits here may be the one that handles the next halt.
         """
@@ -98,12 +98,12 @@ class WebhookNotifier:
             if userinfo:
                 credentials = b64encode(unquote_to_bytes(userinfo)).decode()
                 headers["authorization"] = f"Basic {credentials}"
+            deadline = time.monotonic() + SECONDS
             try:
-                return connections.post(
-                    body, headers, ANSWER_BYTES, time.monotonic() + SECONDS, lambda: False
-                ).status
+                answer = connections.post(body, headers, ANSWER_BYTES, deadline, lambda: False)
             finally:
                 connections.close()
+            return answer.status
         except (*TROUBLES, ValueError) as problem:
             raise BackendError(
                 "EUNAVAILABLE", f"the alert's address does not answer: {type(problem).__name__}"

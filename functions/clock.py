@@ -1,4 +1,4 @@
-"""Time, injected: one wall for stamps and lifetimes, one that never jumps for deadlines."""
+"""The clock that tests replace: wall time for stamps and lifetimes, monotonic time for waiting."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`now`: seconds since the epoch, which people and other machines set as they like.
-    `monotonic`: seconds that only grow.
+    """Three functions of time, all in seconds.
 
-    `pause` waits for seconds.
+    `now` is since the epoch, and people and other machines set it as they like. `monotonic` only
+    grows. `pause` waits.
     """
 
     now: Callable[[], float] = time.time
@@ -21,4 +21,4 @@ class Clock:
 
 
 SYSTEM = Clock()
-"""The machine's own."""
+"""The machine's own clock."""

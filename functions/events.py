@@ -1,4 +1,4 @@
-"""What enters an agent: one event, whatever the platform."""
+"""An event is one thing that enters an agent, whatever the platform."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _CONTROL = re.compile(
     r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+here)?|admin:unlock",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""Whatever stands after them, what stops and halts does; what unlocks has to be meant."""
+"""A stop or a halt counts whatever follows it; an unlock only when nothing does but `here`."""
 _INQUIRY = re.compile(
     r"/(?:status|help|whoami|usage|tools|recall)(?:@[A-Za-z0-9_]+)?(?:\s.*)?",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""The commands that only read. Nothing that changes a chat may stand here: it is answered beside
-the chat's queue.
+"""The commands that only read. No command that changes a chat may stand here: they are answered
+without waiting for the chat's turns.
 """
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
@@ -32,7 +32,7 @@ TEXT_LIMIT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Sender(Stored):
-    """Who wrote: `id` is the platform's user id with its platform (`telegram:42`)."""
+    """The person who wrote; `id` is the platform's user id with its platform (`telegram:42`)."""
 
     id: str
     name: str = ""
@@ -45,7 +45,7 @@ class Event(Stored):
     `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the
     platform's own time (ms, 15 digits) and update id (20 digits), never by arrival. `at`: seconds
     since the epoch, the platform's own time. `addressed`: whom a group message names (`@bot`),
-    empty when it is for us without doubt. `private`: nobody but the sender writes into the session.
+    empty when it is surely for us. `private`: only the sender writes into the session.
     """
 
     id: str
@@ -63,41 +63,44 @@ class Event(Stored):
 
     @property
     def platform(self) -> str:
+        """Return the platform's name, such as `telegram`."""
         return self.session.partition(":")[0]
 
     @property
-    def control(self) -> bool:
-        """Whether it must not queue behind the turns that it is about (`/stop`, `/halt`,
-        `/unlock`).
+    def is_control(self) -> bool:
+        """Return whether it stops, halts or unlocks, and so must not wait for the turn that it is
+        about.
         """
         return self.kind == "message" and _CONTROL.fullmatch(self.text.strip()) is not None
 
     @property
-    def inquiry(self) -> bool:
-        """Whether it only asks to read something (`/status`, `/help`, …), and so need not wait for
-        a turn.
+    def is_inquiry(self) -> bool:
+        """Return whether it only asks to read something (`/status`, `/help`, …), and so need not
+        wait for a turn.
         """
         return self.kind == "message" and _INQUIRY.fullmatch(self.text.strip()) is not None
 
     @property
-    def beside(self) -> bool:
-        """Whether it goes beside the queue of its session."""
-        return self.control or self.inquiry
+    def skips_queue(self) -> bool:
+        """Return whether it waits for no turn of its session."""
+        return self.is_control or self.is_inquiry
 
 
 def order_of(at: float, update: int) -> str:
-    """The sort key of an event: `at` in seconds, `update` the platform's own counter (both clamped
-    to their digits).
+    """Return the sort key of an event: `at` in seconds, `update` the platform's own counter.
+
+    Both are clamped to their digits.
     """
     milliseconds = min(max(int(at * 1000), 0), 10**15 - 1)
-    return f"{milliseconds:015d}-{min(max(update, 0), 10**20 - 1):020d}"
+    number = min(max(update, 0), 10**20 - 1)
+    return f"{milliseconds:015d}-{number:020d}"
 
 
 EVENT: Final = Shape[Event](Event)
 
 
 def encode(event: Event) -> bytes:
-    """The event as JSON; `UsageError` when its text is no Unicode."""
+    """Return the event as JSON; `UsageError` when its text is no Unicode."""
     try:
         return dumps(event)
     except TypeError:
@@ -105,7 +108,7 @@ def encode(event: Event) -> bytes:
 
 
 def decode(data: bytes) -> Event:
-    """The event that `encode` wrote.
+    """Return the event that `encode` wrote.
 
     `UsageError` EEVENT when it is none, EFORMAT when only a newer version can read it.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -126,24 +126,18 @@ class HttpConnections:
                     name.decode("latin-1").lower(): value.decode("latin-1")
                     for name, value in response.headers
                 }
-                return HttpAnswer(
-                    response.status, received, _read_all(response.iter_stream(), most)
-                )
+                content = bytearray()
+                for part in response.iter_stream():
+                    content += part
+                    if len(content) > most:
+                        raise httpcore.ReadError("the answer is too large")
+                return HttpAnswer(response.status, received, bytes(content))
         finally:
             _watch.reset(token)
 
     def close(self) -> None:
         """Close every connection."""
         self._pool.close()
-
-
-def _read_all(parts: Iterable[bytes], most: int) -> bytes:
-    body = bytearray()
-    for part in parts:
-        body += part
-        if len(body) > most:
-            raise httpcore.ReadError("the answer is too large")
-    return bytes(body)
 
 
 class _WatchedBackend(httpcore.NetworkBackend):

@@ -1,4 +1,6 @@
-"""Everything in one process: webhooks, Sigil's API, `/chat`, the queue's workers and the clock."""
+"""The whole agent in one process: webhooks, Sigil's API, `/chat`, the queue's workers and the
+scheduler.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
 TICK_SECONDS = 60.0
 CONTROL_WORKERS = 2
-"""Two, so that a control answer that is slow to leave delays no `/stop`."""
+"""There are two, so that a control event's answer that is slow to leave delays no `/stop`."""
 LOOK_SECONDS = 0.25
 RENEWALS = 4
-"""How many times a lease is renewed before it would end; a short outage loses none."""
+"""A lease is renewed so many times before it would end, so that a short outage loses none."""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NUMBERS = itertools.count()
 
@@ -57,11 +59,11 @@ class QueueWorkers:
             *((f"worker-{n}", runtime) for n in range(runtime.settings.workers)),
         ]
         self._workers = [
-            threading.Thread(target=self._work, args=(served,), name=name, daemon=True)
+            threading.Thread(target=self._run_worker, args=(served,), name=name, daemon=True)
             for name, served in workers
         ]
         self._timers = [
-            threading.Thread(target=self._tick, name="scheduler", daemon=True),
+            threading.Thread(target=self._run_scheduler, name="scheduler", daemon=True),
             threading.Thread(target=self._renew_leases, name="lease-renewal", daemon=True),
         ]
 
@@ -80,7 +82,7 @@ class QueueWorkers:
         self._idle.set()
         return not any(thread.is_alive() for thread in self._workers)
 
-    def _tick(self) -> None:
+    def _run_scheduler(self) -> None:
         while not self._stopping.wait(TICK_SECONDS):
             try:
                 scheduler.tick(self._runtime.stores.kv)
@@ -90,7 +92,7 @@ class QueueWorkers:
                 log.failure("unswept")
 
     def _renew_leases(self) -> None:
-        """Keep the chats that this process works on until its last turn has ended."""
+        """Renew the leases of this process until its last turn has ended."""
         while not self._idle.wait(self._runtime.settings.lease / RENEWALS):
             for queue in (self._runtime.queue, self._runtime.control):
                 try:
@@ -98,7 +100,7 @@ class QueueWorkers:
                 except SigilError as problem:
                     log.note("not renewed", code=problem.code)
 
-    def _work(self, runtime: AgentRuntime) -> None:
+    def _run_worker(self, runtime: AgentRuntime) -> None:
         while not self._stopping.is_set():
             try:
                 self._process_next(runtime)
@@ -126,8 +128,10 @@ class QueueWorkers:
             runtime.turns.leave()
 
 
-def app(runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: None) -> FastAPI:
-    """Return the whole server as an ASGI app; `ready` is called once it works."""
+def build_app(
+    runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: None
+) -> FastAPI:
+    """Return the whole server as an ASGI app; `ready` is called once its workers run."""
     workers = QueueWorkers(runtime)
 
     @asynccontextmanager
@@ -166,7 +170,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         try:
             require_admin(await sigil_http.admit_request(request, gate), "may chat")
             body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
-            event = _read_event(body, runtime.settings.agent)
+            event = _parse_chat_message(body, runtime.settings.agent)
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure_response(problem)
         try:
@@ -174,7 +178,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         except asyncio.CancelledError:
             # the server stops before the answer is there: the event is kept, and answered at the
             # next start
-            return _answer({"waiting": True}, *_poll_names(event))
+            return _make_answer({"waiting": True}, *_poll_names(event))
 
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
@@ -186,12 +190,12 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
             reply = None
         except (Refused, BackendError) as problem:
             return sigil_http.failure_response(problem)
-        return _answer(reply, session, event)
+        return _make_answer(reply, session, event)
 
     return routes
 
 
-def _read_event(body: Json, agent: str) -> Event:
+def _parse_chat_message(body: Json, agent: str) -> Event:
     name: Json = None
     text: Json = None
     if isinstance(body, dict):
@@ -237,7 +241,7 @@ def _enqueue_and_wait(runtime: AgentRuntime, event: Event) -> JSONResponse:
         reply = runtime.replies.wait(key, event.id, WAIT_SECONDS)
     except BackendError:  # the event is durable all the same, and will be answered
         reply = {"waiting": True}
-    return _answer(reply, *_poll_names(event))
+    return _make_answer(reply, *_poll_names(event))
 
 
 def _poll_names(event: Event) -> tuple[str, str]:
@@ -245,7 +249,8 @@ def _poll_names(event: Event) -> tuple[str, str]:
     return event.session.rpartition(":")[2], event.id.partition(":")[2]
 
 
-def _answer(reply: Json, session: str, event: str) -> JSONResponse:
+def _make_answer(reply: Json, session: str, event: str) -> JSONResponse:
+    """Return a reply as the answer, or where to poll for one that is not there yet."""
     if reply is None:
         problem = UsageError("ENOENT", "no such message, or its answer is too old", source="chat")
         return webhook.error_response(404, problem)

@@ -14,7 +14,7 @@ from sigil.wiring import open_stores
 
 
 def tick(kv: KV, clock: Callable[[], float] = time.time) -> int:
-    """Remove what has expired; return how many items and capabilities that were."""
+    """Remove expired items and capabilities, and return how many those were."""
     gone = sweep(kv, clock)
     if gone:
         log.note("swept", **gone)

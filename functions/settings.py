@@ -15,18 +15,18 @@ _ALERTS = re.compile(
     re.ASCII,
 )
 _OWNER = re.compile(r"telegram:[1-9][0-9]{0,18}|(?!telegram:)[a-z]+:[!-~]{1,100}")
-"""Telegram's are numbers: a name there is nobody's id, and would be nobody for ever."""
+"""A Telegram id is a number: a user name is no id, and would never match anybody."""
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
 LEAST_WINDOW = 1_000
-"""Tokens."""
+"""Tokens of a model's window."""
 YEAR = 365 * 86_400
-"""Seconds; no lock can be waited for as long as a number can say."""
+"""Seconds; a lock cannot wait for as long as a float can say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(SigilSettings):
-    """What an agent needs: its model, its people, its platforms."""
+    """The settings of an agent: its model, its people, its platforms."""
 
     queue: str = setting(
         "UNCAGED_QUEUE",
@@ -201,13 +201,13 @@ class Settings(SigilSettings):
                 raise UsageError(
                     "ESETTING", f"{name}={value!r} is unknown", suggestion=f"use {', '.join(known)}"
                 )
-        odd = next((owner for owner in self.owners if not _OWNER.fullmatch(owner)), None)
-        if odd is not None:
-            raise UsageError(
-                "ESETTING",
-                f"UNCAGED_OWNERS: {odd!r} is nobody",
-                suggestion="platform:user id, such as telegram:123",
-            )
+        for owner in self.owners:
+            if not _OWNER.fullmatch(owner):
+                raise UsageError(
+                    "ESETTING",
+                    f"UNCAGED_OWNERS: {owner!r} is no user id",
+                    suggestion="use PLATFORM:ID, such as telegram:123",
+                )
         for name, number, least in (
             ("UNCAGED_LLM_WINDOW", self.llm_window, LEAST_WINDOW),
             ("UNCAGED_WORKERS", self.workers, 1),
@@ -222,11 +222,16 @@ class Settings(SigilSettings):
         ):
             if number < least:
                 raise UsageError(
-                    "ESETTING", f"{name}={number} is too small", suggestion=f"at least {least:,}"
+                    "ESETTING",
+                    f"{name}={number} is too small",
+                    suggestion=f"use at least {least:,}",
                 )
         if self.llm_fallback_window and self.llm_fallback_window < LEAST_WINDOW:
-            message = f"UNCAGED_LLM_FALLBACK_WINDOW={self.llm_fallback_window} is too small"
-            raise UsageError("ESETTING", message, suggestion=f"at least {LEAST_WINDOW:,}, or 0")
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_LLM_FALLBACK_WINDOW={self.llm_fallback_window} is too small",
+                suggestion=f"use at least {LEAST_WINDOW:,}, or 0",
+            )
         for name, address in (
             ("UNCAGED_LLM_URL", self.llm_url),
             ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url),
@@ -234,19 +239,20 @@ class Settings(SigilSettings):
             if address and not address.startswith(("http://", "https://")):
                 raise UsageError(
                     "ESETTING",
-                    f"{name}={address!r} is no address",
+                    f"{name}={address!r} is no web address",
                     suggestion="it begins with http:// or https://",
                 )
         if self.has_fallback and not self.endpoint:
-            message = "UNCAGED_LLM_FALLBACK_… names a second model, and there is no first one"
             raise UsageError(
-                "ESETTING", message, suggestion="set UNCAGED_LLM_URL or UNCAGED_LLM_KEY"
+                "ESETTING",
+                "UNCAGED_LLM_FALLBACK_… names a second model, but no first one is set",
+                suggestion="set UNCAGED_LLM_URL or UNCAGED_LLM_KEY",
             )
         if self.alerts and not _ALERTS.fullmatch(self.alerts):
             raise UsageError(
                 "ESETTING",
-                f"UNCAGED_ALERTS={self.alerts!r} is nobody",
-                suggestion="https://ADDRESS or sns:ARN",
+                f"UNCAGED_ALERTS={self.alerts!r} is no destination",
+                suggestion="use https://ADDRESS or sns:ARN",
             )
         for name, seconds in (
             ("UNCAGED_TURN_SECONDS", self.turn_seconds),
@@ -256,8 +262,8 @@ class Settings(SigilSettings):
             if not 0 < seconds <= YEAR:
                 raise UsageError(
                     "ESETTING",
-                    f"{name}={seconds} is no time",
-                    suggestion="a number of seconds above 0, a year at most",
+                    f"{name}={seconds} is out of range",
+                    suggestion="use a number of seconds above 0, a year at most",
                 )
 
     @property

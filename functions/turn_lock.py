@@ -1,5 +1,5 @@
-"""Which turns of one process may run at the same time: all of them, but for one that may be what
-crashed the process before.
+"""The lock under which the turns of one process run side by side, except for a turn that may have
+crashed the process before: it runs alone.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from contextlib import contextmanager
 
 
 class TurnLock:
-    """Workers enter before they take an event and leave when they are done with it, so turns run
-    side by side.
+    """Workers enter before they take an event and leave when they are done with it.
 
-    A worker that asks to be alone waits until all others have left, and nobody enters before it is
-    done: a crash in its turn hits no other.
+    Turns run side by side. A worker that asks to be alone waits until all others have left, and no
+    worker enters before it is done: a crash in its turn hits no other turn.
     """
 
     def __init__(self) -> None:
@@ -24,8 +23,8 @@ class TurnLock:
         self._closed = False
 
     def enter(self, wait: float) -> bool:
-        """Join the others; False when somebody was alone, or waiting for it, for `wait` seconds, or
-        when the lock is closed.
+        """Join the others; False when a worker was alone, or waited to be, for all of `wait`
+        seconds, or when the lock is closed.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._alone is None or self._closed, wait)
@@ -35,15 +34,16 @@ class TurnLock:
             return True
 
     def leave(self) -> None:
-        """Whoever entered is done."""
+        """Take the worker of this thread out again."""
         with self._changed:
             self._inside.discard(threading.get_ident())
             self._changed.notify_all()
 
     @contextmanager
     def alone(self, wait: float) -> Iterator[bool]:
-        """Keep everybody else out. Whether that came true: the others had `wait` seconds to leave,
-        and only one can ask at a time.
+        """Keep every other worker out, and yield whether that succeeded.
+
+        It fails when the others have not left within `wait` seconds, or another one asked first.
         """
         me = threading.get_ident()
         with self._changed:
@@ -61,7 +61,7 @@ class TurnLock:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Nobody enters, and nobody begins to be alone, any more: the process is ending."""
+        """Let no worker enter or be alone from now on: the process is ending."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -47,11 +47,14 @@ def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
                     source=platform,
                     suggestion="set its token first",
                 )
-            incoming = Incoming(_join_headers(request), b"", dict(request.query_params))
+            # a repeated header has all its values joined (RFC 9110), so that a secret which only
+            # one of two values holds never passes
+            headers = {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
+            incoming = Incoming(headers, b"", dict(request.query_params))
             # before the body is read: a stranger's request costs neither memory nor time
             channel.verify_head(incoming)
             incoming = replace(incoming, body=await read_body(request, BODY_BYTES))
-            return await run_in_threadpool(_enqueue, channel, deps.queue, incoming)
+            return await run_in_threadpool(_enqueue_events, channel, deps.queue, incoming)
         except BackendError as problem:
             return retry_later_response(problem)
         except (Refused, UsageError) as problem:
@@ -75,19 +78,11 @@ def error_response(status: int, problem: SigilError) -> JSONResponse:
 
 
 def retry_later_response(problem: BackendError) -> JSONResponse:
-    """Return a 503 with `retry-after`: the store or the queue does not answer right now."""
+    """Return a 503 with `retry-after`, for a store or a queue that does not answer right now."""
     return JSONResponse({"error": problem.as_dict()}, 503, {"retry-after": "5"})
 
 
-def _join_headers(request: Request) -> dict[str, str]:
-    """Return the headers by name, a repeated one with all its values joined (RFC 9110).
-
-    A secret that only one of two values holds therefore never passes.
-    """
-    return {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
-
-
-def _enqueue(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
+def _enqueue_events(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
     """Answer 200 only once every event is durable; the platform sends the rest again."""
     channel.verify(incoming)
     for event in channel.parse(incoming.body):
@@ -100,7 +95,7 @@ def _enqueue(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
 def _open_deps() -> WebhookDeps:
     log.start()
     settings = Settings.read()
-    return WebhookDeps(wiring.open_channels(settings), wiring.open_inlet(settings))
+    return WebhookDeps(wiring.open_channels(settings), wiring.open_ingress_queue(settings))
 
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from functions.agent.model.base import Model
     from functions.agent.safety.budget import SafetyLimits
     from functions.queues.sqs_batch import SqsBatch
-    from sigil.protocol import Json
+    from sigil.protocol import Json, Registry
     from sigil.search.words import Tokenizer
 
 
 _MARKS = re.compile(r"\\(?=[!-/:-@\[-`{-~])|[*`~\u00ad\u200b-\u200d\u2060\ufeff]")
-"""Marks of Markdown, and characters that nobody sees."""
+"""Marks of Markdown, and invisible characters."""
 SECRET_CHARACTERS = 8
 """A shorter secret could not be told from other text."""
 HOLD_SECONDS = 120.0
-"""How long beyond a turn's time a worker may keep a chat: time to finish a turn that another left,
-and to send.
+"""Seconds beyond a turn's time for which a worker may keep a chat, to finish a turn that another
+worker left and to send the replies.
 """
 
 
 @runtime_checkable
 class Closable(Protocol):
-    """A part that holds something open: children, connections, files."""
+    """A part that holds something open: child processes, connections, files."""
 
     def close(self) -> None:
-        """Release it."""
+        """Release what it holds."""
 
 
 @runtime_checkable
@@ -54,7 +54,7 @@ class Warmable(Protocol):
     """A registry of this process, whose engine has to be compiled once."""
 
     def warm(self, progress: Callable[[str], None]) -> None:
-        """Compile the engine now, unless it is compiled; `progress` gets lines about it."""
+        """Compile the engine now, unless that is done; `progress` gets lines about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ class AgentRuntime:
 
 
 def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
-    """Open the queue that `UNCAGED_QUEUE` names: one for a session's events, one for control
-    events.
+    """Open the queue that `UNCAGED_QUEUE` names, and return its two sides: the one for turns, and
+    the one for control events and inquiries.
     """
+    hold = settings.turn_seconds + HOLD_SECONDS
     if not settings.queue:
         from functions.queues.store_queue import StoreQueue
 
-        hold = settings.turn_seconds + HOLD_SECONDS
         control = StoreQueue(
             stores.kv, settings.agent, lease=settings.lease, hold=hold, control=True
         )
@@ -102,17 +102,12 @@ def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
         return ordinary, control
     from functions.queues.sqs import SqsQueue
 
-    queue = SqsQueue(
-        _queue_url(settings),
-        kv=stores.kv,
-        visibility=settings.lease,
-        hold=settings.turn_seconds + HOLD_SECONDS,
-    )
+    queue = SqsQueue(_queue_url(settings), kv=stores.kv, visibility=settings.lease, hold=hold)
     return queue, queue.control
 
 
-def open_inlet(settings: Settings) -> Queue:
-    """Open a queue that only takes events in; with SQS it needs no store."""
+def open_ingress_queue(settings: Settings) -> Queue:
+    """Open a queue to put events into; with SQS it needs no store."""
     if settings.queue:
         from functions.queues.sqs import SqsQueue
 
@@ -126,10 +121,9 @@ def open_batch(queue: Queue, event: Mapping[str, Any]) -> SqsBatch:
     from functions.queues.sqs_batch import SqsBatch
 
     if not isinstance(queue, SqsQueue):
-        message = "a function works on a queue of SQS"
         raise UsageError(
             "ESETTING",
-            message,
+            "the Lambda worker needs a queue of SQS",
             suggestion="set UNCAGED_QUEUE to sqs:// and the FIFO queue's own address",
         )
     return SqsBatch(queue, event)
@@ -187,7 +181,7 @@ def open_model(settings: Settings) -> Model:
     )
 
 
-def _open_models(settings: Settings, stores: Stores) -> Model:
+def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
     """Open the agent's model: it learns its window from its endpoint, and a second model, if one is
     set, stands in for it.
     """
@@ -196,17 +190,14 @@ def _open_models(settings: Settings, stores: Stores) -> Model:
     from functions.agent.model.fallback import FallbackModel
     from functions.agent.model.window import LearntWindow
 
-    def open_with_learned_window(of: Settings) -> Model:
-        return LearntWindow(
-            open_model(of), stores.kv, keys.window(of.endpoint, of.llm_model, of.llm_window)
-        )
+    def open_with_learned_window(chosen: Settings) -> Model:
+        key = keys.window(chosen.endpoint, chosen.llm_model, chosen.llm_window)
+        return LearntWindow(open_model(chosen), stores.kv, key)
 
     first = open_with_learned_window(settings)
-    return (
-        FallbackModel(first, open_with_learned_window(settings.fallback))
-        if settings.has_fallback
-        else first
-    )
+    if not settings.has_fallback:
+        return first
+    return FallbackModel(first, open_with_learned_window(settings.fallback))
 
 
 def open_app(
@@ -216,34 +207,37 @@ def open_app(
     *,
     later: bool = False,
 ) -> App:
-    """Put the agent of the settings together over a store. `later`: its registry is opened by the
-    first turn that needs it.
+    """Put the agent of the settings together over a store.
+
+    `later`: its registry is opened by the first turn that needs it.
     """
     from functions.agent.app import App
     from functions.agent.safety.guides import load_guide
     from functions.agent.session.store import Sessions
     from functions.agent.strategies import strategy_of
 
-    opened = partial(open_registry, settings, stores, progress)
+    registry: Registry
+    if later and not settings.registry_url:
+        registry = LazyRegistry(partial(local_registry, settings, stores))
+    else:
+        registry = open_registry(settings, stores, progress)
     return App(
         name=settings.agent,
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
-        model=_open_models(settings, stores),
-        registry=LazyRegistry(partial(local_registry, settings, stores))
-        if later and not settings.registry_url
-        else opened(),
-        rules=_make_rules(settings),
+        model=_open_model_with_fallback(settings, stores),
+        registry=registry,
+        rules=_make_access_rules(settings),
         turn_seconds=settings.turn_seconds,
         guide=load_guide(settings.guide),
         strategy=strategy_of(settings.context),
-        limits=_make_limits(settings),
-        aids=_make_helpers(),
+        limits=_make_safety_limits(settings),
+        aids=make_helpers(),
         redact=_make_redactor(settings),
     )
 
 
-def _make_helpers() -> Aids:
+def make_helpers() -> Aids:
     """Return the helpers that the agent's services take from Sigil; each is loaded at its first
     use.
     """
@@ -295,21 +289,22 @@ def _make_redactor(settings: Settings) -> Callable[[str], str]:
     return redact
 
 
-def _make_rules(settings: Settings) -> Rules:
+def _make_access_rules(settings: Settings) -> Rules:
     """Return who may do what. The offline model's tokens cost nothing, so they are not limited."""
     from functions.agent.access.roles import Allowance, Rules
 
-    member, guest = (settings.member_tokens, settings.guest_tokens) if settings.endpoint else (0, 0)
+    member_tokens = settings.member_tokens if settings.endpoint else 0
+    guest_tokens = settings.guest_tokens if settings.endpoint else 0
     return Rules(
         frozenset(settings.owners),
         settings.access,  # type: ignore[arg-type]
         settings.deploy,  # type: ignore[arg-type]
-        Allowance(settings.member_turns, member),
-        Allowance(settings.guest_turns, guest),
+        Allowance(settings.member_turns, member_tokens),
+        Allowance(settings.guest_turns, guest_tokens),
     )
 
 
-def _make_limits(settings: Settings) -> SafetyLimits:
+def _make_safety_limits(settings: Settings) -> SafetyLimits:
     """Return what the agent may use; the offline model's tokens cost nothing, so they are not
     limited.
     """
@@ -328,8 +323,9 @@ def _make_limits(settings: Settings) -> SafetyLimits:
 def open_runtime(
     settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False
 ) -> AgentRuntime:
-    """Open everything for a process that works on events. `later`: see `open_app`; otherwise the
-    engine is compiled when it returns.
+    """Open everything for a process that works on events.
+
+    `later`: see `open_app`; otherwise the engine is compiled when it returns.
     """
     stores = open_stores(settings)
     queue, control = open_queue(settings, stores)

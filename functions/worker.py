@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any
 
-from functions import log, stack
+from functions import cloudformation, log
 from functions.agent.app import Step
 from functions.agent.commands import control
 from functions.agent.turn import GAVE_UP, NeedsIsolation, Shift, abandon, handle
@@ -121,7 +121,7 @@ def _process_delivery(
     event = delivery.event
     spent = delivery.tries >= TRIES_MOST
     try:
-        if shared and not spent and delivery.tries >= TRIES_SHARED and not event.beside:
+        if shared and not spent and delivery.tries >= TRIES_SHARED and not event.skips_queue:
             raise NeedsIsolation
         handle_event(event, runtime, until, spent=spent, shared=shared, behind=delivery.behind)
     except NeedsIsolation:
@@ -177,10 +177,10 @@ def handle_event(
     channel = runtime.channels.get(event.platform)
     if channel and not channel.for_us(event):
         return
-    if event.inquiry and not spent:
+    if event.is_inquiry and not spent:
         with _lost_body_is_final():
             answer_inquiry(event, runtime)
-    elif event.control:
+    elif event.is_control:
         _obey_control(event, runtime)
     else:
         # whoever waits for an answer over HTTP waits for one to each message
@@ -333,9 +333,9 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
     this function as well, because stocking the library needs what the worker has: the sandbox, its
     rights and its time.
     """
-    if stack.is_stack_event(event):
+    if cloudformation.is_stack_event(event):
         log.start()
-        return stack.answer(event, stack.stock_library)
+        return cloudformation.answer_stack_event(event, cloudformation.stock_library)
     runtime = _open_lambda_runtime()
     until = runtime.app.clock.monotonic() + context.get_remaining_time_in_millis() / 1000
     batch = open_batch(runtime.queue, event)

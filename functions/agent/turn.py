@@ -196,7 +196,7 @@ def _begin(records: TurnRecords, event: Event, app: App, watch: Watch, shift: Sh
     turn = Turn(event, began=app.clock.now())
     if not app.rules.may_talk(role):
         return close(opened, app, turn, pairing.answer_stranger(event, app), said=False)
-    if event.control:
+    if event.is_control:
         return close(opened, app, turn, handle_control(event, app, role), said=False)
     asked = CommandCall(app, opened, role, event)
     effect = table.run_command(asked) if event.kind == "message" else None

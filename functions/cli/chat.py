@@ -104,7 +104,7 @@ class _Conversation:
                 suggestion="send it in parts",
             )
         app, event = self.runtime.app, self._make_event(text)
-        if event.inquiry:  # waits for no turn of another terminal
+        if event.is_inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))
             self._show_answer(
                 opened, (Outgoing(event.id, self.session, table.answer_inquiry(event, app)),)

@@ -18,7 +18,7 @@ from functions.channels.webhooks import Hooked
 from functions.cli.inbox import Counts
 from functions.cli.open_agent import open_agent
 from functions.settings import Settings
-from functions.wiring import Closable, open_channels, open_inlet, open_model
+from functions.wiring import Closable, open_channels, open_ingress_queue, open_model
 from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
 from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer
@@ -69,7 +69,7 @@ def _agent(settings: Settings) -> Mapping[str, Check]:
 
 
 def _queue(settings: Settings) -> str:
-    queue = open_inlet(settings)
+    queue = open_ingress_queue(settings)
     return (
         f"{queue.count_waiting()} events in SQS"
         if isinstance(queue, Counts)

@@ -14,7 +14,7 @@ from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.waiting_events import decode_waiting
 from functions.settings import Settings
-from functions.wiring import open_inlet, open_queue
+from functions.wiring import open_ingress_queue, open_queue
 from sigil.cli.times import format_time
 from sigil.errors import UsageError, one_line
 from sigil.storage.kv import KV, keys
@@ -46,7 +46,7 @@ def waiting(json: Json = False) -> None:
     """
     settings = Settings.read()
     if settings.queue:
-        queue = open_inlet(settings)
+        queue = open_ingress_queue(settings)
         held = queue.count_waiting() if isinstance(queue, Counts) else 0
         message = f"SQS lists no events; about {held} are in the queue"
         raise UsageError(

@@ -27,7 +27,7 @@ def run(host: str, port: int) -> int:
     door = listen(host, port)
     runtime = open_runtime(settings, _print_line)
     token = admin_token(settings)
-    app = AccessLog(local.app(runtime, token, lambda: _greet(runtime, door, token)), log.note)
+    app = AccessLog(local.build_app(runtime, token, lambda: _greet(runtime, door, token)), log.note)
     ended = serve(app, door, GRACE_SECONDS, bounds=bounds)
     runtime.close()
     _print_line("stopped")

@@ -15,7 +15,7 @@ import orjson
 from functions.clock import Clock
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
-from sigil.storage.kv.update import delete_if
+from sigil.storage.kv.update import DELETE, Change, update_item
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,12 @@ class Leases:
             with suppress(Conflict):  # lost, or renewed this very moment
                 self._kv.delete(key, expect=held.version)
                 return
-        delete_if(self._kv, key, lambda value: _is_owned_by(lease, value))
+
+        def delete_if_owned(item: Item | None) -> tuple[Change, None]:
+            is_owned = item is not None and _is_owned_by(lease, item.value)
+            return (DELETE if is_owned else None), None
+
+        update_item(self._kv, key, delete_if_owned)
 
     def _take_over(self, lease: Lease, expect: Expect) -> Lease:
         version = self._write(lease, expect)

@@ -282,7 +282,7 @@ class SqsReceiver:
             return True
         with self._changed:
             buffer = self.ordinary
-            if self._control and event.beside:
+            if self._control and event.skips_queue:
                 buffer = self._control
             if len(buffer.ready) < max(AHEAD, buffer.waiting):
                 buffer.in_flight.add(message.handle, now)

@@ -48,9 +48,9 @@ def group_of(event: Event) -> str:
     for a turn.
     """
     session = keys.session_of(event.agent, event.session)
-    if event.control:
+    if event.is_control:
         return keys.control_of(session)
-    if event.inquiry:
+    if event.is_inquiry:
         return keys.inquiries_of(session)
     return session
 

@@ -35,7 +35,7 @@ def serving(runtime: AgentRuntime) -> Iterator[Served]:
     door = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
     server = uvicorn.Server(
-        uvicorn.Config(local.app(runtime, TOKEN, ready.set), log_level="error", lifespan="on")
+        uvicorn.Config(local.build_app(runtime, TOKEN, ready.set), log_level="error", lifespan="on")
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()

@@ -29,7 +29,16 @@ SIGIL = (
 )
 """Sigil's packages and modules in layers: each may import its own layer and those below."""
 
-ENTRY_POINTS = ("webhook", "worker", "stack", "scheduler", "registry", "local", "admin", "cli")
+ENTRY_POINTS = (
+    "webhook",
+    "worker",
+    "cloudformation",
+    "scheduler",
+    "registry",
+    "local",
+    "admin",
+    "cli",
+)
 PACKAGES = ("channels", "agent", "queues")
 COMMON = ("events", "settings", "clock", "log", "plugins", "http_connection")
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {

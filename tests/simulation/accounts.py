@@ -25,8 +25,8 @@ def missing(kv: MemoryKV, promises: Promises) -> Iterator[str]:
     excused = promises.blocked | promises.dropped | promises.missed
     events = [post.event for post in promises.posts.values()]
     for event in events:
-        tried = event.beside and promises.refused[event.id] >= UNSENT_TRIES
-        if not (event.control or tried or event.id in excused or promises.told(event.id)):
+        tried = event.skips_queue and promises.refused[event.id] >= UNSENT_TRIES
+        if not (event.is_control or tried or event.id in excused or promises.told(event.id)):
             yield f"{event.id} was never answered"
     for session in sorted({keys.session_of(event.agent, event.session) for event in events}):
         yield from _unrest(kv, session)

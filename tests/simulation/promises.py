@@ -199,7 +199,7 @@ class Promises:
         if text.startswith(AWAY):
             self._waits(me, event, text)
             return
-        if not post.event.beside:
+        if not post.event.skips_queue:
             self._demand(
                 self._views[me].sure or text == GAVE_UP,
                 f"{event} is answered by somebody who did not look whether he may",
@@ -275,7 +275,7 @@ class Promises:
             before = (
                 other.event.session == post.event.session
                 and other.event.order < post.event.order
-                and not other.event.beside
+                and not other.event.skips_queue
             )
             if (
                 before

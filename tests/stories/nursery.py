@@ -124,7 +124,7 @@ def _serve(asked: dict[str, Any]) -> NoReturn:
         _tell({"name": asked["name"], "pid": os.getpid(), "port": door.getsockname()[1]})
 
     uvicorn.Server(
-        uvicorn.Config(local.app(runtime, TOKEN, ready), log_level="error", lifespan="on")
+        uvicorn.Config(local.build_app(runtime, TOKEN, ready), log_level="error", lifespan="on")
     ).run(sockets=[door])
     runtime.close()
     os._exit(0)

@@ -122,26 +122,6 @@ def retry_conflicts(attempt: Callable[[], _T], tries: int = TRIES) -> _T:
     return attempt()
 
 
-def delete_if(kv: KV, key: Key, condition: Callable[[bytes], bool]) -> bool:
-    """Delete one item if its value meets `condition`, and look again when another writer came
-    first.
-
-    Returns whether it was deleted here. Raises `Conflict` after `TRIES` lost races in a row.
-    """
-    for left in reversed(range(TRIES)):
-        item = kv.get(key)
-        if item is None or not condition(item.value):
-            return False
-        try:
-            kv.delete(key, expect=item.version)
-        except Conflict:
-            if not left:
-                raise
-        else:
-            return True
-    raise AssertionError("the last try returns or raises")
-
-
 def scan_all(
     kv: KV, partition: str, prefix: str = "", after: str = "", page: int = PAGE
 ) -> Iterator[tuple[str, Item]]:

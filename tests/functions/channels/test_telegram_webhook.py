@@ -237,7 +237,7 @@ def test_what_somebody_else_wrote_is_no_command_of_whoever_sends_it_on(
 
     assert found.text.endswith(f"]\n{text}")
     assert found.text.startswith("[f")
-    assert not found.control
+    assert not found.is_control
 
 
 def test_a_file_that_somebody_else_named_is_marked_without_a_text_too() -> None:

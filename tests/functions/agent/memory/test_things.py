@@ -13,7 +13,7 @@ import pytest
 from functions.agent.memory.postings import MOST, Postings
 from functions.agent.memory.thing import Kind, Thing, check_thing
 from functions.agent.memory.things import Things
-from functions.wiring import _make_helpers
+from functions.wiring import make_helpers
 from sigil.errors import Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Expect, Key, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -21,7 +21,7 @@ from tests.sigil.stores import Place, place
 
 __all__ = ["place"]
 S = keys.session_of("main", "telegram:7")
-TERMS = _make_helpers().terms
+TERMS = make_helpers().terms
 
 
 def fact(subject: str, predicate: str, object: str, **more: Any) -> Thing:

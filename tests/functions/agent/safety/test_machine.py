@@ -217,7 +217,7 @@ class Machine(RuleBasedStateMachine):
         return [
             event
             for event in self.world.events.values()
-            if event.control and event.sender.id == "owner"
+            if event.is_control and event.sender.id == "owner"
         ]
 
     @precondition(lambda self: self.world.events)

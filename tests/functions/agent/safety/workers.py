@@ -67,7 +67,7 @@ class People(Rules):
 def deliver(world: World, event: Event, twist: Twist | None = None) -> None:
     """The platform delivers an event, perhaps not for the first time."""
     worker = Worker(world, event.session, twist)
-    if event.control:
+    if event.is_control:
         worker.control(event)
     else:
         worker.handle(event)

@@ -18,25 +18,25 @@ from sigil.errors import BackendError, SigilError, one_line
 from sigil.wiring import local_registry, open_stores
 
 NAME = "library"
-"""It must never change: under another name CloudFormation would remove the old resource."""
+"""The resource's name. Under another one CloudFormation would remove the old resource."""
 PAUSES = (2.0, 5.0, 15.0, 30.0)
 """Seconds between tries: a new role's permissions take a while to hold everywhere in AWS."""
 ANSWER_SECONDS = 20.0
 
 
 def is_stack_event(event: Mapping[str, Any]) -> bool:
-    """Return whether the event is CloudFormation's; no platform and no queue sends these fields."""
+    """Return whether CloudFormation sent the event; no platform and no queue sends these fields."""
     return "RequestType" in event and "ResponseURL" in event
 
 
-def answer(event: Mapping[str, Any], stock: Callable[[], None]) -> dict[str, str]:
+def answer_stack_event(event: Mapping[str, Any], stock: Callable[[], None]) -> dict[str, str]:
     """Deploy the library unless the stack is being deleted, and report the outcome.
 
     CloudFormation reads it at the event's `ResponseURL`; the same status is returned.
     """
     from urllib.request import Request, urlopen
 
-    problem = "" if event["RequestType"] == "Delete" else _try_to_stock(stock)
+    problem = "" if event["RequestType"] == "Delete" else _try_to_stock_library(stock)
     document = {
         "Status": "FAILED" if problem else "SUCCESS",
         "Reason": problem or "done",
@@ -66,8 +66,8 @@ def stock_library() -> None:
         local_registry(settings, stores, lambda line: log.note("stocked", said=line)).close()
 
 
-def _try_to_stock(stock: Callable[[], None]) -> str:
-    """Return why the library could not be deployed; an empty text when it was."""
+def _try_to_stock_library(stock: Callable[[], None]) -> str:
+    """Deploy the library; return why that failed, an empty text when it did not."""
     for pause in (*PAUSES, None):
         try:
             stock()
@@ -81,7 +81,7 @@ def _try_to_stock(stock: Callable[[], None]) -> str:
             return one_line(problem.message)
         except Exception as problem:  # noqa: BLE001  entry point: CloudFormation would wait for an hour
             log.failure("not stocked")
-            return f"a mistake of ours: {type(problem).__name__}"
+            return f"unexpected error: {type(problem).__name__}"
         else:
             return ""
     return ""
