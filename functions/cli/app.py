@@ -11,7 +11,7 @@ import typer
 from functions.cli import channel, documents, history, inbox, memory, prompt, safety
 from sigil.cli.commands import completion as completing
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
-from sigil.cli.help import ByTopic
+from sigil.cli.help import TopicGroup
 from sigil.cli.output import add_suggestion, explain_usage_error, guard_output, run_command
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
@@ -19,7 +19,7 @@ from sigil.settings import installed_version
 
 TALK, CARE, REST = "Talk and serve", "Look after it", "More"
 cli = typer.Typer(
-    cls=ByTopic,
+    cls=TopicGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
@@ -145,7 +145,7 @@ def completion(
 
     Example: uncaged completion bash
     """
-    completing.show_script(Printer(json=json), "uncaged", shell.value)
+    completing.print_script(Printer(json=json), "uncaged", shell.value)
 
 
 @cli.command(rich_help_panel=REST)

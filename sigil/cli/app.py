@@ -14,6 +14,7 @@ from sigil.cli.commands import (
     build,
     bundle,
     check,
+    completion,
     deploy,
     dev,
     doctor,
@@ -22,19 +23,24 @@ from sigil.cli.commands import (
     inspect,
     keys,
     login,
-    mcp_servers,
+    mcp,
     profiles,
+    query,
+    remove,
     run,
+    schema,
+    secret,
     serve,
+    status,
     test,
     version,
     versions,
+    whoami,
 )
-from sigil.cli.commands import completion as completing
-from sigil.cli.commands.completion import completion
+from sigil.cli.commands import list as list_command
 from sigil.cli.destination import RegistryChoice
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, UNAVAILABLE, USAGE, describe_bug, exit_code
-from sigil.cli.help import TOPIC_REST, ByTopic, find_help_words, format_examples, show_help
+from sigil.cli.help import TOPIC_REST, TopicGroup, find_help_words, format_examples, show_help
 from sigil.cli.options import NO_OPTIONS, SharedOptions, hoist_options, read_timeout, spread_options
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Interrupted, Shell
@@ -42,7 +48,7 @@ from sigil.cli.timeout import Deadline
 from sigil.errors import SigilError
 
 app = typer.Typer(
-    cls=ByTopic,
+    cls=TopicGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     rich_markup_mode=None,
@@ -58,7 +64,7 @@ app = typer.Typer(
     )
 )
 @spread_options
-def root(context: typer.Context, options: SharedOptions = NO_OPTIONS) -> None:
+def prepare_shell(context: typer.Context, options: SharedOptions = NO_OPTIONS) -> None:
     """Store, find and run capabilities: small sandboxed WebAssembly modules."""
     printer = Printer(
         json=options.json, quiet=options.quiet, color=not options.no_color, verbose=options.verbose
@@ -72,6 +78,8 @@ def root(context: typer.Context, options: SharedOptions = NO_OPTIONS) -> None:
 
 
 Command = tuple[str, Callable[..., None], str]
+"""A command's name, its function, and its examples, a line each."""
+
 _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
     "Write a capability": (
         ("init", init.init, "sigil init greet"),
@@ -79,17 +87,17 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("test", test.run_tests, "sigil test greet"),
         ("dev", dev.dev, """sigil dev greet\nsigil dev greet --run '{"text": "Ada"}' --deploy"""),
         ("build", build.build, "sigil build greet\nsigil build greet -o greet.wasm"),
-        ("schema", version.schema, "sigil schema > sigil.schema.json"),
+        ("schema", schema.schema, "sigil schema > sigil.schema.json"),
     ),
     "Find and run": (
-        ("query", run.query, "sigil query 'encode hello world in base64'"),
+        ("query", query.query, "sigil query 'encode hello world in base64'"),
         (
             "run",
             run.run,
             """sigil run encode '{"text": "hello", "format": "base64"}'\n"""
             "sigil run encode -a text=hello -a format=hex",
         ),
-        ("list", inspect.list_capabilities, "sigil list\nsigil list json --limit 5"),
+        ("list", list_command.list_capabilities, "sigil list\nsigil list json --limit 5"),
         ("inspect", inspect.inspect, "sigil inspect encode"),
     ),
     "Deploy and look after": (
@@ -98,7 +106,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("diff", versions.diff, "sigil diff shout 1 2"),
         ("rollback", versions.rollback, "sigil rollback shout"),
         ("yank", versions.yank, "sigil yank shout@2"),
-        ("remove", inspect.remove, "sigil remove shout --yes"),
+        ("remove", remove.remove, "sigil remove shout --yes"),
         ("publish", versions.publish, "sigil publish shout --session telegram:1"),
         ("export", bundle.export_bundle, "sigil export shout encode -o both.sigil"),
         ("import", bundle.import_bundle, "sigil import both.sigil"),
@@ -111,7 +119,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
             grant.revoke,
             "sigil revoke weather\nsigil revoke weather 'http:GET api.example.com/'",
         ),
-        grant.secret,
+        secret.secret,
     ),
     "Registries and access": (
         (
@@ -127,21 +135,21 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
             login.logout,
             "sigil logout --url https://sigil.example.com\nsigil logout --profile work",
         ),
-        ("whoami", keys.whoami, "sigil whoami"),
+        ("whoami", whoami.whoami, "sigil whoami"),
         profiles.profiles,
         keys.keys,
         ("serve", serve.serve, "sigil serve\nsigil serve --port 9000"),
-        mcp_servers.group,
+        mcp.mcp,
     ),
     "See what goes on": (
-        ("status", audit.status, "sigil status"),
+        ("status", status.status, "sigil status"),
         ("logs", audit.logs, "sigil logs shout"),
         ("audit", audit.audit, "sigil audit --verify"),
         ("doctor", doctor.doctor, "sigil doctor"),
     ),
     TOPIC_REST: (
         ("help", show_help, "sigil help deploy"),
-        ("completion", completion, "source <(sigil completion bash)"),
+        ("completion", completion.completion, "source <(sigil completion bash)"),
         ("version", version.version, "sigil version"),
     ),
 }
@@ -150,23 +158,24 @@ for _topic, _entries in _TOPICS.items():
         if isinstance(_entry, typer.Typer):
             app.add_typer(_entry, rich_help_panel=_topic)
         else:
-            app.command(
-                _entry[0], epilog=format_examples("sigil", _entry[2]), rich_help_panel=_topic
-            )(_entry[1])
+            _name, _function, _examples = _entry
+            _epilog = format_examples("sigil", _examples)
+            app.command(_name, epilog=_epilog, rich_help_panel=_topic)(_function)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Every failure is reported in lines for people, or
     in one line of JSON, never as a traceback.
     """
-    options, rest = hoist_options(sys.argv[1:] if arguments is None else arguments)
+    options, words = hoist_options(sys.argv[1:] if arguments is None else arguments)
     printer = Printer(json="--json" in options, verbose="--verbose" in options or "-v" in options)
-    deadline, began = Deadline(read_timeout(options)), time.perf_counter()
+    deadline = Deadline(read_timeout(options))
+    start = time.perf_counter()
     try:
-        with output.guard_output(), deadline.kept():
-            return _run(options, rest)
+        with output.guard_output(), deadline.enforce():
+            return _run_line(options, words)
     except SigilError as problem:
-        printer.error(output.add_suggestion(problem, "sigil", rest))
+        printer.error(output.add_suggestion(problem, "sigil", words))
         return exit_code(problem)
     except typer.TyperException as problem:
         printer.error(output.explain_usage_error(problem, "sigil"))
@@ -174,35 +183,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Exit as ended:
         return ended.exit_code
     except (typer.Abort, KeyboardInterrupt) as problem:
-        printer.error(_interrupted(problem, deadline))
-        return UNAVAILABLE if deadline.over else INTERRUPTED
+        message = "interrupted; nothing was changed"
+        if isinstance(problem, Interrupted):
+            message = str(problem)
+        if not deadline.over:
+            printer.error(SigilError("EINTERRUPTED", message))
+            return INTERRUPTED
+        late = f"not done after {deadline.seconds:g} s"
+        printer.error(
+            SigilError(
+                "ETIMEDOUT",
+                message.replace("interrupted", late, 1),
+                suggestion="give a longer --timeout",
+            )
+        )
+        return UNAVAILABLE
     except Exception as problem:  # noqa: BLE001  entry point: anything else is our own mistake, reported in one line
         printer.error(describe_bug(problem, "sigil"))
         printer.traceback(problem)
         return FAILED
     finally:
-        printer.detail(f"took {(time.perf_counter() - began) * 1000:,.0f} ms")
+        printer.detail(f"took {(time.perf_counter() - start) * 1000:,.0f} ms")
 
 
-def _interrupted(problem: BaseException, deadline: Deadline) -> SigilError:
-    said = str(problem) if isinstance(problem, Interrupted) else "interrupted; nothing was changed"
-    if deadline.over:
-        return SigilError(
-            "ETIMEDOUT",
-            said.replace("interrupted", f"not done after {deadline.seconds:g} s", 1),
-            suggestion="give a longer --timeout",
-        )
-    return SigilError("EINTERRUPTED", said)
-
-
-def _run(shared: list[str], rest: list[str]) -> int:
-    wanted = completing.read_instruction("sigil")
-    if wanted:
-        return completing.complete(app, "sigil", wanted)
-    words = ["version"] if rest == ["--version"] else rest
-    help = find_help_words(app, words, json="--json" in shared)
-    return output.run_command(
-        app,
-        "sigil",
-        ([*shared, *words] or ["--help"]) if help is None else [*shared, "help", *help],
-    )
+def _run_line(options: list[str], words: list[str]) -> int:
+    """Run the command of a line, its help, or the request of a shell that completes it."""
+    instruction = completion.read_instruction("sigil")
+    if instruction:
+        return completion.complete(app, "sigil", instruction)
+    if words == ["--version"]:
+        words = ["version"]
+    help_words = find_help_words(app, words, json="--json" in options)
+    if help_words is not None:
+        words = ["help", *help_words]
+    return output.run_command(app, "sigil", [*options, *words] or ["--help"])

@@ -4,7 +4,8 @@ the profile or the default, in this order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sigil.errors import Refused, UsageError
@@ -12,6 +13,9 @@ from sigil.errors import Refused, UsageError
 if TYPE_CHECKING:
     from sigil.client.profiles import Profile
     from sigil.settings import Settings
+
+
+_LOCAL_HTTP = re.compile(r"http://(localhost|127\.|\[::1\])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,61 +39,61 @@ class RegistryChoice:
     profile: str = ""
 
 
-def resolve_address(asked: RegistryChoice, settings: Settings) -> Destination:
+def resolve_address(choice: RegistryChoice, settings: Settings) -> Destination:
     """Return where a command goes, without the token; no credentials are read."""
-    if asked.url and asked.profile:
+    if choice.url and choice.profile:
         raise UsageError(
             "EUSAGE", "--url and --profile name two registries", suggestion="leave one of them out"
         )
-    if asked.url:
-        return Destination(asked.url, how="--url")
-    if not asked.profile and settings.registry_url:
+    if choice.url:
+        return Destination(choice.url, how="--url")
+    if not choice.profile and settings.registry_url:
         return Destination(settings.registry_url, how="SIGIL_URL")
-    profile, how = _find_profile(asked, settings)
-    return Destination(profile.url, how=how, profile=profile.name) if profile else Destination()
-
-
-def resolve_destination(asked: RegistryChoice, settings: Settings) -> Destination:
-    """Return where a command goes, with the token for it.
-
-    A profile that an option names brings its own token; with any other address the environment's
-    goes before what is kept for it.
-    """
-    place = resolve_address(asked, settings)
-    if not place.url:
-        return place
-    given = asked.token or ("" if asked.profile else settings.registry_token)
-    token = given or (
-        _require_profile_token(place, settings)
-        if place.profile
-        else _read_stored_token(place.url, settings)
-    )
-    return Destination(place.url, token, place.how, place.profile)
-
-
-def _find_profile(asked: RegistryChoice, settings: Settings) -> tuple[Profile | None, str]:
     from sigil.client.profiles import Profiles
 
     profiles = Profiles(settings.profiles)
-    for name, how in ((asked.profile, "--profile"), (settings.profile, "SIGIL_PROFILE")):
-        if name:
-            return profiles.find(name), how
-    return profiles.usual(), "sigil profiles use"
+    profile: Profile | None
+    if choice.profile:
+        profile, how = profiles.find(choice.profile), "--profile"
+    elif settings.profile:
+        profile, how = profiles.find(settings.profile), "SIGIL_PROFILE"
+    else:
+        profile, how = profiles.usual(), "sigil profiles use"
+    if profile is None:
+        return Destination()
+    return Destination(profile.url, how=how, profile=profile.name)
 
 
-def _require_profile_token(place: Destination, settings: Settings) -> str:
+def resolve_destination(choice: RegistryChoice, settings: Settings) -> Destination:
+    """Return where a command goes, with the token for it.
+
+    A profile that an option names brings its own token; with any other address the environment's
+    goes before the one that `sigil login` kept for it.
+    """
+    destination = resolve_address(choice, settings)
+    if not destination.url:
+        return destination
+    token = choice.token
+    if not token and not choice.profile:
+        token = settings.registry_token
+    if not token and destination.profile:
+        token = _require_profile_token(destination, settings)
+    if not token and not destination.profile:
+        token = _read_stored_token(destination.url, settings)
+    return replace(destination, token=token)
+
+
+def _require_profile_token(destination: Destination, settings: Settings) -> str:
     from sigil.client.profiles import KEPT, Profiles
 
-    profile = Profiles(settings.profiles).find(place.profile)
-    token = (
-        _read_stored_token(place.url, settings, profile.name)
-        if profile.token == KEPT
-        else reveal_token(profile)
-    )
+    profile = Profiles(settings.profiles).find(destination.profile)
+    message = f"the profile {profile.name} has no token"
+    if profile.token == KEPT:
+        token = _read_stored_token(destination.url, settings, profile.name)
+    else:
+        token = reveal_token(profile)
+        message += f": {profile.token} is empty"
     if not token:
-        message = f"the profile {profile.name} has no token" + (
-            "" if profile.token == KEPT else f": {profile.token} is empty"
-        )
         raise Refused(
             "EAUTH",
             message,
@@ -105,6 +109,13 @@ def reveal_token(profile: Profile) -> str:
 
     kind, _, name = profile.token.partition(":")
     return variable(name) if kind == "env" else reveal(profile.token)
+
+
+def is_readable_by_others(url: str) -> bool:
+    """Return whether a token that is sent to this address can be read on the network: plain HTTP to
+    another machine.
+    """
+    return url.lower().startswith("http:") and not _LOCAL_HTTP.match(url)
 
 
 def _read_stored_token(url: str, settings: Settings, profile: str = "") -> str:

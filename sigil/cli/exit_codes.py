@@ -43,19 +43,19 @@ _TABLE: tuple[tuple[type[SigilError], str, int], ...] = (
 
 def exit_code(problem: SigilError) -> int:
     """Return the number that the command ends with."""
-    codes = (
-        number
-        for kind, code, number in _TABLE
-        if isinstance(problem, kind) and code in ("", problem.code)
-    )
-    return next(codes, FAILED)
+    for kind, code, number in _TABLE:
+        if isinstance(problem, kind) and code in ("", problem.code):
+            return number
+    return FAILED
 
 
 def describe_bug(problem: Exception, command: str) -> SigilError:
     """Return an unexpected exception as one line with the place where it happened."""
     frames = traceback.extract_tb(problem.__traceback__)
-    place = (
-        f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+    place = "an unknown place"
+    if frames:
+        place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    message = one_line(f"unexpected {type(problem).__name__} at {place}")
+    return SigilError(
+        "EBUG", message, suggestion=f"this is a mistake in {command}: please report it"
     )
-    what = one_line(f"unexpected {type(problem).__name__} at {place}")
-    return SigilError("EBUG", what, suggestion=f"this is a mistake in {command}: please report it")

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from sigil.cli.shell import OpenRegistry
     from sigil.protocol import Caller
 
+NAMES_MOST = 1_000
+
+Namespace = Annotated[
+    str,
+    typer.Option("--namespace", metavar="NS", help="Of another namespace (default: the agent's)."),
+]
+
 
 @contextmanager
 def suggest_names(opened: OpenRegistry, ref: str) -> Iterator[None]:
@@ -25,32 +32,22 @@ def suggest_names(opened: OpenRegistry, ref: str) -> Iterator[None]:
     try:
         yield
     except UsageError as problem:
-        if problem.code != "ENOENT" or problem.message != "no such capability":
-            raise
-        near = [*_near(opened, ref)]
-        if near:
-            problem.suggestion = f"did you mean {' or '.join(near)}? {problem.suggestion}"
+        if problem.code == "ENOENT" and problem.message == "no such capability":
+            similar = _find_similar_names(opened, ref)
+            if similar:
+                problem.suggestion = f"did you mean {' or '.join(similar)}? {problem.suggestion}"
         raise
 
 
-def _near(opened: OpenRegistry, ref: str) -> list[str]:
+def _find_similar_names(opened: OpenRegistry, ref: str) -> list[str]:
     from difflib import get_close_matches
 
     plain = ref.partition("@")[0].rpartition("/")[2]
     with suppress(SigilError):
-        known = {
-            str(row["capability"])
-            for row in islice(opened.registry.list(opened.caller), NAMES_MOST)
-        }
+        rows = islice(opened.registry.list(opened.caller), NAMES_MOST)
+        known = {str(row["capability"]) for row in rows}
         return get_close_matches(plain, sorted(known), n=3, cutoff=0.6)
     return []
-
-
-NAMES_MOST = 1_000
-Namespace = Annotated[
-    str,
-    typer.Option("--namespace", metavar="NS", help="Of another namespace (default: the agent's)."),
-]
 
 
 def in_namespace(caller: Caller, namespace: str) -> Caller:
@@ -64,20 +61,19 @@ def resolve_name(caller: Caller, name: str, namespace: str = "") -> tuple[str, C
     """
     from sigil.protocol import LIBRARY
 
-    place, slash, rest = name.partition("/")
-    if (
-        not slash or not place or place == LIBRARY
-    ):  # the library's capabilities have their grants in each namespace
+    prefix, slash, rest = name.partition("/")
+    # the library's capabilities have their grants in each namespace
+    if not slash or prefix in ("", LIBRARY):
         return name, in_namespace(caller, namespace)
-    if namespace not in ("", place):
+    if namespace not in ("", prefix):
         raise UsageError(
             "EUSAGE",
             f"{name} is not of {namespace}",
             suggestion=f"leave out --namespace, or write {rest}",
         )
-    return rest, in_namespace(caller, place)
+    return rest, in_namespace(caller, prefix)
 
 
-def namespace_flag(caller: Caller, usual: str) -> str:
-    """Return the `--namespace` that a suggested command needs; empty in the `usual` namespace."""
-    return "" if caller.namespace == usual else f" --namespace {caller.namespace}"
+def namespace_flag(caller: Caller, default: str) -> str:
+    """Return the `--namespace` that a suggested command needs; empty in the `default` namespace."""
+    return "" if caller.namespace == default else f" --namespace {caller.namespace}"

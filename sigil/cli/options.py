@@ -74,16 +74,20 @@ NO_OPTIONS = SharedOptions()
 
 def hoist_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the shared options, wherever they stand before `--`, and the remaining words."""
+    with_value = tuple(f"{name}=" for name in VALUES)
     options: list[str] = []
     rest: list[str] = []
     words = iter(arguments)
     for word in words:
         if word == "--":
             rest += [word, *words]
-        elif word in FLAGS or word.startswith(tuple(f"{name}=" for name in VALUES)):
+        elif word in FLAGS or word.startswith(with_value):
             options.append(word)
         elif word in VALUES:
-            options += [word, *([value] if (value := next(words, None)) is not None else [])]
+            options.append(word)
+            value = next(words, None)
+            if value is not None:
+                options.append(value)
         else:
             rest.append(word)
     return options, rest
@@ -94,13 +98,13 @@ def read_timeout(options: Sequence[str]) -> float:
     will refuse.
     """
     pairs = zip(options, [*options[1:], ""], strict=False)
-    given = [value for name, value in pairs if name == "--timeout"]
-    given += [word.partition("=")[2] for word in options if word.startswith("--timeout=")]
+    values = [value for name, value in pairs if name == "--timeout"]
+    values += [word.partition("=")[2] for word in options if word.startswith("--timeout=")]
     try:
-        wanted = float(given[-1]) if given else 0.0
+        seconds = float(values[-1]) if values else 0.0
     except ValueError:
         return 0.0
-    return wanted if 0 < wanted <= TIMEOUT_MOST else 0.0
+    return seconds if 0 < seconds <= TIMEOUT_MOST else 0.0
 
 
 def spread_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -114,13 +118,13 @@ def spread_options(command: Callable[..., None]) -> Callable[..., None]:
         for part in fields(last.annotation)
     ]
 
-    def spreading(**given: Any) -> None:
-        value = last.annotation(**{option.name: given.pop(option.name) for option in options})
-        command(**given, **{last.name: value})
+    def call_with_dataclass(**arguments: Any) -> None:
+        values = {option.name: arguments.pop(option.name) for option in options}
+        command(**arguments, **{last.name: last.annotation(**values)})
 
-    spreading.__name__, spreading.__doc__ = command.__name__, command.__doc__
-    spreading.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in (*own, *options)
-    }
-    spreading.__signature__ = Signature([*own, *options])  # type: ignore[attr-defined]
-    return spreading
+    parameters = [*own, *options]
+    call_with_dataclass.__name__ = command.__name__
+    call_with_dataclass.__doc__ = command.__doc__
+    call_with_dataclass.__annotations__ = {part.name: part.annotation for part in parameters}
+    call_with_dataclass.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return call_with_dataclass

@@ -1,5 +1,5 @@
-"""Running a command line, explaining a wrong one, and a standard output that is full, closed, or no
-longer read.
+"""The output of a command: running its line, explaining a wrong one, and a standard output that is
+full, closed, or no longer read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import typer
 from sigil.cli.exit_codes import FAILED
 from sigil.errors import Refused, SigilError, UsageError
 
-_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""What an unbuffered write to a stdout that is full or closed fails with; a file of ours that fails
-has a name.
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""The errors of an unbuffered write to a stdout that is full or closed. They carry no file name; an
+error about a file of ours does.
 """
-_STEPS = {"EMODULE": "mend the source; `sigil check` tells whether it may run"}
+_SUGGESTIONS = {"EMODULE": "correct the source; `sigil check` tells whether it may run"}
 
 
 @contextmanager
@@ -28,17 +28,22 @@ def guard_output() -> Iterator[None]:
 
     Other exceptions pass.
     """
-    _open_missing_streams()
+    # a stream that was closed before we began: printing to stdout has to fail, what goes to stderr
+    # is lost, and no other file may get their numbers
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     try:
         yield
     except BrokenPipeError as problem:
         _discard_output()
         if problem.filename is not None:
             raise
-        raise typer.Exit(FAILED) from None  # an unbuffered write of ours; see `settle`
+        raise typer.Exit(FAILED) from None  # an unbuffered write of ours; see `flush_output`
     except OSError as problem:
         flush_output()
-        if problem.errno in _UNWRITTEN and problem.filename is None:
+        if problem.errno in _WRITE_ERRORS and problem.filename is None:
             raise _make_write_error(problem) from None
         raise
     except SystemExit:
@@ -62,6 +67,18 @@ def flush_output() -> None:
         raise _make_write_error(problem) from None
 
 
+def _make_write_error(problem: OSError) -> SigilError:
+    _discard_output()
+    return SigilError("EWRITE", f"cannot write the output: {problem.strerror}")
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, so that it fails no more when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def run_command(app: typer.Typer, program: str, words: Sequence[str]) -> int:
     """Run one command line and return its exit code. Every exception passes: typer's own `main`
     would handle Ctrl-C itself.
@@ -75,54 +92,33 @@ def run_command(app: typer.Typer, program: str, words: Sequence[str]) -> int:
 def explain_usage_error(problem: typer.TyperException, program: str) -> SigilError:
     """Return a wrong command line as an error that names the command whose help explains it."""
     context = getattr(problem, "ctx", None)
-    wanted = context.command_path if context else program
-    message = (
-        f"{wanted}: which command?"
-        if type(problem).__name__ == "NoArgsIsHelpError"
-        else problem.format_message()
-    )
-    near = _near(str(getattr(problem, "option_name", "")), context)
-    return SigilError(
-        "EUSAGE", message.replace("Value error, ", ""), suggestion=f"{near}{wanted} --help"
-    )
+    command = context.command_path if context else program
+    if type(problem).__name__ == "NoArgsIsHelpError":
+        message = f"{command}: which command?"
+    else:
+        message = problem.format_message().replace("Value error, ", "")
+    suggestion = f"{command} --help"
+    similar = _find_similar_options(str(getattr(problem, "option_name", "")), context)
+    if similar:
+        suggestion = f"did you mean {' or '.join(similar)}? {suggestion}"
+    return SigilError("EUSAGE", message, suggestion=suggestion)
 
 
-def _near(option: str, context: typer.Context | None) -> str:
-    """Return the existing options that look like `option`, of the command or of all commands."""
+def _find_similar_options(option: str, context: typer.Context | None) -> list[str]:
+    """Return the options of the command, or of all commands, that look like `option`."""
     from difflib import get_close_matches
 
-    commands = [context.command, context.find_root().command] if context and option else []
+    if not context or not option:
+        return []
+    commands = [context.command, context.find_root().command]
     known = {name for command in commands for param in command.params for name in param.opts}
-    near = get_close_matches(option, sorted(known), n=2, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}? " if near else ""
+    return get_close_matches(option, sorted(known), n=2, cutoff=0.6)
 
 
 def add_suggestion(problem: SigilError, program: str, words: Sequence[str]) -> SigilError:
-    """Give a failure that the user can mend a next step: its own, or else the command's help."""
-    command = next((word for word in words if not word.startswith("-")), "")
+    """Give a failure that the user can correct a next step: its own, or else the command's help."""
     if isinstance(problem, UsageError | Refused) and not problem.suggestion:
-        problem.suggestion = _STEPS.get(problem.code) or f"{program} {command} --help".replace(
-            "  ", " "
-        )
+        command = next((word for word in words if not word.startswith("-")), "")
+        help_command = " ".join(filter(None, (program, command, "--help")))
+        problem.suggestion = _SUGGESTIONS.get(problem.code) or help_command
     return problem
-
-
-def _make_write_error(problem: OSError) -> SigilError:
-    _discard_output()
-    return SigilError("EWRITE", f"cannot write the output: {problem.strerror}")
-
-
-def _open_missing_streams() -> None:
-    # closed before we began: what is printed fails, what is only said is lost, and no other file
-    # takes their numbers
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-
-
-def _discard_output() -> None:
-    # what is still buffered must not complain when the interpreter ends
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

@@ -1,5 +1,5 @@
-"""Printing: data on stdout, everything else on stderr, in UTF-8 and without characters that steer a
-terminal.
+"""The printer: it writes data to stdout and everything else to stderr, in UTF-8 and without
+characters that control a terminal.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,10 @@ from sigil.cli.tables import align_columns, draw_table
 from sigil.cli.times import format_time
 from sigil.errors import SigilError, one_line
 
-CELL_LIMIT, WHOLE_LIMIT = 600, 1_000_000
+CELL_CHARACTERS = 600
+WHOLE_CELL_CHARACTERS = 1_000_000
+LINE_CHARACTERS = 10_000
+NOTE_CHARACTERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +40,26 @@ class Printer:
         """Print one JSON document."""
         import orjson
 
-        _write(orjson.dumps(value, option=orjson.OPT_INDENT_2 if _terminal() else 0) + b"\n")
+        option = orjson.OPT_INDENT_2 if sys.stdout.isatty() else 0
+        _write_stdout(orjson.dumps(value, option=option) + b"\n")
 
-    def encoded(self, document: bytes) -> None:
+    def encoded_document(self, document: bytes) -> None:
         """Print one JSON document that is already encoded, byte for byte unless a terminal shows
         it.
         """
-        _write((_for_people(document.decode()).encode() if _terminal() else document) + b"\n")
+        if sys.stdout.isatty():
+            document = _strip_controls(document.decode()).encode()
+        _write_stdout(document + b"\n")
 
     def line(self, text: str) -> None:
         """Print a line of data, cleaned."""
-        _write(one_line(text, 10_000).encode() + b"\n")
+        _write_stdout(one_line(text, LINE_CHARACTERS).encode() + b"\n")
 
     def text(self, text: str) -> None:
-        """Print a text as it is; on a terminal without characters that could steer it."""
-        _write((_for_people(text) if _terminal() else text).encode("utf-8", "replace") + b"\n")
+        """Print a text as it is; on a terminal without characters that could control it."""
+        if sys.stdout.isatty():
+            text = _strip_controls(text)
+        _write_stdout(text.encode("utf-8", "replace") + b"\n")
 
     def table(
         self, header: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False
@@ -59,19 +67,25 @@ class Printer:
         """Print rows under a header: drawn on a terminal, aligned columns otherwise. `whole`: no
         cell is cut.
         """
-        cells = [
-            [one_line(str(cell), WHOLE_LIMIT if whole else CELL_LIMIT) for cell in row]
-            for row in rows
-        ]
-        if _terminal():
+        limit = WHOLE_CELL_CHARACTERS if whole else CELL_CHARACTERS
+        cells = [[one_line(str(cell), limit) for cell in row] for row in rows]
+        if sys.stdout.isatty():
             draw_table(header, cells, color=self.color)
-        else:
-            _write("".join(f"{line}\n" for line in align_columns([list(header), *cells])).encode())
+            return
+        lines = align_columns([list(header), *cells])
+        _write_stdout("".join(f"{line}\n" for line in lines).encode())
 
     def note(self, text: str) -> None:
         """Print a line about what happens, on stderr."""
         if not self.quiet:
-            self._complain(one_line(text, 1_000))
+            self._write_stderr(one_line(text, NOTE_CHARACTERS))
+
+    def result(self, row: Mapping[str, Any], note: str) -> None:
+        """Print what a command did: the row as a JSON document, or a note for people."""
+        if self.json:
+            self.document(row)
+        else:
+            self.note(note)
 
     def event(self, what: str, /, **facts: object) -> None:
         """Print what a server did, on stderr: a line for people, or one of JSON."""
@@ -79,17 +93,16 @@ class Printer:
         if self.json:
             import orjson
 
-            self._complain(orjson.dumps({"at": at, "step": what, **facts}, default=str).decode())
+            row = {"at": at, "step": what, **facts}
+            self._write_stderr(orjson.dumps(row, default=str).decode())
         elif not self.quiet:
-            told = "  ".join(
-                f"{name}={value}" for name, value in facts.items() if value not in ("", None)
-            )
-            self._complain(one_line(f"{at}  {what}  {told}", 1_000))
+            words = [f"{name}={value}" for name, value in facts.items() if value not in ("", None)]
+            self._write_stderr(one_line("  ".join((at, what, *words)), NOTE_CHARACTERS))
 
     def detail(self, text: str) -> None:
         """Print a line on stderr when the command is verbose."""
         if self.verbose:
-            self._complain(f"# {one_line(text, 1_000)}")
+            self._write_stderr(f"# {one_line(text, NOTE_CHARACTERS)}")
 
     def traceback(self, problem: BaseException) -> None:
         """Print an exception's traceback on stderr when the command is verbose."""
@@ -97,15 +110,15 @@ class Printer:
             import traceback
 
             for line in traceback.format_exception(problem):
-                self._complain(line.rstrip("\n"))
+                self._write_stderr(line.rstrip("\n"))
 
     @contextmanager
-    def working(self, what: str) -> Iterator[None]:
-        """Show on a terminal's stderr that something takes long; elsewhere nothing."""
+    def progress(self, step: str) -> Iterator[None]:
+        """Show on a terminal's stderr that a step takes long; elsewhere nothing."""
         if self.json or self.quiet or not sys.stderr.isatty():
             yield
             return
-        with self.spinner.turning(what, color=self.color):
+        with self.spinner.show(step, color=self.color):
             yield
 
     def error(self, problem: SigilError) -> None:
@@ -114,47 +127,39 @@ class Printer:
         if self.json:
             import orjson
 
-            self._complain(orjson.dumps({"error": fields}).decode())
+            self._write_stderr(orjson.dumps({"error": fields}).decode())
             return
-        said = re.match(
-            rf"{re.escape(fields['source'])}\b", fields["message"]
-        )  # a name that the message begins with is not told twice
-        source = f"{fields['source']}: " if fields["source"] and not said else ""
-        self._complain(f"error: {source}{fields['message']} ({fields['code']})")
+        message = fields["message"]
+        source = fields["source"]
+        # a name with which the message begins is not printed twice
+        if source and not re.match(rf"{re.escape(source)}\b", message):
+            message = f"{source}: {message}"
+        self._write_stderr(f"error: {message} ({fields['code']})")
         if fields["suggestion"]:
-            self._complain(f"help: {fields['suggestion']}")
+            self._write_stderr(f"help: {fields['suggestion']}")
 
-    def _complain(self, line: str) -> None:
-        with self.spinner.paused():
-            _complain(line)
-
-
-def _for_people(text: str) -> str:
-    """`text` without characters that could steer a terminal; lines and their indentation stay."""
-    return "\n".join(_clean(line.expandtabs(4)) for line in text.split("\n"))
+    def _write_stderr(self, line: str) -> None:
+        encoding = sys.stderr.encoding or "utf-8"
+        printable = line.encode(encoding, "replace").decode(encoding)
+        with self.spinner.pause():
+            sys.stderr.write(f"{printable}\n")
+            sys.stderr.flush()
 
 
-def _clean(line: str) -> str:
-    indent = len(line) - len(line.lstrip(" "))
-    return line[:indent] + one_line(line, len(line) + 1)
+def _strip_controls(text: str) -> str:
+    """Return `text` without characters that could control a terminal; lines and their indentation
+    stay.
+    """
+    lines = []
+    for line in text.split("\n"):
+        expanded = line.expandtabs(4)
+        indent = len(expanded) - len(expanded.lstrip(" "))
+        lines.append(expanded[:indent] + one_line(expanded, len(expanded) + 1))
+    return "\n".join(lines)
 
 
-def _terminal() -> bool:
-    return sys.stdout.isatty()
-
-
-def _write(data: bytes) -> None:
+def _write_stdout(data: bytes) -> None:
     try:
         sys.stdout.buffer.write(data)
     finally:
         flush_output()
-
-
-def _complain(line: str) -> None:
-    sys.stderr.write(
-        line.encode(sys.stderr.encoding or "utf-8", "replace").decode(
-            sys.stderr.encoding or "utf-8"
-        )
-        + "\n"
-    )
-    sys.stderr.flush()

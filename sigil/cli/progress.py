@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.live import Live
 
-PATIENCE_SECONDS = 0.4
-"""What is done sooner shows nothing, and costs no import."""
+DELAY_SECONDS = 0.4
+"""A step that is done sooner shows nothing, and costs no import."""
 
 
 class Spinner:
@@ -22,14 +22,15 @@ class Spinner:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._live: Live | None = None
-        self._what = ""
+        self._text = ""
 
     @contextmanager
-    def turning(self, what: str, *, color: bool = True) -> Iterator[None]:
-        """Show `what` with a spinner until the end; inside another one only the words change."""
+    def show(self, text: str, *, color: bool = True) -> Iterator[None]:
+        """Show `text` with a spinner until the end; inside another one only the words change."""
         with self._lock:
-            outer, self._what = self._what, what
-        timer = threading.Timer(PATIENCE_SECONDS, self._begin, (color,))
+            outer = self._text
+            self._text = text
+        timer = threading.Timer(DELAY_SECONDS, self._start_drawing, (color,))
         timer.daemon = True
         timer.start()
         try:
@@ -37,12 +38,13 @@ class Spinner:
         finally:
             timer.cancel()
             with self._lock:
-                self._what = outer
-                if not outer:
-                    self._stop()
+                self._text = outer
+                if self._live and not outer:
+                    self._live.stop()
+                    self._live = None
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Clear the spinner while a line is printed."""
         with self._lock:
             live = self._live
@@ -54,18 +56,17 @@ class Spinner:
                 if live:
                     live.start()
 
-    def _begin(self, color: bool) -> None:
+    def _start_drawing(self, color: bool) -> None:
         from rich.console import Console
         from rich.live import Live
-        from rich.spinner import Spinner as Turning
+        from rich.spinner import Spinner as RichSpinner
 
         with self._lock:
-            if not self._what or self._live:
+            if not self._text or self._live:
                 return
             console = Console(stderr=True, no_color=None if color else True, highlight=False)
-            turning = Turning(_form(console.encoding), self._what)
             self._live = Live(
-                turning,
+                RichSpinner(_choose_spinner(console.encoding), self._text),
                 console=console,
                 transient=True,
                 redirect_stdout=False,
@@ -73,14 +74,9 @@ class Spinner:
             )
             self._live.start()
 
-    def _stop(self) -> None:
-        if self._live:
-            self._live.stop()
-            self._live = None
 
-
-def _form(encoding: str) -> str:
-    """Return a spinner whose characters the terminal's encoding has."""
+def _choose_spinner(encoding: str) -> str:
+    """Return the name of a spinner whose characters the terminal's encoding has."""
     try:
         "⠋".encode(encoding)
     except (UnicodeError, LookupError):

@@ -27,12 +27,7 @@ NO_CHOICE = RegistryChoice()
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in the middle of a command, with one line about what took place."""
-
-
-def unsure_message(command: str) -> str:
-    """Return what Ctrl-C prints while something is being changed; `command` shows the outcome."""
-    return f"interrupted; whether it took place, `{command}` tells"
+    """Ctrl-C in the middle of a command, with the line to print about what was done by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,74 +45,72 @@ class Shell:
     """
 
     printer: Printer
-    asked: RegistryChoice = NO_CHOICE
+    choice: RegistryChoice = NO_CHOICE
     yes: bool = False
     seconds: float = 0.0
 
-    def settings(self) -> Settings:
-        """Return the settings with the chosen registry and its token."""
-        from sigil.settings import Settings
-
-        given = Settings.read()
-        place = resolve_destination(self.asked, given)
-        return replace(given, registry_url=place.url, registry_token=place.token)
-
-    def settings_alone(self) -> Settings:
-        """Return `settings`, with an empty token when there is none, or none that can be read."""
-        try:
-            return self.settings()
-        except SigilError:
-            from sigil.settings import Settings
-
-            return replace(Settings.read(), registry_url=self.place().url, registry_token="")
-
-    def place(self) -> Destination:
-        """Return the chosen registry and what chose it. Reads no credentials."""
-        from sigil.settings import Settings
-
-        return resolve_address(self.asked, Settings.read())
-
-    def address(self) -> str:
-        """Return the address of the registry elsewhere; empty for this process. Reads no
-        credentials.
+    def read_settings(self, *, require_token: bool = True) -> Settings:
+        """Return the settings with the chosen registry and its token. Without `require_token`, a
+        token that is missing or cannot be read is empty instead of an error.
         """
-        return self.place().url
+        from sigil.settings import Settings
+
+        settings = Settings.read()
+        try:
+            destination = resolve_destination(self.choice, settings)
+        except SigilError:
+            if require_token:
+                raise
+            destination = resolve_address(self.choice, settings)
+        return replace(settings, registry_url=destination.url, registry_token=destination.token)
+
+    def find_destination(self) -> Destination:
+        """Return the chosen registry, without its token, and what chose it. No credentials are
+        read.
+        """
+        from sigil.settings import Settings
+
+        return resolve_address(self.choice, Settings.read())
+
+    def is_remote(self) -> bool:
+        """Return whether the command talks to a remote registry. No credentials are read."""
+        return bool(self.find_destination().url)
 
     @contextmanager
-    def registry(self, interrupted: str = "") -> Iterator[OpenRegistry]:
+    def open_registry(self, interrupted: str = "") -> Iterator[OpenRegistry]:
         """Open the remote registry, or one in this process over the store that the agent uses too.
 
         `interrupted`: what Ctrl-C prints from then on, for a command that changes something.
         """
         from sigil.protocol import Caller
 
-        settings = self.settings()
-        with self.printer.working("opening the registry"):
-            registry = _open_registry(settings, self.printer)
+        settings = self.read_settings()
+        with self.printer.progress("opening the registry"):
+            registry = _connect(settings, self.printer)
         try:
             yield OpenRegistry(registry, Caller(settings.agent, owner=True, author="person"))
-        except KeyboardInterrupt as problem:
-            raise (
-                Interrupted(interrupted)
-                if interrupted and not isinstance(problem, Interrupted)
-                else problem
-            ) from None
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            if interrupted:
+                raise Interrupted(interrupted) from None
+            raise
         finally:
             registry.close()
 
     @contextmanager
-    def sandbox(self) -> Iterator[Sandbox]:
+    def open_sandbox(self) -> Iterator[Sandbox]:
         """Open a sandbox in this process."""
         from sigil.wiring import open_sandbox
 
-        sandbox = open_sandbox(self.settings())
+        sandbox = open_sandbox(self.read_settings())
         try:
             yield sandbox
         finally:
             sandbox.close()
 
 
-def shell_of(context: typer.Context) -> Shell:
+def get_shell(context: typer.Context) -> Shell:
     """Return the shell that the root command made."""
     shell = context.obj
     if not isinstance(shell, Shell):
@@ -125,7 +118,7 @@ def shell_of(context: typer.Context) -> Shell:
     return shell
 
 
-def _open_registry(settings: Settings, printer: Printer) -> AdminRegistry:
+def _connect(settings: Settings, printer: Printer) -> AdminRegistry:
     if settings.registry_url:
         from sigil.client.registry import RemoteRegistry
 
@@ -134,10 +127,8 @@ def _open_registry(settings: Settings, printer: Printer) -> AdminRegistry:
     from sigil.settings import without_userinfo
     from sigil.wiring import local_registry, open_stores
 
-    printer.detail(
-        "registry: in this process,"
-        f" {without_userinfo(settings.store) or settings.data_folder / 'uncaged.db'}"
-    )
+    store = without_userinfo(settings.store) or settings.data_folder / "uncaged.db"
+    printer.detail(f"registry: in this process, {store}")
     return local_registry(settings, open_stores(settings), printer.note)
 
 
@@ -147,25 +138,37 @@ def open_logging_client(printer: Printer) -> httpx.Client:
     """
     import httpx
 
-    def answered(response: httpx.Response) -> None:
-        sent = response.request
+    def print_response(response: httpx.Response) -> None:
+        request = response.request
+        request_id = response.headers.get("x-request-id", "without an id")
         printer.detail(
-            f"{sent.method} {sent.url} → {response.status_code}, request"
-            f" {response.headers.get('x-request-id', 'without an id')}"
+            f"{request.method} {request.url} → {response.status_code}, request {request_id}"
         )
 
-    return httpx.Client(event_hooks={"response": [answered]})
+    return httpx.Client(event_hooks={"response": [print_response]})
+
+
+def unsure_message(command: str) -> str:
+    """Return what Ctrl-C prints while something is being changed; `command` shows the outcome."""
+    return f"interrupted; `{command}` shows whether the change was made"
 
 
 def require_answerer(shell: Shell, name: str) -> None:
-    """`UsageError` when something has to be asked, and nobody is there who could answer."""
+    """Raise `UsageError` when a question has to be asked and nobody could answer it: no `--yes`,
+    and stdin is no terminal.
+    """
     if not shell.yes and not sys.stdin.isatty():
-        raise UsageError("EUSAGE", "there is nobody to ask", source=name, suggestion="add --yes")
+        raise UsageError(
+            "EUSAGE",
+            "this asks for a confirmation, and stdin is no terminal",
+            source=name,
+            suggestion="add --yes",
+        )
 
 
-def confirm(shell: Shell, question: str, what: str) -> None:
-    """Ask, unless `--yes` answered already; `SigilError` with EDECLINED for a no: nothing was
-    `what`.
+def confirm(shell: Shell, question: str, change: str) -> None:
+    """Ask, unless `--yes` answered already; a no raises `SigilError` with EDECLINED. `change`: the
+    participle of what was not done, such as `removed`.
     """
     if not shell.yes and not typer.confirm(question, err=True):
-        raise SigilError("EDECLINED", f"nothing was {what}")
+        raise SigilError("EDECLINED", f"nothing was {change}")

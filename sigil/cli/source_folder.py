@@ -20,18 +20,16 @@ if TYPE_CHECKING:
     from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
 
-TRIES = 5
-PATIENCE_SECONDS = 30.0
-_PLACE = re.compile(r"line ([0-9]+)(?:, column ([0-9]+))?: (.*)")
 MANIFEST = "sigil.toml"
+DEPLOY_TRIES = 5
+LONGEST_PAUSE_SECONDS = 30.0
+_LOCATED = re.compile(r"line ([0-9]+)(?:, column ([0-9]+))?: (.*)")
+
 Folder = Annotated[
     Path,
     typer.Argument(metavar="FOLDER", help="A folder with a sigil.toml (default: the current one)."),
 ]
-
-
-HERE = Path()
-
+CURRENT_FOLDER = Path()
 """The folder that a command uses when none is named."""
 
 
@@ -41,15 +39,14 @@ def read_package(folder: Path) -> Package:
     """
     from sigil.manifest import permissions
     from sigil.manifest.languages import HOST
-    from sigil.manifest.messages import with_line as on_its_line
+    from sigil.manifest.messages import with_line
     from sigil.manifest.package import read_folder
 
     package = read_folder(folder)
     if package.manifest.lang == HOST:
-        message = "it is a part of the agent: there is nothing to build, to test or to deploy"
         raise Refused(
             "EPERM",
-            message,
+            "it is a part of the agent: it cannot be built, tested or deployed",
             source=package.manifest.name,
             suggestion="ask the agent for it in a chat",
         )
@@ -57,7 +54,7 @@ def read_package(folder: Path) -> Package:
         permissions.require_valid_permissions(package.manifest)
     except UsageError as problem:
         path = folder / MANIFEST
-        raise on_its_line(problem, str(path), path.read_text("utf-8")) from None
+        raise with_line(problem, str(path), path.read_text("utf-8")) from None
     return package
 
 
@@ -67,12 +64,19 @@ def locate_errors(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except Refused as problem:
-        found = _PLACE.fullmatch(problem.message)
-        if problem.code != "EMODULE" or folder is None or not found:
+        located = _LOCATED.fullmatch(problem.message)
+        if problem.code != "EMODULE" or folder is None or not located:
             raise
-        place = ":".join(part for part in (_source(folder), found[1], found[2]) if part)
+        from sigil.manifest.package import parse_toml
+
+        line, column, message = located.groups()
+        source = folder / parse_toml((folder / MANIFEST).read_text("utf-8"))[1]
+        place = f"{source}:{line}:{column}" if column else f"{source}:{line}"
         raise Refused(
-            "EMODULE", f"{place}: {found[3]}", source=problem.source, suggestion=problem.suggestion
+            "EMODULE",
+            f"{place}: {message}",
+            source=problem.source,
+            suggestion=problem.suggestion,
         ) from None
 
 
@@ -97,28 +101,21 @@ def deploy_package(
     """Deploy `spec` and return the result, after the pause between two deploys that a registry asks
     for.
     """
-    if not shell.address():
-        warn_of_slow_compile(
-            shell, spec.get("lang"), str(spec.get("code", "")).encode("utf-8", "replace")
-        )
+    if not shell.is_remote():
+        code = str(spec.get("code", "")).encode("utf-8", "replace")
+        warn_of_slow_compile(shell, spec.get("lang"), code)
     with locate_errors(folder):
         return retry_when_limited(shell, deploy)
 
 
 def retry_when_limited(shell: Shell, deploy: Callable[[], Deployed]) -> Deployed:
     """Call `deploy` again after each ERATE, which says how many seconds to wait."""
-    for _ in range(TRIES - 1):
+    for _ in range(DEPLOY_TRIES - 1):
         try:
             return deploy()
         except Refused as problem:
-            if problem.code != "ERATE" or not 0 < problem.retry_after <= PATIENCE_SECONDS:
+            if problem.code != "ERATE" or not 0 < problem.retry_after <= LONGEST_PAUSE_SECONDS:
                 raise
             shell.printer.note(f"{problem.message}: trying again in {problem.retry_after:.0f} s")
             time.sleep(problem.retry_after)
     return deploy()
-
-
-def _source(folder: Path) -> str:
-    from sigil.manifest.package import parse_toml
-
-    return str(folder / parse_toml((folder / MANIFEST).read_text("utf-8"))[1])

@@ -12,18 +12,25 @@ if TYPE_CHECKING:
 Rows = Sequence[Sequence[str]]
 
 GAP = 2
+LAST_COLUMN_LEAST = 30
+"""With less space than this beside the others, a last column of sentences goes below them."""
 _COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "bold red", "degraded": "red"}
-"""Cells that are one of these words."""
-LAST_LEAST = 30
-"""With less room than this beside the others, a last column of sentences goes below them."""
+"""The colours of cells that are one of these words."""
 
 
 def align_columns(rows: Rows) -> list[str]:
     """Return the rows as lines, each column as wide as its widest cell; wide East Asian characters
     count as two.
     """
-    widths = _widths(rows)
-    return [_joined(row, widths) for row in rows]
+    widths = _measure_columns(rows)
+    lines = []
+    for row in rows:
+        padded = [
+            cell + " " * (width - _measure_width(cell))
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        lines.append((" " * GAP).join(padded).rstrip())
+    return lines
 
 
 def draw_table(header: Sequence[str], rows: Rows, *, color: bool) -> None:
@@ -33,16 +40,14 @@ def draw_table(header: Sequence[str], rows: Rows, *, color: bool) -> None:
     from rich.console import Console
 
     console = Console(no_color=None if color else True, highlight=False)
-    widths = _widths([header, *rows])
-    room = console.width - sum(widths[:-1]) - GAP * len(widths)
-    if room >= min(LAST_LEAST, widths[-1]):
+    widths = _measure_columns([header, *rows])
+    left = console.width - sum(widths[:-1]) - GAP * len(widths)
+    if left >= min(LAST_COLUMN_LEAST, widths[-1]) or len(header) <= 2:
         _draw_grid(console, header, rows)
-    elif room >= 0 and len(header) > 2:
+    elif left >= 0:
         _draw_last_column_below(console, header, rows)
-    elif len(header) > 2:
-        _draw_records(console, header, rows)
     else:
-        _draw_grid(console, header, rows)
+        _draw_records(console, header, rows)
 
 
 def _draw_grid(console: Console, header: Sequence[str], rows: Rows) -> None:
@@ -52,9 +57,7 @@ def _draw_grid(console: Console, header: Sequence[str], rows: Rows) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in header:
-        table.add_column(
-            name, overflow="fold"
-        )  # what is too wide goes on in the next line: nothing is cut
+        table.add_column(name, overflow="fold")  # a cell that is too wide is folded, never cut
     for row in rows:
         table.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
     console.print(table)
@@ -79,28 +82,20 @@ def _draw_records(console: Console, header: Sequence[str], rows: Rows) -> None:
     """Print a line for each cell, and an empty one between two rows."""
     from rich.text import Text
 
-    width = max(map(_width, header))
+    width = max(map(_measure_width, header)) + GAP
     for number, row in enumerate(rows):
         if number:
             console.print()
         for name, cell in zip(header, row, strict=True):
             if cell:
-                console.print(
-                    Text.assemble((name.ljust(width + GAP), "bold"), cell, overflow="fold")
-                )
+                line = Text.assemble((name.ljust(width), "bold"), cell, overflow="fold")
+                console.print(line)
 
 
-def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
-    return (
-        (" " * GAP)
-        .join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
-        .rstrip()
-    )
+def _measure_columns(rows: Rows) -> list[int]:
+    return [max(map(_measure_width, column)) for column in zip(*rows, strict=True)]
 
 
-def _widths(rows: Rows) -> list[int]:
-    return [max(map(_width, column)) for column in zip(*rows, strict=True)]
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+def _measure_width(text: str) -> int:
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide

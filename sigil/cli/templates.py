@@ -1,5 +1,5 @@
-"""The files that `sigil init` writes: a capability that works and is small enough to read. The
-files are in `starters/`.
+"""The templates of `sigil init`: the files of a capability that works and is small enough to read.
+Their sources are in `starters/`.
 """
 
 from __future__ import annotations
@@ -42,19 +42,20 @@ _READY = (
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """The files that a language begins with. `source`: the file in `starters/`; `beside`: files
-    that help an editor; `words`: the texts of its manifest.
+    """The files that a language begins with. `source`: the file in `starters/`; `words`: the texts
+    of its manifest; `editor_files`: the files that help an editor; `more`: a paragraph of its
+    README.
     """
 
     source: str
     words: dict[str, str] = field(default_factory=lambda: _GREETING)
-    beside: tuple[str, ...] = ()
+    editor_files: tuple[str, ...] = ()
     more: str = ""
 
 
 STARTERS_BY_LANGUAGE = {
-    "js": Starter("greet.js", beside=("sigil.d.ts", "jsconfig.json")),
-    "ts": Starter("greet.ts", beside=("sigil.d.ts", "tsconfig.json")),
+    "js": Starter("greet.js", editor_files=("sigil.d.ts", "jsconfig.json")),
+    "ts": Starter("greet.ts", editor_files=("sigil.d.ts", "tsconfig.json")),
     "wat": Starter("echo.wat", _ECHO),
     "c": Starter("greet.c"),
     "assemblyscript": Starter("greet.as.ts"),
@@ -62,29 +63,24 @@ STARTERS_BY_LANGUAGE = {
     "wasm": Starter("echo.wat", _ECHO, more=_READY),
     "wasi": Starter("command.wat", _ECHO, more=_READY),
 }
-"""Language → what a capability in it begins with."""
 
 
 def make_files(name: str, lang: str, assemble: Callable[[bytes], bytes]) -> dict[str, bytes]:
     """Return the files of a new capability in `lang`, by name; `assemble` turns WAT text into a
     module.
     """
-    starter, source = STARTERS_BY_LANGUAGE[lang], SOURCES[lang]
-    code = _read(starter.source)
-    sources = (
-        {"main.wat": code, source: assemble(code)} if source.endswith(".wasm") else {source: code}
-    )
-    manifest = (
-        _read("sigil.toml").decode().format(name=name, lang=lang, source=source, **starter.words)
-    )
+    starter = STARTERS_BY_LANGUAGE[lang]
+    source = SOURCES[lang]
+    template = (STARTERS / "sigil.toml").read_text("utf-8")
+    manifest = template.format(name=name, lang=lang, source=source, **starter.words)
     readme = _README.format(name=name, description=starter.words["description"], more=starter.more)
-    return {
-        "sigil.toml": manifest.encode(),
-        **sources,
-        "README.md": readme.encode(),
-        **{each: _read(each) for each in starter.beside},
-    }
-
-
-def _read(name: str) -> bytes:
-    return (STARTERS / name).read_bytes()
+    code = (STARTERS / starter.source).read_bytes()
+    files = {"sigil.toml": manifest.encode()}
+    if source.endswith(".wasm"):
+        files["main.wat"] = code
+        code = assemble(code)
+    files[source] = code
+    files["README.md"] = readme.encode()
+    for editor_file in starter.editor_files:
+        files[editor_file] = (STARTERS / editor_file).read_bytes()
+    return files

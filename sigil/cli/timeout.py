@@ -17,21 +17,22 @@ class Deadline:
         self.over = False
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def enforce(self) -> Iterator[None]:
         """Raise `KeyboardInterrupt` in the main thread once the time is over, so that everything
         that cleans up after Ctrl-C does.
         """
         if not self.seconds or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = signal.signal(signal.SIGALRM, self._end)
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            self.over = True
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, interrupt)
         signal.setitimer(signal.ITIMER_REAL, self.seconds)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-
-    def _end(self, number: int, frame: FrameType | None) -> None:
-        self.over = True
-        raise KeyboardInterrupt

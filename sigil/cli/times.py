@@ -1,4 +1,4 @@
-"""Times and counts as people read them, in one form everywhere; programs get seconds since 1970."""
+"""Times and counts as people read them, in one form everywhere. Programs get seconds since 1970."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def format_time(at: float | None) -> str:
         return "unknown"
 
 
-def count_of(number: int, one: str) -> str:
+def format_count(number: int, one: str) -> str:
     """Return `1 test`, `2 tests`, `3 capabilities`."""
     if number == 1:
         return f"1 {one}"
-    return f"{number:,} {one[:-1]}ies" if one.endswith("y") else f"{number:,} {one}s"
+    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    return f"{number:,} {many}"

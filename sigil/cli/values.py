@@ -18,17 +18,19 @@ TEXT_BYTES = 4 << 20
 def read_value(value: str) -> str:
     """Return `value`, the content of `@file`, or stdin for `-`; UTF-8, at most 4 MiB."""
     if value == "-":
-        return _decoded(_bounded(sys.stdin.buffer, "stdin"), "stdin")
+        return _read_text(sys.stdin.buffer, "stdin")
     if not value.startswith("@"):
-        return _typed(value)
+        return _require_utf8(value)
+    path = value[1:]
     try:
-        with Path(value[1:]).open("rb") as file:
-            return _decoded(_bounded(file, value[1:]), value[1:])
+        with Path(path).open("rb") as file:
+            return _read_text(file, path)
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not a file's name"
-        suggestion = "check the name: @ is followed by the path of a file, as seen from here"
         raise UsageError(
-            "ENOENT", f"cannot read {value[1:]}: {reason}", suggestion=suggestion
+            "ENOENT",
+            f"cannot read {path}: {reason}",
+            suggestion="check the name: @ is followed by a path, relative to the current folder",
         ) from None
 
 
@@ -41,24 +43,25 @@ def read_arguments(text: str | None, pairs: Sequence[str]) -> dict[str, Json]:
     try:
         arguments = read_object(read_value(text), source="input") if text is not None else {}
     except UsageError as problem:
-        problem.suggestion = (
-            problem.suggestion or """an object, such as '{"text": "hello"}', or --arg text=hello"""
+        problem.suggestion = problem.suggestion or (
+            """give an object, such as '{"text": "hello"}', or --arg text=hello"""
         )
         raise
-    given: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise UsageError("EUSAGE", f"--arg {pair!r} is not key=value")
-        given.setdefault(_typed(key), []).append(_typed(value))
-    return {
-        **arguments,
-        **{key: values if len(values) > 1 else values[0] for key, values in given.items()},
-    }
+        by_key.setdefault(_require_utf8(key), []).append(_require_utf8(value))
+    for key, values in by_key.items():
+        arguments[key] = values if len(values) > 1 else values[0]
+    return arguments
 
 
-def _typed(text: str) -> str:
-    """`text` of the command line, where a byte that is no UTF-8 comes as a lone surrogate."""
+def _require_utf8(text: str) -> str:
+    """Return a text of the command line, where a byte that is no UTF-8 comes as a lone surrogate;
+    `UsageError` for such a byte.
+    """
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError(
             "EUSAGE",
@@ -68,15 +71,11 @@ def _typed(text: str) -> str:
     return text
 
 
-def _bounded(stream: BinaryIO, place: str) -> bytes:
+def _read_text(stream: BinaryIO, name: str) -> str:
     body = stream.read(TEXT_BYTES + 1)
     if len(body) > TEXT_BYTES:
-        raise UsageError("ETOOBIG", f"{place} is over {TEXT_BYTES >> 20} MiB")
-    return body
-
-
-def _decoded(body: bytes, place: str) -> str:
+        raise UsageError("ETOOBIG", f"{name} is over {TEXT_BYTES >> 20} MiB")
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError("EUSAGE", f"{place} is not UTF-8") from None
+        raise UsageError("EUSAGE", f"{name} is not UTF-8") from None

@@ -71,6 +71,6 @@ def test_a_registry_of_ones_own_is_set_up_as_its_page_says(tmp_path: Path) -> No
         server.wait_until(lambda: f"http://127.0.0.1:{port}" in server.output)
         follow(page.replace("127.0.0.1:8000", f"127.0.0.1:{port}"), tmp_path)
         assert "token: in " in server.output
-        assert "from elsewhere: sigil login --url " in server.output
+        assert "from another machine: sigil login --url " in server.output
     finally:
         server.stop()

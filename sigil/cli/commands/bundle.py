@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.deploy_report import report_deploy
+from sigil.cli.commands.deploy import report_deploy
 from sigil.cli.completions import capability_names
-from sigil.cli.shell import OpenRegistry, shell_of, unsure_message
-from sigil.cli.times import count_of
+from sigil.cli.shell import OpenRegistry, get_shell, unsure_message
+from sigil.cli.times import format_count
 from sigil.errors import SigilError, UsageError
 from sigil.storage.files import write_whole
 
 if TYPE_CHECKING:
-    from sigil.protocol import Deployed, Json
+    from sigil.protocol import Deployed
 
 
 def export_bundle(
@@ -36,19 +36,15 @@ def export_bundle(
 
     The same capabilities give the same bytes.
     """
-    shell = shell_of(context)
-    with (
-        shell.registry() as opened,
-        shell.printer.working(f"exporting {count_of(len(refs), 'capability')}"),
-    ):
+    shell = get_shell(context)
+    count = format_count(len(refs), "capability")
+    with shell.open_registry() as opened, shell.printer.progress(f"exporting {count}"):
         body = opened.registry.export(refs, opened.caller)
     write_whole(output, body)
-    if shell.printer.json:
-        shell.printer.document({"file": str(output), "bytes": len(body)})
-    else:
-        shell.printer.note(
-            f"{output}: {count_of(len(refs), 'capability')}, {count_of(len(body), 'byte')}"
-        )
+    shell.printer.result(
+        {"file": str(output), "bytes": len(body)},
+        f"{output}: {count}, {format_count(len(body), 'byte')}",
+    )
 
 
 def import_bundle(
@@ -68,29 +64,29 @@ def import_bundle(
 
     Digests are checked, and nothing of it runs, not even its tests.
     """
-    shell = shell_of(context)
+    shell = get_shell(context)
     body = _read_bundle(file)
-    with shell.registry(unsure_message("sigil list")) as opened:
-        with shell.printer.working(f"importing {file.name}"):
-            done = opened.registry.import_bundle(
+    with shell.open_registry(unsure_message("sigil list")) as opened:
+        with shell.printer.progress(f"importing {file.name}"):
+            imported = opened.registry.import_bundle(
                 body, opened.caller, public=public, replace=replace
             )
         if shell.printer.json:
-            shell.printer.document({"items": [_import_row(one) for one in done]})
+            rows = [
+                {
+                    "capability": deployed.offer.name,
+                    "version": deployed.offer.version,
+                    "digest": deployed.offer.digest,
+                    "created": deployed.created,
+                }
+                for deployed in imported
+            ]
+            shell.printer.document({"items": rows})
             return
-        for one in done:
-            report_deploy(shell, opened, one, tested=False)
-            if one.created:
-                shell.printer.note(describe_import(opened, one))
-
-
-def _import_row(one: Deployed) -> dict[str, Json]:
-    return {
-        "capability": one.offer.name,
-        "version": one.offer.version,
-        "digest": one.offer.digest,
-        "created": one.created,
-    }
+        for deployed in imported:
+            report_deploy(shell, opened, deployed, tested=False)
+            if deployed.created:
+                shell.printer.note(describe_import(opened, deployed))
 
 
 def _read_bundle(file: Path) -> bytes:
@@ -100,11 +96,10 @@ def _read_bundle(file: Path) -> bytes:
         with file.open("rb") as stream:
             body = stream.read(BUNDLE_BYTES + 1)
     except OSError as problem:
-        suggestion = (
-            "check the name: it is looked for from here; `sigil export NAME -o FILE` writes one"
-        )
         raise UsageError(
-            "ENOENT", f"cannot read {file}: {problem.strerror}", suggestion=suggestion
+            "ENOENT",
+            f"cannot read {file}: {problem.strerror}",
+            suggestion="check the name; `sigil export NAME -o FILE` writes such a file",
         ) from None
     if len(body) > BUNDLE_BYTES:
         raise UsageError("ETOOBIG", f"{file} is over {BUNDLE_BYTES >> 20} MiB")
@@ -117,18 +112,16 @@ def describe_import(opened: OpenRegistry, deployed: Deployed) -> str:
 
     offer = deployed.offer
     try:
-        tests = len(
-            opened.registry.inspect(f"{offer.name}@{offer.digest}", opened.caller).get("tests")
-            or ()
-        )
+        row = opened.registry.inspect(f"{offer.name}@{offer.digest}", opened.caller)
     except SigilError:
         return ""  # it is gone again
-    ran = f"{count_of(tests, 'test')}, not run" if tests else "there are no tests"
+    count = len(row.get("tests") or ())
+    tests = f"{format_count(count, 'test')}, not run" if count else "there are no tests"
     try:
         opened.registry.inspect(f"{LIBRARY}/{offer.name}", opened.caller)
     except SigilError:
-        return ran
+        return tests
     return (
-        f"{ran}; it stands before the library's own {offer.name} now (`sigil remove {offer.name}`"
-        " brings that back)"
+        f"{tests}; it hides the library's own {offer.name} now (`sigil remove {offer.name}` shows"
+        " that again)"
     )

@@ -10,67 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sigil.cli.exit_codes import FAILED
-from sigil.cli.shell import Shell, shell_of
-from sigil.cli.source_folder import HERE, Folder, locate_errors, read_package
-from sigil.cli.times import count_of
+from sigil.cli.shell import get_shell
+from sigil.cli.source_folder import CURRENT_FOLDER, Folder, locate_errors, read_package
+from sigil.cli.times import format_count
 
 if TYPE_CHECKING:
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Json
 
-
-def check(
-    context: typer.Context,
-    folder: Folder = HERE,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit code 1 when something could be better.")
-    ] = False,
-) -> None:
-    """Read the manifest, compile, and say what could be better.
-
-    The manifest and its schema, whether the code compiles and loads, what it imports against what
-    it asks for. No test is run and nothing is asked of a registry.
-    """
-    from sigil.cli.commands.test import compile_package
-    from sigil.deploy import golden_tests
-
-    shell, package = shell_of(context), read_package(folder)
-    with locate_errors(folder), compile_package(shell, package) as (sandbox, program):
-        golden_tests.require_loadable(
-            sandbox, package.manifest.model_copy(update={"tests": ()}), program
-        )
-        module = program.load()
-    advice = find_advice(package, module)
-    _show_result(shell, package, len(module), advice)
-    if strict and advice:
-        raise typer.Exit(FAILED)
-
-
-def _show_result(shell: Shell, package: Package, size: int, advice: list[Advice]) -> None:
-    manifest = package.manifest
-    if shell.printer.json:
-        row = {
-            "capability": manifest.name,
-            "lang": manifest.lang,
-            "digest": package.digest,
-            "bytes": size,
-        }
-        shell.printer.document({**row, "advice": [asdict(one) for one in advice]})
-        return
-    shell.printer.line(f"{manifest.name} {package.digest}")
-    for one in advice:
-        shell.printer.line(f"{one.field}: {one.says}")
-    tests = count_of(len(manifest.tests), "test")
-    shell.printer.note(f"{manifest.lang}, {size:,} bytes of wasm, {tests}")
-
-
-WORDS_LEAST = 3
-_APART = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
-"""Comments and strings: what stands in them is not used. Template literals stay, since they hold
-code.
-"""
-_USES = {
+DESCRIPTION_WORDS_LEAST = 3
+_SCRIPTS = ("js", "ts")
+_COMMENTS_AND_STRINGS = re.compile(
+    r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+)
+"""A service named in these is not used. Template literals stay, since they hold code."""
+_SCRIPT_USES = {
     "http": re.compile(r"\bfetch\s*\("),
     "kv": re.compile(r"\bKV\b"),
     "clock": re.compile(
@@ -80,80 +35,119 @@ _USES = {
     "log": re.compile(r"\bconsole\s*\."),
     "call": re.compile(r"\benv\s*(?:\?\.|\.)\s*call\b|\{[^}]*\bcall\b[^}]*\}\s*=\s*env\b"),
 }
-_SCRIPTS = ("js", "ts")
-_WASI = {"clock": b"clock_time_get", "random": b"random_get"}
+_WASI_USES = {"clock": b"clock_time_get", "random": b"random_get"}
 _SERVICES = ("http", "kv", "call", "log", "clock", "random")
+_CALL_IMPORT = b"\x05sigil\x04call"
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """`field`: where in the manifest; `says`: what could be better there."""
+    """Something that could be better. `field`: where in the manifest; `says`: what and why."""
 
     field: str
     says: str
 
 
+def check(
+    context: typer.Context,
+    folder: Folder = CURRENT_FOLDER,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 1 when there is any advice.")
+    ] = False,
+) -> None:
+    """Check that a folder could be deployed, and advise on it.
+
+    Reads the manifest and its schema, compiles and loads the code, and compares what the code uses
+    with the permissions that it asks for. Runs no test, and sends nothing to a registry.
+    """
+    from sigil.cli.commands.test import compile_package
+    from sigil.deploy import golden_tests
+
+    shell = get_shell(context)
+    package = read_package(folder)
+    manifest = package.manifest
+    with locate_errors(folder), compile_package(shell, package) as (sandbox, program):
+        without_tests = manifest.model_copy(update={"tests": ()})
+        golden_tests.require_loadable(sandbox, without_tests, program)
+        module = program.load()
+    advice = find_advice(package, module)
+    if shell.printer.json:
+        shell.printer.document(
+            {
+                "capability": manifest.name,
+                "lang": manifest.lang,
+                "digest": package.digest,
+                "bytes": len(module),
+                "advice": [asdict(one) for one in advice],
+            }
+        )
+    else:
+        shell.printer.line(f"{manifest.name} {package.digest}")
+        for one in advice:
+            shell.printer.line(f"{one.field}: {one.says}")
+        tests = format_count(len(manifest.tests), "test")
+        shell.printer.note(f"{manifest.lang}, {len(module):,} bytes of wasm, {tests}")
+    if strict and advice:
+        raise typer.Exit(FAILED)
+
+
 def find_advice(package: Package, module: bytes) -> list[Advice]:
     """Return what could be better in a package; `module` is its compiled code."""
-    manifest = package.manifest
     return [
-        *_words(manifest),
-        *_schema(manifest.input),
-        *_tests(manifest),
-        *_permissions(package, module),
+        *_advise_on_texts(package.manifest),
+        *_advise_on_schema(package.manifest.input),
+        *_advise_on_tests(package.manifest),
+        *_advise_on_permissions(package, module),
     ]
 
 
-def _words(manifest: Manifest) -> Iterator[Advice]:
-    if len(manifest.description.split()) < WORDS_LEAST:
-        yield Advice("description", "says little: it is what a query finds, and what a model reads")
+def _advise_on_texts(manifest: Manifest) -> Iterator[Advice]:
+    if len(manifest.description.split()) < DESCRIPTION_WORDS_LEAST:
+        yield Advice("description", "says little: a query searches it, and a model reads it")
     if not manifest.examples and not manifest.aliases:
         yield Advice(
             "examples",
-            "there are none, nor aliases: write what a user would say, so that it is found in other"
-            " words too",
+            "there are none, and no aliases: write what a user would say, so that a query in other"
+            " words finds it too",
         )
 
 
-def _schema(schema: Mapping[str, Json]) -> Iterator[Advice]:
+def _advise_on_schema(schema: Mapping[str, Json]) -> Iterator[Advice]:
     properties = schema.get("properties") or {}
     for name, part in properties.items():
-        if (
-            isinstance(part, dict)
-            and not part.get("description")
-            and not {"enum", "const", "$ref"} & part.keys()
-        ):
+        if not isinstance(part, dict):
+            continue
+        if not part.keys() & {"enum", "const", "$ref"} and not part.get("description"):
             yield Advice(f"input.{name}", "has no description: a model has to guess what it means")
-        if (
-            isinstance(part, dict)
-            and not {"type", "enum", "const", "$ref", "anyOf", "oneOf"} & part.keys()
-        ):
-            yield Advice(f"input.{name}", "has no type: anything is let in, and nothing is coerced")
+        if not part.keys() & {"type", "enum", "const", "$ref", "anyOf", "oneOf"}:
+            yield Advice(
+                f"input.{name}", "has no type: every value is accepted, and none is converted"
+            )
     for name in schema.get("required") or ():
         if name not in properties:
-            yield Advice("input.required", f"names {name}, which is no property")
+            yield Advice("input.required", f"names {name}, which is not among the properties")
         elif isinstance(properties[name], dict) and "default" in properties[name]:
             yield Advice(
                 f"input.{name}",
-                "is required and has a default: the default is always there, so it need not be"
-                " required",
+                "is required and has a default: the default makes the requirement pointless",
             )
 
 
-def _tests(manifest: Manifest) -> Iterator[Advice]:
+def _advise_on_tests(manifest: Manifest) -> Iterator[Advice]:
     if not manifest.tests:
         yield Advice("test", "there are none: nothing tells when a change breaks it")
     elif all(test.error for test in manifest.tests):
-        yield Advice("test", "every one wants an error: none shows that it works")
+        yield Advice("test", "every one expects an error: none shows that it works")
 
 
-def _permissions(package: Package, module: bytes) -> Iterator[Advice]:
-    manifest, asked = package.manifest, package.manifest.permissions
-    declared = {name for name in _SERVICES if getattr(asked, name)} | (
-        {"call"} if manifest.requires else set()
-    )
-    used, possible = _used(package, module)
-    for name in possible:
+def _advise_on_permissions(package: Package, module: bytes) -> Iterator[Advice]:
+    manifest = package.manifest
+    asked = manifest.permissions
+    declared = {name for name in _SERVICES if getattr(asked, name)}
+    if manifest.requires:
+        declared.add("call")
+    used, visible = _find_used_services(package, module)
+    for name in visible:
         if name in declared and name not in used:
             yield Advice(
                 f"permissions.{name}",
@@ -167,27 +161,25 @@ def _permissions(package: Package, module: bytes) -> Iterator[Advice]:
             )
     if asked.secrets and not asked.http:
         yield Advice(
-            "permissions.secrets", "are put into requests alone, and there is no permissions.http"
+            "permissions.secrets",
+            "can only be put into HTTP requests, and there is no permissions.http",
         )
     if manifest.idempotent and asked.none and not manifest.requires:
         yield Advice(
             "idempotent",
-            "goes without saying: it has no permission, so a repeated call changes nothing",
+            "is not needed: without permissions a repeated call changes nothing anyway",
         )
 
 
-def _used(package: Package, module: bytes) -> tuple[set[str], Sequence[str]]:
+def _find_used_services(package: Package, module: bytes) -> tuple[set[str], Sequence[str]]:
     """Return the services that the code uses, and those whose use can be seen statically."""
-    lang = package.manifest.lang
-    if lang in _SCRIPTS:
-        code = _APART.sub(" ", package.code.decode("utf-8", "replace"))
-        return {name for name, pattern in _USES.items() if pattern.search(code)}, _SERVICES
+    if package.manifest.lang in _SCRIPTS:
+        code = _COMMENTS_AND_STRINGS.sub(" ", package.code.decode("utf-8", "replace"))
+        used = {name for name, pattern in _SCRIPT_USES.items() if pattern.search(code)}
+        return used, _SERVICES
     if b"wasi_snapshot_preview1" in module:
-        return {name for name, function in _WASI.items() if function in module}, tuple(_WASI)
-    if not _imports_services(module):
-        return set(), _SERVICES  # a module that imports nothing can ask for nothing
-    return set(), ()
-
-
-def _imports_services(module: bytes) -> bool:
-    return b"\x05sigil\x04call" in module
+        used = {name for name, function in _WASI_USES.items() if function in module}
+        return used, tuple(_WASI_USES)
+    if _CALL_IMPORT in module:
+        return set(), ()  # any service may be behind it
+    return set(), _SERVICES  # a module that imports nothing can use nothing

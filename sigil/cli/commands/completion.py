@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sigil.cli.options import VALUES, hoist_options
-from sigil.cli.shell import shell_of
+from sigil.cli.shell import get_shell
 from sigil.errors import SigilError, one_line
 
 if TYPE_CHECKING:
     from sigil.cli.printing import Printer
 
 
+ITEM_CHARACTERS = 10_000
 _BASH_END = "    return 0\n}"
 _NO_SPACE = "[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2> /dev/null  # a value follows"
 
@@ -34,9 +35,9 @@ ShellArgument = Annotated[ShellName, typer.Argument(metavar="bash|zsh|fish", hel
 
 
 def completion(context: typer.Context, shell: ShellArgument) -> None:
-    """Print what your shell needs to complete on Tab.
+    """Print the script with which your shell completes on Tab.
 
-    Commands, options, and the names of the capabilities in this machine's own store.
+    It completes commands, options, and the names in this machine's own store.
 
     \b
     bash, in ~/.bashrc:              source <(sigil completion bash)
@@ -44,10 +45,10 @@ def completion(context: typer.Context, shell: ShellArgument) -> None:
     fish, once:
       sigil completion fish > ~/.config/fish/completions/sigil.fish
     """
-    show_script(shell_of(context).printer, "sigil", shell.value)
+    print_script(get_shell(context).printer, "sigil", shell.value)
 
 
-def show_script(printer: Printer, program: str, shell: str) -> None:
+def print_script(printer: Printer, program: str, shell: str) -> None:
     """Print the script that a shell loads once."""
     text = make_script(program, shell)
     if printer.json:
@@ -60,16 +61,11 @@ def make_script(program: str, shell: str) -> str:
     """Return the script that a shell loads once."""
     from typer._completion_shared import get_completion_script
 
-    text = str(
-        get_completion_script(
-            prog_name=program, complete_var=completion_variable(program), shell=shell
-        )
-    )
-    return (
-        text.replace(_BASH_END, f"    {_NO_SPACE}\n{_BASH_END}", 1)
-        if shell == ShellName.bash.value
-        else text
-    )
+    variable = completion_variable(program)
+    script = str(get_completion_script(prog_name=program, complete_var=variable, shell=shell))
+    if shell == ShellName.bash.value:
+        script = script.replace(_BASH_END, f"    {_NO_SPACE}\n{_BASH_END}", 1)
+    return script
 
 
 def completion_variable(program: str) -> str:
@@ -84,15 +80,6 @@ def read_instruction(program: str) -> str:
     return variable(completion_variable(program))
 
 
-def _is_printable(item: Any) -> bool:
-    """Return whether a shell may show the item: a line without control characters."""
-    return all(
-        one_line(text, 10_000) == text.strip()
-        for text in (item.value, item.help or "")
-        if isinstance(text, str)
-    )
-
-
 def complete(app: typer.Typer, program: str, instruction: str) -> int:
     """Answer a shell's request for completions and return the exit code. It prints nothing else."""
     from typer._click.shell_completion import get_completion_class
@@ -104,7 +91,7 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
         return 1
     command = typer.main.get_command(app)
 
-    class Ours(kind):  # type: ignore[valid-type,misc]
+    class SharedOptionsCompletion(kind):  # type: ignore[valid-type,misc]
         """Typer's, for command lines whose shared options stand anywhere."""
 
         def get_completion_args(self) -> tuple[list[str], str]:
@@ -124,21 +111,21 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
                     if _is_printable(item)
                 ]
             except (SigilError, OSError, ValueError, LookupError, TypeError, AttributeError):
-                return []  # what a store holds that nobody of ours wrote
+                return []  # the store holds something that this program did not write
             if incomplete.startswith("-"):
-                have = {item.value for item in found}
-                found += [
-                    item
-                    for item in super().get_completions([], incomplete)
-                    if item.value not in have
-                ]
+                names = {item.value for item in found}
+                shared = super().get_completions([], incomplete)
+                found += [item for item in shared if item.value not in names]
             if self.name == ShellName.bash:
                 for item in found:
-                    item.value = shlex.quote(item.value) if " " in item.value else item.value
+                    if " " in item.value:
+                        item.value = shlex.quote(item.value)
             return found
 
-    said = Ours(command, {}, program, completion_variable(program)).complete()
-    sys.stdout.write(said + "\n" if said else "")
+    variable = completion_variable(program)
+    answer = SharedOptionsCompletion(command, {}, program, variable).complete()
+    if answer:
+        sys.stdout.write(answer + "\n")
     return 0
 
 
@@ -146,8 +133,14 @@ def _join_at_equals(parts: Sequence[str]) -> list[str]:
     """Return the words of a command line that bash has split at each `=`."""
     words: list[str] = []
     for part, before in zip(parts, ["", *parts], strict=False):
-        if words and (part == "=" or before == "=") and words[-1] != "--":
+        if words and "=" in (part, before) and words[-1] != "--":
             words[-1] += part
         else:
             words.append(part)
     return words
+
+
+def _is_printable(item: Any) -> bool:
+    """Return whether a shell may show the item: a line without control characters."""
+    texts = [text for text in (item.value, item.help) if isinstance(text, str)]
+    return all(one_line(text, ITEM_CHARACTERS) == text.strip() for text in texts)

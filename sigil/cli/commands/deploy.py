@@ -1,25 +1,23 @@
 """`sigil deploy`: deploy a folder, a folder of folders, or a capability given in one line; with
---dry-run only tell what would change.
+--dry-run only show what would change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.deploy_report import deploy_row, report_deploy
-from sigil.cli.commands.inline_deploy import NO_INLINE, InlineCapability
+from sigil.cli.commands.deploy_inline import NO_INLINE, InlineCapability
 from sigil.cli.options import spread_options
-from sigil.cli.shell import Interrupted, Shell, shell_of
-from sigil.cli.source_folder import MANIFEST, deploy_package, read_package
-from sigil.cli.times import count_of
+from sigil.cli.shell import Interrupted, OpenRegistry, Shell, get_shell, unsure_message
+from sigil.cli.source_folder import MANIFEST, deploy_package, locate_errors, read_package
+from sigil.cli.times import format_count, format_time
 from sigil.errors import Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
-    from sigil.deploy.golden_tests import TestResult
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
@@ -29,6 +27,21 @@ sigil deploy greet
 sigil deploy greet --dry-run
 sigil deploy --name shout --execute 'return input.text.toUpperCase()' --test '{"text": "a"}=A'"""
 FOLDERS_MOST = 500
+UNSURE_DEPLOY = unsure_message("sigil list")
+_COMPARED_FIELDS = (
+    "description",
+    "lifetime",
+    "ttl",
+    "tags",
+    "aliases",
+    "examples",
+    "public",
+    "idempotent",
+    "requires",
+    "limits",
+    "permissions",
+)
+"""The fields of a manifest that a registry shows, so that they can be compared."""
 
 
 @spread_options
@@ -42,75 +55,104 @@ def deploy(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check and test it here, and say what would change.")
+        bool,
+        typer.Option("--dry-run", help="Check and test it here, and show what would change."),
     ] = False,
     inline: InlineCapability = NO_INLINE,
 ) -> None:
     """Check, test and activate a capability.
 
-    It comes from a folder with a sigil.toml, or in one line with --execute. Of a folder of such
-    folders each is deployed, what others call first.
+    It comes from a folder with a sigil.toml, or in one line with --execute. In a folder of such
+    folders each is deployed; a capability that others call comes before them.
     """
-    shell = shell_of(context)
-    if inline == NO_INLINE and (places := _find_folders(folder or Path())):
-        _deploy_all(shell, places, dry_run=dry_run)
+    shell = get_shell(context)
+    place = folder or Path()
+    if inline != NO_INLINE:
+        if folder:
+            raise UsageError("EUSAGE", "give a folder or options, not both")
+        _deploy_or_preview(shell, _read_inline_spec(inline), None, dry_run=dry_run)
         return
-    spec, place = _read_spec(folder, inline), folder or Path() if inline == NO_INLINE else None
-    if dry_run:
-        _rehearse_one(shell, spec, place)
+    folders = _find_folders(place)
+    if folders:
+        _deploy_all(shell, folders, dry_run=dry_run)
         return
-    done = _deploy_one(shell, spec, place)
-    if shell.printer.json:
-        shell.printer.document(deploy_row(done))
+    _deploy_or_preview(shell, _read_folder_spec(place), place, dry_run=dry_run)
 
 
-def _deploy_one(shell: Shell, spec: dict[str, Json], place: Path | None) -> Deployed:
-    name = str(spec.get("name") or "it")
-    try:
-        with shell.registry() as opened:
-            with shell.printer.working(f"deploying {name}"):
-                done = deploy_package(
-                    shell, lambda: opened.registry.deploy(spec, opened.caller), spec, place
-                )
-            if not shell.printer.json:
-                report_deploy(shell, opened, done)
-    except KeyboardInterrupt:
-        raise Interrupted(describe_interrupted(shell, spec)) from None
-    return done
+def _read_inline_spec(inline: InlineCapability) -> dict[str, Json]:
+    if inline.execute is None:
+        raise UsageError(
+            "EUSAGE",
+            "--execute is missing",
+            suggestion="add --execute, or change the folder's sigil.toml and deploy that",
+        )
+    spec = inline.flat_spec()
+    _require_ttl_to_matter(spec, "--ttl", "--type ephemeral")
+    return spec
 
 
-def _rehearse_one(shell: Shell, spec: dict[str, Json], place: Path | None) -> None:
-    from sigil.manifest.package import parse_flat
-
-    show_rehearsal(shell, rehearse_deploy(shell, parse_flat(spec), place))
-
-
-def _deploy_all(shell: Shell, places: list[Path], *, dry_run: bool) -> None:
-    """Deploy every folder in turn. The first failure ends it, and what was deployed by then is
-    reported.
-    """
+def _read_folder_spec(folder: Path) -> dict[str, Json]:
     from sigil.manifest.package import flat_spec
 
+    spec = flat_spec(read_package(folder))
+    _require_ttl_to_matter(spec, "ttl", 'lifetime = "ephemeral"')
+    return spec
+
+
+def _require_ttl_to_matter(spec: Mapping[str, Json], ttl: str, ephemeral: str) -> None:
+    if spec.get("ttl") is not None and spec.get("type") != "ephemeral":
+        raise UsageError(
+            "EUSAGE",
+            f"{ttl} does nothing without {ephemeral}",
+            suggestion=f"add {ephemeral}, or leave out {ttl}",
+        )
+
+
+def _deploy_or_preview(
+    shell: Shell, spec: dict[str, Json], folder: Path | None, *, dry_run: bool
+) -> None:
+    from sigil.manifest.package import parse_flat
+
+    if dry_run:
+        print_preview(shell, preview_deploy(shell, parse_flat(spec), folder))
+        return
+    deployed = _deploy_spec(shell, spec, folder)
+    if shell.printer.json:
+        shell.printer.document(deploy_row(deployed))
+
+
+def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
+    """Deploy every folder in turn, one that others call before them. The first failure ends it, and
+    what was deployed by then is reported.
+    """
+    from sigil.manifest.package import flat_spec
+    from sigil.run.dependencies import callees_first
+
     rows: list[dict[str, Json]] = []
+    folder = folders[0]
     try:
-        for package, place in _read_in_order(places):
+        packages: dict[str, tuple[Package, Path]] = {}
+        for folder in folders:
+            package = read_package(folder)
+            packages[package.manifest.name] = (package, folder)
+        order = callees_first({name: package.manifest for name, (package, _) in packages.items()})
+        for name in order:
+            package, folder = packages[name]
             if dry_run:
-                rows.append(rehearse_deploy(shell, package, place))
+                rows.append(preview_deploy(shell, package, folder))
                 if not shell.printer.json:
-                    show_rehearsal(shell, rows[-1])
+                    print_preview(shell, rows[-1])
             else:
-                rows.append(deploy_row(_deploy_one(shell, flat_spec(package), place)))
+                rows.append(deploy_row(_deploy_spec(shell, flat_spec(package), folder)))
     except SigilError as problem:
-        problem.source = problem.source or place.name
+        problem.source = problem.source or folder.name
         raise
     finally:
         if shell.printer.json:
             shell.printer.document({"items": rows})
-        elif len(rows) < len(places):
-            shell.printer.note(
-                f"{len(rows)} of {len(places)} {'were looked at' if dry_run else 'stand'}; the rest"
-                " was not tried"
-            )
+        elif len(rows) < len(folders):
+            done = "checked" if dry_run else "deployed"
+            shell.printer.note(f"{done} {len(rows)} of {len(folders)}; the rest was not tried")
 
 
 def _find_folders(folder: Path) -> list[Path]:
@@ -127,152 +169,171 @@ def _find_folders(folder: Path) -> list[Path]:
     return found
 
 
-def _read_in_order(places: list[Path]) -> Iterator[tuple[Package, Path]]:
-    """Read every package before the first is deployed; those that others call come first."""
-    from sigil.run.dependencies import callees_first
-
-    packages = {
-        package.manifest.name: (package, place)
-        for place in places
-        for package in (read_package(place),)
-    }
-    order = callees_first({name: package.manifest for name, (package, _) in packages.items()})
-    return (packages[name] for name in order)
-
-
-def _read_spec(folder: Path | None, inline: InlineCapability) -> dict[str, Json]:
-    if inline == NO_INLINE:
-        from sigil.manifest.package import flat_spec
-
-        spec = flat_spec(read_package(folder or Path()))
-    elif folder:
-        raise UsageError("EUSAGE", "give a folder or options, not both")
-    elif inline.execute is None:
-        raise UsageError(
-            "EUSAGE",
-            "--execute is missing",
-            suggestion="add --execute, or mend the folder's sigil.toml and deploy that",
-        )
-    else:
-        spec = inline.spec()
-    if spec.get("ttl") is not None and spec.get("type") != "ephemeral":
-        given = (
-            ("--ttl", "--type ephemeral")
-            if inline != NO_INLINE
-            else ("ttl", 'lifetime = "ephemeral"')
-        )
-        raise UsageError(
-            "EUSAGE",
-            f"{given[0]} does nothing without {given[1]}",
-            suggestion=f"add {given[1]}, or leave out {given[0]}",
-        )
-    return spec
+def _deploy_spec(shell: Shell, spec: dict[str, Json], folder: Path | None) -> Deployed:
+    name = str(spec.get("name") or "it")
+    try:
+        with shell.open_registry() as opened:
+            with shell.printer.progress(f"deploying {name}"):
+                deployed = deploy_package(
+                    shell, lambda: opened.registry.deploy(spec, opened.caller), spec, folder
+                )
+            if not shell.printer.json:
+                report_deploy(shell, opened, deployed)
+    except KeyboardInterrupt:
+        raise Interrupted(describe_interrupted_deploy(shell, spec)) from None
+    return deployed
 
 
-def describe_interrupted(shell: Shell, spec: dict[str, Json]) -> str:
+def describe_interrupted_deploy(shell: Shell, spec: dict[str, Json]) -> str:
     """Return a line that says what became of a deploy that Ctrl-C interrupted."""
     from sigil.manifest.package import parse_flat
 
     try:
         package = parse_flat(spec)
-        ref = f"{package.manifest.name}@{deployed_digest(shell, package)}"
-        with shell.registry() as opened:
+        ref = f"{package.manifest.name}@{find_deploy_digest(shell, package)}"
+        with shell.open_registry() as opened:
             row = opened.registry.inspect(ref, opened.caller)
-    except (SigilError, KeyboardInterrupt) as problem:
-        if isinstance(problem, SigilError) and problem.code == "ENOENT":
-            later = (
-                f" yet; it may still be at work there, `sigil versions {package.manifest.name}`"
-                " tells"
-                if shell.address()
-                else ""
-            )
-            return f"interrupted; nothing was deployed{later}"
-        return "interrupted; whether it was deployed, `sigil list` tells"
-    return (
-        f"interrupted; {row['capability']}@{row['version']}"
-        f" {'runs' if row.get('active', True) else 'is there, and does not run'}"
-    )
+    except SigilError as problem:
+        if problem.code != "ENOENT":
+            return UNSURE_DEPLOY
+        if not shell.is_remote():
+            return "interrupted; nothing was deployed"
+        return (
+            "interrupted; nothing was deployed yet; the registry may still be at work,"
+            f" `sigil versions {package.manifest.name}` shows it"
+        )
+    except KeyboardInterrupt:
+        return UNSURE_DEPLOY
+    state = "runs" if row.get("active", True) else "was deployed, and does not run"
+    return f"interrupted; {row['capability']}@{row['version']} {state}"
 
 
-_FIELDS = (
-    "description",
-    "lifetime",
-    "ttl",
-    "tags",
-    "aliases",
-    "examples",
-    "public",
-    "idempotent",
-    "requires",
-    "limits",
-    "permissions",
-)
+def report_deploy(
+    shell: Shell, opened: OpenRegistry, deployed: Deployed, *, tested: bool = True
+) -> None:
+    """Print what a deploy made. `tested`: its tests ran for this deploy."""
+    printer = shell.printer
+    offer = deployed.offer
+    if printer.json:
+        printer.document(deploy_row(deployed))
+        return
+    printer.line(f"{offer.name}@{offer.version} {offer.digest}")
+    if not deployed.created:
+        printer.note("this very digest was deployed already")
+    elif tested:
+        printer.note(_describe_passed(deployed.passed))
+    if deployed.expires_at is not None:
+        printer.note(f"ephemeral: this version ends at {format_time(deployed.expires_at)}")
+    for permission in deployed.pending:
+        printer.note(f"waits for an owner: {permission}")
+    if not deployed.pending:
+        return
+    try:
+        holder = opened.registry.keys.whoami(opened.caller)
+    except SigilError:
+        return
+    # only an admin token is an owner's; another token has a namespace of its own
+    command = f"sigil grant {offer.name}"
+    if holder.get("kind") == "admin":
+        printer.note(f"grant it: {command}")
+    else:
+        printer.note(f"an owner grants it: {command} --namespace {holder.get('namespace')}")
 
 
-def rehearse_deploy(shell: Shell, package: Package, place: Path | None) -> dict[str, Json]:
+def deploy_row(deployed: Deployed) -> dict[str, Json]:
+    """Return a deploy as the JSON row for programs."""
+    from sigil.protocol import deployed_row
+
+    row = {**deployed_row(deployed, ""), "created": deployed.created}
+    row.pop("url", None)
+    return row
+
+
+def _describe_passed(tests: int) -> str:
+    return f"{format_count(tests, 'test')} passed" if tests else "there are no tests"
+
+
+def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> dict[str, Json]:
     """Test a package here and compare it with what is deployed.
 
     `Refused` where a deploy would be.
     """
     from sigil.cli.commands.test import test_package
-    from sigil.cli.source_folder import locate_errors
     from sigil.manifest import permissions
 
     manifest = package.manifest
     permissions.require_valid_permissions(manifest)
-    with locate_errors(place):
-        verdicts = test_package(shell, package, place or Path(manifest.name))
-    _require_passed(manifest, verdicts)
-    stands = _inspect_active(shell, manifest.name)
-    digest = deployed_digest(shell, package)
-    return {
+    with locate_errors(folder):
+        results = test_package(shell, package, folder or Path(manifest.name))
+    for result in results:
+        if result.problem:
+            raise Refused(
+                "ETESTS",
+                f"test {result.number} failed: {result.problem}",
+                source=manifest.name,
+                suggestion="`sigil test` runs them all",
+            )
+    active = _inspect_active(shell, manifest.name)
+    digest = find_deploy_digest(shell, package)
+    row: dict[str, Json] = {
         "capability": manifest.name,
         "digest": digest,
-        "stands": {
-            "version": stands["version"],
-            "digest": stands["digest"],
-            "namespace": stands["namespace"],
-        }
-        if stands
-        else None,
-        "same": stands is not None and stands["digest"] == digest,
-        "changes": _changed_fields(stands, manifest) if stands else [],
-        "tests": {"passed": len(verdicts), "failed": 0},
+        "stands": None,
+        "same": False,
+        "changes": [],
+        "tests": {"passed": len(results), "failed": 0},
         "asks": list(permissions.requested_permissions(manifest)),
         "dry_run": True,
     }
+    if active:
+        row["stands"] = {field: active[field] for field in ("version", "digest", "namespace")}
+        row["same"] = active["digest"] == digest
+        row["changes"] = _compare_manifest(active, manifest)
+    return row
 
 
-def show_rehearsal(shell: Shell, row: Mapping[str, Json]) -> None:
+def _compare_manifest(active: Mapping[str, Json], manifest: Manifest) -> list[dict[str, Json]]:
+    """Return the manifest fields, of those that a registry shows, that a deploy would change."""
+    new = manifest.model_dump(mode="json")
+    rows = [
+        {"field": name, "old": active[name], "new": new[name]}
+        for name in _COMPARED_FIELDS
+        if name in active and active[name] != new.get(name)
+    ]
+    if active.get("schema") not in (None, new["input"]):
+        rows.append({"field": "schema", "old": active["schema"], "new": new["input"]})
+    return rows
+
+
+def print_preview(shell: Shell, row: Mapping[str, Json]) -> None:
     """Print what a deploy would do."""
     from sigil.cli.details import describe_changes
 
-    if shell.printer.json:
-        shell.printer.document(row)
+    printer = shell.printer
+    if printer.json:
+        printer.document(row)
         return
-    shell.printer.line(f"{row['capability']} {row['digest']}")
+    printer.line(f"{row['capability']} {row['digest']}")
     for line in describe_changes(row["changes"]):
-        shell.printer.line(line)
-    passed = row["tests"]["passed"]
-    shell.printer.note(f"{count_of(passed, 'test')} passed" if passed else "there are no tests")
+        printer.line(line)
+    printer.note(_describe_passed(row["tests"]["passed"]))
     for text in row["asks"]:
-        shell.printer.note(f"asks an owner for: {text}")
-    shell.printer.note(f"{_describe_outcome(row)}; nothing was deployed")
+        printer.note(f"asks an owner for: {text}")
+    active = row["stands"]
+    if not active:
+        outcome = "it would be new"
+    elif active["namespace"] == "library":
+        outcome = f"it would hide the library's own {row['capability']}@{active['version']}"
+    elif row["same"]:
+        outcome = f"{row['capability']}@{active['version']} is the very same"
+    else:
+        outcome = f"it would replace {row['capability']}@{active['version']}"
+    printer.note(f"{outcome}; nothing was deployed")
 
 
-def _describe_outcome(row: Mapping[str, Json]) -> str:
-    stands = row["stands"]
-    if not stands:
-        return "it would be new"
-    there = f"{row['capability']}@{stands['version']}"
-    if stands["namespace"] == "library":
-        return f"it would stand before the library's own {there}"
-    return f"{there} is the very same" if row["same"] else f"it would take the place of {there}"
-
-
-def deployed_digest(shell: Shell, package: Package) -> str:
-    """Return the digest that a deploy would give, with the versions of its callees that are there
-    now.
+def find_deploy_digest(shell: Shell, package: Package) -> str:
+    """Return the digest that a deploy would give: it covers the versions of the capabilities that
+    are called, as they are now.
     """
     from sigil.catalog.deployments import pinned_digest
     from sigil.manifest import permissions
@@ -280,38 +341,19 @@ def deployed_digest(shell: Shell, package: Package) -> str:
 
     pins: dict[str, str] = {}
     for call in permissions.declared_calls(package.manifest):
-        stands = None if parse_call_rule(call).digest else _inspect_active(shell, call)
-        pins[call] = parse_call_rule(call).digest or (str(stands["digest"]) if stands else "")
+        digest = parse_call_rule(call).digest
+        if not digest:
+            active = _inspect_active(shell, call)
+            digest = str(active["digest"]) if active else ""
+        pins[call] = digest
     return pinned_digest(package.digest, pins)
 
 
-def _require_passed(manifest: Manifest, verdicts: list[TestResult]) -> None:
-    failed = next((verdict for verdict in verdicts if verdict.problem), None)
-    if failed:
-        message = f"test {failed.number} failed: {failed.problem}"
-        raise Refused(
-            "ETESTS", message, source=manifest.name, suggestion="`sigil test` runs them all"
-        )
-
-
 def _inspect_active(shell: Shell, name: str) -> Mapping[str, Json] | None:
-    with shell.registry() as opened:
+    with shell.open_registry() as opened:
         try:
             return opened.registry.inspect(name, opened.caller)
         except UsageError as problem:
             if problem.code != "ENOENT":
                 raise
             return None
-
-
-def _changed_fields(stands: Mapping[str, Json], manifest: Manifest) -> list[dict[str, Json]]:
-    """Return the manifest fields, of those that a registry shows, that a deploy would change."""
-    new = manifest.model_dump(mode="json")
-    rows = [
-        {"field": name, "old": stands[name], "new": new[name]}
-        for name in _FIELDS
-        if name in stands and stands[name] != new.get(name)
-    ]
-    if stands.get("schema") not in (None, new["input"]):
-        rows.append({"field": "schema", "old": stands["schema"], "new": new["input"]})
-    return rows

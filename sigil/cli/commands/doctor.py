@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sigil.cli.shell import shell_of
+from sigil.cli.shell import get_shell
 
 
 def doctor(context: typer.Context) -> None:
@@ -18,8 +18,8 @@ def doctor(context: typer.Context) -> None:
     from sigil.cli.doctor.report import run_doctor
     from sigil.settings import Settings
 
-    shell = shell_of(context)
-    settings = shell.settings_alone()
+    shell = get_shell(context)
+    settings = shell.read_settings(require_token=False)
     registry = (
         remote_registry.registry_checks(settings)
         if settings.registry_url

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sigil.cli.shell import Shell, shell_of
+from sigil.cli.shell import get_shell
 from sigil.errors import Refused, UsageError
 
 
@@ -46,23 +45,24 @@ def init(
         Ref.parse(name)
         raise UsageError(
             "ENAME",
-            f"not a capability's name: {name!r}",
+            f"{name!r} is not a capability's name",
             suggestion="lower-case words joined by hyphens",
         )
-    shell, place = shell_of(context), folder or Path(name)
+    shell = get_shell(context)
+    place = folder or Path(name)
     _require_free(place)
-    files = make_files(name, lang.value, partial(_assemble, shell))
+
+    def assemble(text: bytes) -> bytes:
+        with shell.open_sandbox() as sandbox:
+            return sandbox.assemble(text)
+
+    files = make_files(name, lang.value, assemble)
     write_folder(place, files)
     if shell.printer.json:
         shell.printer.document({"folder": str(place), "files": [*files]})
     else:
         shell.printer.line(str(place))
         shell.printer.note(f"try: sigil test {place}, then: sigil deploy {place}")
-
-
-def _assemble(shell: Shell, text: bytes) -> bytes:
-    with shell.sandbox() as sandbox:
-        return sandbox.assemble(text)
 
 
 def _require_free(folder: Path) -> None:
@@ -75,6 +75,6 @@ def _require_free(folder: Path) -> None:
     if taken:
         raise Refused(
             "EEXIST",
-            f"{folder} is there already",
+            f"{folder} exists already",
             suggestion="choose another name, or --folder PATH",
         )

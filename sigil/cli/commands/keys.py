@@ -1,28 +1,24 @@
-"""`sigil whoami` and `sigil keys`: access tokens, and whose token is in use."""
+"""`sigil keys`: make, list and revoke access tokens."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sigil.cli import completions
+from sigil.cli.commands.whoami import describe_holder
 from sigil.cli.help import format_examples
 from sigil.cli.options import spread_options
-from sigil.cli.shell import Shell, shell_of, unsure_message
+from sigil.cli.shell import get_shell, unsure_message
 from sigil.cli.times import format_time
 from sigil.errors import UsageError
 
-if TYPE_CHECKING:
-    from sigil.protocol import Json
-    from sigil.settings import Settings
-
-_SPAN = re.compile(r"([1-9][0-9]{0,5})([smhdwy])", re.ASCII)
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([smhdwy])", re.ASCII)
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 
 keys = typer.Typer(
     name="keys",
@@ -43,7 +39,7 @@ class KeyKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRequest:
+class KeyOptions:
     """The options of a new access token."""
 
     kind: Annotated[
@@ -78,37 +74,7 @@ class KeyRequest:
     ] = ""
 
 
-NOTHING = KeyRequest()
-
-
-def whoami(context: typer.Context) -> None:
-    """Show whose token is used, and what it may do."""
-    shell = shell_of(context)
-    settings = shell.settings()
-    if not settings.registry_url:
-        _show_local_owner(shell, settings)
-        return
-    with shell.registry() as opened:
-        row = opened.registry.keys.whoami(opened.caller)
-    place = shell.place()
-    show_holder(
-        shell, row, f"{place.url} (profile {place.profile})" if place.profile else place.url
-    )
-
-
-def _show_local_owner(shell: Shell, settings: Settings) -> None:
-    """Report the owner of the registry in this process, who is whoever may open its store; nothing
-    is opened for it.
-    """
-    from sigil.access.tokens import TokenHolder
-    from sigil.client.credentials import Credentials
-
-    show_holder(
-        shell, TokenHolder("", "admin", settings.agent).row(), "in this process, as its owner"
-    )
-    kept = "" if shell.printer.json else ", ".join(Credentials(settings.credentials).addresses())
-    if kept:
-        shell.printer.note(f"a token is kept for {kept}: add --url, or set SIGIL_URL, to go there")
+NO_OPTIONS = KeyOptions()
 
 
 @keys.command(
@@ -118,46 +84,73 @@ def _show_local_owner(shell: Shell, settings: Settings) -> None:
     ),
 )
 @spread_options
-def create_key(context: typer.Context, wanted: KeyRequest = NOTHING) -> None:
+def create_key(context: typer.Context, options: KeyOptions = NO_OPTIONS) -> None:
     """Make an access token.
 
-    It is printed this once, and kept as a hash.
+    It is printed this once, and stored as a hash.
     """
     from sigil.access.tokens import TokenRequest
 
-    shell = shell_of(context)
-    wish = TokenRequest(
-        wanted.kind.value,
-        wanted.name,
-        tuple(wanted.scope or ()),
-        wanted.namespace,
-        _parse_span(wanted.expires),
+    shell = get_shell(context)
+    request = TokenRequest(
+        options.kind.value,
+        options.name,
+        tuple(options.scope or ()),
+        options.namespace,
+        parse_duration(options.expires),
     )
-    with shell.registry(unsure_message("sigil keys list")) as opened:
-        row = opened.registry.keys.create(wish, opened.caller)
+    with shell.open_registry(unsure_message("sigil keys list")) as opened:
+        row = opened.registry.keys.create(request, opened.caller)
     if shell.printer.json:
         shell.printer.document(row)
         return
     shell.printer.line(str(row["token"]))
-    shell.printer.note(_describe_holder(row))
+    shell.printer.note(describe_holder(row))
     shell.printer.note("this is the only time that it is shown")
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds in a duration such as `12h`, `30d`, `6w` or `1y`; None for an empty
+    text.
+    """
+    if not text:
+        return None
+    duration = _DURATION.fullmatch(text)
+    if not duration:
+        raise UsageError(
+            "EUSAGE",
+            f"--expires {text!r} is not a duration",
+            suggestion="such as 12h, 30d, 6w or 1y",
+        )
+    number, unit = duration.groups()
+    return float(int(number) * _UNIT_SECONDS[unit])
 
 
 @keys.command("list", epilog=format_examples("sigil", "sigil keys list --json"))
 def list_keys(context: typer.Context) -> None:
     """List the access tokens, without their values."""
-    shell = shell_of(context)
-    with shell.registry() as opened:
+    shell = get_shell(context)
+    with shell.open_registry() as opened:
         rows = [*opened.registry.keys.rows(opened.caller)]
     if shell.printer.json:
         shell.printer.document({"items": rows})
-    elif rows:
-        shell.printer.table(
-            ("id", "kind", "namespace", "name", "scopes", "ends", "last use"),
-            [_cells(row) for row in rows],
-        )
-    else:
+        return
+    if not rows:
         shell.printer.note("there are no keys but the admin token")
+        return
+    cells = [
+        (
+            row["id"],
+            row["kind"],
+            row["namespace"],
+            row["name"],
+            " ".join(row["scopes"]),
+            "ended" if row["expired"] else format_time(row["expires"]),
+            format_time(row["last_use"] or None),
+        )
+        for row in rows
+    ]
+    shell.printer.table(("id", "kind", "namespace", "name", "scopes", "ends", "last use"), cells)
 
 
 @keys.command("revoke", epilog=format_examples("sigil", "sigil keys revoke 1f2e3d4c5b6a"))
@@ -173,63 +166,7 @@ def revoke_key(
     ],
 ) -> None:
     """End an access token at once."""
-    shell = shell_of(context)
-    with shell.registry(unsure_message("sigil keys list")) as opened:
+    shell = get_shell(context)
+    with shell.open_registry(unsure_message("sigil keys list")) as opened:
         row = opened.registry.keys.revoke(id, opened.caller)
-    if shell.printer.json:
-        shell.printer.document({"revoked": row["id"]})
-    else:
-        shell.printer.note(f"revoked {row['id']} {row['name']}".rstrip())
-
-
-def _parse_span(span: str) -> float | None:
-    if not span:
-        return None
-    found = _SPAN.fullmatch(span)
-    if not found:
-        raise UsageError(
-            "EUSAGE",
-            f"--expires {span!r} is no span of time",
-            suggestion="such as 12h, 30d, 6w or 1y",
-        )
-    return float(int(found[1]) * _SECONDS[found[2]])
-
-
-def show_holder(shell: Shell, row: Mapping[str, Json], place: str) -> None:
-    """Print whose token is used at a place, and what it may do."""
-    if shell.printer.json:
-        shell.printer.document({**row, "at": place})
-        return
-    shell.printer.note(place)
-    shell.printer.line(_describe_holder(row))
-
-
-def _describe_holder(row: Mapping[str, Json]) -> str:
-    """Return one line, such as `deploy token 1f2e3d4c5b6a (ci), namespace alice: deploy:alice/*
-    run:*; ends 2026-…`.
-    """
-    if row["kind"] == "admin":
-        return (
-            f"{'admin token' if row['id'] else 'owner'}, namespace {row['namespace']}: everything;"
-            " never ends"
-        )
-    name = f" ({row['name']})" if row["name"] else ""
-    ends = "never ends" if row["expires"] is None else f"ends {format_time(row['expires'])}"
-    return (
-        f"{row['kind']} token {row['id']}{name}, namespace {row['namespace']}:"
-        f" {' '.join(row['scopes'])}; {ends}"
-    )
-
-
-def _cells(row: Mapping[str, Json]) -> tuple[object, ...]:
-    ends = "ended" if row["expired"] else format_time(row["expires"])
-    used = format_time(row["last_use"]) if row["last_use"] else "never"
-    return (
-        row["id"],
-        row["kind"],
-        row["namespace"],
-        row["name"],
-        " ".join(row["scopes"]),
-        ends,
-        used,
-    )
+    shell.printer.result({"revoked": row["id"]}, f"revoked {row['id']} {row['name']}".rstrip())

@@ -1,8 +1,7 @@
-"""`sigil login` and `logout`: keep or forget a token for a registry elsewhere, or for a profile."""
+"""`sigil login` and `logout`: keep or forget a token for a remote registry, or for a profile."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import closing
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.keys import show_holder
-from sigil.cli.shell import Shell, shell_of
+from sigil.cli.commands.whoami import show_holder
+from sigil.cli.destination import is_readable_by_others, reveal_token
+from sigil.cli.shell import Shell, get_shell
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,67 +20,65 @@ if TYPE_CHECKING:
     from sigil.settings import Settings
 
 TOKEN_CHARACTERS = 4_096
-_HERE = re.compile(r"http://(localhost|127\.|\[::1\])", re.IGNORECASE)
 
-Where = Annotated[
+TokenSource = Annotated[
     str,
     typer.Option(
         "--token-from",
         metavar="REF",
-        help="Keep only where the profile's token is: env:NAME, ssm:NAME or secretsmanager:NAME.",
+        help=(
+            "Keep no token in the profile, but where to read it: env:NAME, ssm:NAME or"
+            " secretsmanager:NAME."
+        ),
     ),
 ]
 
 
-def login(context: typer.Context, source: Where = "") -> None:
-    """Keep a token for a registry elsewhere.
+def login(context: typer.Context, source: TokenSource = "") -> None:
+    """Keep a token for a remote registry.
 
-    The token comes from a prompt or from stdin; it is tried first, and kept for the address of
-    --url (or SIGIL_URL) alone. With --profile the address gets a name too: `sigil profiles use
-    NAME` lets commands go there.
+    The token is read from a prompt or from stdin and tried first. It is kept for the address of
+    --url (or SIGIL_URL) and sent nowhere else. With --profile the address gets a name too, and
+    `sigil profiles use NAME` makes it the default.
     """
-    shell = shell_of(context)
-    if shell.asked.profile:
-        _login_to_profile(shell, source)
+    from sigil.settings import Settings
+
+    shell = get_shell(context)
+    settings = Settings.read()
+    if shell.choice.profile:
+        _login_to_profile(shell, settings, source)
         return
     if source:
         raise UsageError("EUSAGE", "--token-from is for a profile", suggestion="add --profile NAME")
     from sigil.client.credentials import Credentials
 
-    settings = _read_settings()
-    place = shell.place()
-    url = _require_address(place.url)
-    token = _require_well_typed(shell.asked.token or _ask_for_token(url))
+    url = _require_address(shell.find_destination().url)
+    token = _require_well_typed(shell.choice.token or _ask_for_token(url))
     row = _try_token(url, token, settings)
-    credentials = Credentials(settings.credentials)
-    before = settings.registry_token
-    credentials.keep(url, token)
+    Credentials(settings.credentials).keep(url, token)
     _warn_of_plain_http(shell, url)
-    if before not in ("", token):
-        shell.printer.note("SIGIL_TOKEN is another one: while it is set it wins")
+    if settings.registry_token not in ("", token):
+        shell.printer.note("SIGIL_TOKEN is set to another token, and is used instead of this one")
     show_holder(shell, row, f"logged in to {url}")
-    if shell.asked.url:
+    if shell.choice.url:
         shell.printer.note(f"commands go there with --url {url}, or once SIGIL_URL is set to it")
 
 
-def _login_to_profile(shell: Shell, source: str) -> None:
-    from sigil.cli.destination import reveal_token
+def _login_to_profile(shell: Shell, settings: Settings, source: str) -> None:
     from sigil.client.credentials import Credentials
     from sigil.client.profiles import KEPT, Profiles, demand_token
 
-    settings = _read_settings()
     profile = _make_profile(shell, settings, demand_token(source) if source else KEPT)
-    token = (
-        reveal_token(profile)
-        if source
-        else _require_well_typed(shell.asked.token or _ask_for_token(profile.url))
-    )
-    if not token:
-        raise UsageError(
-            "EUSAGE",
-            f"{source} holds no token",
-            suggestion="set it, or log in without --token-from",
-        )
+    if source:
+        token = reveal_token(profile)
+        if not token:
+            raise UsageError(
+                "EUSAGE",
+                f"{source} holds no token",
+                suggestion="set it, or log in without --token-from",
+            )
+    else:
+        token = _require_well_typed(shell.choice.token or _ask_for_token(profile.url))
     row = _try_token(profile.url, token, settings)
     if not source:
         Credentials(settings.credentials).keep(profile.url, token, profile.name)
@@ -100,45 +98,44 @@ def _make_profile(shell: Shell, settings: Settings, token: str) -> Profile:
     from sigil.client.profiles import HERE, Profile, Profiles, demand_name
     from sigil.client.transport import base_of
 
-    name = demand_name(shell.asked.profile)
+    name = demand_name(shell.choice.profile)
     if name == HERE:
         raise UsageError(
             "EUSAGE",
-            f"{HERE} is the registry in this process: nothing to log in to",
+            f"{HERE} is the registry in this process, which needs no login",
             suggestion="choose another name",
         )
+    url = shell.choice.url
     known = Profiles(settings.profiles).book().profiles.get(name)
-    url = shell.asked.url or (known.url if known else "")
+    if known and not url:
+        url = known.url
     return Profile(name, base_of(_require_address(url)), token)
 
 
 def logout(context: typer.Context) -> None:
-    """Forget the token kept for a registry elsewhere.
+    """Forget the token kept for a remote registry.
 
     The token itself goes on working until it ends or is revoked. A profile keeps its address.
     """
     from sigil.client.credentials import Credentials
+    from sigil.settings import Settings
 
-    shell = shell_of(context)
-    place = shell.place()
-    credentials, url = Credentials(_read_settings().credentials), _require_address(place.url)
+    shell = get_shell(context)
+    destination = shell.find_destination()
+    url = _require_address(destination.url)
+    credentials = Credentials(Settings.read().credentials)
     damaged = credentials.damaged
-    gone = credentials.forget(url, place.profile)
+    forgotten = credentials.forget(url, destination.profile)
     if shell.printer.json:
-        shell.printer.document({"url": url, "forgotten": gone})
+        shell.printer.document({"url": url, "forgotten": forgotten})
         return
     if damaged:
         shell.printer.note(
-            f"{credentials.path} was damaged: it is gone, with whatever it kept for other addresses"
+            f"{credentials.path} was damaged; it was removed, and the tokens that it kept for other"
+            " addresses with it"
         )
-    whose = f"{url} (profile {place.profile})" if place.profile else url
-    shell.printer.note(f"logged out of {whose}" if gone else f"no token was kept for {whose}")
-
-
-def _read_settings() -> Settings:
-    from sigil.settings import Settings
-
-    return Settings.read()
+    name = f"{url} (profile {destination.profile})" if destination.profile else url
+    shell.printer.note(f"logged out of {name}" if forgotten else f"no token was kept for {name}")
 
 
 def _try_token(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
@@ -149,7 +146,7 @@ def _try_token(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
     if not token:
         raise UsageError(
             "EUSAGE",
-            "no token was given",
+            "the token is empty",
             suggestion=f"sigil login --url {url} < token.txt, or type it at the prompt",
         )
     with closing(RemoteRegistry(url, token)) as registry:
@@ -157,14 +154,16 @@ def _try_token(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
 
 
 def _warn_of_plain_http(shell: Shell, url: str) -> None:
-    if url.lower().startswith("http:") and not _HERE.match(url):
-        shell.printer.note("the address is not https: the token travels where others can read it")
+    if is_readable_by_others(url):
+        shell.printer.note("the address is not https: others on the network can read the token")
 
 
 def _require_address(url: str) -> str:
     if not url:
         raise UsageError(
-            "EUSAGE", "which registry?", suggestion="add --url https://…, or set SIGIL_URL"
+            "EUSAGE",
+            "no registry is named",
+            suggestion="add --url https://…, or set SIGIL_URL",
         )
     return url
 
@@ -176,6 +175,7 @@ def _ask_for_token(url: str) -> str:
 
 
 def _require_well_typed(token: str) -> str:
+    """Return a token whose checksum is right; `UsageError` for one of ours that was mistyped_token."""
     from sigil.access.tokens import PREFIX, is_well_typed, mistyped_token
 
     if token.startswith(PREFIX) and not is_well_typed(token):

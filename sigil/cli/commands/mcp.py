@@ -1,4 +1,6 @@
-"""`sigil mcp`: the registry as an MCP server on standard input and output."""
+"""`sigil mcp`: the registry as an MCP server on standard input and output, and the tools of other
+MCP servers as capabilities.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,26 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from sigil.cli import completions
 from sigil.cli.help import format_examples
 from sigil.cli.options import spread_options
-from sigil.cli.shell import OpenRegistry, shell_of
+from sigil.cli.shell import (
+    OpenRegistry,
+    Shell,
+    confirm,
+    get_shell,
+    require_answerer,
+    unsure_message,
+)
+from sigil.cli.times import format_count
+from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from sigil.protocol import Caller
+    from sigil.cli.commands.mcp_tools import ServerTools, ToolState
+    from sigil.protocol import Caller, Json
+
+CALL_SECONDS = 30
+_UNSURE = unsure_message("sigil mcp list")
 
 mcp = typer.Typer(
     name="mcp",
@@ -26,8 +42,56 @@ mcp = typer.Typer(
 )
 
 
+ServerName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The server, as `sigil mcp list` shows it.",
+        autocompletion=completions.server_names,
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
-class ServeOptions:
+class AddOptions:
+    """The options of `sigil mcp add`."""
+
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name", metavar="NAME", help="Its name here (default: taken from the address)."
+        ),
+    ] = ""
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            metavar="'NAME: VALUE'",
+            help="Sent to it; secret:NAME in the value stands for a secret. May be repeated.",
+        ),
+    ] = None
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env",
+            metavar="KEY=VALUE",
+            help="A variable of the command; secret:NAME as value is a secret's. May be repeated.",
+        ),
+    ] = None
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="TOOL", help="This tool alone; may be repeated."),
+    ] = None
+    seconds: Annotated[
+        int, typer.Option("--seconds", min=1, max=30, help="How long a call of its tools may take.")
+    ] = CALL_SECONDS
+    grant: Annotated[
+        bool, typer.Option("--grant", help="Grant them what they ask for: to reach this server.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class StdioOptions:
     """The options of `sigil mcp`."""
 
     namespace: Annotated[
@@ -51,12 +115,13 @@ class ServeOptions:
     ] = None
 
 
-USUAL = ServeOptions()
+STDIO_DEFAULTS = StdioOptions()
+ADD_DEFAULTS = AddOptions()
 
 
 @mcp.callback(epilog=format_examples("sigil", "sigil mcp\nsigil mcp --read-only --preload encode"))
 @spread_options
-def serve(context: typer.Context, wanted: ServeOptions = USUAL) -> None:
+def serve_stdio(context: typer.Context, options: StdioOptions = STDIO_DEFAULTS) -> None:
     """Speak MCP on standard input and output, until that ends.
 
     A program starts this: see docs/mcp.md. What a query finds becomes a tool.
@@ -68,39 +133,34 @@ def serve(context: typer.Context, wanted: ServeOptions = USUAL) -> None:
     from sigil.mcp.tools import Toolbox
     from sigil.mcp.working_set import ResidentTools
 
-    shell = shell_of(context)
-    with shell.registry() as opened, _reserve_stdout() as outlet:
-        pipe = StdioServer(sys.stdin.buffer, outlet)
-        demand = None if wanted.read_only else _allow_any_deploy
+    def allow_any_deploy(name: str) -> None:
+        """Refuse nothing here: the registry decides what may be deployed."""
+
+    shell = get_shell(context)
+    with shell.open_registry() as opened, _reserve_stdout() as stdout:
+        caller = _choose_caller(opened, options, remote=shell.is_remote())
+        server = StdioServer(sys.stdin.buffer, stdout)
         toolbox = Toolbox(
             opened.registry,
-            _find_speaker(opened, wanted, shell.address()),
+            caller,
             ResidentTools(),
-            demand,
-            pipe.announce_change,
+            None if options.read_only else allow_any_deploy,
+            server.announce_change,
         )
-        toolbox.preload(wanted.preload or ())
+        toolbox.preload(options.preload or ())
         if sys.stdin.isatty():
             shell.printer.note("this speaks MCP with a program that starts it; Ctrl-D ends it")
-        pipe.serve(Methods(toolbox, changes=True))
+        server.serve(Methods(toolbox, changes=True))
 
 
-def _find_speaker(opened: OpenRegistry, wanted: ServeOptions, address: str) -> Caller:
+def _choose_caller(opened: OpenRegistry, options: StdioOptions, *, remote: bool) -> Caller:
     """Return the caller for the client's model: a model in a chat of the person at the shell. A
-    token elsewhere that is not the admin's speaks only for itself.
+    token of a remote registry that is not the admin's speaks only for itself.
     """
-    caller = replace(opened.caller, namespace=wanted.namespace or opened.caller.namespace)
-    if address and not _is_admin(opened):
+    caller = replace(opened.caller, namespace=options.namespace or opened.caller.namespace)
+    if remote and opened.registry.keys.whoami(opened.caller)["kind"] != "admin":
         return caller
-    return replace(caller, author="model", session=wanted.session)
-
-
-def _is_admin(opened: OpenRegistry) -> bool:
-    return bool(opened.registry.keys.whoami(opened.caller)["kind"] == "admin")
-
-
-def _allow_any_deploy(name: str) -> None:
-    """Refuse nothing here: the registry decides what may be deployed."""
+    return replace(caller, author="model", session=options.session)
 
 
 @contextmanager
@@ -111,5 +171,194 @@ def _reserve_stdout() -> Iterator[BinaryIO]:
     sys.stdout.flush()
     own = os.dup(1)
     os.dup2(2, 1)
-    with os.fdopen(own, "wb") as outlet:
-        yield outlet
+    with os.fdopen(own, "wb") as stdout:
+        yield stdout
+
+
+@mcp.command(
+    "add",
+    epilog=format_examples(
+        "sigil",
+        "sigil mcp add https://mcp.example.com/mcp --header 'Authorization: Bearer"
+        " secret:TOKEN'\nsigil mcp add --name files --grant -- npx -y"
+        " @modelcontextprotocol/server-filesystem /srv/files",
+    ),
+)
+@spread_options
+def add_server(
+    context: typer.Context,
+    place: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="URL|-- COMMAND…", help="Where it is: an address, or a program of this machine."
+        ),
+    ],
+    options: AddOptions = ADD_DEFAULTS,
+) -> None:
+    """Bring in the tools of an MCP server as capabilities.
+
+    Each waits for a grant (--grant, `sigil mcp grant NAME`) before it may reach the server.
+    """
+    from sigil.cli.commands.mcp_address import (
+        absolute_paths,
+        parse_server_address,
+        suggest_next_step,
+    )
+    from sigil.cli.commands.mcp_tools import ServerTools
+
+    shell = get_shell(context)
+    row = parse_server_address(place, options.name, options.header or (), options.env or ())
+    if "command" in row and shell.is_remote():
+        raise UsageError(
+            "EUSAGE",
+            "a command runs on the registry's machine, and this registry is remote",
+            source=row["name"],
+            suggestion="run this on that machine, or give the server's address",
+        )
+    row = absolute_paths(row, shell.printer.note)
+    with suggest_next_step(row), shell.open_registry(_UNSURE) as opened:
+        tools = ServerTools(opened, row, options.seconds)
+        states = tools.add(tuple(options.only or ()))
+        if options.grant:
+            states = tools.grant(states)
+    _report_tools(shell, row, states)
+
+
+@mcp.command("list", epilog=format_examples("sigil", "sigil mcp list\nsigil mcp list --json"))
+def list_servers(context: typer.Context) -> None:
+    """List the servers whose tools are deployed here."""
+    from sigil.cli.commands.mcp_tools import find_servers
+
+    shell = get_shell(context)
+    with shell.open_registry() as opened:
+        rows = find_servers(opened)
+    if shell.printer.json:
+        shell.printer.document({"items": rows})
+        return
+    if not rows:
+        shell.printer.note("there are no servers; `sigil mcp add URL` brings one in")
+        return
+    cells = []
+    for row in rows:
+        place = ", ".join((row["where"], *(f"another: {name}" for name in row["others"])))
+        cells.append((row["name"], len(row["tools"]), len(row["waiting"]), place))
+    shell.printer.table(("server", "tools", "waiting", "where"), cells)
+
+
+@mcp.command("grant", epilog=format_examples("sigil", "sigil mcp grant tracker"))
+def grant_server(context: typer.Context, name: ServerName) -> None:
+    """Grant all tools of a server what they ask for now.
+
+    Shows what that is first.
+    """
+    shell = get_shell(context)
+    with shell.open_registry(_UNSURE) as opened:
+        tools = _find_server_tools(opened, name, alone=True)
+        states = tools.list_deployed()
+        waiting = sorted({permission for state in states for permission in state.waits})
+        for permission in waiting:
+            shell.printer.note(f"+ {permission}")
+        if waiting:
+            require_answerer(shell, name)
+            count = format_count(len(states), "tool")
+            confirm(shell, f"Grant this to {count} of {name}?", "granted")
+        states = tools.grant(states)
+    _report_tools(shell, tools.server, states)
+
+
+@mcp.command(
+    "refresh",
+    epilog=format_examples(
+        "sigil", "sigil mcp refresh tracker --dry-run\nsigil mcp refresh tracker"
+    ),
+)
+def refresh_server(
+    context: typer.Context,
+    name: ServerName,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what differs, and change nothing.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Bring in tools that were not there before.")
+    ] = False,
+) -> None:
+    """Ask a server again for its tools, and show what differs.
+
+    A changed tool becomes a new version that waits for a grant; a tool that the server no longer
+    has is removed.
+    """
+    from sigil.cli.commands.mcp_address import suggest_next_step
+
+    shell = get_shell(context)
+    with shell.open_registry(_UNSURE) as opened:
+        tools = _find_server_tools(opened, name, alone=True)
+        with suggest_next_step(tools.server):
+            states = tools.refresh(new=new, dry_run=dry_run)
+    _report_tools(shell, tools.server, states)
+    if dry_run:
+        shell.printer.note("nothing was changed")
+
+
+@mcp.command("remove", epilog=format_examples("sigil", "sigil mcp remove tracker"))
+def remove_server(context: typer.Context, name: ServerName) -> None:
+    """Remove all tools of a server, with their grants."""
+    shell = get_shell(context)
+    with shell.open_registry(_UNSURE) as opened:
+        tools = _find_server_tools(opened, name)
+        require_answerer(shell, name)
+        removed = [state.capability for state in tools.list_deployed()]
+        count = format_count(len(removed), "tool")
+        confirm(shell, f"Remove {count} of {name}?", "removed")
+        for capability in removed:
+            opened.registry.remove(capability, opened.caller)
+    shell.printer.result({"removed": removed}, f"removed {count} of {name}")
+
+
+def _find_server_tools(opened: OpenRegistry, name: str, *, alone: bool = False) -> ServerTools:
+    """Return the tools of a named server; `alone`: `Refused` when an import brought another server
+    of this name.
+    """
+    from sigil.cli.commands.mcp_tools import ServerTools, find_servers
+
+    row = next((row for row in find_servers(opened) if row["name"] == name), None)
+    if row is None:
+        raise UsageError(
+            "ENOENT",
+            "there is no such server",
+            source=name,
+            suggestion="`sigil mcp list` shows which there are",
+        )
+    if alone and row["others"]:
+        raise Refused(
+            "EPERM",
+            f"{', '.join(row['others'])} and {row['tools'][0]} are of different servers with this"
+            " name",
+            source=name,
+            suggestion="`sigil inspect` shows whose they are; `sigil remove` those you do not mean",
+        )
+    return ServerTools(opened, row["server"], row["seconds"])
+
+
+def _report_tools(shell: Shell, server: dict[str, Json], states: list[ToolState]) -> None:
+    name = server["name"]
+    if shell.printer.json:
+        shell.printer.document({"server": name, "items": [state.to_row() for state in states]})
+    else:
+        shell.printer.table(
+            ("tool", "capability", "state"),
+            [(state.tool, state.capability, state.describe()) for state in states],
+        )
+        for state in states:
+            for change in state.changes:
+                shell.printer.note(f"{state.capability}: {change}")
+        waiting = sum(bool(state.waits) for state in states)
+        if waiting:
+            count = format_count(waiting, "tool")
+            shell.printer.note(f"{count} may not reach it yet: sigil mcp grant {name}")
+    if states and all(state.problem for state in states):
+        raise UsageError(
+            "EMANIFEST",
+            "none of its tools can be a capability",
+            source=name,
+            suggestion="the table says why",
+        )

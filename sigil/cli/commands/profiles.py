@@ -1,4 +1,4 @@
-"""`sigil profiles`: registries by name."""
+"""`sigil profiles`: list, choose and remove registries by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import typer
 
 from sigil.cli.completions import profile_names
 from sigil.cli.help import format_examples
-from sigil.cli.shell import Shell, shell_of
+from sigil.cli.shell import get_shell
+
+IN_THIS_PROCESS = "in this process"
 
 profiles = typer.Typer(
     name="profiles",
@@ -38,33 +40,30 @@ def list_profiles(context: typer.Context) -> None:
     from sigil.client.profiles import HERE, Profiles
     from sigil.settings import Settings
 
-    shell, settings = shell_of(context), Settings.read()
-    book = Profiles(settings.profiles).book()
-    place = shell.place()
-    rows = [
-        {"profile": HERE, "url": "", "token": "", "usual": not book.usual, "now": not place.url}
-    ]
+    shell = get_shell(context)
+    book = Profiles(Settings.read().profiles).book()
+    now = shell.find_destination()
+    rows = [{"profile": HERE, "url": "", "token": "", "usual": not book.usual, "now": not now.url}]
     for name, profile in book.profiles.items():
-        row = {
-            "profile": name,
-            "url": profile.url,
-            "token": profile.token,
-            "usual": name == book.usual,
-            "now": name == place.profile,
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "profile": name,
+                "url": profile.url,
+                "token": profile.token,
+                "usual": name == book.usual,
+                "now": name == now.profile,
+            }
+        )
     if shell.printer.json:
-        shell.printer.document({"items": rows, "now": {"url": place.url, "how": place.how}})
+        shell.printer.document({"items": rows, "now": {"url": now.url, "how": now.how}})
         return
     cells = [
-        ("*" if row["now"] else "", row["profile"], row["url"] or "in this process", row["token"])
+        ("*" if row["now"] else "", row["profile"], row["url"] or IN_THIS_PROCESS, row["token"])
         for row in rows
     ]
     shell.printer.table(("", "profile", "registry", "token"), cells)
-    shell.printer.note(
-        "commands go to"
-        f" {place.url or 'the registry in this process'}{f' ({place.how})' if place.how else ''}"
-    )
+    reason = f" ({now.how})" if now.how else ""
+    shell.printer.note(f"commands go to {now.url or f'the registry {IN_THIS_PROCESS}'}{reason}")
 
 
 @profiles.command(
@@ -79,11 +78,9 @@ def use_profile(context: typer.Context, name: Name) -> None:
     from sigil.settings import Settings
 
     profile = Profiles(Settings.read().profiles).use(name)
-    shell = shell_of(context)
-    _say(
-        shell,
-        {"profile": name, "url": profile.url},
-        f"commands use {name} now: {profile.url or 'the registry in this process'}",
+    place = profile.url or f"the registry {IN_THIS_PROCESS}"
+    get_shell(context).printer.result(
+        {"profile": name, "url": profile.url}, f"commands use {name} now: {place}"
     )
 
 
@@ -100,12 +97,5 @@ def remove_profile(context: typer.Context, name: Name) -> None:
     settings = Settings.read()
     gone = Profiles(settings.profiles).forget(name)
     forgotten = Credentials(settings.credentials).forget(gone.url, name)
-    note = f"removed {name}{', and forgot its token' if forgotten else ''}"
-    _say(shell_of(context), {"removed": name, "forgotten": forgotten}, note)
-
-
-def _say(shell: Shell, row: dict[str, object], line: str) -> None:
-    if shell.printer.json:
-        shell.printer.document(row)
-    else:
-        shell.printer.note(line)
+    note = f"removed {name}, and forgot its token" if forgotten else f"removed {name}"
+    get_shell(context).printer.result({"removed": name, "forgotten": forgotten}, note)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sigil.cli.exit_codes import INTERRUPTED
-from sigil.cli.shell import Shell, shell_of
-from sigil.cli.times import count_of
+from sigil.cli.shell import Shell, get_shell
+from sigil.cli.times import format_count
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from sigil.storage.kv import KV
 
 GRACE_SECONDS = 35
-"""A run may take 30."""
+"""The time that requests at work get to end; a run may take 30."""
 SWEEP_SECONDS = 60.0
 GUESSABLE = 20
-"""Characters; the same as the gate's."""
+"""The characters of a token; the authenticator slows those who guess shorter ones."""
 
 
 def serve(
@@ -50,106 +50,101 @@ def serve(
     from sigil.http.server import listen
     from sigil.settings import Settings
 
-    shell = shell_of(context)
-    if shell.asked.url or shell.asked.profile or shell.seconds:
+    shell = get_shell(context)
+    if shell.choice.url or shell.choice.profile or shell.seconds:
         raise UsageError(
             "EUSAGE",
             "serve takes no --url, --profile or --timeout",
             suggestion="it serves the registry here, until Ctrl-C",
         )
     settings = replace(Settings.read(), registry_url="", registry_token="")
-    bounds = ClientLimits.from_settings(settings)
-    door = listen(host, port)
+    limits = ClientLimits.from_settings(settings)
+    listener = listen(host, port)
     try:
-        ended = _serve_registry(shell, settings, door, bounds)
+        ended = _serve_registry(shell, settings, listener, limits)
     finally:
-        door.close()
+        listener.close()
     shell.printer.note("stopped")
     if ended == signal.SIGINT:
         raise typer.Exit(INTERRUPTED)
 
 
 def _serve_registry(
-    shell: Shell, settings: Settings, door: socket.socket, bounds: ClientLimits
+    shell: Shell, settings: Settings, listener: socket.socket, limits: ClientLimits
 ) -> int:
+    """Serve until a signal comes, and return its number."""
     from sigil.access.authentication import Authenticator
     from sigil.http.access_log import AccessLog
     from sigil.http.app import build_app
     from sigil.http.server import serve as serve_app
     from sigil.wiring import admin_token, local_registry, open_stores
 
-    token, stores = admin_token(settings), open_stores(settings)
-    with shell.printer.working("opening the registry"):
+    token = admin_token(settings)
+    stores = open_stores(settings)
+    with shell.printer.progress("opening the registry"):
         registry = local_registry(settings, stores, shell.printer.note)
         registry.warm(shell.printer.note)
-    over = threading.Event()
+    ended = threading.Event()
     threading.Thread(
-        target=_sweep_regularly, args=(shell, stores.kv, over), name="sweeper", daemon=True
+        target=_sweep_regularly, args=(shell, stores.kv, ended), name="sweeper", daemon=True
     ).start()
     try:
         app = build_app(
             lambda: registry,
             Authenticator(token, lambda: registry.keys, settings.agent, settings.rate),
         )
-        greet = partial(_greet, shell, settings, door, token)
         return serve_app(
-            AccessLog(app, shell.printer.event), door, GRACE_SECONDS, greet, bounds=bounds
+            AccessLog(app, shell.printer.event),
+            listener,
+            GRACE_SECONDS,
+            partial(print_address, shell, settings, listener, token),
+            bounds=limits,
         )
     finally:
-        over.set()
+        ended.set()
         registry.close()
 
 
-def _sweep_regularly(shell: Shell, kv: KV, over: threading.Event) -> None:
+def _sweep_regularly(shell: Shell, kv: KV, ended: threading.Event) -> None:
+    """Remove what has expired, each minute until `ended` is set."""
     from sigil.catalog.expiry import sweep
 
-    while not over.wait(SWEEP_SECONDS):
+    while not ended.wait(SWEEP_SECONDS):
         try:
-            gone = sweep(kv)
+            removed = sweep(kv)
         except SigilError as problem:
             shell.printer.event("not swept", code=problem.code)
             continue
         except Exception as problem:  # noqa: BLE001  entry point: what nobody expected must not end the sweeper
             shell.printer.event("not swept", code="EBUG", kind=type(problem).__name__)
             continue
-        if gone:
-            shell.printer.event("swept", **gone)
+        if removed:
+            shell.printer.event("swept", **removed)
 
 
-def _greet(shell: Shell, settings: Settings, door: socket.socket, token: str) -> None:
+def print_address(shell: Shell, settings: Settings, listener: socket.socket, token: str) -> None:
     """Print the address on stdout for programs that wait for it, and how to log in on stderr. The
     token itself is shown on a terminal only.
     """
     from sigil.http.server import is_public, url_of
 
-    url, printer = url_of(door), shell.printer
+    printer = shell.printer
+    url = url_of(listener)
+    token_file = "" if settings.token else str(settings.data_folder / "token")
     if printer.json:
-        printer.document(
-            {
-                "url": url,
-                "token_file": "" if settings.token else str(settings.data_folder / "token"),
-            }
-        )
+        printer.document({"url": url, "token_file": token_file})
     else:
         printer.line(url)
     if sys.stderr.isatty():
         printer.note(f"token: {token}")
     else:
+        printer.note(f"token: in {token_file or 'UNCAGED_TOKEN'}")
+    printer.note(f"from another machine: sigil login --url {url}; more tokens: `sigil keys create`")
+    if is_public(listener):
         printer.note(
-            "token: in UNCAGED_TOKEN"
-            if settings.token
-            else f"token: in {settings.data_folder / 'token'}"
-        )
-    printer.note(
-        f"from elsewhere: sigil login --url {url}; make more tokens with `sigil keys create`"
-    )
-    if is_public(door):
-        printer.note(
-            "others can reach this address, and it speaks plain HTTP: put something in front of it"
-            " that speaks TLS"
+            "others can reach this address, and it speaks plain HTTP: put a proxy that speaks TLS"
+            " in front of it"
         )
         if len(token) < GUESSABLE:
-            printer.note(
-                f"UNCAGED_TOKEN has {count_of(len(token), 'character')} and could be guessed: take"
-                " one of 32 or more"
-            )
+            count = format_count(len(token), "character")
+            printer.note(f"UNCAGED_TOKEN has {count} and could be guessed: take one of 32 or more")

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from sigil.cli.exit_codes import TESTS_FAILED
-from sigil.cli.shell import Shell, shell_of
-from sigil.cli.source_folder import HERE, Folder, locate_errors, read_package, warn_of_slow_compile
+from sigil.cli.shell import Shell, get_shell
+from sigil.cli.source_folder import (
+    CURRENT_FOLDER,
+    Folder,
+    locate_errors,
+    read_package,
+    warn_of_slow_compile,
+)
 
 if TYPE_CHECKING:
     from sigil.deploy.golden_tests import TestBench, TestResult
@@ -21,70 +27,85 @@ if TYPE_CHECKING:
     from sigil.sandbox.program import Program
     from sigil.settings import Settings
 
+INPUT_CHARACTERS = 100
 
-def run_tests(context: typer.Context, folder: Folder = HERE) -> None:
+
+def run_tests(context: typer.Context, folder: Folder = CURRENT_FOLDER) -> None:
     """Run a folder's golden tests in a sandbox here.
 
-    Exit code 8 when one fails. What it calls is what stands in the registry of this process, else
-    the folder of that name beside it.
+    Exit code 8 when one fails. A capability that it calls is the one in the registry of this
+    process, else the folder of that name beside it.
     """
-    shell, package = shell_of(context), read_package(folder)
+    shell = get_shell(context)
+    package = read_package(folder)
+    manifest = package.manifest
     with locate_errors(folder):
-        verdicts = test_package(shell, package, folder)
-    failed = sum(1 for verdict in verdicts if verdict.problem)
+        results = test_package(shell, package, folder)
+    failed = sum(bool(result.problem) for result in results)
+    passed = len(results) - failed
     if shell.printer.json:
         rows = [
-            {"number": verdict.number, "ok": not verdict.problem, "problem": verdict.problem}
-            for verdict in verdicts
+            {"number": result.number, "ok": not result.problem, "problem": result.problem}
+            for result in results
         ]
         shell.printer.document(
-            {
-                "capability": package.manifest.name,
-                "passed": len(rows) - failed,
-                "failed": failed,
-                "tests": rows,
-            }
+            {"capability": manifest.name, "passed": passed, "failed": failed, "tests": rows}
         )
     else:
-        for verdict, given in zip(verdicts, package.manifest.tests, strict=True):
-            shell.printer.line(
-                f"FAIL {verdict.number}: {verdict.problem}"
-                if verdict.problem
-                else f"ok   {verdict.number}: {_shorten(given.input)}"
-            )
-        shell.printer.note(
-            f"{len(verdicts) - failed} passed, {failed} failed"
-            if verdicts
-            else "there are no tests"
-        )
+        for result, test in zip(results, manifest.tests, strict=True):
+            if result.problem:
+                shell.printer.line(f"FAIL {result.number}: {result.problem}")
+            else:
+                shell.printer.line(f"ok   {result.number}: {_shorten_json(test.input)}")
+        shell.printer.note(f"{passed} passed, {failed} failed" if results else "there are no tests")
     if failed:
         raise typer.Exit(TESTS_FAILED)
 
 
+def _shorten_json(value: Json) -> str:
+    import orjson
+
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= INPUT_CHARACTERS else f"{text[: INPUT_CHARACTERS - 1]}…"
+
+
 def test_package(shell: Shell, package: Package, folder: Path) -> list[TestResult]:
-    """What a deploy would find. Of a registry elsewhere nobody here knows what stands there."""
+    """Compile a package, run its tests as a deploy would, and return the results. The capabilities
+    that a remote registry has are unknown here.
+    """
     with compile_package(shell, package) as (sandbox, program):
-        return test_program(
-            open_bench(shell.settings(), sandbox, package, folder), shell, package, program
-        )
+        bench = open_bench(shell.read_settings(), sandbox, package, folder)
+        return test_program(bench, shell, package, program)
+
+
+@contextmanager
+def compile_package(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, Program]]:
+    """Compile a package and yield a sandbox of this process with the program."""
+    from sigil.compile.compiler import build
+    from sigil.sandbox.program import Program
+
+    warn_of_slow_compile(shell, package.manifest.lang, package.code)
+    with shell.open_sandbox() as sandbox:
+        with shell.printer.progress(f"compiling {package.manifest.name}"):
+            built = build(package, sandbox)
+        yield sandbox, Program(built.digest, built.kind, lambda: built.wasm)
 
 
 def open_bench(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> TestBench:
-    """Where the tests of a folder run: in `sandbox`, with what stands in this process's registry or
-    beside the folder.
+    """Return the bench on which a folder's tests run: in `sandbox`, with the capabilities of this
+    process's registry or beside the folder.
     """
-    from sigil.cli.folder_registry import open_rehearsal
+    from sigil.cli.folder_services import open_folder_services
     from sigil.deploy.golden_tests import TestBench
 
-    return TestBench(
-        sandbox, settings.agent, open_rehearsal(settings, sandbox, folder, package.manifest)
-    )
+    services = open_folder_services(settings, sandbox, folder, package.manifest)
+    return TestBench(sandbox, settings.agent, services)
 
 
 def test_program(
     bench: TestBench, shell: Shell, package: Package, program: Program
 ) -> list[TestResult]:
-    """What a deploy would find of a compiled package."""
+    """Run the tests of a compiled package as a deploy would, and return the results."""
     from sigil.deploy import golden_tests
     from sigil.run import dependencies
     from sigil.run.host_calls.context import Part
@@ -92,27 +113,7 @@ def test_program(
     manifest = package.manifest
     if bench.others:
         part = Part(bench.namespace, manifest, package.digest, program)
-        dependencies.require_dependencies(part, bench.others, later=bool(shell.address()))
+        dependencies.require_dependencies(part, bench.others, later=shell.is_remote())
     golden_tests.require_loadable(bench.sandbox, manifest, program)
-    with shell.printer.working(f"testing {manifest.name}"):
+    with shell.printer.progress(f"testing {manifest.name}"):
         return golden_tests.run_tests(bench, manifest, program)
-
-
-@contextmanager
-def compile_package(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, Program]]:
-    """A sandbox here, and what a package compiles to in it."""
-    from sigil.compile.compiler import build
-    from sigil.sandbox.program import Program
-
-    warn_of_slow_compile(shell, package.manifest.lang, package.code)
-    with shell.sandbox() as sandbox:
-        with shell.printer.working(f"compiling {package.manifest.name}"):
-            built = build(package, sandbox)
-        yield sandbox, Program(built.digest, built.kind, lambda: built.wasm)
-
-
-def _shorten(value: Json) -> str:
-    import orjson
-
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= 100 else f"{text[:99]}…"

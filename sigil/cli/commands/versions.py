@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.deploy_report import report_deploy
+from sigil.cli.commands.deploy import report_deploy
 from sigil.cli.completions import capability_names
 from sigil.cli.names import Namespace, resolve_name
-from sigil.cli.shell import OpenRegistry, Shell, shell_of, unsure_message
+from sigil.cli.shell import OpenRegistry, Shell, get_shell, unsure_message
 from sigil.cli.times import format_time
 
 if TYPE_CHECKING:
@@ -25,24 +25,52 @@ Number = Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="A 
 def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> None:
     """List the versions of a capability, newest first.
 
-    The active one is what its plain name runs. On stderr: which version began to run when, and by
+    The active one is what its plain name runs. On stderr: which version became active when, and by
     what.
     """
-    shell = shell_of(context)
-    with shell.registry() as opened:
+    shell = get_shell(context)
+    with shell.open_registry() as opened:
         plain, caller = resolve_name(opened.caller, name, namespace)
         rows = opened.registry.versions(plain, caller)
         steps = opened.registry.history(plain, caller)
     if shell.printer.json:
         shell.printer.document({"items": rows, "history": steps})
         return
-    table = [
-        (row["version"], _describe_state(row), row["author"], format_time(row["at"]), row["digest"])
-        for row in rows
-    ]
-    shell.printer.table(("version", "state", "author", "at", "digest"), table)
+    cells = []
+    for row in rows:
+        states = []
+        if row["active"]:
+            states.append("active")
+        if row["yanked"]:
+            states.append("yanked")
+        if row["health"] not in ("", "closed"):
+            states.append(row["health"])
+        cells.append(
+            (
+                row["version"],
+                ", ".join(states),
+                row["author"],
+                format_time(row["at"]),
+                row["digest"],
+            )
+        )
+    shell.printer.table(("version", "state", "author", "at", "digest"), cells)
     for line in _describe_steps(steps):
         shell.printer.note(line)
+
+
+def _describe_steps(steps: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    """Yield a line for each step that made a version active; a yank and an expiry name the version
+    that was active before.
+    """
+    for number, step in enumerate(steps):
+        action = step["action"]
+        if number and action in ("yank", "expire"):
+            action += f" of version {steps[number - 1]['version']}"
+        yield (
+            f"{format_time(step['at'])}  version {step['version']} became active: {action} by"
+            f" {step['by']}"
+        )
 
 
 def diff(
@@ -60,12 +88,12 @@ def diff(
 ) -> None:
     """Show what differs between two versions.
 
-    The fields of the manifest, the schema and the source.
+    Compares the fields of the manifest, the schema and the source.
     """
     from sigil.cli.details import describe_changes
 
-    shell = shell_of(context)
-    with shell.registry() as opened:
+    shell = get_shell(context)
+    with shell.open_registry() as opened:
         plain, caller = resolve_name(opened.caller, name, namespace)
         found = opened.registry.diff(plain, caller, older, newer)
     if shell.printer.json:
@@ -83,15 +111,23 @@ def diff(
 def rollback(
     context: typer.Context, name: Name, version: Number = None, namespace: Namespace = ""
 ) -> None:
-    """Let an older version run again.
+    """Make an older version active again.
 
-    The one given, or the one before the last deploy.
+    VERSION, or the one before the last deploy.
     """
-    shell = shell_of(context)
-    with shell.registry(unsure_message(f"sigil versions {name}")) as opened:
+    shell = get_shell(context)
+    with shell.open_registry(unsure_message(f"sigil versions {name}")) as opened:
         plain, caller = resolve_name(opened.caller, name, namespace)
         row = opened.registry.rollback(plain, caller, version)
-    _report_change(shell, row, "runs now" if row["changed"] else "ran already")
+    _report_change(shell, row, "is active now" if row["changed"] else "was active already")
+
+
+def _report_change(shell: Shell, row: Mapping[str, Json], note: str) -> None:
+    if shell.printer.json:
+        shell.printer.document(row)
+        return
+    shell.printer.line(f"{row['capability']}@{row['version']} {row['digest']}")
+    shell.printer.note(note)
 
 
 def yank(
@@ -104,43 +140,39 @@ def yank(
             autocompletion=capability_names,
         ),
     ],
-    undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo a yank.")] = False,
     namespace: Namespace = "",
 ) -> None:
     """Withdraw a version.
 
-    Queries and the plain name do not lead to it any more; its digest still runs. With --undo it
-    stands again, and runs again by its plain name if nothing but the yank had put another one in
-    its place.
+    Queries and the plain name do not lead to it any more; its digest still runs. --undo makes it
+    available again, and active again if nothing but the yank made another one active.
     """
-    shell = shell_of(context)
-    with shell.registry(unsure_message(f"sigil versions {version.partition('@')[0]}")) as opened:
+    shell = get_shell(context)
+    name = version.partition("@")[0]
+    with shell.open_registry(unsure_message(f"sigil versions {name}")) as opened:
         ref, caller = resolve_name(opened.caller, version, namespace)
         row = opened.registry.yank(ref, caller, undo=undo)
-        now = "" if shell.printer.json else _describe_active(opened, row, caller)
-    words = ("stands again", "stood already") if undo else ("is withdrawn", "was withdrawn already")
-    _report_change(
-        shell,
-        row,
-        f"{row['capability']}@{row['version']} {words[0] if row['changed'] else words[1]}; {now}",
-    )
+        active = "" if shell.printer.json else _describe_active(opened, row, caller)
+    if undo:
+        change = "is available again" if row["changed"] else "was available already"
+    else:
+        change = "is withdrawn" if row["changed"] else "was withdrawn already"
+    _report_change(shell, row, f"{row['capability']}@{row['version']} {change}; {active}")
 
 
 def _describe_active(opened: OpenRegistry, row: Mapping[str, Json], caller: Caller) -> str:
-    """Say what the plain name runs after a yank, or after one was taken back."""
+    """Return a clause on which version is active after a yank, or after one was undone."""
     name = row["capability"]
-    active = next(
-        (other["version"] for other in opened.registry.versions(name, caller) if other["active"]),
-        None,
-    )
+    versions = opened.registry.versions(name, caller)
+    active = next((other["version"] for other in versions if other["active"]), None)
     if active is None:
-        return f"no version runs by the plain name {name} now"
-    if active != row["version"]:
-        return f"{name}@{active} runs"
-    steps = opened.registry.history(name, caller)
-    if not row["changed"] or len(steps) < 2 or steps[-1]["action"] != "unyank":
-        return f"{name}@{active} runs"
-    return f"it runs now, in the place of {name}@{steps[-2]['version']}"
+        return f"no version of {name} is active now"
+    if active == row["version"] and row["changed"]:
+        steps = opened.registry.history(name, caller)
+        if len(steps) > 1 and steps[-1]["action"] == "unyank":
+            return f"it is active now, in place of {name}@{steps[-2]['version']}"
+    return f"{name}@{active} is active"
 
 
 def publish(
@@ -149,51 +181,18 @@ def publish(
     session: Annotated[
         str,
         typer.Option(
-            "--session", metavar="CHAT", help="Whose it is (default: the only chat that has it)."
+            "--session", metavar="CHAT", help="The chat that has it (default: the only one)."
         ),
     ] = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Over what somebody else made.")
+        bool, typer.Option("--replace", help="Replace a version that somebody else made.")
     ] = False,
 ) -> None:
     """Make a chat's capability the agent's own.
 
-    All its chats see it then; digest and author stay.
+    All chats of the agent see it then; digest and author stay the same.
     """
-    shell = shell_of(context)
-    with shell.registry(unsure_message(f"sigil versions {name}")) as opened:
+    shell = get_shell(context)
+    with shell.open_registry(unsure_message(f"sigil versions {name}")) as opened:
         deployed = opened.registry.publish(name, opened.caller, session=session, replace=replace)
         report_deploy(shell, opened, deployed, tested=False)
-
-
-def _report_change(shell: Shell, row: Mapping[str, Json], said: str) -> None:
-    if shell.printer.json:
-        shell.printer.document(row)
-        return
-    shell.printer.line(f"{row['capability']}@{row['version']} {row['digest']}")
-    shell.printer.note(said)
-
-
-def _describe_state(row: Mapping[str, Json]) -> str:
-    words = (
-        "active" if row["active"] else "",
-        "yanked" if row["yanked"] else "",
-        row["health"] if row["health"] != "closed" else "",
-    )
-    return ", ".join(word for word in words if word)
-
-
-def _describe_steps(steps: Sequence[Mapping[str, Json]]) -> Iterator[str]:
-    """Yield a line for each step that made a version run; a yank and an expiry name the version
-    that was active before.
-    """
-    for number, step in enumerate(steps):
-        before = (
-            f" of version {steps[number - 1]['version']}"
-            if number and step["action"] in ("yank", "expire")
-            else ""
-        )
-        yield (
-            f"{format_time(step['at'])}  version {step['version']} began to run:"
-            f" {step['action']}{before} by {step['by']}"
-        )

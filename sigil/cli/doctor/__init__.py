@@ -1,4 +1,4 @@
-"""The checks of `doctor`: each looks at one thing, and says what it found and how to mend it."""
+"""The checks of `doctor`: each examines one thing, and returns what it found and its remedy."""
 
 from __future__ import annotations
 

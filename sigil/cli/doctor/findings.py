@@ -1,4 +1,4 @@
-"""A check and its finding: ok, a warning, or a failure with what to do about it."""
+"""The checks of `doctor` and their findings: ok, a warning, or a failure with its remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from sigil.errors import SigilError, one_line
 
-FOUND_CHARACTERS, MEND_CHARACTERS = 400, 300
+FOUND_CHARACTERS = 400
+MEND_CHARACTERS = 300
 
 
 class State(StrEnum):
@@ -42,21 +43,18 @@ Check = Callable[[], str]
 remedy as its suggestion.
 """
 
-Watch = Callable[[str], AbstractContextManager[None]]
+ShowProgress = Callable[[str], AbstractContextManager[None]]
+"""Returns a context manager that is entered while the check of this name runs."""
 
 
-def _watch_nothing(name: str) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
-def run_checks(checks: Mapping[str, Check], watch: Watch = _watch_nothing) -> Iterator[Finding]:
-    """Yield each check's finding as soon as it is there. `watch` is entered with a check's name
-    while it runs.
-    """
+def run_checks(
+    checks: Mapping[str, Check], show_progress: ShowProgress | None = None
+) -> Iterator[Finding]:
+    """Yield each check's finding as soon as it is there."""
     for name, check in checks.items():
-        with watch(name):
-            found = _run_check(name, check)
-        yield found
+        with show_progress(name) if show_progress else nullcontext():
+            finding = _run_check(name, check)
+        yield finding
 
 
 def _run_check(name: str, check: Check) -> Finding:
@@ -64,16 +62,12 @@ def _run_check(name: str, check: Check) -> Finding:
         return Finding(name, State.ok, one_line(check(), FOUND_CHARACTERS))
     except SigilError as problem:
         state = State.warn if isinstance(problem, DoctorWarning) else State.fail
-        return Finding(
-            name,
-            state,
-            one_line(problem.message, FOUND_CHARACTERS),
-            one_line(problem.suggestion, MEND_CHARACTERS),
-        )
-    except Exception as problem:  # noqa: BLE001  entry point: a doctor says what is wrong, whatever it is, and looks at the rest
-        return Finding(
-            name,
-            State.fail,
-            one_line(f"{type(problem).__name__}: {problem}", FOUND_CHARACTERS),
-            "see what stands there",
-        )
+        message = problem.message
+        mend = problem.suggestion
+    except Exception as problem:  # noqa: BLE001  entry point: a doctor reports whatever is wrong, and goes on
+        state = State.fail
+        message = f"{type(problem).__name__}: {problem}"
+        mend = "examine what it names, or report it"
+    return Finding(
+        name, state, one_line(message, FOUND_CHARACTERS), one_line(mend, MEND_CHARACTERS)
+    )

@@ -23,9 +23,10 @@ from sigil.wiring import (
     sqlite_path,
 )
 
-LITTLE_BYTES, TOO_LITTLE_BYTES = 500 << 20, 20 << 20
+FREE_BYTES_WARNED = 500 << 20
+FREE_BYTES_LEAST = 20 << 20
 GUESSABLE = 20
-"""Characters of a token; the gate slows those who try shorter ones."""
+"""The characters of a token; the authenticator slows those who guess shorter ones."""
 
 
 @runtime_checkable
@@ -44,8 +45,10 @@ def registry_checks(settings: Settings) -> Mapping[str, Check]:
         "store": check_store,
         "artifacts": check_artifacts,
         "token": check_token,
+        "records": check_records,
+        "library": check_library,
+        "search": check_search,
     }
-    checks |= {"records": check_records, "library": check_library, "search": check_search}
     return {name: partial(check, settings) for name, check in checks.items()}
 
 
@@ -65,24 +68,26 @@ def check_folder(settings: Settings) -> str:
 
 
 def check_disk(settings: Settings) -> str:
-    """Check that there is room where data is kept."""
+    """Check that the disk with the data has space left."""
     path = sqlite_path(settings)
-    place = _nearest_folder(path.parent if path else data_folder(settings))
+    place = path.parent if path else data_folder(settings)
+    while not place.exists() and place.parent != place:
+        place = place.parent
     free = shutil.disk_usage(place).free
-    said = f"{free >> 20:,} MiB free at {place}"
-    if free < TOO_LITTLE_BYTES:
+    found = f"{free >> 20:,} MiB free at {place}"
+    if free < FREE_BYTES_LEAST:
         raise BackendError(
             "EUNAVAILABLE",
-            f"only {said}",
-            suggestion="make room there, or set UNCAGED_DATA to another disk",
+            f"only {found}",
+            suggestion="free some space there, or set UNCAGED_DATA to another disk",
         )
-    if free < LITTLE_BYTES:
-        raise DoctorWarning(f"only {said}", suggestion="make room there")
-    return said
+    if free < FREE_BYTES_WARNED:
+        raise DoctorWarning(f"only {found}", suggestion="free some space there")
+    return found
 
 
 def check_store(settings: Settings) -> str:
-    """Check that the store answers, and takes what is written."""
+    """Check that the store answers, and that it can be written."""
     kv = open_stores(settings).kv
     probe = keys.probe()
     kv.delete(probe)
@@ -92,7 +97,7 @@ def check_store(settings: Settings) -> str:
     if unwise:
         raise DoctorWarning(
             f"it answers, but {'; '.join(unwise)}",
-            suggestion="docs/deploy.md tells the settings that matter",
+            suggestion="docs/deploy.md names the settings that matter",
         )
     path = sqlite_path(settings)
     if path and path.stat().st_mode & 0o022:
@@ -108,13 +113,13 @@ def check_records(settings: Settings) -> str:
 
 
 def check_artifacts(settings: Settings) -> str:
-    """Check that large bodies can be written, and come back."""
-    kept = open_stores(settings).artifacts
-    if kept.get(kept.put(b"doctor")) != b"doctor":
+    """Check that large bodies can be written and read."""
+    artifacts = open_stores(settings).artifacts
+    if artifacts.get(artifacts.put(b"doctor")) != b"doctor":
         raise BackendError(
             "EDAMAGED",
-            "what was written came back changed",
-            suggestion="look at the disk, or at UNCAGED_ARTIFACTS",
+            "a body was written, and read back changed",
+            suggestion="check the disk, or UNCAGED_ARTIFACTS",
         )
     return f"{settings.artifacts or 'beside or in the store'}: writes and reads"
 
@@ -163,18 +168,14 @@ def check_library(settings: Settings) -> str:
 
     place = library_folder(settings)
     if place is None:
-        return "none wanted"
-    shelf = read_packages(place)
+        return "none, as UNCAGED_LIBRARY says"
+    library = read_packages(place)
     from sigil.catalog.catalog import Catalog
 
     catalog = Catalog(open_stores(settings).kv)
-    stand = sum(
-        catalog.load_active(LIBRARY, package.manifest.name) is not None for package in shelf
-    )
-    missing = len(shelf) - stand
-    return f"{len(shelf)} capabilities in {place}" + (
-        f"; {missing} of them are deployed at the next start" if missing else ""
-    )
+    missing = sum(catalog.load_active(LIBRARY, package.manifest.name) is None for package in library)
+    found = f"{len(library)} capabilities in {place}"
+    return f"{found}; {missing} of them are deployed at the next start" if missing else found
 
 
 def check_search(settings: Settings) -> str:
@@ -197,11 +198,4 @@ def check_logins(settings: Settings) -> str:
     except SigilError as problem:
         raise UsageError(problem.code, problem.message, suggestion=problem.suggestion) from None
     names = ", ".join(book.profiles) or "no profiles"
-    return f"{names}{f'; commands use {book.usual}' if book.usual else ''}"
-
-
-def _nearest_folder(place: Path) -> Path:
-    """Return the nearest folder that exists."""
-    while not place.exists() and place.parent != place:
-        place = place.parent
-    return place
+    return f"{names}; commands use {book.usual}" if book.usual else names

@@ -1,6 +1,4 @@
-"""Checks of what runs capabilities on this machine: the engine, its compiled form, the runners, the
-compilers.
-"""
+"""Checks of this machine: the engine, its compiled form, the runners and the compilers."""
 
 from __future__ import annotations
 
@@ -20,13 +18,14 @@ from sigil.settings import Settings
 from sigil.storage import files, toml_files
 from sigil.wiring import cache_folder, engine_path, open_sandbox
 
-_ECHO = "return input.number + 1;"
-_COMPILED = ("c", "assemblyscript", "rust")
-"""Languages that are compiled by a compiler of this machine."""
+FOLDERS_MOST = 200
+_INCREMENT = "return input.number + 1;"
+_COMPILED_LANGUAGES = ("c", "assemblyscript", "rust")
+"""The languages that need a compiler of this machine."""
 
 
 def machine_checks(settings: Settings) -> Mapping[str, Check]:
-    """Return the checks of what runs here, also beside a registry elsewhere."""
+    """Return the checks of this machine, which a command with a remote registry needs too."""
     checks = {
         "engine": check_engine,
         "compiled code": check_cache,
@@ -38,6 +37,8 @@ def machine_checks(settings: Settings) -> Mapping[str, Check]:
 
 def check_engine(settings: Settings) -> str:
     """Check that the JavaScript engine is there, and is the one that this version builds."""
+    from sigil.sandbox.engine.build import trouble
+
     path = engine_path(settings)
     try:
         body = files.read_bounded(path, MODULE_BYTES)
@@ -45,15 +46,13 @@ def check_engine(settings: Settings) -> str:
         raise BackendError(
             "EUNAVAILABLE", f"{path}: {problem.strerror}", suggestion="run scripts/build-engine"
         ) from None
-    said = f"{path}, {len(body):,} bytes, sha256:{hashlib.sha256(body).hexdigest()[:12]}"
+    found = f"{path}, {len(body):,} bytes, sha256:{hashlib.sha256(body).hexdigest()[:12]}"
     if settings.engine:
-        return f"{said}, as SIGIL_ENGINE says"
-    from sigil.sandbox.engine.build import trouble
-
+        return f"{found}, as SIGIL_ENGINE says"
     wrong = trouble()
     if wrong:
-        raise DoctorWarning(f"{said}: {wrong}", suggestion="run scripts/build-engine")
-    return said
+        raise DoctorWarning(f"{found}: {wrong}", suggestion="run scripts/build-engine")
+    return found
 
 
 def check_cache(settings: Settings) -> str:
@@ -71,90 +70,112 @@ def check_cache(settings: Settings) -> str:
             pass
     except OSError as problem:
         raise DoctorWarning(f"{folder}: {problem.strerror}", suggestion=mend) from None
-    files = [*folder.glob("*.code")]
-    if not _is_cache_whole(folder, engine_path(settings)):
+    modules = [*folder.glob("*.code")]
+    if _is_engine_damaged(folder, engine_path(settings)):
         raise DoctorWarning(
             f"the engine's in {folder} is damaged, or of another version",
-            suggestion="nothing to do: the next run makes it again",
+            suggestion="nothing to do: the next run compiles it again",
         )
-    size = sum(path.stat().st_size for path in files) >> 20
-    return f"{len(files)} modules, {size:,} MiB in {folder}"
+    size = sum(path.stat().st_size for path in modules) >> 20
+    return f"{len(modules)} modules, {size:,} MiB in {folder}"
 
 
-def _is_cache_whole(folder: Path, engine: Path) -> bool:
+def _is_engine_damaged(folder: Path, engine: Path) -> bool:
+    """Return whether the compiled engine in a cache cannot be used. An engine that is missing or
+    too large is reported by its own check.
+    """
     from sigil.sandbox.code_store import CodeStore
     from sigil.sandbox.compile_job import fingerprint
 
     if not engine.is_file() or engine.stat().st_size > MODULE_BYTES:
-        return True  # told by its own check
+        return False
     digest = hashlib.sha256(files.read_bounded(engine, MODULE_BYTES)).hexdigest()
-    return (
-        not (folder / f"{digest}.code").exists()
-        or CodeStore(folder, fingerprint()).read(digest) is not None
-    )
+    if not (folder / f"{digest}.code").exists():
+        return False
+    return CodeStore(folder, fingerprint()).read(digest) is None
 
 
 def check_runners(settings: Settings) -> str:
     """Check that a runner starts and answers twice, and report how tightly it is confined."""
+    from sigil.sandbox import landlock
     from sigil.sandbox.javascript_module import make_module
     from sigil.sandbox.program import Program
 
-    wasm = make_module(_ECHO)
-    with closing(open_sandbox(settings)) as opened:
-        first = opened.run(Program("doctor", "js", lambda: wasm), b'{"number":41}')
-        second = opened.run(Program("doctor", "js", lambda: wasm), b'{"number":41}')
-        way, means = opened.told(), opened.means()
+    wasm = make_module(_INCREMENT)
+    program = Program("doctor", "js", lambda: wasm)
+    with closing(open_sandbox(settings)) as sandbox:
+        first = sandbox.run(program, b'{"number":41}')
+        second = sandbox.run(program, b'{"number":41}')
+        confinement, means = sandbox.told(), sandbox.means()
     if second.output != b"42":
         raise ToolError(
             "EOUTPUT",
             "JavaScript says that 41 + 1 is not 42",
             suggestion="run scripts/build-engine",
         )
-    said = (
+    compilers = (
+        "landlock for compilers"
+        if landlock.version()
+        else "no landlock: compilers are confined without it"
+    )
+    found = (
         f"41 + 1 = 42 in {first.duration_ms:.1f} ms, then {second.duration_ms:.1f} ms;"
-        f" {way}{_describe_landlock()}"
+        f" {confinement}; {compilers}"
     )
     if settings.sandbox == "plain" or not all(means):
         raise DoctorWarning(
-            said,
+            found,
             suggestion=(
-                "it runs, slower or with fewer walls: a newer kernel, or SIGIL_SANDBOX=auto, has"
-                " them all"
+                "it works, slower or less confined: a newer kernel, or SIGIL_SANDBOX=auto, has"
+                " every protection"
             ),
         )
-    return said
-
-
-def _describe_landlock() -> str:
-    from sigil.sandbox import landlock
-
-    return (
-        "; landlock for compilers"
-        if landlock.version()
-        else "; no landlock: compilers are shut in without it"
-    )
+    return found
 
 
 def check_compilers(settings: Settings) -> str:
-    """Check which other languages are compiled here.
+    """Check which languages can be compiled here.
 
-    A folder here in one that is not is a failure.
+    A source here in one that cannot is a failure.
     """
-    for lang, source in _written():
-        problem = _trouble(lang, source)
+    for lang, source in _scan_sources():
+        problem = _find_compiler_problem(lang, source)
         if problem:
             raise BackendError(
                 "EUNAVAILABLE",
-                f"{lang} is written here: {problem.message}",
+                f"a source here is in {lang}: {problem.message}",
                 suggestion=problem.suggestion,
             )
-    return "; ".join(
-        f"{lang} ready" if not (found := _trouble(lang)) else f"{lang} not: {found.message}"
-        for lang in _COMPILED
-    )
+    states = []
+    for lang in _COMPILED_LANGUAGES:
+        problem = _find_compiler_problem(lang)
+        states.append(f"{lang} not: {problem.message}" if problem else f"{lang} ready")
+    return "; ".join(states)
 
 
-def _trouble(lang: str, source: str = "") -> Refused | None:
+def _scan_sources() -> Iterator[tuple[str, str]]:
+    """Yield language and source of the capability in the current folder, and of those in its
+    folders.
+    """
+    manifests = sorted(Path().glob("*/sigil.toml"))[:FOLDERS_MOST]
+    for manifest in (Path("sigil.toml"), *manifests):
+        try:
+            build = toml_files.table_of(toml_files.text_of(manifest)).get("build")
+        except (OSError, ValueError):
+            continue
+        if not isinstance(build, dict):
+            continue
+        lang = str(build.get("lang", "js"))
+        if lang not in _COMPILED_LANGUAGES:
+            continue
+        try:
+            source = toml_files.text_of(manifest.parent / str(build.get("source", SOURCES[lang])))
+        except (OSError, ValueError):
+            source = ""
+        yield lang, source[:SOURCE_BYTES]
+
+
+def _find_compiler_problem(lang: str, source: str = "") -> Refused | None:
     """Return what keeps a language, or one source of it, from being compiled here; None for
     nothing.
     """
@@ -170,22 +191,3 @@ def _trouble(lang: str, source: str = "") -> Refused | None:
     except Refused as problem:
         return problem
     return None
-
-
-def _written() -> Iterator[tuple[str, str]]:
-    """Language and source of the capability in the current folder, or of those in its folders."""
-    for path in [Path("sigil.toml"), *sorted(Path().glob("*/sigil.toml"))[:200]]:
-        try:
-            build = toml_files.table_of(toml_files.text_of(path)).get("build")
-        except (OSError, ValueError):
-            continue
-        lang = str(build.get("lang", "js")) if isinstance(build, dict) else "js"
-        if isinstance(build, dict) and lang in _COMPILED:
-            yield lang, _text(path.parent / str(build.get("source", SOURCES[lang])))
-
-
-def _text(path: Path) -> str:
-    try:
-        return toml_files.text_of(path)[:SOURCE_BYTES]
-    except (OSError, ValueError):
-        return ""

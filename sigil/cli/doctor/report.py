@@ -1,5 +1,5 @@
-"""The report of `sigil doctor` and `uncaged doctor`: a line for each finding, what to do about it,
-and the settings.
+"""The report of `sigil doctor` and `uncaged doctor`: the settings, a line for each finding, and the
+remedies.
 """
 
 from __future__ import annotations
@@ -11,67 +11,72 @@ from typing import TYPE_CHECKING
 from sigil.cli.doctor import Check, Finding, State, run_checks
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
-from sigil.cli.times import count_of
+from sigil.cli.times import format_count
 
 if TYPE_CHECKING:
     from sigil.settings import Settings
 
 
-_SHOWN = {State.ok: "ok", State.warn: "warn", State.fail: "FAIL"}
+_STATE_WORDS = {State.ok: "ok", State.warn: "warn", State.fail: "FAIL"}
 
 
 def run_doctor(printer: Printer, checks: Mapping[str, Check], settings: Settings) -> int:
     """Run the checks and print what they found; the exit code is 1 when one failed."""
-    findings = [*run_checks(checks, lambda name: printer.working(f"looking at {name}"))]
-    well = all(found.state is not State.fail for found in findings)
+    findings = [*run_checks(checks, lambda name: printer.progress(f"checking {name}"))]
+    failed = sum(finding.state is State.fail for finding in findings)
     if printer.json:
         printer.document(
             {
-                "ok": well,
-                "checks": [asdict(found) for found in findings],
-                "settings": _setting_rows(settings),
+                "ok": not failed,
+                "checks": [asdict(finding) for finding in findings],
+                "settings": _list_settings(settings),
             }
         )
     else:
-        _print_findings(printer, findings, settings)
-    return 0 if well else FAILED
+        _print_settings(printer, settings)
+        _print_findings(printer, findings)
+    return FAILED if failed else 0
 
 
-def _print_findings(printer: Printer, findings: list[Finding], settings: Settings) -> None:
-    shown = [row for row in _setting_rows(settings) if printer.verbose or row["set"]]
-    if shown:
-        fields = ("name", "value", "meaning") if printer.verbose else ("name", "value")
-        printer.table(("setting", *fields[1:]), [[row[field] for field in fields] for row in shown])
-        printer.line("")
-    printer.table(
-        ("check", "", "found"),
-        [(found.name, _SHOWN[found.state], found.found) for found in findings],
-    )
-    mending = [(found.name, found.mend) for found in findings if found.mend]
-    if mending:
-        printer.line("")
-        printer.table(("to mend", "do this"), mending)
-    failed, warned = (
-        sum(found.state is state for found in findings) for state in (State.fail, State.warn)
-    )
-    printer.note(
-        f"{count_of(failed, 'failure')}, {count_of(warned, 'warning')}"
-        if failed or warned
-        else "all is well"
-    )
-    if not printer.verbose:
-        printer.note("--verbose shows every setting with what it means")
+def _print_settings(printer: Printer, settings: Settings) -> None:
+    """Print the settings that differ from their default, or all with `--verbose`."""
+    rows = _list_settings(settings)
+    if printer.verbose:
+        cells = [(row["name"], row["value"], row["meaning"]) for row in rows]
+        printer.table(("setting", "value", "meaning"), cells)
+    else:
+        rows = [row for row in rows if row["set"]]
+        if not rows:
+            return
+        printer.table(("setting", "value"), [(row["name"], row["value"]) for row in rows])
+    printer.line("")
 
 
-def _setting_rows(settings: Settings) -> list[dict[str, object]]:
+def _list_settings(settings: Settings) -> list[dict[str, object]]:
     """Return every setting: its value, with secrets hidden, and whether it differs from the
     default.
     """
     from sigil.settings import described
 
-    usual = {name: value for name, value, _ in described(type(settings)())}
-    rows = described(settings)
+    defaults = {name: value for name, value, _ in described(type(settings)())}
     return [
-        {"name": name, "value": value, "meaning": meaning, "set": value != usual[name]}
-        for name, value, meaning in rows
+        {"name": name, "value": value, "meaning": meaning, "set": value != defaults[name]}
+        for name, value, meaning in described(settings)
     ]
+
+
+def _print_findings(printer: Printer, findings: list[Finding]) -> None:
+    cells = [(finding.name, _STATE_WORDS[finding.state], finding.found) for finding in findings]
+    printer.table(("check", "", "found"), cells)
+    remedies = [(finding.name, finding.mend) for finding in findings if finding.mend]
+    if remedies:
+        printer.line("")
+        printer.table(("to mend", "do this"), remedies)
+    failed = sum(finding.state is State.fail for finding in findings)
+    warned = sum(finding.state is State.warn for finding in findings)
+    if failed or warned:
+        printer.note(f"{format_count(failed, 'failure')}, {format_count(warned, 'warning')}")
+    else:
+        printer.note("all is well")
+    if not printer.verbose:
+        printer.note("--verbose shows every setting with what it means")

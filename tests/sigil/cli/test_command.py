@@ -241,11 +241,10 @@ def test_ctrl_c_in_another_change_says_where_to_look(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sigil.registry.LocalRegistry.remove", interrupted)
-    assert (
-        "whether it took place, `sigil logs shout` tells" in shout("remove", "shout", "--yes").err
-    )
+    ended = shout("remove", "shout", "--yes")
+    assert "`sigil logs shout` shows whether the change was made" in ended.err
     monkeypatch.setattr("sigil.registry.LocalRegistry.run", interrupted)
-    assert "what the run had done by then" in shout("run", "shout", "-a", "text=a").err
+    assert "what the run changed by then" in shout("run", "shout", "-a", "text=a").err
 
 
 def test_wrong_usage_names_the_command_whose_help_tells_more(run_sigil: Sigil) -> None:

@@ -195,7 +195,7 @@ def test_a_compiler_that_is_there_and_does_not_work_is_missed_as_well(
     ended = doctor()
     assert (ended.code, found(ended, "compilers")["found"]) == (
         1,
-        "rust is written here: rustc has no target wasm32-unknown-unknown here",
+        "a source here is in rust: rustc has no target wasm32-unknown-unknown here",
     )
     assert "rustup target add wasm32-unknown-unknown" in found(ended, "compilers")["mend"]
 

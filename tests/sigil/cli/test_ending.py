@@ -196,7 +196,7 @@ def test_ctrl_c_in_a_folder_of_folders_keeps_what_stands(
     monkeypatch.setattr(LocalRegistry, "deploy", second_is_interrupted)
     ended = run_sigil("deploy", "all")
     assert ended.code == 130
-    assert "1 of 2 stand" in ended.err
+    assert "deployed 1 of 2; the rest was not tried" in ended.err
     assert "nothing was deployed" in ended.err
 
 

@@ -136,7 +136,7 @@ def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> Non
     tagged = {**spec, "name": "tracker-greet", "tags": ["mcp", "tracker"], "code": row["source"]}
     ground.registry.deploy(tagged, OWNER)
     brought = ServerTools(OpenRegistry(ground.registry, OWNER), shown, 5)
-    lines = brought.standing()
+    lines = brought.list_deployed()
     other = document.ServerToolDocument(
         document.parse_server({**shown, "url": f"{fake.address}/elsewhere"}), "greet"
     )
@@ -149,7 +149,7 @@ def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> Non
         brought.grant(lines)
     assert ground.registry.granting.asked("tracker-greet", OWNER)["granted"] == []
     anew = ServerTools(OpenRegistry(ground.registry, OWNER), dict(other.server.row), 5)
-    assert [line.state for line in anew.grant(anew.standing())] == ["granted"]
+    assert [line.state for line in anew.grant(anew.list_deployed())] == ["granted"]
 
 
 def test_a_tool_that_cannot_be_a_capability_is_told_and_the_others_come(
@@ -187,7 +187,7 @@ def test_two_servers_do_not_share_a_name(sigil: Sigil, fake: FakeMcp) -> None:
         ended = sigil("mcp", "add", other.address, "--name", "tracker")
 
     assert ended.code == 2
-    assert "another server of this name stands already" in ended.err
+    assert "another server has this name already" in ended.err
 
 
 def test_a_command_is_added_run_and_removed(sigil: Sigil) -> None:
@@ -238,7 +238,7 @@ def test_a_registry_elsewhere_is_never_told_to_run_a_command(sigil: Sigil) -> No
     ended = sigil("--url", "http://127.0.0.1:9", "--token", "x", *LOCAL, "--", *COMMAND)
 
     assert ended.code == 2
-    assert "a command runs where the registry is" in ended.err
+    assert "a command runs on the registry's machine" in ended.err
 
 
 def test_a_servers_tools_are_added_to_a_registry_elsewhere(
@@ -290,19 +290,19 @@ def test_a_bundle_that_comes_over_http_brings_no_command(sigil: Sigil, place: Pa
     ],
 )
 def test_a_server_is_called_after_what_it_is(words: tuple[str, ...], name: str) -> None:
-    from sigil.cli.commands.mcp_tools import parse_server
+    from sigil.cli.commands.mcp_address import parse_server_address
 
-    assert parse_server(words, "", (), ())["name"] == name
+    assert parse_server_address(words, "", (), ())["name"] == name
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("http://127.0.0.1:1/mcp",), "what shall the server be called?"),
-        (("https://a.example/", "--header", "nonsense"), "is no header"),
-        (("https://a.example/", "--env", "A=b"), "--env is nothing for an address"),
-        (("--header", "A: b", "--name", "x", "--", "ls"), "--header is nothing for a command"),
-        (("--name", "Not A Name", "--", "ls"), "what shall the server be called?"),
+        (("http://127.0.0.1:1/mcp",), "the server needs a name"),
+        (("https://a.example/", "--header", "nonsense"), "is not a header"),
+        (("https://a.example/", "--env", "A=b"), "--env cannot be used with an address"),
+        (("--header", "A: b", "--name", "x", "--", "ls"), "--header cannot be used with a command"),
+        (("--name", "Not A Name", "--", "ls"), "'Not A Name' is not a server's name"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_refused(
@@ -372,9 +372,11 @@ def test_a_server_that_is_not_there_is_said_before_anybody_is_asked(sigil: Sigil
 
 
 def test_a_header_names_a_secret_and_never_holds_one(sigil: Sigil) -> None:
-    from sigil.cli.commands.mcp_tools import parse_server
+    from sigil.cli.commands.mcp_address import parse_server_address
 
-    row = parse_server(["https://a.example/mcp"], "", ["Authorization: Bearer secret:KEY"], ())
+    row = parse_server_address(
+        ["https://a.example/mcp"], "", ["Authorization: Bearer secret:KEY"], ()
+    )
 
     assert row["headers"] == {"authorization": "Bearer {{KEY}}"}
     ended = sigil(

@@ -114,7 +114,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
     )
     changed = run_sigil("deploy", "greet", "--dry-run")
     assert "asks an owner for: http:GET a.example/" in changed.err
-    assert "it would take the place of greet@1; nothing was deployed" in changed.err
+    assert "it would replace greet@1; nothing was deployed" in changed.err
     assert "other" in changed.out
     row = run_sigil("deploy", "greet", "--dry-run", "--json").document
     assert {"tags", "permissions"} <= {change["field"] for change in row["changes"]}
@@ -183,6 +183,6 @@ def test_the_first_that_fails_ends_it_and_says_what_stands(run_sigil: Sigil, pla
     ended = run_sigil("deploy", "all")
     assert ended.code == 5
     assert ended.out.startswith("a@1 ")
-    assert "1 of 3 stand" in ended.err
+    assert "deployed 1 of 3; the rest was not tried" in ended.err
     assert "b" in run_sigil("deploy", "all", "--json").error["source"]
     assert [row["capability"] for row in run_sigil("list", "--json").document["items"]] == ["a"]

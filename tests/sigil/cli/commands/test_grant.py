@@ -92,7 +92,7 @@ def test_another_namespaces_grants_are_reached_by_name_or_option(
         weather("versions", "alice/weather").out
         == weather("versions", "weather", "--namespace", "alice").out
     )
-    assert weather("rollback", "alice/weather", "1").err == "ran already\n"
+    assert weather("rollback", "alice/weather", "1").err == "was active already\n"
     assert "is withdrawn" in weather("yank", "alice/weather@1").err
     assert weather("yank", "weather@1", "--undo", "--namespace", "alice").code == 0
     assert weather("revoke", "weather", "--namespace", "alice").code == 0

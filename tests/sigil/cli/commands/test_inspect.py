@@ -21,7 +21,7 @@ def test_a_deploy_prints_what_stands_now_and_says_when_it_stood_already(run_sigi
     assert first.out.startswith("one@1 sha256:")
     again = run_sigil("deploy", "--name", "one", "--execute", "return 1;")
     assert again.out == first.out
-    assert "stood already" in again.err
+    assert "was deployed already" in again.err
     assert run_sigil("deploy", "--name", "one", "--execute", "return 2;").out.startswith(
         "one@2 sha256:"
     )
@@ -164,7 +164,7 @@ def test_an_ephemeral_deploy_says_when_it_ends(run_sigil: Sigil) -> None:
         "60",
     )
     assert re.search(
-        r"ephemeral: this version is gone at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n",
+        r"ephemeral: this version ends at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n",
         run_sigil(*words).err,
     )
     assert re.search(r"^expires_at +20.* UTC$", run_sigil("inspect", "brief").out, re.MULTILINE)
@@ -193,7 +193,7 @@ def test_remove_warns_of_those_that_call_it_and_takes_no_for_an_answer(
     assert shout("deploy", "both").code == 0
 
     monkeypatch.setattr("sigil.cli.shell.typer.confirm", lambda *_, **__: False)
-    monkeypatch.setattr("sigil.cli.commands.inspect.require_answerer", lambda *_: None)
+    monkeypatch.setattr("sigil.cli.commands.remove.require_answerer", lambda *_: None)
     declined = shout("remove", "shout")
     assert declined.code == 1
     assert (
@@ -247,4 +247,4 @@ def test_a_list_shows_as_many_as_are_wanted_and_those_that_say_a_text(shout: Sig
     assert named("text whis") == ["whisper"]
     assert named("-n", "1") == ["shout"]
     assert shout("list", "--limit", "1").err == "1 of 2\n"
-    assert shout("list", "nothing like it").err == "nothing says 'nothing like it'\n"
+    assert shout("list", "nothing like it").err == "no capability matches 'nothing like it'\n"

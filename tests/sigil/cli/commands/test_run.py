@@ -64,8 +64,8 @@ def test_help_on_a_run_tells_what_the_capability_takes(shout: Sigil) -> None:
     ("words", "help"),
     [
         (("run", "shout"), "`sigil run shout --help` shows it"),
-        (("run", "shout", "@nofile"), "the path of a file, as seen from here"),
-        (("deploy", "--execute", "@nofile"), "the path of a file, as seen from here"),
+        (("run", "shout", "@nofile"), "a path, relative to the current folder"),
+        (("deploy", "--execute", "@nofile"), "a path, relative to the current folder"),
         (("import", "nofile"), "check the name"),
         (("run", "shout", "--arg", "text=\udcff"), "write it in UTF-8"),
     ],

@@ -150,7 +150,7 @@ def test_an_address_that_others_reach_is_warned_of(capsys: pytest.CaptureFixture
 
     def greeted(host: str, token: str) -> str:
         door: Any = Door(host)
-        serving._greet(Shell(Printer()), Settings(data="/x", token=token), door, token)
+        serving.print_address(Shell(Printer()), Settings(data="/x", token=token), door, token)
         return capsys.readouterr().err
 
     assert "plain HTTP" in greeted("0.0.0.0", "x" * 40)

@@ -47,21 +47,18 @@ def test_a_rollback_and_a_yank_say_what_runs_now(two: Sigil) -> None:
     assert two("rollback", "word").out.startswith("word@1 sha256:")
     assert two("run", "word").out == "v1\n"
     assert two("rollback", "word", "2").code == 0
-    assert two("yank", "word@2").err == "word@2 is withdrawn; word@1 runs\n"
-    assert "began to run: yank of version 2 by person" in two("versions", "word").err
+    assert two("yank", "word@2").err == "word@2 is withdrawn; word@1 is active\n"
+    assert "became active: yank of version 2 by person" in two("versions", "word").err
     assert two("run", "word").out == "v1\n"
     assert two("run", "word@2").out == "v2\n"
     assert (
         two("yank", "word@2", "--undo").err
-        == "word@2 stands again; it runs now, in the place of word@1\n"
+        == "word@2 is available again; it is active now, in place of word@1\n"
     )
-    assert two("yank", "word@2", "--undo").err == "word@2 stood already; word@2 runs\n"
+    assert two("yank", "word@2", "--undo").err == "word@2 was available already; word@2 is active\n"
     assert two("run", "word").out == "v2\n"
     assert two("yank", "word@2", "--json").document["changed"] is True
-    assert (
-        two("yank", "word@1").err
-        == "word@1 is withdrawn; no version runs by the plain name word now\n"
-    )
+    assert two("yank", "word@1").err == "word@1 is withdrawn; no version of word is active now\n"
     for words, code in (
         (("yank", "word"), 2),
         (("rollback", "word", "7"), 3),
@@ -77,7 +74,7 @@ def test_capabilities_travel_in_one_file(two: Sigil, place: Path) -> None:
     two("remove", "word", "--yes")
     (row,) = two("import", "one.sigil", "--json").document["items"]
     assert (row["digest"], row["version"], row["created"]) == (digest, 3, True)
-    assert two("import", "one.sigil").err.startswith("this very digest stood already")
+    assert two("import", "one.sigil").err.startswith("this very digest was deployed already")
     (place / "bad.sigil").write_bytes((place / "one.sigil").read_bytes().replace(b"'v2'", b"'v3'"))
     assert two("import", "bad.sigil").code == 2
     assert two("import", "nowhere.sigil").code == 3
@@ -118,7 +115,7 @@ def test_an_import_says_that_tests_did_not_run_and_what_of_the_library_it_hides(
     run_sigil("export", "greet", "-o", "greet.sigil")
     said = run_sigil("import", "greet.sigil").err
     assert "2 tests, not run" in said
-    assert "stands before the library's own greet" in said
+    assert "it hides the library's own greet" in said
     assert "no tests" not in said
 
 

@@ -1,5 +1,5 @@
-"""The capabilities that a folder's tests may call: from this process's registry, else from the
-folders beside it, else from the library.
+"""The services of a folder's tests: the capabilities that they may call come from this process's
+registry, else from the folders beside it, else from the library.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FolderRehearsal(TestServices):
+class FolderTestServices(TestServices):
     """Test services that also find capabilities that are not deployed yet. `folders`: by namespace,
     the folder whose folders are capabilities.
     """
@@ -36,28 +36,24 @@ class FolderRehearsal(TestServices):
     built: dict[tuple[str, str], Part | None] = field(default_factory=dict)
 
     def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
-        found = TestServices.find(self, rule, view, over)
-        if found or rule.namespace:
-            return found
+        """Return the capability that a call means: the deployed one, else one in a folder; None
+        when there is neither.
+        """
+        deployed = TestServices.find(self, rule, view, over)
+        if deployed or rule.namespace:
+            return deployed
         for namespace in viewed(view).sees:
-            if (
-                over
-                and over.identity == (namespace, rule.name)
-                and rule.digest in ("", over.digest)
-            ):
+            identity = (namespace, rule.name)
+            if over and over.identity == identity and rule.digest in ("", over.digest):
                 return over
-            part = self._in(namespace, rule.name)
+            if identity not in self.built:
+                self.built[identity] = self._build_part(namespace, rule.name)
+            part = self.built[identity]
             if part and rule.digest in ("", part.digest):
                 return part
         return None
 
-    def _in(self, namespace: str, name: str) -> Part | None:
-        place = (namespace, name)
-        if place not in self.built:
-            self.built[place] = self._made(namespace, name)
-        return self.built[place]
-
-    def _made(self, namespace: str, name: str) -> Part | None:
+    def _build_part(self, namespace: str, name: str) -> Part | None:
         folder = self.folders.get(namespace)
         if self.sandbox is None or folder is None or not (folder / name / "sigil.toml").is_file():
             return None
@@ -65,18 +61,14 @@ class FolderRehearsal(TestServices):
         if package.manifest.name != name:
             return None
         permissions.require_valid_permissions(package.manifest)
-        made = build(package, self.sandbox)
-        return Part(
-            namespace,
-            package.manifest,
-            package.digest,
-            Program(made.digest, made.kind, lambda: made.wasm),
-        )
+        built = build(package, self.sandbox)
+        program = Program(built.digest, built.kind, lambda: built.wasm)
+        return Part(namespace, package.manifest, package.digest, program)
 
 
-def open_rehearsal(
+def open_folder_services(
     settings: Settings, sandbox: Sandbox, folder: Path, manifest: Manifest
-) -> FolderRehearsal:
+) -> FolderTestServices:
     """Return the services for the tests of the capability in `folder`. No store is opened for one
     that calls nothing.
     """
@@ -84,15 +76,18 @@ def open_rehearsal(
 
     web = FixtureWeb((), settings.loopback)
     if not permissions.declared_calls(manifest):
-        return FolderRehearsal(web)
+        return FolderTestServices(web)
+    folders = {settings.agent: folder.resolve().parent}
     library = library_folder(settings)
-    folders = {settings.agent: folder.resolve().parent, **({LIBRARY: library} if library else {})}
-    return FolderRehearsal(web, _open_local_services(settings), sandbox=sandbox, folders=folders)
+    if library:
+        folders[LIBRARY] = library
+    deployed = _open_deployed_services(settings)
+    return FolderTestServices(web, deployed, sandbox=sandbox, folders=folders)
 
 
-def _open_local_services(settings: Settings) -> LiveServices | None:
-    """Return what is deployed in this process's registry; None for a registry elsewhere, where
-    nothing can be run from here.
+def _open_deployed_services(settings: Settings) -> LiveServices | None:
+    """Return the services over this process's registry; None for a remote registry, whose
+    capabilities cannot be run from here.
     """
     if settings.registry_url:
         return None
@@ -102,5 +97,12 @@ def _open_local_services(settings: Settings) -> LiveServices | None:
     from sigil.wiring import open_stores
 
     stores = open_stores(settings)
-    kv, way = stores.kv, LazyNetwork(to_the_web)
-    return LiveServices(kv, Catalog(kv), stores.artifacts, GrantStore(kv), SecretStore(kv), way)
+    kv = stores.kv
+    return LiveServices(
+        kv,
+        Catalog(kv),
+        stores.artifacts,
+        GrantStore(kv),
+        SecretStore(kv),
+        LazyNetwork(to_the_web),
+    )

@@ -1,4 +1,4 @@
-"""The options of `sigil deploy --execute`: a capability in one line, as the flat form that a
+"""The options of `sigil deploy --execute`: a capability in one line, and its flat form, which a
 registry takes.
 """
 
@@ -18,8 +18,8 @@ from sigil.errors import UsageError
 if TYPE_CHECKING:
     from sigil.protocol import Json
 
-ALONE = ("kv", "clock", "random", "log")
-WITH_TARGET = {"http": "http", "secret": "secrets", "call": "call"}
+SERVICES = ("kv", "clock", "random", "log")
+FIELDS_WITH_TARGET = {"http": "http", "secret": "secrets", "call": "call"}
 
 
 class Lifetime(StrEnum):
@@ -112,27 +112,19 @@ class InlineCapability:
         typer.Option("--ttl", metavar="SECONDS", help="For ephemeral ones (default: 3600)."),
     ] = None
 
-    def spec(self) -> dict[str, Json]:
+    def flat_spec(self) -> dict[str, Json]:
         """Return the flat form that a registry takes."""
-        from sigil.strict_json import read_object
-
         fields = {
             "name": self.name,
             "execute": read_value(self.execute or ""),
-            "schema": read_object(read_value(self.schema), source="--schema")
-            if self.schema
-            else None,
+            "schema": _read_schema(self.schema, "--schema"),
             "description": self.description,
             "tags": self.tag,
             "aliases": self.alias,
             "examples": self.example,
             "type": self.type.value if self.type else None,
             "ttl": self.ttl,
-            "output_schema": (
-                read_object(read_value(self.output_schema), source="--output-schema")
-                if self.output_schema
-                else None
-            ),
+            "output_schema": _read_schema(self.output_schema, "--output-schema"),
             "permissions": _parse_permissions(self.permission or ()) or None,
             "requires": self.requires,
             "tests": [_parse_test(text) for text in self.test] if self.test else None,
@@ -145,51 +137,63 @@ class InlineCapability:
 NO_INLINE = InlineCapability()
 
 
+def _read_schema(text: str | None, option: str) -> dict[str, Json] | None:
+    from sigil.strict_json import read_object
+
+    return read_object(read_value(text), source=option) if text else None
+
+
 def _parse_permissions(texts: Sequence[str]) -> dict[str, Json]:
     """Return the permissions as a manifest has them, from the words that `sigil grants` prints."""
-    asked: dict[str, Any] = {}
+    permissions: dict[str, Any] = {}
     for text in texts:
         kind, colon, target = text.partition(":")
-        if text in ALONE:
-            asked[text] = True
-        elif colon and target and kind in WITH_TARGET:
-            asked.setdefault(WITH_TARGET[kind], []).append(target)
+        if text in SERVICES:
+            permissions[text] = True
+        elif colon and target and kind in FIELDS_WITH_TARGET:
+            permissions.setdefault(FIELDS_WITH_TARGET[kind], []).append(target)
         else:
-            forms = (
-                "kv, clock, random, log, http:GET api.example.com/v1/,"
-                " secret:API_KEY@api.example.com or call:hash"
-            )
             raise UsageError(
-                "EUSAGE", f"--permission {text!r} is none", suggestion=f"one of {forms}"
+                "EUSAGE",
+                f"--permission {text!r} is not a permission",
+                suggestion=(
+                    "one of kv, clock, random, log, http:GET api.example.com/v1/,"
+                    " secret:API_KEY@api.example.com or call:hash"
+                ),
             )
-    return asked
+    return permissions
 
 
 def _parse_test(text: str) -> Json:
-    """`INPUT=OUTPUT` (an output that is no JSON is a string), or a whole test as JSON."""
+    """Return the golden test in `INPUT=OUTPUT` (an output that is no JSON is a string), or in a
+    whole test as JSON.
+    """
     from sigil.strict_json import loads, read_object
 
-    given = read_value(text) if text.startswith("@") else text
+    source = read_value(text) if text.startswith("@") else text
     try:
-        _, end = json.JSONDecoder().raw_decode(given)
+        _, end = json.JSONDecoder().raw_decode(source)
     except (ValueError, RecursionError):
         raise _make_test_error(text) from None
-    rest = given[end:].strip()
+    rest = source[end:].strip()
     if not rest:
-        whole = read_object(given, source="--test")
-        if "input" not in whole:
+        test = read_object(source, source="--test")
+        if "input" not in test:
             raise _make_test_error(text)
-        return whole
+        return test
     if not rest.startswith("="):
         raise _make_test_error(text)
     output = rest[1:].strip()
     try:
-        wanted = loads(output)
+        expected = loads(output)
     except UsageError:
-        wanted = output
-    return {"input": read_object(given[:end], source="--test"), "output": wanted}
+        expected = output
+    return {"input": read_object(source[:end], source="--test"), "output": expected}
 
 
 def _make_test_error(text: str) -> UsageError:
-    whole = """such as '{"n": 1}=2', or '{"input": {"n": "x"}, "error": "EINVAL"}'"""
-    return UsageError("EUSAGE", f"--test {text!r} is no test", suggestion=whole)
+    return UsageError(
+        "EUSAGE",
+        f"--test {text!r} is not a test",
+        suggestion="""such as '{"n": 1}=2', or '{"input": {"n": "x"}, "error": "EINVAL"}'""",
+    )
