@@ -175,7 +175,7 @@ def _ask_for_token(url: str) -> str:
 
 
 def _require_well_typed(token: str) -> str:
-    """Return a token whose checksum is right; `UsageError` for one of ours that was mistyped_token."""
+    """Return a token whose checksum is right; `UsageError` for one of ours that was mistyped."""
     from sigil.access.tokens import PREFIX, is_well_typed, mistyped_token
 
     if token.startswith(PREFIX) and not is_well_typed(token):

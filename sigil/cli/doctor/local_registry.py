@@ -173,7 +173,8 @@ def check_library(settings: Settings) -> str:
     from sigil.catalog.catalog import Catalog
 
     catalog = Catalog(open_stores(settings).kv)
-    missing = sum(catalog.load_active(LIBRARY, package.manifest.name) is None for package in library)
+    names = [package.manifest.name for package in library]
+    missing = sum(catalog.load_active(LIBRARY, name) is None for name in names)
     found = f"{len(library)} capabilities in {place}"
     return f"{found}; {missing} of them are deployed at the next start" if missing else found
 

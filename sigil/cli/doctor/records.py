@@ -68,7 +68,8 @@ def _scan_records(kv: KV) -> Iterator[_Record]:
 def _scan_namespace(kv: KV, namespace: str) -> Iterator[_Record]:
     option = f"--namespace {namespace}"
     for name, item in scan_all(kv, keys.capability(namespace, "").partition):
-        yield _Record(f"{namespace}/{name}", _RESTORE, partial(parse_head, item.value, item.version))
+        read = partial(parse_head, item.value, item.version)
+        yield _Record(f"{namespace}/{name}", _RESTORE, read)
     for sort, item in scan_all(kv, keys.version(namespace, "", 0).partition):
         name, _, number = sort.rpartition("#")
         yield _Record(

@@ -288,7 +288,7 @@ def test_a_registry_elsewhere_is_asked_how_it_does(
         monkeypatch.setattr(
             "sigil.cli.doctor.remote_registry.time", SimpleNamespace(time=lambda: now() + 3_600)
         )
-        monkeypatch.setattr("sigil.cli.doctor.remote_registry.version", lambda: "9.9")
+        monkeypatch.setattr("sigil.cli.doctor.remote_registry.installed_version", lambda: "9.9")
         skewed = there("--token", "there")
         assert (skewed.code, states(skewed)["clock"], states(skewed)["registry"]) == (
             0,
