@@ -356,7 +356,7 @@ class LocalRegistry:
 
     def _sandbox_status(self) -> SandboxStatusRow:
         """Return which path of the sandbox runs, and its counters."""
-        row = {"path": self._sandbox.told(), **self._sandbox.stats()}
+        row = {"path": self._sandbox.describe(), **self._sandbox.stats()}
         return cast("SandboxStatusRow", row)
 
     def _measure_read(self, namespace: str) -> float:

@@ -194,7 +194,10 @@ def open_sandbox(settings: Settings) -> Sandbox:
             suggestion="run scripts/build-engine",
         )
     return Sandbox(
-        engine=engine, cache=cache_folder(settings), children=settings.runners, way=settings.sandbox
+        engine=engine,
+        cache=cache_folder(settings),
+        children=settings.runners,
+        mode=settings.sandbox,
     )
 
 

@@ -26,11 +26,11 @@ import sigil
 from scripts.benchmarks.rows import Row
 from sigil.errors import ToolError
 from sigil.sandbox import spawn
-from sigil.sandbox.driver import Driver
 from sigil.sandbox.javascript_module import make_module, read_source
-from sigil.sandbox.memory_images import MemoryImages
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Kind, Program, SandboxLimits
+from sigil.sandbox.runtime.driver import Driver
+from sigil.sandbox.runtime.memory_images import MemoryImages
 
 CALLS: Final = 2_000
 PROGRAMS: Final = 60
@@ -133,7 +133,7 @@ def run(data: Path | None) -> Iterator[Row]:
             floor=statistics.median(js),
         )
         yield from _child(sandbox)
-    with closing(Sandbox(engine=ENGINE, cache=None, children=1, way="plain")) as sandbox:
+    with closing(Sandbox(engine=ENGINE, cache=None, children=1, mode="plain")) as sandbox:
         plain = statistics.median(_calls(sandbox, JS, "js"))
         yield Row(
             "JavaScript echo on the plain path, p50", plain, "ms", floor=statistics.median(js)

@@ -84,9 +84,9 @@ def warn_of_slow_compile(shell: Shell, lang: object, code: bytes) -> None:
     """Say so before the first C source of a cache takes half a minute to compile."""
     if lang != "c":
         return
-    from sigil.compile.toolchain.c import waits
+    from sigil.compile.toolchain.c import needs_library
 
-    if waits(code):
+    if needs_library(code):
         shell.printer.note(
             "the C library is compiled once, for this and all later sources: about half a minute"
         )

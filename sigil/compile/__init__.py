@@ -1,1 +1,1 @@
-"""Source becomes WebAssembly: one file a language."""
+"""Compiles a capability's source to WebAssembly: one file a language."""

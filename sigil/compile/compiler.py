@@ -1,6 +1,4 @@
-"""The compiler: a package's source becomes a WebAssembly module, by the language that it is written
-in.
-"""
+"""Compiles a package's source to a WebAssembly module, by the language that it is written in."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from sigil.storage.artifacts import artifact_name
 
 @dataclass(frozen=True, slots=True)
 class BuiltModule:
-    """A module that the sandbox runs. `kind` says how it is linked: alone, as a command, or to the
+    """A module that the sandbox can run. `kind`: it stands alone, is a command, or is linked to the
     JavaScript engine.
     """
 
@@ -29,30 +27,30 @@ class BuiltModule:
 
 
 class ModuleChecker(Protocol):
-    """Compiles foreign text and modules in a child process within limits, and runs what itself
-    compiles.
+    """The sandbox, as far as compiling needs it: it compiles foreign text and modules within
+    limits, and runs programs that are compilers themselves.
     """
 
     def assemble(self, text: bytes) -> bytes:
-        """The module that a WAT text describes; `Refused` with EMODULE when it is none."""
+        """Return the module that a WAT text describes; `Refused` EMODULE when it is none."""
 
     def check(self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil") -> None:
-        """`Refused` with EMODULE when the module may not run here."""
+        """Check that the module may run here; `Refused` EMODULE when not."""
 
     def run(
         self, program: Program, input: bytes, grants: Grants = ..., limits: SandboxLimits = ...
     ) -> Outcome:
-        """The answer of a program, which may itself be a compiler."""
+        """Return the answer of a program, which may be a compiler itself."""
 
     def compiling(self) -> AbstractContextManager[None]:
-        """While a compiler of another language works on a source: at most so many at once, and one
-        for each namespace.
+        """Hold a turn for the compiler of another language: a few at once, and one for each
+        namespace.
         """
 
 
 def build(package: Package, sandbox: ModuleChecker) -> BuiltModule:
-    """The module of a package, checked; foreign modules are compiled once within limits. `Refused`
-    with EMODULE says what is wrong.
+    """Return the module of a package, checked; a foreign module is compiled once within limits.
+    `Refused` EMODULE says what is wrong.
     """
     match package.manifest.lang:
         case "js":
@@ -63,10 +61,8 @@ def build(package: Package, sandbox: ModuleChecker) -> BuiltModule:
             from sigil.compile.typescript import strip_types
             from sigil.sandbox.javascript_module import make_module
 
-            return BuiltModule(
-                "js",
-                make_module(strip_types(_decode_source(package), package.manifest.name, sandbox)),
-            )
+            source = strip_types(_decode_source(package), package.manifest.name, sandbox)
+            return BuiltModule("js", make_module(source))
         case "wat":
             return _check_module(sandbox.assemble(package.code), sandbox)
         case "wasm":
@@ -74,44 +70,44 @@ def build(package: Package, sandbox: ModuleChecker) -> BuiltModule:
         case "wasi":
             return _check_module(package.code, sandbox, "wasi")
         case "c":
-            from sigil.compile.toolchain.c import compiled
+            from sigil.compile.toolchain import c
 
             with sandbox.compiling():
-                kind, wasm = compiled(_decode_source(package).encode(), package.manifest.name)
+                encoded = _decode_source(package).encode()
+                kind, wasm = c.compile_source(encoded, package.manifest.name)
             return _check_module(wasm, sandbox, kind)
         case "assemblyscript":
             from sigil.compile.toolchain import assemblyscript
 
             with sandbox.compiling():
-                wasm = assemblyscript.compiled(_decode_source(package), package.manifest.name)
+                wasm = assemblyscript.compile_source(_decode_source(package), package.manifest.name)
             return _check_module(wasm, sandbox)
         case "rust":
             from sigil.compile.toolchain import rust
 
             with sandbox.compiling():
-                kind, wasm = rust.compiled(_decode_source(package), package.manifest.name)
+                kind, wasm = rust.compile_source(_decode_source(package), package.manifest.name)
             return _check_module(wasm, sandbox, kind)
         case "mcp":
             from sigil.compile.mcp_tool import write_module
 
             return _check_module(sandbox.assemble(write_module(package)), sandbox)
         case "host":
-            return _build_host_function(package)
-
-
-def _build_host_function(package: Package) -> BuiltModule:
-    """No module at all: the agent has the function. What it may do is no permission of the sandbox,
-    and no golden test calls it.
-    """
-    manifest = package.manifest
-    if manifest.requires or manifest.tests or not manifest.permissions.none:
-        message = "what runs inside an agent has no requires, no permissions and no golden tests"
-        raise UsageError("EMANIFEST", message, source=manifest.name, suggestion="take them out")
-    return BuiltModule("sigil", b"")
+            # No module at all: the agent has the function. The sandbox grants it nothing, and no
+            # golden test can call it.
+            manifest = package.manifest
+            if manifest.requires or manifest.tests or not manifest.permissions.none:
+                raise UsageError(
+                    "EMANIFEST",
+                    "a function of an agent has no requires, no permissions and no golden tests",
+                    source=manifest.name,
+                    suggestion="take them out",
+                )
+            return BuiltModule("sigil", b"")
 
 
 def _decode_source(package: Package) -> str:
-    """The source; the mark with which some editors begin a file is no part of it."""
+    """Return the source as text, without the byte order mark that some editors write."""
     try:
         return package.code.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

@@ -1,7 +1,7 @@
-"""A tool of an MCP server as a module: its document in a data segment, and a way to put the input
-behind it and ask the host.
+"""Makes a module of an MCP server's tool: the tool's document is in a data segment, and the code puts
+the input behind it and asks the host.
 
-It asks with `{"op": "mcp", "arg": {"document": …, "input": …}}`; what the host answers is its
+The request is `{"op": "mcp", "arg": {"document": …, "input": …}}`; the host's answer is the module's
 output, or its failure.
 """
 
@@ -26,11 +26,11 @@ _MODULE = """\
   (global $at (mut i32) (i32.const 0))
   (global $len (mut i32) (i32.const 0))
 
-  ;; room right behind the document; 0 when there is none
+  ;; the address right behind the document; 0 when the input is too long
   (func (export "sigil_alloc") (param $len i32) (result i32)
     (if (i32.gt_u (local.get $len) (i32.const {most})) (then (return (i32.const 0))))
-    (if (i32.eqz (call $reach (i32.add (i32.const {room}) (local.get $len)))) (then (return (i32.const 0))))
-    (i32.const {room}))
+    (if (i32.eqz (call $reach (i32.add (i32.const {input}) (local.get $len)))) (then (return (i32.const 0))))
+    (i32.const {input}))
 
   ;; memory up to `end` and two bytes more
   (func $reach (param $end i32) (result i32)
@@ -64,44 +64,46 @@ _MODULE = """\
 
 
 def write_module(package: Package) -> bytes:
-    """The module of a package as WAT; `UsageError` EMANIFEST when its code is no document, or asks
-    for something else than it declares.
+    """Return the module of a package as WAT; `UsageError` EMANIFEST when its code is no document, or
+    its permissions are not those that the document needs.
     """
     try:
-        wanted = document.read(package.code)
+        tool = document.read(package.code)
     except UsageError as problem:
         problem.source = problem.source or package.manifest.name
         raise
-    _require_declared(package, wanted)
-    head = b'{"op":"mcp","arg":{"document":' + wanted.code + b',"input":'
-    room = BEGIN + len(head)
-    pages = (room + PAGE) // PAGE + 1
-    return _MODULE.format(
-        pages=pages, begin=BEGIN, head=_escaped(head), room=room, most=INPUT_BYTES
-    ).encode()
+    _require_same_permissions(package, tool)
+    head = b'{"op":"mcp","arg":{"document":' + tool.code + b',"input":'
+    input_address = BEGIN + len(head)
+    text = _MODULE.format(
+        pages=(input_address + PAGE) // PAGE + 1,
+        begin=BEGIN,
+        head="".join(f"\\{byte:02x}" for byte in head),
+        input=input_address,
+        most=INPUT_BYTES,
+    )
+    return text.encode()
 
 
-def _require_declared(package: Package, wanted: document.ServerToolDocument) -> None:
-    """What it may do is what it says: nothing less, so that a grant is all that it waits for, and
-    nothing more.
+def _require_same_permissions(package: Package, tool: document.ServerToolDocument) -> None:
+    """Refuse a manifest whose permissions differ from the document's: with fewer, a grant would not
+    be all that it waits for, and with more, it could do more than its tool.
     """
-    permissions, server = package.manifest.permissions, wanted.server
+    permissions = package.manifest.permissions
     declared = {"http": permissions.http, "secrets": permissions.secrets, "mcp": permissions.mcp}
-    asked = {"http": server.http, "secrets": server.secrets, "mcp": server.mcp}
-    odd = next((field for field, texts in declared.items() if tuple(texts) != asked[field]), None)
-    if odd or permissions.call or permissions.kv or package.manifest.requires:
-        shown = (
-            f"permissions.{odd} has to be {list(asked[odd])}"
-            if odd
-            else "a tool of an MCP server has no other permissions"
-        )
+    server = tool.server
+    needed = {"http": server.http, "secrets": server.secrets, "mcp": server.mcp}
+    problem = ""
+    for field, texts in declared.items():
+        if tuple(texts) != needed[field]:
+            problem = f"permissions.{field} has to be {list(needed[field])}"
+            break
+    if not problem and (permissions.call or permissions.kv or package.manifest.requires):
+        problem = "a tool of an MCP server has no other permissions"
+    if problem:
         raise UsageError(
             "EMANIFEST",
-            shown,
+            problem,
             source=package.manifest.name,
             suggestion="`sigil mcp add` writes them",
         )
-
-
-def _escaped(data: bytes) -> str:
-    return "".join(f"\\{byte:02x}" for byte in data)

@@ -1,8 +1,7 @@
-"""TypeScript becomes JavaScript: its types are taken out, and every line stays where it was.
+"""Strips the types from TypeScript, which leaves JavaScript with every line where it was.
 
-sucrase does it (`typescript.js` beside this file, made by scripts/build-typescript), itself a
-program in the sandbox: whatever a source does to it ends with that call, within the limits of any
-other.
+sucrase does it (`typescript.js` beside this file, made by scripts/build-typescript). It runs as a
+program in the sandbox, so whatever a source does to it ends with that run and within its limits.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Protocol
 
 from sigil import strict_json
 from sigil.errors import Refused, ToolError, UsageError, one_line
-from sigil.protocol import Json
 from sigil.sandbox.javascript_module import make_module
 from sigil.sandbox.program import NO_GRANTS, Grants, Outcome, Program, Rank, SandboxLimits
 from sigil.storage.artifacts import artifact_name
@@ -25,22 +23,22 @@ _DEEP = ("ESTACK", "ENOMEM", "ETIMEDOUT", "ELIMIT")
 
 
 class ProgramRunner(Protocol):
-    """The sandbox."""
+    """The sandbox, as far as stripping needs it."""
 
     def run(
         self, program: Program, input: bytes, grants: Grants = ..., limits: SandboxLimits = ...
     ) -> Outcome:
-        """The answer of a program, as the sandbox gives it."""
+        """Return the answer of a program to `input`."""
 
 
 def strip_types(source: str, name: str, sandbox: ProgramRunner) -> str:
-    """The JavaScript of a source in TypeScript. `Refused` EMODULE names line and column of what
-    cannot be read.
+    """Return the JavaScript of a TypeScript source. `Refused` EMODULE names the line and the column
+    that cannot be read.
     """
     try:
-        answer = strict_json.loads(
-            sandbox.run(_stripper(), strict_json.dumps({"text": source}), NO_GRANTS, LIMITS).output
-        )
+        request = strict_json.dumps({"text": source})
+        outcome = sandbox.run(_load_stripper(), request, NO_GRANTS, LIMITS)
+        answer = strict_json.loads(outcome.output)
     except UsageError:
         raise _refused(
             "the source holds a lone surrogate, which no UTF-8 text can hold", name
@@ -49,10 +47,6 @@ def strip_types(source: str, name: str, sandbox: ProgramRunner) -> str:
         if problem.code in _DEEP or "RangeError" in problem.message:
             raise _refused("it is nested too deep, or too long, to be read", name) from None
         raise
-    return _code(answer, name)
-
-
-def _code(answer: Json, name: str) -> str:
     match answer:
         case {"code": str(code)}:
             return code
@@ -62,7 +56,7 @@ def _code(answer: Json, name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _stripper() -> Program:
+def _load_stripper() -> Program:
     module = make_module(f"{STRIPPER.read_text('utf-8')}\nreturn typescript.strip(input.text);")
     return Program(artifact_name(module), "js", lambda: module, Rank.PERSISTENT)
 

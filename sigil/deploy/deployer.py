@@ -258,7 +258,7 @@ class Deployer:
 
     def _built(self, linked: LinkedPackage, caller: Caller, log: Read | None) -> CheckedPackage:
         package = linked.package
-        built = build(package, self._sandbox.of(tenant_of(caller)))
+        built = build(package, self._sandbox.for_tenant(tenant_of(caller)))
         head = linked.seen.catalog.load_head(caller.target, package.manifest.name)
         claim = RoomClaim(
             package.manifest.name,

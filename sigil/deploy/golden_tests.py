@@ -115,7 +115,7 @@ class TestServices:
         rule = parse_call_rule(call)
         found = self.find(rule, part.namespace)
         if found is None:
-            raise UsageError("ENOENT", f"there is no {rule.shown} to call")
+            raise UsageError("ENOENT", f"there is no {rule.full_name} to call")
         return found
 
 
@@ -242,12 +242,12 @@ def require_loadable(
     which is quoted.
     """
     if program.kind == "js":
-        problem = _tried(sandbox.of(tenant), program, NO_JSON)
+        problem = _tried(sandbox.for_tenant(tenant), program, NO_JSON)
         if problem and problem.code in UNREADABLE:
             raise _unloadable(
                 UNREADABLE[problem.code] or _placed(problem.message, program), manifest
             )
-    problem = None if manifest.tests else _tried(sandbox.of(tenant), program, b"{}")
+    problem = None if manifest.tests else _tried(sandbox.for_tenant(tenant), program, b"{}")
     if problem and problem.code == "EMODULE":
         raise _unloadable(problem.message, manifest)
 

@@ -1,1 +1,1 @@
-"""What a capability declares: its manifest, schema, permissions and package."""
+"""The declarations of a capability: its manifest, schema, permissions and package."""

@@ -1,5 +1,5 @@
-"""The JSON Schema of `sigil.toml` is made of the manifest itself, so that editors complete and
-check while somebody writes.
+"""Makes the JSON Schema of `sigil.toml` from the manifest model, for editors that complete and
+check a file while it is written.
 """
 
 from __future__ import annotations
@@ -20,11 +20,22 @@ def manifest_json_schema() -> dict[str, Json]:
     """Return a schema of the whole file: a table for each section, with its fields."""
     model = Manifest.model_json_schema(ref_template="#/$defs/{model}", mode="validation")
     fields: dict[str, Any] = model["properties"]
-    sections = [section.strip("[]") for section in SECTIONS]
-    own = {
-        name: field
-        for name, field in fields.items()
-        if _RENAMED.get(name, name) not in sections and name not in _BUILD
+    section_names = [section.strip("[]") for section in SECTIONS]
+    sections: dict[str, Json] = {}
+    own: dict[str, Json] = {}
+    for field, description in fields.items():
+        name = _RENAMED.get(field, field)
+        if name in section_names:
+            sections[name] = description
+        elif field not in _BUILD:
+            own[field] = description
+    default_files = ", ".join(f"{SOURCES[lang]} for {lang}" for lang in SOURCES)
+    source = {
+        "type": "string",
+        "description": (
+            f"The file with the code (default: {default_files};"
+            f" {' and '.join(BINARY)} name a module)."
+        ),
     }
     return {
         "$schema": DIALECT,
@@ -39,29 +50,12 @@ def manifest_json_schema() -> dict[str, Json]:
                 "additionalProperties": False,
                 "properties": own,
             },
-            "build": _build_section(fields),
-            **{section: fields[name] for section, name in _sections_of(fields, sections)},
+            "build": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"lang": fields["lang"], "source": source},
+            },
+            **sections,
         },
         "$defs": model.get("$defs", {}),
-    }
-
-
-def _sections_of(fields: dict[str, Any], sections: list[str]) -> list[tuple[str, str]]:
-    return [
-        (_RENAMED.get(name, name), name) for name in fields if _RENAMED.get(name, name) in sections
-    ]
-
-
-def _build_section(fields: dict[str, Any]) -> dict[str, Json]:
-    usual = ", ".join(f"{SOURCES[lang]} for {lang}" for lang in SOURCES)
-    source = {
-        "type": "string",
-        "description": (
-            f"The file with the code (default: {usual}; {' and '.join(BINARY)} name a module)."
-        ),
-    }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {"lang": fields["lang"], "source": source},
     }

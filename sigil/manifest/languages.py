@@ -7,8 +7,8 @@ from typing import Final, Literal, get_args
 Lang = Literal["js", "ts", "wat", "wasm", "wasi", "c", "assemblyscript", "rust", "mcp", "host"]
 LANGS: Final[tuple[str, ...]] = get_args(Lang)
 HOST: Final = "host"
-"""The language of a function of the agent itself: it has no code here, and runs nowhere but inside
-an agent.
+"""The language of a function of the agent itself, which has no code here and runs only inside an
+agent.
 """
 BINARY: Final = ("wasm", "wasi")
 """Languages whose code is a finished module."""

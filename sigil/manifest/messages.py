@@ -1,5 +1,5 @@
-"""Messages about a manifest name the field that is wrong, its line, and the name that was probably
-meant.
+"""Writes the messages about a manifest: they name the field that is wrong, its line, and the name
+that was probably meant.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ from sigil.protocol import NAME_LIMIT, TOOL_PREFIX, is_name
 FEW = 8
 """All fields are listed in a suggestion when there are at most so many."""
 Where = tuple[str | int, ...]
-"""A place: names from the outside in, and numbers of items in lists, from 0."""
+"""The place of a field: names from the outside in, and the numbers of items in lists, from 0."""
 
 _MESSAGES = {
     "missing": "is missing",
     "extra_forbidden": "no such field",
     "tuple_type": "has to be a list",
     "string_type": "has to be a string",
-}
-_MESSAGES |= {
     "bool_type": "has to be true or false",
     "int_type": "has to be a whole number",
     "dict_type": "has to be {table}",
+    "model_type": "has to be {table}",
 }
-_MESSAGES |= {"model_type": _MESSAGES["dict_type"]}
 
 
 def first_problem(
@@ -53,24 +51,19 @@ def first_problem(
     hint = ""
     if error["type"] == "extra_forbidden":
         fields = parts.get(where[0] if where[1:] else "", parts[""])
-        hint = _suggest_field(str(where[-1]), fields)
+        hint = suggest_name(str(where[-1]), fields)
+        if not hint and len(fields) <= FEW:
+            hint = f"the fields are {', '.join(fields)}"
     elif where == ("name",):
         hint = _suggest_capability_name(error["input"])
     return where, one_line(message), hint
 
 
-def _suggest_field(name: str, fields: Collection[str]) -> str:
-    """Suggest the field with the nearest name; all fields where none is near and they are few."""
-    return suggest_name(name, fields) or (
-        f"the fields are {', '.join(fields)}" if len(fields) <= FEW else ""
-    )
-
-
-def _suggest_capability_name(given: object) -> str:
+def _suggest_capability_name(value: object) -> str:
     """Suggest `roman-numerals` for `roman_numerals`, `RomanNumerals` and `cap_roman_numerals`."""
-    if not isinstance(given, str) or len(given) > NAME_LIMIT:
+    if not isinstance(value, str) or len(value) > NAME_LIMIT:
         return ""
-    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+", given.removeprefix(TOOL_PREFIX), re.ASCII)
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+", value.removeprefix(TOOL_PREFIX), re.ASCII)
     name = "-".join(words).lower()
     return f"did you mean {name}?" if is_name(name) else ""
 
@@ -87,21 +80,21 @@ def format_field(where: Where) -> str:
     ).removeprefix(".")
 
 
-def manifest_error(place: str, text: str, where: Where, what: str, hint: str = "") -> UsageError:
+def manifest_error(place: str, text: str, where: Where, problem: str, hint: str = "") -> UsageError:
     """Return the refusal of a manifest's text: `sigil.toml:3: description: is missing`."""
     line = _find_line(text, where[:2] if where[:1] == ("test",) else where)
     field = format_field(where) or "manifest"
     return UsageError(
         "EMANIFEST",
-        f"{place}:{line}: {field}: {what}",
+        f"{place}:{line}: {field}: {problem}",
         suggestion=hint or "docs/manifest.md lists every field",
     )
 
 
 def with_line(problem: UsageError, place: str, text: str) -> UsageError:
     """Add the field's line to a refusal that names the field alone (`permissions.http: …`)."""
-    field, _, what = problem.message.partition(": ")
-    return manifest_error(place, text, tuple(field.split(".")), what, problem.suggestion)
+    field, _, message = problem.message.partition(": ")
+    return manifest_error(place, text, tuple(field.split(".")), message, problem.suggestion)
 
 
 def _find_line(text: str, where: Where) -> int:

@@ -1,4 +1,4 @@
-"""The manifest: everything that a capability declares about itself but its code, checked."""
+"""The manifest is everything that a capability declares about itself but its code, checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sigil.protocol import Kind, is_name
 from sigil.strict_json import canonical
 
 STORED = "stored"
-"""The context in which a manifest is read back that was checked when it was deployed: its schema is
+"""The context for reading a stored manifest, which was checked when it was deployed: its schema is
 not checked again.
 """
 MANIFEST_BYTES = 128 * 1024
@@ -60,7 +60,7 @@ def _check_ttl(value: int | None, info: ValidationInfo) -> int | None:
         and info.context != STORED
         and info.data.get("lifetime", "ephemeral") != "ephemeral"
     ):
-        raise ValueError("it does nothing here: an ephemeral capability alone has an end")
+        raise ValueError("it does nothing here: only an ephemeral capability expires")
     return value
 
 
@@ -100,13 +100,13 @@ class Permissions(_ManifestModel):
 
 
 class Limits(_ManifestModel):
-    """At or below the published limits."""
+    """The limits of a call, at or below the published ones."""
 
     timeout_ms: int = Field(default=5_000, ge=1, le=30_000)
 
 
 class Reply(_ManifestModel):
-    """What the web answers in a test: `body` is a text as it is, or anything else as JSON."""
+    """The web's answer in a test. `body`: a text as it is, or any other value as JSON."""
 
     url: str = Field(max_length=2_000)
     method: str = Field(default="GET", max_length=20)
@@ -116,7 +116,7 @@ class Reply(_ManifestModel):
 
 
 class Test(_ManifestModel):
-    """A golden test: an input and either the output or the code of the error; `http`: what the web
+    """A golden test: an input, and either the output or the code of the error. `http`: the web's
     answers in it.
     """
 
@@ -146,7 +146,7 @@ class Test(_ManifestModel):
 
 
 class Manifest(_ManifestModel):
-    """Everything about a capability but its code."""
+    """Everything that a capability declares about itself but its code."""
 
     name: Name
     description: Sentence
@@ -185,7 +185,7 @@ class Manifest(_ManifestModel):
 
     @property
     def kind(self) -> Kind:
-        """The kind of code that answers a call."""
+        """Return the kind of code that answers a call."""
         if self.lang == HOST:
             return "host"
         return "mcp" if self.lang == "mcp" else "wasm"

@@ -1,5 +1,5 @@
-"""A manifest with its code, read from what people and programs write: `sigil.toml` in a folder, or
-a flat JSON object.
+"""Reads a package, a manifest with its code, as people and programs write it: `sigil.toml` in a
+folder, or a flat JSON object.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Package:
 
     @property
     def digest(self) -> str:
-        """`sha256:` over the canonical manifest and the code: what was offered is what runs.
+        """Return `sha256:` over the canonical manifest and the code: what was offered is what runs.
 
-        A field that came after the first release is excluded at its default, so that the digests
-        from before hold.
+        A field that came after the first release is left out at its default, so that the digests
+        from before still hold.
         """
         manifest = canonical(self.manifest.model_dump(mode="json"))
         return "sha256:" + hashlib.sha256(manifest + b"\0" + self.code).hexdigest()
@@ -71,9 +71,9 @@ def read_folder(folder: Path) -> Package:
             "it leaves the folder",
             "put the source into the folder",
         )
-    return Package(
-        manifest, b"" if manifest.lang == HOST else _read_source(folder / source, manifest.lang)
-    )
+    if manifest.lang == HOST:
+        return Package(manifest, b"")
+    return Package(manifest, _read_source(folder / source, manifest.lang))
 
 
 def _read_source(path: Path, lang: str) -> bytes:
@@ -185,9 +185,9 @@ def parse_flat(spec: Mapping[str, Json]) -> Package:
 
     `name` null or missing becomes `t-` and six hex digits of the code.
     """
-    given = {name: value for name, value in spec.items() if value is not None}
-    code, lang = _take_code(given)
-    fields = {_FLAT.get(name, name): value for name, value in given.items() if name not in _CODE}
+    present = {name: value for name, value in spec.items() if value is not None}
+    code, lang = _extract_code(present)
+    fields = {_FLAT.get(name, name): value for name, value in present.items() if name not in _CODE}
     fields["lang"] = lang
     if not depth(fields, NESTED_MOST):
         raise UsageError("EMANIFEST", f"nested deeper than {NESTED_MOST}")
@@ -225,32 +225,32 @@ def parse_fields(fields: Mapping[str, Json], code: bytes) -> Package:
     except ValidationError as problem:
         names = {"test": "tests", **{inner: outer for outer, inner in _FLAT.items()}}
         outer = {names.get(name, name) for name in Manifest.model_fields}
-        where, what, hint = first_problem(problem, "an object", {**_PARTS, "": outer})
+        where, message, hint = first_problem(problem, "an object", {**_PARTS, "": outer})
         field = format_field((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
         source = str(fields.get("name", ""))[:60]
         raise UsageError(
-            "EMANIFEST", f"{field}: {what}", source=source, suggestion=hint or "mend the field"
+            "EMANIFEST", f"{field}: {message}", source=source, suggestion=hint or "mend the field"
         ) from None
     return Package(manifest, _require_size(code, manifest.lang))
 
 
-def _take_code(given: Mapping[str, Json]) -> tuple[bytes, str]:
-    forms = [form for form in _CODE if form in given]
-    if len(forms) != 1 or not isinstance(given[forms[0]], str):
+def _extract_code(spec: Mapping[str, Json]) -> tuple[bytes, str]:
+    """Return the code of a flat package and its language."""
+    forms = [form for form in _CODE if form in spec]
+    if len(forms) != 1 or not isinstance(spec[forms[0]], str):
         raise UsageError(
             "EMANIFEST",
             "give the code once, as a string: execute (JavaScript body), code with lang, or wasm"
             " (base64)",
         )
-    text = given[forms[0]]
+    text = spec[forms[0]]
     if forms[0] == "wasm":
         try:
-            return base64.b64decode(text, validate=True), (
-                "wasi" if given.get("lang") == "wasi" else "wasm"
-            )
+            module = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
             raise UsageError("EMANIFEST", "wasm: not base64") from None
-    lang = given.get("lang", "js")
+        return module, "wasi" if spec.get("lang") == "wasi" else "wasm"
+    lang = spec.get("lang", "js")
     if forms[0] == "execute" and lang != "js":
         raise UsageError(
             "EMANIFEST", "execute is JavaScript; other languages go into code with lang"
@@ -264,13 +264,12 @@ def _require_size(code: bytes, lang: str) -> bytes:
         raise UsageError(
             "ETOOBIG", f"the code has {len(code):,} bytes, at most {most:,} are allowed"
         )
-    if lang != HOST and not (
-        code if lang in BINARY else code.removeprefix(b"\xef\xbb\xbf").strip()
-    ):
-        hint = (
-            "give the module's bytes"
-            if lang in BINARY
-            else "write what it does, such as `return input.text`"
-        )
+    if lang in BINARY:
+        is_empty = not code
+        hint = "give the module's bytes"
+    else:
+        is_empty = lang != HOST and not code.removeprefix(b"\xef\xbb\xbf").strip()
+        hint = "write what it does, such as `return input.text`"
+    if is_empty:
         raise UsageError("EMANIFEST", "the code is empty", suggestion=hint)
     return code

@@ -1,5 +1,5 @@
-"""The permissions of a manifest are parsed into rules here: `GET api.example.com/v1/` allows some
-requests, `NAME@host` sends a secret to one host.
+"""Parses the permissions of a manifest into rules: `GET api.example.com/v1/` allows some requests,
+`NAME@host` sends a secret to one host.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _NO_PORT = 0
 
 @dataclass(frozen=True, slots=True)
 class HttpRule:
-    """Requests of these methods to this host, at this path and below. `port` 0: the scheme's
-    own.
+    """The requests of some methods to one host, at one path and below. `port` 0 is the scheme's own
+    port.
     """
 
     methods: frozenset[str]
@@ -41,16 +41,11 @@ class HttpRule:
 
         A prefix ends at a segment's end: `/v1` covers `/v1` and `/v1/x`, not `/v10`.
         """
-        return (
-            method in self.methods
-            and _is_place(self.host, self.port, target)
-            and self._covers(target.path)
-        )
-
-    def _covers(self, path: str) -> bool:
+        if method not in self.methods or not _is_host(self.host, self.port, target):
+            return False
         if self.path.endswith("/"):
-            return path.startswith(self.path)
-        return path == self.path or path.startswith(f"{self.path}/")
+            return target.path.startswith(self.path)
+        return target.path == self.path or target.path.startswith(f"{self.path}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +58,13 @@ class SecretRule:
 
     def fits(self, target: Target) -> bool:
         """Return whether the secret may go there: exactly this host and port, over https."""
-        return target.scheme == "https" and _is_place(self.host, self.port, target)
+        return target.scheme == "https" and _is_host(self.host, self.port, target)
 
 
 @dataclass(frozen=True, slots=True)
 class CallRule:
-    """Another capability: by name in the caller's own view, or `namespace/name`; with a digest only
-    that very version.
+    """Another capability, named in the caller's own namespace or as `namespace/name`; with a
+    digest, exactly that version.
     """
 
     namespace: str
@@ -77,8 +72,8 @@ class CallRule:
     digest: str
 
     @property
-    def shown(self) -> str:
-        """The name by which the code calls it."""
+    def full_name(self) -> str:
+        """Return the name by which the code calls it."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
@@ -90,7 +85,13 @@ def parse_http_rule(text: str) -> HttpRule:
     if not set(methods) <= set(METHODS):
         _refuse(text, f"methods are {', '.join(METHODS)}, or *")
     host, port = _parse_place(text, parts["place"])
-    path = _require_plain_path(text, parts["path"] or "/")
+    path = parts["path"] or "/"
+    try:
+        plain = normalize_path(path)
+    except ToolError as problem:
+        _refuse(text, problem.message)
+    if plain != path:
+        _refuse(text, f"write the path as {plain}")
     return HttpRule(frozenset(methods), host, port, path)
 
 
@@ -113,11 +114,12 @@ def parse_call_rule(text: str) -> CallRule:
     return CallRule(parts["namespace"] or "", parts["name"], parts["digest"] or "")
 
 
-def _is_place(host: str, port: int, target: Target) -> bool:
+def _is_host(host: str, port: int, target: Target) -> bool:
     return target.host == host and target.port == (port or PORTS[target.scheme])
 
 
 def _parse_place(text: str, place: str) -> tuple[str, int]:
+    """Parse `HOST[:PORT]`, a part of the permission `text`; port 0 when it names none."""
     try:
         host, port = parse_host_port(place, PORTS["https"])
     except ToolError as problem:
@@ -127,21 +129,13 @@ def _parse_place(text: str, place: str) -> tuple[str, int]:
     if has_port:
         plain = f"{plain}:{port}"
     if place != plain:
-        # who grants it has to see where it goes, and letters of other scripts look like those of a
-        # host that is known
+        # The owner who grants it has to see where it goes, and letters of other scripts look like
+        # those of a host that is known.
         _refuse(text, f"write the host as {plain}: that is where it goes")
     return host, port if has_port else _NO_PORT
 
 
-def _require_plain_path(text: str, path: str) -> str:
-    try:
-        plain = normalize_path(path)
-    except ToolError as problem:
-        _refuse(text, problem.message)
-    if plain != path:
-        _refuse(text, f"write the path as {plain}")
-    return plain
-
-
-def _refuse(text: str, help_: str) -> NoReturn:
-    raise UsageError("EMANIFEST", f"not a permission: {one_line(text, 80)!r}", suggestion=help_)
+def _refuse(text: str, suggestion: str) -> NoReturn:
+    raise UsageError(
+        "EMANIFEST", f"not a permission: {one_line(text, 80)!r}", suggestion=suggestion
+    )

@@ -1,6 +1,4 @@
-"""The permissions of a capability: declared is not granted, and what is not declared does not
-exist.
-"""
+"""The permissions that a capability declares, and those of them that wait for an owner's grant."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A capability's input: its JSON Schema is checked when it is deployed, and each call's arguments
-are filled with defaults, coerced and validated.
+"""Checks the JSON Schema of a capability's input when it is deployed, and the arguments of each
+call, which are filled with defaults, coerced and validated.
 
 A schema comes from strangers and is evaluated in our own process, so it may not name other
 documents or itself, its regular expressions run under a time limit, one validation has a time
@@ -33,10 +33,12 @@ VALIDATION_SECONDS = 1.0
 PATTERN_SECONDS = 0.05
 PATTERN_CHARACTERS = 500
 _PROPERTY_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
-"""Of any script: `sigil.builtin_tools` tells models other names where they have to be ASCII."""
+"""A property's name may be of any script: `sigil.builtin_tools` gives models other names where
+they have to be ASCII.
+"""
 _REFUSED_AT_TOP = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
-"""What endpoints refuse at the top of a tool's parameters: one such tool would make them refuse a
-whole chat.
+"""Keywords that models' endpoints refuse at the top of a tool's parameters: one such tool would
+make them refuse a whole chat.
 """
 _FOREIGN = (
     "$id",
@@ -50,22 +52,22 @@ _FOREIGN = (
 _QUADRATIC = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords whose cost grows with the square of the input."""
 UNSUPPORTED = frozenset((*_FOREIGN, *_QUADRATIC))
-"""Keywords with which a schema is refused."""
+"""Keywords for which a schema is refused."""
 _NO_EVALUATION = ("$defs", "$schema", "definitions", "default", "examples", "example")
 """Keywords that no validator evaluates, and that may hold an object at the top of a schema."""
 
 NOTES = ("description", "title", "$comment")
-"""Keywords whose text says something and decides nothing: it is cleaned, not refused. Its lines
-stay.
-"""
+"""Keywords whose text decides nothing: it is cleaned, not refused. Its line breaks stay."""
 _VALUES = ("default", "examples", "example", "enum", "const")
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-"""Keywords whose keys are names of somebody's own, and no keywords."""
+"""Keywords whose keys are names that the author chose, not keywords."""
 _HIDDEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     r"\U000e0000-\U000e0fff]"
 )
-"""Without line breaks and what joins or parts letters, which a value may well have."""
+"""Characters that nobody sees or that turn text around. Line breaks, and characters that join or
+separate letters, are not among them: a value may well have those.
+"""
 
 _TYPES = ("string", "boolean", "integer", "number", "null", "array", "object")
 _BITS = {"1": True, "0": False}
@@ -73,18 +75,18 @@ _BITS = {"1": True, "0": False}
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
 
-# -- what a deploy checks
+# -- checks when a capability is deployed
 
 
 def check(given: Json) -> dict[str, Json]:
-    """Return `given` as an object schema that we are ready to evaluate.
+    """Return `given` as an object schema that is safe to evaluate.
 
-    `UsageError` ESCHEMA names the reason when we are not.
+    `UsageError` ESCHEMA names the reason when it is not.
     """
     if not isinstance(given, dict):
         raise _refusal("a schema is a JSON object")
     schema: dict[str, Json] = {"type": "object", **given}
-    properties = _check_top(schema, given)
+    properties = _check_top_level(schema, given)
     if len(canonical(schema)) > SCHEMA_BYTES:
         raise _refusal(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
     _ExpandedSize(schema).add(schema, 0, ())
@@ -92,7 +94,7 @@ def check(given: Json) -> dict[str, Json]:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as problem:
-        raise _refusal(_sentence(problem)) from None
+        raise _refusal(_describe_error(problem)) from None
     except RecursionError:
         raise _refusal("nested too deep") from None
     _compile_patterns(schema)
@@ -105,7 +107,7 @@ def check(given: Json) -> dict[str, Json]:
     return schema
 
 
-def _check_top(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+def _check_top_level(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
     """Return the properties of a schema whose top an endpoint takes as a tool's parameters."""
     if schema["type"] != "object":
         raise _refusal('the input is an object: "type" has to be "object"')
@@ -160,7 +162,8 @@ class _ExpandedSize:
                 self._add_definition(node["$ref"], depth, path)
 
     def _add_definition(self, ref: str, depth: int, path: tuple[str, ...]) -> None:
-        # a JSON pointer in a fragment: validators read %20 as a space, ~1 as a slash, ~0 as a tilde
+        # A JSON pointer in a fragment: validators read %20 as a space, ~1 as a slash, ~0 as a
+        # tilde.
         pointer = unquote(ref.removeprefix("#/$defs/"))
         name = pointer.replace("~1", "/").replace("~0", "~")
         if not ref.startswith("#/$defs/") or "/" in pointer or name not in self._definitions:
@@ -262,7 +265,7 @@ def _hidden_characters(text: str) -> UsageError:
     )
 
 
-# -- what a call is given
+# -- the arguments of a call
 
 
 def accept(
@@ -307,7 +310,7 @@ def coerce(part: Json, value: Json) -> Json:
     """
     if not isinstance(part, dict):
         return value
-    types = _allowed_types(part)
+    types = _find_types(part)
     if isinstance(value, str) and types and "string" not in types:
         value = _read_text(value, types)
     single = isinstance(value, str | int | float)
@@ -320,7 +323,7 @@ def coerce(part: Json, value: Json) -> Json:
     return value
 
 
-def _allowed_types(part: Mapping[str, Json]) -> frozenset[str]:
+def _find_types(part: Mapping[str, Json]) -> frozenset[str]:
     """Return the types that `part` allows, as far as it names them or lists its values."""
     declared = part.get("type")
     if isinstance(declared, list):
@@ -380,8 +383,8 @@ class _OutOfTime(Exception):
 
 
 class _Budget:
-    """When the validation in progress has to end; a validator carries it in its format checker's
-    place.
+    """The time at which the validation in progress has to end. A validator carries it in the place
+    of its format checker.
     """
 
     __slots__ = ("end",)
@@ -390,11 +393,11 @@ class _Budget:
         self.end = time.monotonic() + VALIDATION_SECONDS
 
     def conforms(self, instance: object, format: str) -> bool:
-        """Formats are notes for people here; nothing is refused by them."""
+        """Accept every value: formats are notes for people, and refuse nothing."""
         return True
 
     def check(self, instance: object, format: str) -> None:
-        """See `conforms`."""
+        """Accept every value, as `conforms` does."""
 
 
 def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
@@ -403,7 +406,7 @@ def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
         error = next(validator.iter_errors(instance), None)
     except (_OutOfTime, RecursionError):
         return "checking the input against the schema takes too long"
-    return _sentence(error) if error else ""
+    return _describe_error(error) if error else ""
 
 
 def _require_time(validator: Any) -> None:
@@ -412,14 +415,16 @@ def _require_time(validator: Any) -> None:
         raise _OutOfTime
 
 
-def _timed(keyword: Keyword) -> Keyword:
-    def bounded(
+def _with_time_limit(keyword: Keyword) -> Keyword:
+    """Return the keyword's check with a look at the clock before each evaluation."""
+
+    def check_in_time(
         validator: Any, value: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError]:
         _require_time(validator)
         yield from keyword(validator, value, instance, schema) or ()
 
-    return bounded
+    return check_in_time
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -469,7 +474,7 @@ def _validate_unique_items(
 ) -> Iterator[ValidationError]:
     if not unique or not isinstance(instance, list):
         return
-    # the library compares each with each
+    # The library compares each element with each other.
     if len({canonical(value) for value in instance}) < len(instance):
         yield ValidationError("has elements that are not unique")
 
@@ -484,34 +489,32 @@ _KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
 _extend: Any = extend
 _Validator: Any = _extend(
     Draft202012Validator,
-    {name: _timed(_OWN_KEYWORDS.get(name, keyword)) for name, keyword in _KEYWORDS.items()},
+    {
+        name: _with_time_limit(_OWN_KEYWORDS.get(name, keyword))
+        for name, keyword in _KEYWORDS.items()
+    },
 )
 
 
-# -- errors in words
+# -- messages
 
 _WITH_EXPECTED_VALUE = ("enum", "const", "not")
 
 
-def _sentence(error: SchemaError | ValidationError) -> str:
-    place = ".".join(str(part) for part in error.absolute_path)
-    words = _in_json(error)
-    return one_line(f"{place}: {words}" if place else words)
-
-
-def _in_json(error: SchemaError | ValidationError) -> str:
-    """Return the library's words, with the values that Python spells written as JSON; names stay in
-    single quotes.
+def _describe_error(error: SchemaError | ValidationError) -> str:
+    """Return one line: the place, and the library's message with the values in it written as JSON;
+    names stay in single quotes.
     """
-    words = error.message
+    message = error.message
     if error.validator in _WITH_EXPECTED_VALUE:
-        before, found, after = words.rpartition(repr(error.validator_value))
+        before, found, after = message.rpartition(repr(error.validator_value))
         if found:
-            words = f"{before}{_as_json(error.validator_value, 160)}{after}"
+            message = f"{before}{_as_json(error.validator_value, 160)}{after}"
     instance = repr(error.instance)
-    if words.startswith(f"{instance} ") and error.validator != "const":
-        return _as_json(error.instance) + words.removeprefix(instance)
-    return words
+    if message.startswith(f"{instance} ") and error.validator != "const":
+        message = _as_json(error.instance) + message.removeprefix(instance)
+    place = ".".join(str(part) for part in error.absolute_path)
+    return one_line(f"{place}: {message}" if place else message)
 
 
 def _as_json(value: Json, most: int = 80) -> str:

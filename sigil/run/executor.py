@@ -245,13 +245,13 @@ class Executor:
         try:
             outcome = self._run(given, tree, (*path, link), limits)
         except SigilError as problem:
-            tree.hear(link, rule.shown, problem.logs)
+            tree.hear(link, rule.full_name, problem.logs)
             caller.lose((time.perf_counter() - started) * 1000, link.blame)
             message = split_text(
-                f"{rule.shown}: {problem.message}", _own_secrets(caller.part.manifest)
+                f"{rule.full_name}: {problem.message}", _own_secrets(caller.part.manifest)
             )
             raise NestedFailure(problem, message, link.blame, host=link.troubled) from None
-        tree.hear(link, rule.shown, outcome.logs)
+        tree.hear(link, rule.full_name, outcome.logs)
         return strict_json.loads(split_body(outcome.output, _own_secrets(caller.part.manifest)))
 
 
@@ -268,13 +268,13 @@ class _NestedCalls:
         part = self.path[-1].part
         for text in declared_calls(part.manifest):
             rule = parse_call_rule(text)
-            if rule.shown == name and rule.namespace and f"{CALL}{text}" not in self.granted:
+            if rule.full_name == name and rule.namespace and f"{CALL}{text}" not in self.granted:
                 raise Refused(
                     "EPERM",
                     f"a call of {name} waits for an owner's grant:"
                     f" {how_to_grant(part.namespace, part.name)}",
                 )
-            if rule.shown == name:
+            if rule.full_name == name:
                 return self.execution.within(text, given, seconds, self.tree, self.path)
         raise Refused(
             "EPERM",

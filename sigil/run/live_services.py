@@ -186,7 +186,7 @@ class LiveServices:
     def callee(self, part: Part, call: str) -> Part:
         rule, digest = parse_call_rule(call), self.pins(part).get(call)
         if digest is None:
-            what = f"{rule.shown}, or what it calls, is newer than what {part.name} was granted"
+            what = f"{rule.full_name}, or what it calls, is newer than what {part.name} was granted"
             hint = f"deploy {part.name} again, or `sigil grant {part.name}`"
             message = f"{what}, so it waits for an owner: {hint}"
             raise Refused("EPERM", message, source=part.name, suggestion=hint)
@@ -194,14 +194,14 @@ class LiveServices:
             what = f"it was not there when {part.name} was deployed"
             raise UsageError(
                 "ENOENT",
-                f"there is no {rule.shown} for {part.name} to call: {what}. Deploy {part.name}"
+                f"there is no {rule.full_name} for {part.name} to call: {what}. Deploy {part.name}"
                 " again",
             )
         record, withdrawn = self._recorded(rule, digest, part.namespace)
         if record and not withdrawn:
             return self.part(record)
         version, how = (
-            f"{rule.shown}@{digest[:DIGEST_SHOWN]}…",
+            f"{rule.full_name}@{digest[:DIGEST_SHOWN]}…",
             f"which {part.name} was deployed with",
         )
         if withdrawn:

@@ -1,10 +1,12 @@
-"""What runners are given when they need it: the engine, native code, or a JavaScript source."""
+"""The code cache finds what a runner has to load: the engine, native code, or a JavaScript
+source.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,7 +28,7 @@ _HELD_BYTES = 64 << 20
 
 
 def ignore_compiling() -> None:
-    """Do nothing: nobody waits to hear that something is compiled."""
+    """Do nothing: the caller need not hear that something is compiled."""
 
 
 class NativeCodeCache:
@@ -40,7 +42,7 @@ class NativeCodeCache:
         self._held: OrderedDict[str, SealedCode] = OrderedDict()
         self._store: CodeStore | None = None
 
-    def held(self, digest: str) -> SealedCode | None:
+    def get_held(self, digest: str) -> SealedCode | None:
         """Return the code of the module with this sha256 (hex) when it is in memory."""
         with self._lock:
             code = self._held.get(digest)
@@ -48,79 +50,69 @@ class NativeCodeCache:
                 self._held.move_to_end(digest)
             return code
 
-    def code(
+    def get(
         self, wasm: bytes, tenant: Tenant = NOBODY, compiling: Callable[[], None] = ignore_compiling
     ) -> SealedCode:
-        """Return the code of `wasm`: at hand, stored, or compiled now.
+        """Return the code of `wasm`: from memory, from a store, or compiled now.
 
-        `UnfitModule` when it cannot be compiled within the limits.
+        `UnfitModule` when it cannot be compiled within the limits. `compiling` is called before it
+        is compiled, which takes a while.
 
-        A turn at the compilers comes before the module's lock: nobody waits here for somebody
-        else's turn. `compiling` is called before it is compiled, which takes a while.
+        The turn at the compilers is taken before the module's lock, so that no thread that holds
+        the lock waits for a turn.
         """
         digest = sha256(wasm).hexdigest()
         code = self._find(digest)
         if code:
             return code
-        with self._compile_jobs.turn(tenant):
-            return self._compile_once(digest, wasm, compiling)
-
-    def _compile_once(self, digest: str, wasm: bytes, compiling: Callable[[], None]) -> SealedCode:
-        with self._lock:
-            busy = self._busy.setdefault(digest, threading.Lock())
-        try:
-            with busy:
-                return self._find(digest) or self._hold(
-                    digest, self._compile(digest, wasm, compiling)
-                )
-        finally:
+        with self._compile_jobs.hold_turn(tenant):
             with self._lock:
-                self._busy.pop(digest, None)
+                busy = self._busy.setdefault(digest, threading.Lock())
+            try:
+                with busy:
+                    code = self._find(digest)
+                    if code is None:
+                        code = self._compile(digest, wasm, compiling)
+                        self._hold(digest, code)
+                    return code
+            finally:
+                with self._lock:
+                    self._busy.pop(digest, None)
 
     def _find(self, digest: str) -> SealedCode | None:
-        code = self.held(digest)
+        """Return the code that is in memory or in a store; None when it has to be compiled."""
+        code = self.get_held(digest)
         if code:
             return code
-        kept = self._read_stored(digest)
-        return self._hold(digest, kept) if kept else None
+        for open_store in (open_shipped, self._open_store):
+            store = open_store()
+            code = store.read(digest) if store else None
+            if code:
+                self._hold(digest, code)
+                return code
+        return None
 
     def close(self) -> None:
         with self._lock:
             self._held.clear()
 
-    def _hold(self, digest: str, code: SealedCode) -> SealedCode:
+    def _hold(self, digest: str, code: SealedCode) -> None:
         with self._lock:
             self._held[digest] = code
             while len(self._held) > _HELD or (
                 len(self._held) > 1 and sum(each.size for each in self._held.values()) > _HELD_BYTES
             ):
                 self._held.popitem(last=False)
-        return code
-
-    def _read_stored(self, digest: str) -> SealedCode | None:
-        for store in self._stores():
-            code = store.read(digest)
-            if code:
-                return code
-        return None
-
-    def _stores(self) -> Iterator[CodeStore]:
-        shipped = open_shipped()
-        if shipped:
-            yield shipped
-        own = self._open()
-        if own:
-            yield own
 
     def _compile(self, digest: str, wasm: bytes, compiling: Callable[[], None]) -> SealedCode:
         compiling()
-        code = self._compile_jobs.work("compile", wasm)
-        store = self._open()
+        code = self._compile_jobs.run("compile", wasm)
+        store = self._open_store()
         if store:
             store.write(digest, code)
         return code
 
-    def _open(self) -> CodeStore | None:
+    def _open_store(self) -> CodeStore | None:
         with self._lock:
             if self._store is None and self._folder is not None:
                 self._store = CodeStore(self._folder, fingerprint())
@@ -132,12 +124,12 @@ INLINE_BYTES = 512
 millisecond or a few.
 """
 
-_LOADED = 10
-"""So many times as large as its source is the image of a loaded source, at most; and the pages that
-every one of them changes:
+_IMAGE_FACTOR = 10
+"""The memory image of a loaded source is at most so many times as large as the source, plus the
+bytes of the pages that every source changes.
 """
-_CHANGED = 48 << 10
-_IMAGE_BYTES = 16 << 20
+_IMAGE_BASE_BYTES = 48 << 10
+_MEMORY_IMAGE_BYTES = 16 << 20
 """A runner keeps an image of a module's first memory, at most so large."""
 _LEAST_BYTES = 1 << 20
 """A module weighs at least this: it holds a file open, and a runner may have a hundred and a few.
@@ -165,30 +157,27 @@ class CodeCache:
         if name == ENGINE:
             return LoadableCode(self._load_engine(tenant), LoadedProgram(0))
         wasm = program.load()
-        source = _source(wasm) if images and program.kind == "js" else None
-        if source is not None:
-            return LoadableCode(
-                source,
-                LoadedProgram(_CHANGED + _LOADED * len(source), program.rank, program.expires),
-            )
+        if images and program.kind == "js":
+            source = _read_own_source(wasm)
+            if source is not None:
+                weight = _IMAGE_BASE_BYTES + _IMAGE_FACTOR * len(source)
+                return LoadableCode(source, LoadedProgram(weight, program.rank, program.expires))
         shape = scan(wasm, ABIS[program.kind]) if program.kind in ABIS else measure(wasm)
-        code = self._native_code.held(sha256(wasm).hexdigest()) or (
-            None if shape.bulk <= INLINE_BYTES else self._native_code.code(wasm, tenant)
-        )
-        weight = (code.size if code else 0) + min(shape.memory, _IMAGE_BYTES)
-        return LoadableCode(
-            code or wasm, LoadedProgram(max(_LEAST_BYTES, weight), program.rank, program.expires)
-        )
+        code = self._native_code.get_held(sha256(wasm).hexdigest())
+        if code is None and shape.bulk > INLINE_BYTES:
+            code = self._native_code.get(wasm, tenant)
+        weight = (code.size if code else 0) + min(shape.memory, _MEMORY_IMAGE_BYTES)
+        held = LoadedProgram(max(_LEAST_BYTES, weight), program.rank, program.expires)
+        return LoadableCode(code or wasm, held)
 
-    def at_hand(self, program: Program, *, images: bool) -> bool:
+    def is_ready(self, program: Program, *, images: bool) -> bool:
         """Return whether `fetch` would return the program at once, without a compiler."""
         wasm = program.load()
-        if images and program.kind == "js" and _source(wasm) is not None:
+        if images and program.kind == "js" and _read_own_source(wasm) is not None:
             return True
-        return (
-            self._native_code.held(sha256(wasm).hexdigest()) is not None
-            or measure(wasm).bulk <= INLINE_BYTES
-        )
+        if self._native_code.get_held(sha256(wasm).hexdigest()) is not None:
+            return True
+        return measure(wasm).bulk <= INLINE_BYTES
 
     def clear(self) -> None:
         self._engine_code = None
@@ -204,9 +193,8 @@ class CodeCache:
     ) -> SealedCode:
         if self._engine_code is None:
             try:
-                self._engine_code = self._native_code.code(
-                    files.read_bounded(self._engine, MODULE_BYTES), tenant, compiling
-                )
+                wasm = files.read_bounded(self._engine, MODULE_BYTES)
+                self._engine_code = self._native_code.get(wasm, tenant, compiling)
             except (OSError, UnfitModule) as problem:
                 reason = f"no JavaScript engine: {one_line(str(problem))}"
                 raise BackendError(
@@ -215,9 +203,9 @@ class CodeCache:
         return self._engine_code
 
 
-def _source(wasm: bytes) -> str | None:
-    """Return the source in a JavaScript capability's module; None for a module of another making,
-    which is code to us.
+def _read_own_source(wasm: bytes) -> str | None:
+    """Return the source in a module that `make_module` made; None for every other module, which is
+    code to us whatever it holds.
     """
     try:
         source = read_source(wasm)

@@ -1,10 +1,10 @@
-"""The code store has native code on disk, sealed with a key that only this user can read.
+"""The code store keeps native code on disk, authenticated with a key that only this user can read.
 
-Shipped code came with the package, compiled when it was made: a first start in a read-only place
-compiles nothing. Its seal is made with a key that everybody knows. It tells damage, and code for
-another runtime, other settings or another processor, which is then compiled anew; it does not tell
-who made it. It need not: the code lies among this package's own modules, so whoever can change it
-can change those, and a secret key beside it would say no more.
+Shipped code comes with the package, compiled when that was built: a first start in a read-only
+place compiles nothing. Its HMAC uses a key that everybody knows. That detects damage, and code for
+another runtime, other settings or another processor, which is then compiled anew; it does not prove
+who made the code. It need not: the code lies among this package's own modules, so whoever can
+change it can change those, and a secret key beside it would prove no more.
 """
 
 from __future__ import annotations
@@ -33,42 +33,41 @@ _PART = ".part"
 
 
 class CodeStore:
-    """A folder of stored code. Every failure of the disk means "not stored": nothing here stops a
-    run.
+    """A folder of stored code. A failure of the disk means "not stored": it never stops a run.
 
-    `context`: what the code depends on beside the module; it is a part of what the HMAC covers, so
-    a file never fits another. `key`: that of the HMAC (default: the folder's own).
+    `context`: what the code depends on beside the module; the HMAC covers it, so that code is never
+    used in another context. `key`: the HMAC's key (default: the folder's own).
     """
 
     def __init__(self, folder: Path, context: bytes, key: bytes | None = None) -> None:
         self._folder = folder
         self._context = context
         self._shipped = key is not None
-        self._key = key or _key(folder)
+        self._key = key or _load_key(folder)
 
     def read(self, digest: str) -> SealedCode | None:
-        """Return the code of the module `digest` (hex), copied into a sealed file; None when it is
-        not there or was changed.
+        """Return the code of the module `digest` (hex), copied into a sealed file; None when there
+        is none or it was changed.
         """
         if self._key is None:
             return None
         try:
             with (
                 CodeDraft() as draft,
-                open(self._path(digest), "rb", buffering=0, opener=_plain) as file,
+                open(self._path(digest), "rb", buffering=0, opener=_open_plain) as file,
             ):
                 facts = os.fstat(file.fileno())
                 if not stat.S_ISREG(facts.st_mode) or facts.st_size > _FILE_BYTES:
                     return None
                 mac = self._mac(digest)
-                stated = file.read(mac.digest_size)
+                stored = file.read(mac.digest_size)
                 while piece := file.read(CHUNK):
                     mac.update(piece)
                     draft.write(piece)
-                if not hmac.compare_digest(stated, mac.digest()):
+                if not hmac.compare_digest(stored, mac.digest()):
                     return None
                 if not self._shipped:
-                    os.utime(file.fileno())  # used now: not the first to go
+                    os.utime(file.fileno())  # `_prune` deletes the files first that were not used
                 return draft.seal()
         except OSError:
             return None
@@ -81,7 +80,7 @@ class CodeStore:
         for piece in code.chunks():
             mac.update(piece)
         with suppress(OSError):
-            _replace(self._path(digest), chain([mac.digest()], code.chunks()))
+            _replace_file(self._path(digest), chain([mac.digest()], code.chunks()))
             self._prune()
 
     def _path(self, digest: str) -> Path:
@@ -91,6 +90,7 @@ class CodeStore:
         return hmac.new(self._key or b"", self._context + bytes.fromhex(digest), "sha256")
 
     def _prune(self) -> None:
+        """Delete the files that were not used for the longest time, and abandoned drafts."""
         files = sorted(
             ((path.stat(), path) for path in self._folder.glob(f"*{_SUFFIX}")),
             key=lambda each: -each[0].st_mtime,
@@ -105,30 +105,30 @@ class CodeStore:
                 path.unlink(missing_ok=True)
 
 
-def _key(folder: Path) -> bytes | None:
-    """Return the folder's key, made when there is none that can be trusted; None when nothing can
-    be stored there.
+def _load_key(folder: Path) -> bytes | None:
+    """Return the folder's key, a new one when there is none that can be trusted; None when nothing
+    can be stored there.
     """
     path = folder / "key"
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key = _private(path)
+        key = _read_private_key(path)
         if key is None:
-            _replace(path, [os.urandom(_KEY_BYTES)])
-            key = _private(path)
+            _replace_file(path, [os.urandom(_KEY_BYTES)])
+            key = _read_private_key(path)
         return key
     return None
 
 
-def _plain(path: str, flags: int) -> int:
-    """Opens without following a link at the end, and without waiting at a pipe."""
+def _open_plain(path: str, flags: int) -> int:
+    """Open a file without following a link, and without waiting at a pipe."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def _private(path: Path) -> bytes | None:
+def _read_private_key(path: Path) -> bytes | None:
     """Return the key in `path` if it is a whole one, ours, and readable by nobody else."""
     try:
-        descriptor = _plain(str(path), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _open_plain(str(path), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
@@ -140,8 +140,8 @@ def _private(path: Path) -> bytes | None:
     return key if ours and len(key) == _KEY_BYTES else None
 
 
-def _replace(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write `path` (0600) in one step, so that nobody ever reads a half of it."""
+def _replace_file(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write `path` (mode 0600) in one step, so that a reader never sees a half of it."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=_PART)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -154,17 +154,16 @@ def _replace(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 FOLDER = Path(__file__).parent / "shipped"
-_KNOWN = b"shipped with the package"
+_PUBLIC_KEY = b"shipped with the package"
 
 
 def open_shipped(folder: Path = FOLDER) -> CodeStore | None:
-    """Return the package's own compiled code; None when it came without."""
-    return CodeStore(folder, fingerprint(), _KNOWN) if folder.is_dir() else None
+    """Return the store of the code that came with the package; None when it came without."""
+    return CodeStore(folder, fingerprint(), _PUBLIC_KEY) if folder.is_dir() else None
 
 
-def ship(wasm: bytes, folder: Path = FOLDER) -> None:
+def compile_shipped(wasm: bytes, folder: Path = FOLDER) -> None:
     """Compile `wasm` into the package. `UnfitModule` or `BackendError` when that fails."""
     folder.mkdir(exist_ok=True)
-    CodeStore(folder, fingerprint(), _KNOWN).write(
-        sha256(wasm).hexdigest(), CompileJobs().work("compile", wasm)
-    )
+    code = CompileJobs().run("compile", wasm)
+    CodeStore(folder, fingerprint(), _PUBLIC_KEY).write(sha256(wasm).hexdigest(), code)

@@ -1,5 +1,6 @@
-"""Compile jobs work on foreign modules: that cannot be interrupted, so it is done in a child
-process that can be ended. Code that they made fits one runtime, one set of settings, one processor.
+"""A compile job compiles a foreign module in a child process of its own: compiling cannot be
+interrupted, but a process can be ended. The code that comes out fits one runtime, one set of
+settings and one kind of processor.
 """
 
 from __future__ import annotations
@@ -15,39 +16,42 @@ from pathlib import Path
 from typing import Literal
 
 from sigil.errors import BackendError, one_line
-from sigil.sandbox import runtime_features, spawn
+from sigil.sandbox import spawn
 from sigil.sandbox.module_scan import UnfitModule
+from sigil.sandbox.runtime import config
 from sigil.sandbox.sealed_memory import CodeDraft, SealedCode
 from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
 
 _BASELINE = "x86_64-unknown-linux-gnu"
 
 
-def target() -> str:
-    """Return the target of stored code: on x86-64 Linux one that uses no feature of a single
-    processor, else empty (this one).
+def choose_target() -> str:
+    """Return the target of stored code: on x86-64 Linux one that every such processor has, else
+    empty, which is this processor.
     """
-    return _BASELINE if sys.platform == "linux" and platform.machine() == "x86_64" else ""
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        return _BASELINE
+    return ""
 
 
 def fingerprint() -> bytes:
     """Return 32 bytes that change when code compiled before must not be used any more."""
-    settings = repr((runtime_features.STACK_BYTES, runtime_features.OFF, runtime_features.ON))
-    parts = (*_runtime(), settings, sys.platform, platform.machine(), target() or _processor())
+    library = Path(spawn.library())
+    # The name of the wheel's metadata folder holds its version.
+    versions = sorted(path.name for path in library.parents[2].glob("wasmtime-*.dist-info"))
+    parts = (
+        *versions,
+        str(library.stat().st_size),
+        repr((config.STACK_BYTES, config.OFF, config.ON)),
+        sys.platform,
+        platform.machine(),
+        choose_target() or _read_processor_features(),
+    )
     return sha256("\n".join(parts).encode()).digest()
 
 
-def _runtime() -> tuple[str, ...]:
-    """Names of the wheel's metadata folder, which hold its version, and the library's size."""
-    library = Path(spawn.library())
-    return (
-        *sorted(path.name for path in library.parents[2].glob("wasmtime-*.dist-info")),
-        str(library.stat().st_size),
-    )
-
-
-def _processor() -> str:
-    """The features of this processor, as the kernel names them."""
+def _read_processor_features() -> str:
+    """Return the line in which the kernel names this processor's features."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -71,10 +75,10 @@ _PLACE = re.compile(r"--> <anon>:(\d+):(\d+)", re.ASCII)
 
 
 class CompileJobs:
-    """Compiles modules and assembles their text form, at most three at a time, and two of one
-    namespace, each in a child of its own.
+    """Compiles modules and assembles their text form, each in a child process of its own: at most
+    three at a time, and two of one namespace.
 
-    A child has `seconds` of processor time (10), 768 MiB and 20 s of wall time.
+    A child has `seconds` of processor time (10), 768 MiB of memory and 20 s of wall time.
     """
 
     def __init__(self, seconds: int = PROCESSOR_SECONDS) -> None:
@@ -82,8 +86,8 @@ class CompileJobs:
         self._children = FairQueue(_CHILDREN, most=_CHILDREN - 1)
 
     @contextmanager
-    def turn(self, tenant: Tenant = NOBODY) -> Iterator[None]:
-        """Hold the right to `work` once; `BackendError` EBUSY after 30 s without."""
+    def hold_turn(self, tenant: Tenant = NOBODY) -> Iterator[None]:
+        """Hold the right to `run` one job; `BackendError` EBUSY after a wait of 30 s."""
         if not self._children.acquire(tenant, PATIENCE_SECONDS):
             raise BackendError(
                 "EBUSY",
@@ -96,59 +100,51 @@ class CompileJobs:
         finally:
             self._children.release(tenant)
 
-    def work(self, task: Literal["compile", "assemble"], data: bytes) -> SealedCode:
-        """Return what the task made of `data`, in a `turn`; `UnfitModule` says why it failed."""
-        with _open_draft() as draft:
-            words, ending = self._child(task, data, draft)
-            if words == b"ok" and ending == 0:
-                return draft.seal()
-        if words.startswith(b"invalid "):
-            raise UnfitModule(
-                _compiler_message(words.removeprefix(b"invalid ").decode("utf-8", "replace"))
-            )
-        if ending in _DEATHS:
-            raise UnfitModule(_DEATHS[ending])
-        raise BackendError("EUNAVAILABLE", f"the compiler ended with {ending}", source="sandbox")
-
-    def _child(self, task: str, data: bytes, draft: CodeDraft) -> tuple[bytes, int]:
-        end = draft.descriptor
-        child = spawn.start(
-            "module_compiler",
-            task,
-            str(end),
-            target(),
-            str(self._seconds),
-            passing=(end,),
-            pipes=True,
-        )
+    def run(self, task: Literal["compile", "assemble"], data: bytes) -> SealedCode:
+        """Return the result of `task` on `data`; call it while holding a turn. `UnfitModule` says
+        why a module was refused.
+        """
         try:
-            words, _ = child.communicate(data, timeout=WALL_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise UnfitModule(_TOO_LONG) from None
-        finally:
-            ending = spawn.kill(child)
-        return words, ending
+            draft = CodeDraft()
+        except OSError as problem:
+            raise BackendError(
+                "EUNAVAILABLE", f"no room for compiled code: {problem.strerror}", source="sandbox"
+            ) from None
+        with draft:
+            end = draft.descriptor
+            child = spawn.start(
+                "module_compiler",
+                task,
+                str(end),
+                choose_target(),
+                str(self._seconds),
+                passing=(end,),
+                pipes=True,
+            )
+            try:
+                output, _ = child.communicate(data, timeout=WALL_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise UnfitModule(_TOO_LONG) from None
+            finally:
+                status = spawn.kill(child)
+            if output == b"ok" and status == 0:
+                return draft.seal()
+        if output.startswith(b"invalid "):
+            message = output.removeprefix(b"invalid ").decode("utf-8", "replace")
+            raise UnfitModule(_explain_refusal(message))
+        if status in _DEATHS:
+            raise UnfitModule(_DEATHS[status])
+        raise BackendError("EUNAVAILABLE", f"the compiler ended with {status}", source="sandbox")
 
 
-def _open_draft() -> CodeDraft:
-    try:
-        return CodeDraft()
-    except OSError as problem:
-        raise BackendError(
-            "EUNAVAILABLE", f"no room for compiled code: {problem.strerror}", source="sandbox"
-        ) from None
-
-
-def _compiler_message(text: str) -> str:
-    """One line: the last cause that a compiler names, or the place in the text that an assembler
-    shows.
+def _explain_refusal(message: str) -> str:
+    """Return one line: the last cause that a compiler names, or the place in the text that an
+    assembler names.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    place = _PLACE.search(text)
+    lines = [line for line in message.splitlines() if line.strip()]
+    place = _PLACE.search(message)
     if place:
         return f"line {place[1]}, column {place[2]}: {one_line(lines[0], 160)}"
-    return (
-        f"not valid WebAssembly: {one_line(lines[-1].lstrip(' 0123456789:'), 160)}"
-        if lines
-        else "not valid WebAssembly"
-    )
+    if not lines:
+        return "not valid WebAssembly"
+    return f"not valid WebAssembly: {one_line(lines[-1].lstrip(' 0123456789:'), 160)}"

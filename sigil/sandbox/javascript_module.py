@@ -1,5 +1,5 @@
-"""A JavaScript capability as a module of its own: its source in a data segment, and a way to hand
-it to the engine.
+"""Makes a module of a JavaScript capability: its source in a data segment, and code that hands the
+source to the engine.
 
     (module
       (import "sigil_js_v1" "memory" (memory 0))
@@ -40,8 +40,8 @@ _ALLOC, _LOAD, _RUN, _OUT_PTR, _OUT_LEN, _START = range(6)
 
 
 def make_module(source: str) -> bytes:
-    """The capability with this source, a body or a module; equal sources give equal bytes.
-    UsageError: too long, or no Unicode text.
+    """Return the module of a source, which is a function body or a module; equal sources give equal
+    bytes. `UsageError` when it is too long, or no Unicode text.
     """
     try:
         text = source.encode()
@@ -54,16 +54,17 @@ def make_module(source: str) -> bytes:
             "ETOOBIG",
             f"the source is {len(text):,} bytes long, more than the {SOURCE_LIMIT:,} allowed",
         )
-    return wasm.module(_sections(text))
+    return wasm.module(_make_sections(text))
 
 
 def read_source(module: bytes) -> str:
-    """The source that `make_module` put into `module`. UsageError when it is no such module."""
+    """Return the source that `make_module` put into `module`; `UsageError` when it is no such
+    module.
+    """
     try:
         manifest = json.loads(wasm.custom_section(module, _MANIFEST) or b"")
-        data = wasm.Reader(
-            next(content for kind, content in wasm.sections(module) if kind == wasm.DATA)
-        )
+        section = next(content for kind, content in wasm.sections(module) if kind == wasm.DATA)
+        data = wasm.Reader(section)
         if manifest["engine"] != ENGINE or (data.unsigned(), data.byte()) != (1, _PASSIVE):
             raise ValueError("another kind of module")
         return data.block().decode()
@@ -71,7 +72,7 @@ def read_source(module: bytes) -> str:
         raise UsageError("EINVAL", "this is no JavaScript capability") from error
 
 
-def _sections(text: bytes) -> list[bytes]:
+def _make_sections(text: bytes) -> list[bytes]:
     i32 = bytes([wasm.I32])
     types = [_signature(i32, i32), _signature(i32 * 2, i32), _signature(b"", i32)]
     imports = [
@@ -94,7 +95,7 @@ def _sections(text: bytes) -> list[bytes]:
         wasm.section(wasm.FUNCTION, wasm.vector([b"\x02"])),
         wasm.section(wasm.EXPORT, wasm.vector(exports)),
         wasm.section(wasm.DATA_COUNT, wasm.unsigned(1)),
-        wasm.section(wasm.CODE, wasm.vector([wasm.block(_start(len(text)))])),
+        wasm.section(wasm.CODE, wasm.vector([wasm.block(_make_start_body(len(text)))])),
         wasm.section(wasm.DATA, wasm.vector([bytes([_PASSIVE]) + wasm.block(text)])),
         wasm.custom(_MANIFEST, manifest.encode()),
     ]
@@ -104,8 +105,8 @@ def _signature(parameters: bytes, results: bytes) -> bytes:
     return b"\x60" + wasm.block(parameters) + wasm.block(results)
 
 
-def _start(length: int) -> bytes:
-    """The body of `sigil_start`, as drawn at the head of this file."""
+def _make_start_body(length: int) -> bytes:
+    """Return the body of `sigil_start`, which is written out at the head of this file."""
     size = b"\x41" + wasm.signed(length)
     room = b"\x20\0"
     return b"".join(

@@ -1,5 +1,5 @@
-"""Reads an uploaded module's sections before any compiler sees it, and says in one line why it is
-refused.
+"""Reads the sections of an uploaded module before any compiler sees it, and refuses an unfit module
+with one line that says why.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sigil.errors import one_line
-from sigil.sandbox import wasi_functions
-from sigil.sandbox.runtime_features import MEMORY_BYTES, TABLE_ELEMENTS, TABLES
+from sigil.sandbox.runtime import wasi_functions
+from sigil.sandbox.runtime.config import MEMORY_BYTES, TABLE_ELEMENTS, TABLES
 
 I32, I64 = 0x7F, 0x7E
 
@@ -19,8 +19,10 @@ Signature = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Abi:
-    """What a module may import and has to export. `only` says the former in an error; `needs` are
-    imports that it cannot do without.
+    """The imports that a module may have and the exports that it must have.
+
+    `optional`: exports that it may have. `only` names the imports in an error. `needs`: imports
+    that it must have, with the error for a module without them.
     """
 
     imports: Mapping[tuple[bytes, bytes], Signature]
@@ -30,9 +32,11 @@ class Abi:
     needs: Mapping[tuple[bytes, bytes], str]
 
 
-def _preview1(kinds: str) -> Signature:
-    parameters, _, results = kinds.partition(" ")
-    return tuple(I64 if kind == "I" else I32 for kind in parameters), tuple(I32 for _ in results)
+def _read_signature(letters: str) -> Signature:
+    """Read a signature of `wasi_functions`."""
+    kinds = {"i": I32, "I": I64}
+    parameters, _, results = letters.partition(" ")
+    return tuple(kinds[letter] for letter in parameters), tuple(kinds[letter] for letter in results)
 
 
 SIGIL = Abi(
@@ -52,8 +56,8 @@ SIGIL = Abi(
 )
 COMMAND = Abi(
     imports={
-        (wasi_functions.MODULE, name): _preview1(kinds)
-        for name, kinds in wasi_functions.FUNCTIONS.items()
+        (wasi_functions.MODULE, name): _read_signature(letters)
+        for name, letters in wasi_functions.FUNCTIONS.items()
     },
     exports={wasi_functions.START: ((), ())},
     optional={},
@@ -75,11 +79,13 @@ FUNCTIONS = 20_000
 LOCALS = 1_000
 MEMORY_PAGES = MEMORY_BYTES >> 16
 ENTRIES = 20_000
-"""Types, globals, exports, element and data segments: at most so many each."""
+"""The most types, globals, exports, element and data segments, each."""
 
 _IMPORTS_MOST = 64
 _VALUE_TYPES = frozenset({0x7F, 0x7E, 0x7D, 0x7C, 0x7B, 0x70, 0x6F})
-_ORDER = {section: place for place, section in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11))}
+_ORDER = {
+    section: position for position, section in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11))
+}
 (
     _CUSTOM,
     _TYPE,
@@ -104,10 +110,10 @@ class UnfitModule(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModuleShape:
-    """What the scan learnt. `bulk`: bytes that a compiler has to work on (everything but data and
-    custom sections).
+    """The size of a module. `bulk`: the bytes that a compiler has to work on, which are all but
+    data and custom sections.
 
-    `memory`: bytes that the module's own memory starts with.
+    `memory`: the bytes that the module's own memory starts with.
     """
 
     bulk: int
@@ -120,19 +126,23 @@ class SectionReader:
     __slots__ = ("at", "data", "end")
 
     def __init__(self, data: bytes, at: int, end: int) -> None:
-        self.data, self.at, self.end = data, at, end
+        self.data = data
+        self.at = at
+        self.end = end
 
-    def byte(self) -> int:
+    def read_byte(self) -> int:
         if self.at >= self.end:
             raise UnfitModule(f"the module is cut short at byte {self.at}")
         self.at += 1
         return self.data[self.at - 1]
 
-    def u32(self) -> int:
-        """An unsigned LEB128 of at most 32 bits; five bytes at most and no bits beyond the 32nd."""
+    def read_u32(self) -> int:
+        """Read an unsigned LEB128 number of at most 32 bits: at most five bytes, and no bits beyond
+        the 32nd.
+        """
         value = 0
         for shift in (0, 7, 14, 21, 28):
-            part = self.byte()
+            part = self.read_byte()
             if shift == 28 and part > 0x0F:
                 break
             value |= (part & 0x7F) << shift
@@ -145,51 +155,52 @@ class SectionReader:
             raise UnfitModule(f"the module is cut short at byte {self.at}")
         self.at += count
 
-    def take(self, count: int) -> bytes:
+    def read_name(self) -> bytes:
+        length = self.read_u32()
         start = self.at
-        self.skip(count)
+        self.skip(length)
         return self.data[start : self.at]
 
-    def name(self) -> bytes:
-        return self.take(self.u32())
-
-    def count(self, what: str, limit: int) -> int:
-        number = self.u32()
+    def read_count(self, what: str, limit: int) -> int:
+        """Read a number of things; `what` names them when they are more than `limit`."""
+        number = self.read_u32()
         if number > limit:
             raise UnfitModule(f"{number} {what}: at most {limit}")
         return number
 
-    def value_types(self) -> tuple[int, ...]:
-        return tuple(
-            self._value_type() for _ in range(self.count("values in a function's type", LOCALS))
-        )
-
-    def _value_type(self) -> int:
-        kind = self.byte()
-        if kind not in _VALUE_TYPES:
-            raise UnfitModule(f"a type at byte {self.at - 1} is not supported")
-        return kind
+    def read_value_types(self) -> tuple[int, ...]:
+        types = []
+        for _ in range(self.read_count("values in a function's type", LOCALS)):
+            kind = self.read_byte()
+            if kind not in _VALUE_TYPES:
+                raise UnfitModule(f"a type at byte {self.at - 1} is not supported")
+            types.append(kind)
+        return tuple(types)
 
 
 def scan(wasm: bytes, abi: Abi = SIGIL) -> ModuleShape:
     """Return the shape of an upload that keeps to `abi` and the published limits; `UnfitModule`
     otherwise.
     """
-    module = _Module(abi)
+    check = _ModuleCheck(abi)
     bulk = 0
-    for section, reader in sections(wasm):
-        module.read(section, reader)
-        bulk += _bulk(section, reader)
-    module.finish()
-    return ModuleShape(bulk, module.pages << 16)
+    for section, reader in read_sections(wasm):
+        check.read_section(section, reader)
+        bulk += _measure_bulk(section, reader)
+    check.finish()
+    return ModuleShape(bulk, check.pages << 16)
 
 
 def measure(wasm: bytes) -> ModuleShape:
-    """The shape of a module that is not an upload; only the frame of its sections is checked."""
-    return ModuleShape(sum(_bulk(section, reader) for section, reader in sections(wasm)))
+    """Return the shape of a module that is not an upload; only the frame of its sections is
+    checked.
+    """
+    return ModuleShape(
+        sum(_measure_bulk(section, reader) for section, reader in read_sections(wasm))
+    )
 
 
-def sections(wasm: bytes) -> Iterator[tuple[int, SectionReader]]:
+def read_sections(wasm: bytes) -> Iterator[tuple[int, SectionReader]]:
     """Yield the sections in order, each with a reader over its body; `UnfitModule` when the frame
     is broken.
     """
@@ -200,26 +211,26 @@ def sections(wasm: bytes) -> Iterator[tuple[int, SectionReader]]:
     reader = SectionReader(wasm, len(MAGIC), len(wasm))
     last = -1
     while reader.at < reader.end:
-        section = reader.byte()
-        size = reader.u32()
+        section = reader.read_byte()
+        size = reader.read_u32()
         body = SectionReader(wasm, reader.at, reader.at + size)
         reader.skip(size)
         if section != _CUSTOM:
-            place = _ORDER.get(section)
-            if place is None:
+            position = _ORDER.get(section)
+            if position is None:
                 raise UnfitModule(f"section {section} is not supported")
-            if place <= last:
+            if position <= last:
                 raise UnfitModule(f"section {section} is out of order")
-            last = place
+            last = position
         yield section, body
 
 
-def _bulk(section: int, reader: SectionReader) -> int:
+def _measure_bulk(section: int, reader: SectionReader) -> int:
     return 0 if section in (_CUSTOM, _DATA) else reader.end - reader.at
 
 
-class _Module:
-    """Collects what the checks need while the sections pass by."""
+class _ModuleCheck:
+    """Checks one section after the other, and at the end what they have to say together."""
 
     def __init__(self, abi: Abi) -> None:
         self.abi = abi
@@ -232,139 +243,139 @@ class _Module:
         self.bodies = 0
         self.exports: dict[bytes, tuple[int, int]] = {}
 
-    def read(self, section: int, reader: SectionReader) -> None:
+    def read_section(self, section: int, reader: SectionReader) -> None:
+        """Check one section; `reader` is at its beginning again afterwards."""
         at = reader.at
         if section == _CUSTOM:
-            self._custom(reader)
+            size = reader.end - reader.at
+            if size > CUSTOM_BYTES:
+                raise UnfitModule(f"a custom section has {size} bytes: at most {CUSTOM_BYTES}")
+            reader.read_name()
         elif section == _START:
             raise UnfitModule("a start section is not allowed: export sigil_start instead")
         elif section in _COUNTED:
-            reader.count(_COUNTED[section], ENTRIES)
-        elif section in _READERS:
-            _READERS[section](self, reader)
+            reader.read_count(_COUNTED[section], ENTRIES)
+        elif section in _SECTION_CHECKS:
+            _SECTION_CHECKS[section](self, reader)
             if reader.at != reader.end:
                 raise UnfitModule(f"section {section} has {reader.end - reader.at} bytes too many")
         reader.at = at
 
-    def _custom(self, reader: SectionReader) -> None:
-        if reader.end - reader.at > CUSTOM_BYTES:
-            raise UnfitModule(
-                f"a custom section has {reader.end - reader.at} bytes: at most {CUSTOM_BYTES}"
-            )
-        reader.name()
-
-    def _types(self, reader: SectionReader) -> None:
-        for _ in range(reader.count("types", ENTRIES)):
-            if reader.byte() != 0x60:
+    def _check_types(self, reader: SectionReader) -> None:
+        for _ in range(reader.read_count("types", ENTRIES)):
+            if reader.read_byte() != 0x60:
                 raise UnfitModule(f"a type at byte {reader.at - 1} is not a plain function type")
-            self.types.append((reader.value_types(), reader.value_types()))
+            self.types.append((reader.read_value_types(), reader.read_value_types()))
 
-    def _imports(self, reader: SectionReader) -> None:
-        for _ in range(reader.count("imports", _IMPORTS_MOST)):
-            name = (reader.name(), reader.name())
-            signature = self.abi.imports.get(name)
+    def _check_imports(self, reader: SectionReader) -> None:
+        for _ in range(reader.read_count("imports", _IMPORTS_MOST)):
+            owner = reader.read_name()
+            name = reader.read_name()
+            label = f"{_printable(owner)}.{_printable(name)}"
+            signature = self.abi.imports.get((owner, name))
             if signature is None:
-                raise UnfitModule(f"imports {_shown(name[0])}.{_shown(name[1])}: {self.abi.only}")
-            if reader.byte() != 0 or self._signature(reader.u32()) != signature:
-                raise UnfitModule(f"imports {_shown(name[0])}.{_shown(name[1])} with a wrong type")
-            self.needs.pop(name, None)
+                raise UnfitModule(f"imports {label}: {self.abi.only}")
+            if reader.read_byte() != 0 or self._type_at(reader.read_u32()) != signature:
+                raise UnfitModule(f"imports {label} with a wrong type")
+            self.needs.pop((owner, name), None)
             self.functions.append(-1)
             self.imported += 1
 
-    def _functions(self, reader: SectionReader) -> None:
-        self.functions += [reader.u32() for _ in range(reader.count("functions", FUNCTIONS))]
+    def _check_functions(self, reader: SectionReader) -> None:
+        for _ in range(reader.read_count("functions", FUNCTIONS)):
+            self.functions.append(reader.read_u32())
 
-    def _tables(self, reader: SectionReader) -> None:
-        for _ in range(reader.count("tables", TABLES)):
-            if reader.byte() not in (0x70, 0x6F):
+    def _check_tables(self, reader: SectionReader) -> None:
+        for _ in range(reader.read_count("tables", TABLES)):
+            if reader.read_byte() not in (0x70, 0x6F):
                 raise UnfitModule(f"a table's type at byte {reader.at - 1} is not supported")
-            if _limits(reader) > TABLE_ELEMENTS:
+            if _read_minimum(reader) > TABLE_ELEMENTS:
                 raise UnfitModule(f"a table starts with more than {TABLE_ELEMENTS} elements")
 
-    def _memory(self, reader: SectionReader) -> None:
-        self.memories = reader.count("memories", 1)
-        self.pages = _limits(reader) if self.memories else 0
+    def _check_memory(self, reader: SectionReader) -> None:
+        self.memories = reader.read_count("memories", 1)
+        self.pages = _read_minimum(reader) if self.memories else 0
         if self.pages > MEMORY_PAGES:
             raise UnfitModule(f"the memory starts with more than {MEMORY_PAGES} pages")
 
-    def _exports(self, reader: SectionReader) -> None:
-        for _ in range(reader.count("exports", ENTRIES)):
-            name, kind, index = reader.name(), reader.byte(), reader.u32()
+    def _check_exports(self, reader: SectionReader) -> None:
+        for _ in range(reader.read_count("exports", ENTRIES)):
+            name = reader.read_name()
+            kind = reader.read_byte()
+            index = reader.read_u32()
             if name in self.exports:
-                raise UnfitModule(f"exports {_shown(name)} twice")
+                raise UnfitModule(f"exports {_printable(name)} twice")
             self.exports[name] = (kind, index)
 
-    def _code(self, reader: SectionReader) -> None:
-        self.bodies = reader.count("function bodies", FUNCTIONS)
+    def _check_bodies(self, reader: SectionReader) -> None:
+        self.bodies = reader.read_count("function bodies", FUNCTIONS)
         for _ in range(self.bodies):
-            size = reader.u32()
-            _locals(SectionReader(reader.data, reader.at, min(reader.at + size, reader.end)))
+            size = reader.read_u32()
+            body = SectionReader(reader.data, reader.at, min(reader.at + size, reader.end))
+            total = 0
+            for _ in range(body.read_count("groups of locals in a function", LOCALS)):
+                total += body.read_u32()
+                body.read_byte()
+                if total > LOCALS:
+                    raise UnfitModule(f"a function has more than {LOCALS} locals")
             reader.skip(size)
 
-    def _data_count(self, reader: SectionReader) -> None:
-        reader.count("data segments", ENTRIES)
+    def _check_data_count(self, reader: SectionReader) -> None:
+        reader.read_count("data segments", ENTRIES)
 
-    def _signature(self, index: int) -> Signature | None:
+    def _type_at(self, index: int) -> Signature | None:
         return self.types[index] if index < len(self.types) else None
 
     def finish(self) -> None:
+        """Check the module as a whole, after its last section."""
         if self.bodies != len(self.functions) - self.imported:
             raise UnfitModule("the functions and their bodies differ in number")
         if self.exports.get(b"memory") != (2, 0) or not self.memories:
             raise UnfitModule("exports no memory")
         for name, signature in self.abi.exports.items():
-            self._exported(name, (signature,))
+            self._require_export(name, (signature,))
         for name, allowed in self.abi.optional.items():
             if name in self.exports:
-                self._exported(name, allowed)
+                self._require_export(name, allowed)
         for reason in self.needs.values():
             raise UnfitModule(reason)
 
-    def _exported(self, name: bytes, allowed: tuple[Signature, ...]) -> None:
+    def _require_export(self, name: bytes, allowed: tuple[Signature, ...]) -> None:
         if name not in self.exports:
             raise UnfitModule(f"exports no {name.decode()}")
         kind, index = self.exports[name]
         if (
             kind != 0
             or not self.imported <= index < len(self.functions)
-            or self._signature(self.functions[index]) not in allowed
+            or self._type_at(self.functions[index]) not in allowed
         ):
             raise UnfitModule(f"exports {name.decode()} with a wrong type")
 
 
-_READERS = {
-    _TYPE: _Module._types,
-    _IMPORT: _Module._imports,
-    _FUNCTION: _Module._functions,
-    _TABLE: _Module._tables,
-    _MEMORY: _Module._memory,
-    _EXPORT: _Module._exports,
-    _CODE: _Module._code,
-    _DATA_COUNT: _Module._data_count,
+_SECTION_CHECKS = {
+    _TYPE: _ModuleCheck._check_types,
+    _IMPORT: _ModuleCheck._check_imports,
+    _FUNCTION: _ModuleCheck._check_functions,
+    _TABLE: _ModuleCheck._check_tables,
+    _MEMORY: _ModuleCheck._check_memory,
+    _EXPORT: _ModuleCheck._check_exports,
+    _CODE: _ModuleCheck._check_bodies,
+    _DATA_COUNT: _ModuleCheck._check_data_count,
 }
 
 
-def _limits(reader: SectionReader) -> int:
-    """The minimum of a memory's or table's limits; shared, 64-bit and other sized ones are
-    refused.
+def _read_minimum(reader: SectionReader) -> int:
+    """Read the limits of a memory or a table and return the minimum. Limits that are shared, of 64
+    bits or of other page sizes are refused.
     """
-    flags = reader.byte()
+    flags = reader.read_byte()
     if flags not in (0, 1):
         raise UnfitModule(f"limits at byte {reader.at - 1} are not plain 32-bit ones")
-    minimum = reader.u32()
+    minimum = reader.read_u32()
     if flags:
-        reader.u32()
+        reader.read_u32()
     return minimum
 
 
-def _locals(reader: SectionReader) -> None:
-    total = 0
-    for _ in range(reader.count("groups of locals in a function", LOCALS)):
-        total += reader.u32()
-        reader.byte()
-        if total > LOCALS:
-            raise UnfitModule(f"a function has more than {LOCALS} locals")
-
-
-def _shown(name: bytes) -> str:
+def _printable(name: bytes) -> str:
     return one_line(name.decode("utf-8", "replace"), 40)

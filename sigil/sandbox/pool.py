@@ -1,4 +1,4 @@
-"""The sandbox: runs foreign modules in child processes and answers in our own words."""
+"""The sandbox runs foreign modules in child processes and answers in our own words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from sigil.sandbox.runner_process import (
     choose_isolation,
     describe_isolation,
 )
-from sigil.sandbox.runtime_features import MEMORY_BYTES
+from sigil.sandbox.runtime.config import MEMORY_BYTES
 from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
 from sigil.sandbox.worker_pool import WorkerPool
 
@@ -60,22 +60,21 @@ TEXT_BYTES = 256 << 10
 TIMEOUT_LIMIT_MS = 60_000
 UPLOAD_PATIENCE = 60.0
 UPLOADS = 2
-"""So many foreign modules are made or checked at once, and one of each namespace."""
+"""The number of foreign modules that are made or checked at once; one of each namespace."""
 _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 _RUNTIME_CODES = frozenset(
     (
-        *(
-            "ENOTRESIDENT",
-            "ENOTOOL",
-            "EDAMAGED",
-            "EINTERRUPTED",
-            "ESTOPPED",
-            "EUNAVAILABLE",
-            "EBUSY",
-            "ETESTS",
-            "ETIMEDOUT",
-        ),
-        *("EHOSTMEM", "EBREACH"),
+        "ENOTRESIDENT",
+        "ENOTOOL",
+        "EDAMAGED",
+        "EINTERRUPTED",
+        "ESTOPPED",
+        "EUNAVAILABLE",
+        "EBUSY",
+        "ETESTS",
+        "ETIMEDOUT",
+        "EHOSTMEM",
+        "EBREACH",
     )
 )
 """Codes by which the runtime decides; a guest that claims one gets EGUEST."""
@@ -87,15 +86,15 @@ class Sandbox:
     """Runs programs, each call in a fresh instance, each instance in one of at most `children`
     child processes.
 
-    Whoever shares it says so by a `tenant`: the children, and the compilers, go round among the
-    namespaces that wait, and none has the last one: with more than one child, one more is started
+    Callers that share it name their `tenant`: the namespaces that wait take turns at the children
+    and the compilers, and none may take the last one. With more than one child, one more is started
     when a namespace has them all and another one comes.
 
     Nothing is started before the first call. `engine`: the JavaScript engine's module. `cache`: a
     folder for compiled code; None, or a folder that cannot be written, costs a compilation (about a
-    second) at the first use. `way`: `plain` does without pooled memory, a filter of system calls
-    and memory images; `auto` uses what the machine has of them, `fast` fails without. `clock`: the
-    seconds since 1970, by which programs expire. Thread-safe.
+    second) at the first use. `mode`: `plain` does without pooled memory, a filter of system calls
+    and memory images; `auto` uses those that the machine has, `fast` fails without them. `clock`:
+    the seconds since 1970, by which programs expire. Thread-safe.
     """
 
     def __init__(
@@ -104,18 +103,17 @@ class Sandbox:
         engine: Path,
         cache: Path | None,
         children: int = 2,
-        way: str = "auto",
+        mode: str = "auto",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._way = way
-        self._wanted = choose_isolation(way)
+        self._mode = mode
+        self._isolation = choose_isolation(mode)
         self._compile_jobs = CompileJobs()
-        self._uploads = FairQueue(
-            UPLOADS, most=1
-        )  # fewer than there are compilers: a run that needs one finds it
+        # Fewer uploads than there are compilers: a run that needs one finds it.
+        self._uploads = FairQueue(UPLOADS, most=1)
         self._native_code = NativeCodeCache(cache, self._compile_jobs)
         self._code_cache = CodeCache(engine, self._native_code)
-        self._workers = WorkerPool(children, self._wanted, strict=way == "fast", clock=clock)
+        self._workers = WorkerPool(children, self._isolation, strict=mode == "fast", clock=clock)
         self._finalizer = weakref.finalize(self, self._workers.close)
 
     def run(
@@ -129,25 +127,35 @@ class Sandbox:
         tenant: Tenant = NOBODY,
     ) -> Outcome:
         """Return the answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB).
-        `services` answers what `grants` allow of them.
+        `services` answers the requests that `grants` allow.
 
-        It counts for `tenant`, and so does what it calls.
+        The run, and whatever it calls, counts for `tenant`.
 
-        `ToolError`: what the guest says (its own code, or EGUEST), or what stopped it: ETIMEDOUT,
+        `ToolError`: the guest's own failure (its code, or EGUEST), or what stopped it: ETIMEDOUT,
         ENOMEM, ESTACK, ETRAP, EOUTPUT, ELIMIT, EMODULE. `BackendError` EUNAVAILABLE: no child
         process, no engine, or the sandbox is closed.
         """
         if len(input) > INPUT_LIMIT:
             raise ToolError("ELIMIT", f"the input is larger than {INPUT_LIMIT} bytes")
-        order = _order(program, input, grants, limits)
-        work = _Work(program, order, limits.patience_ms / 1000, services or NoServices(), tenant)
-        started, kind, payload, cold = self._run_order(work)
+        order = _make_order(program, input, grants, limits)
+        run = _Run(program, order, limits.patience_ms / 1000, services or NoServices(), tenant)
+        started, kind, payload, cold = self._execute(run)
         if kind is FrameKind.FAILED:
-            raise _failure(payload, order)
-        output, logs = _answer(payload, order)
+            raise _read_failure(payload, order)
+        try:
+            output, lines = unpack_answer(payload)
+        except ProtocolBreach:
+            raise ToolError("ETRAP", "the sandbox process answered nonsense") from None
+        if len(output) > order.output_bytes:
+            raise ToolError("ELIMIT", f"the output is larger than {order.output_bytes} bytes")
+        logs = tuple(map(_clean_line, lines))
         if kind is FrameKind.GUEST:
-            raise _with_logs(logs, _guest_error(output))
-        return Outcome(_require_json(output), logs, (perf_counter() - started) * 1000, cold)
+            raise _attach_logs(_read_guest_error(output), logs)
+        try:
+            strict_json.loads(output)
+        except UsageError:
+            raise ToolError("EOUTPUT", "the output is not one JSON value in UTF-8") from None
+        return Outcome(output, logs, (perf_counter() - started) * 1000, cold)
 
     def warm(self, progress: Callable[[str], None]) -> None:
         """Load the engine's native code before somebody waits for an answer; `progress` is called
@@ -167,7 +175,7 @@ class Sandbox:
         try:
             with self.compiling(tenant=tenant):
                 scan(wasm, ABIS[abi])
-                self._native_code.code(wasm, tenant)
+                self._native_code.get(wasm, tenant)
         except UnfitModule as unfit:
             raise Refused("EMODULE", str(unfit)) from None
 
@@ -178,15 +186,15 @@ class Sandbox:
         if len(text) > TEXT_BYTES:
             raise Refused("EMODULE", f"the text has {len(text)} bytes: at most {TEXT_BYTES}")
         try:
-            with self.compiling(tenant=tenant), self._compile_jobs.turn(tenant):
-                return b"".join(self._compile_jobs.work("assemble", text).chunks())
+            with self.compiling(tenant=tenant), self._compile_jobs.hold_turn(tenant):
+                return b"".join(self._compile_jobs.run("assemble", text).chunks())
         except UnfitModule as unfit:
             raise Refused("EMODULE", str(unfit)) from None
 
     @contextmanager
     def compiling(self, *, tenant: Tenant = NOBODY) -> Iterator[None]:
-        """Hold the turn in which something foreign is made or checked: one upload of a namespace at
-        a time. `BackendError` EBUSY after a minute's wait.
+        """Hold a turn in which a foreign module is made or checked, one of a namespace at a time.
+        `BackendError` EBUSY after a minute's wait.
         """
         if not self._uploads.acquire(tenant, UPLOAD_PATIENCE):
             raise BackendError(
@@ -200,8 +208,8 @@ class Sandbox:
         finally:
             self._uploads.release(tenant)
 
-    def of(self, tenant: Tenant) -> TenantSandbox:
-        """Return this sandbox as one tenant has it."""
+    def for_tenant(self, tenant: Tenant) -> TenantSandbox:
+        """Return this sandbox with every call counted for `tenant`."""
         return TenantSandbox(self, tenant)
 
     def stats(self) -> Mapping[str, int]:
@@ -217,13 +225,13 @@ class Sandbox:
         """Return the process ids of the children that live."""
         return self._workers.pids()
 
-    def means(self) -> Isolation:
-        """Return what the children use, as far as one has been started."""
-        return self._workers.means
+    def isolation(self) -> Isolation:
+        """Return the means that the children use, as far as one has been started."""
+        return self._workers.isolation
 
-    def told(self) -> str:
-        """Tell which path runs and why, in one line."""
-        return describe_isolation(self._way, self._workers.means)
+    def describe(self) -> str:
+        """Describe in one line the means that the children use, and why not the others."""
+        return describe_isolation(self._mode, self._workers.isolation)
 
     def close(self) -> None:
         """End all children. Calls in progress and later ones fail with EUNAVAILABLE."""
@@ -231,20 +239,21 @@ class Sandbox:
         self._code_cache.clear()
         self._native_code.close()
 
-    def _run_order(
-        self, work: _Work, *, again: bool = True
-    ) -> tuple[float, FrameKind, bytes, bool]:
+    def _execute(self, run: _Run, *, retry: bool = True) -> tuple[float, FrameKind, bytes, bool]:
+        """Run `run`; return when it began (`perf_counter`), the answer's kind and payload, and
+        whether the program had to be loaded.
+        """
         try:
-            return self._run_on_one(work)
+            return self._execute_on_runner(run)
         except DeadlinePassed:
-            raise _timed_out(work.order) from None
+            raise _timeout_error(run.order) from None
         except GrantViolation:
             raise ToolError(
                 "EBREACH", "the sandbox process asked for what it was not granted, and was ended"
             ) from None
         except ProtocolBreach as breach:
-            if isinstance(breach, PeerGone) and again:  # it died while it was idle: nothing has run
-                return self._run_order(work, again=False)
+            if isinstance(breach, PeerGone) and retry:  # it died while it was idle: nothing has run
+                return self._execute(run, retry=False)
             if not self._finalizer.alive:
                 raise BackendError(
                     "EUNAVAILABLE", "the sandbox was closed", source="sandbox"
@@ -253,31 +262,31 @@ class Sandbox:
         except UnfitModule as unfit:
             raise ToolError("EMODULE", str(unfit)) from None
 
-    def _run_on_one(self, work: _Work) -> tuple[float, FrameKind, bytes, bool]:
-        """Run an order on one runner.
+    def _execute_on_runner(self, run: _Run) -> tuple[float, FrameKind, bytes, bool]:
+        """Run `run` on one runner.
 
         A program that turns out to be code, after a runner was chosen that takes none any more,
         goes to one that does. No runner waits for a compiler: code is compiled before the turn
         comes, and a call that finds that it is not gives its runner back for so long.
         """
-        program = work.program
-        code = program.kind != "js" or not self._wanted.images
+        program = run.program
+        code = program.kind != "js" or not self._isolation.images
         ready = False
-        if not self._workers.has(program.digest):
-            if not self._is_at_hand(program):
-                self._fetch(work, program.digest)
+        if not self._workers.has_program(program.digest):
+            if not self._is_ready(program):
+                self._fetch_code(run, program.digest)
             ready = True
         for takes_code in (code, True, True):
-            lent = self._workers.runner(
-                program.digest, work.patience, code=takes_code, tenant=work.tenant
+            lent = self._workers.lend(
+                program.digest, run.patience, code=takes_code, tenant=run.tenant
             )
             with suppress(CodeRefused), lent as child:
-                if ready or program.digest in child.programs or self._is_at_hand(program):
+                if ready or program.digest in child.programs or self._is_ready(program):
                     started = perf_counter()
-                    return started, *child.run(
-                        work.order, partial(self._fetch, work), partial(self._serve, child, work)
-                    )
-            self._fetch(work, program.digest)
+                    fetch = partial(self._fetch_code, run)
+                    serve = partial(self._serve_request, child, run)
+                    return started, *child.run(run.order, fetch, serve)
+            self._fetch_code(run, program.digest)
         raise BackendError(
             "EUNAVAILABLE",
             "no runner takes this program's code",
@@ -285,29 +294,28 @@ class Sandbox:
             suggestion="try again in a moment",
         )
 
-    def _serve(
-        self, child: RunnerProcess, work: _Work, operation: str, argument: bytes, seconds: float
+    def _serve_request(
+        self, child: RunnerProcess, run: _Run, operation: str, argument: bytes, seconds: float
     ) -> bytes:
-        calls = operation == "call"  # what it calls works in its own slot
-        with (
-            self._workers.calling(child)
-            if calls
-            else self._workers.parked(child, work.tenant, seconds)
-        ):
-            return answer_request(work.services, operation, argument, seconds)
+        if operation == "call":  # the called program works in the slot of this one
+            waiting = self._workers.wait_for_call(child)
+        else:
+            waiting = self._workers.park(child, run.tenant, seconds)
+        with waiting:
+            return answer_request(run.services, operation, argument, seconds)
 
-    def _is_at_hand(self, program: Program) -> bool:
-        return self._code_cache.at_hand(program, images=self._wanted.images)
+    def _is_ready(self, program: Program) -> bool:
+        return self._code_cache.is_ready(program, images=self._isolation.images)
 
-    def _fetch(self, work: _Work, name: str) -> LoadableCode:
+    def _fetch_code(self, run: _Run, name: str) -> LoadableCode:
         return self._code_cache.fetch(
-            work.program, name, images=self._wanted.images, tenant=work.tenant
+            run.program, name, images=self._isolation.images, tenant=run.tenant
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TenantSandbox:
-    """A sandbox as one tenant has it: see the verbs of the same names there."""
+    """A sandbox whose calls all count for one tenant; its methods are those of `Sandbox`."""
 
     sandbox: Sandbox
     tenant: Tenant
@@ -333,9 +341,9 @@ class TenantSandbox:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """One call: what runs, on what, how long it waits for a runner, what answers its requests, and
-    for whom it counts.
+class _Run:
+    """One run: the program, its order, the seconds that it waits for a runner, the services that
+    answer its requests, and the tenant that it counts for.
     """
 
     program: Program
@@ -345,13 +353,14 @@ class _Work:
     tenant: Tenant
 
 
-def _order(program: Program, input: bytes, grants: Grants, limits: SandboxLimits) -> RunOrder:
+def _make_order(program: Program, input: bytes, grants: Grants, limits: SandboxLimits) -> RunOrder:
+    """Make the order that the runner gets, with every limit within what the sandbox allows."""
     if not _DIGEST.fullmatch(program.digest):
         raise ValueError("not a digest")
     return RunOrder(
         digest=program.digest,
         linked=program.kind == "js",
-        grants=_names(grants),
+        grants=_granted_names(grants),
         timeout_ms=min(max(limits.timeout_ms, 1), TIMEOUT_LIMIT_MS),
         memory_bytes=min(max(limits.memory_bytes, 0), MEMORY_BYTES),
         output_bytes=min(max(limits.output_bytes, 0), OUTPUT_LIMIT),
@@ -360,50 +369,45 @@ def _order(program: Program, input: bytes, grants: Grants, limits: SandboxLimits
 
 
 @lru_cache(maxsize=256)
-def _names(grants: Grants) -> frozenset[str]:
-    return frozenset(name for name in OWN if getattr(grants, name)) | (
-        grants.services & SERVICES.keys()
-    )
+def _granted_names(grants: Grants) -> frozenset[str]:
+    own = frozenset(name for name in OWN if getattr(grants, name))
+    return own | (grants.services & SERVICES.keys())
 
 
-def _failure(payload: bytes, order: RunOrder) -> SigilError:
+def _read_failure(payload: bytes, order: RunOrder) -> SigilError:
+    """Read the payload of FAILED: `CODE message`, and log lines when the guest had begun."""
     try:
         words, logs = unpack_answer(payload)
-    except ProtocolBreach:  # the words alone
+    except ProtocolBreach:
         words, logs = payload, []
     code, _, message = words.decode("utf-8", "replace").partition(" ")
     if code == "EUNAVAILABLE":
         return BackendError(
             code, "there is no address space for a guest's memory", source="sandbox"
         )
-    known = ToolError(code if code in _OUR_CODES else "ETRAP", one_line(message[:LOG_CHARACTERS]))
-    return _with_logs(map(_line, logs), _timed_out(order) if code == "ETIMEDOUT" else known)
+    if code == "ETIMEDOUT":
+        problem = _timeout_error(order)
+    else:
+        text = one_line(message[:LOG_CHARACTERS])
+        problem = ToolError(code if code in _OUR_CODES else "ETRAP", text)
+    return _attach_logs(problem, map(_clean_line, logs))
 
 
-def _with_logs(logs: Iterable[str], problem: SigilError) -> SigilError:
+def _attach_logs(problem: SigilError, logs: Iterable[str]) -> SigilError:
     problem.logs = tuple(logs)
     return problem
 
 
-def _timed_out(order: RunOrder) -> ToolError:
+def _timeout_error(order: RunOrder) -> ToolError:
     return ToolError("ETIMEDOUT", f"timed out after {order.timeout_ms} ms")
 
 
-def _answer(payload: bytes, order: RunOrder) -> tuple[bytes, tuple[str, ...]]:
-    try:
-        output, logs = unpack_answer(payload)
-    except ProtocolBreach:
-        raise ToolError("ETRAP", "the sandbox process answered nonsense") from None
-    if len(output) > order.output_bytes:
-        raise ToolError("ELIMIT", f"the output is larger than {order.output_bytes} bytes")
-    return output, tuple(map(_line, logs))
-
-
-def _line(text: str) -> str:
+def _clean_line(text: str) -> str:
     return one_line(text[: 2 * LOG_CHARACTERS], LOG_CHARACTERS)
 
 
-def _guest_error(output: bytes) -> ToolError:
+def _read_guest_error(output: bytes) -> ToolError:
+    """Read the error that a guest answered with; EGUEST unless it names a code of its own."""
     try:
         failure = strict_json.loads(output)
     except UsageError:
@@ -418,14 +422,6 @@ def _guest_error(output: bytes) -> ToolError:
     return ToolError(code, one_line(message))
 
 
-def _require_json(output: bytes) -> bytes:
-    try:
-        strict_json.loads(output)
-    except UsageError:
-        raise ToolError("EOUTPUT", "the output is not one JSON value in UTF-8") from None
-    return output
-
-
 class NoServices:
     """The services of a run that has none, whatever its grants say."""
 
@@ -434,21 +430,19 @@ class NoServices:
 
 
 def answer_request(services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
-    """Return what the guest reads: `{"ok": value}` or `{"error": {"code", "message"}}`."""
+    """Return the answer as the guest reads it: `{"ok": value}` or `{"error": {"code", "message"}}`.
+
+    `seconds`: what is left of the run's time.
+    """
     try:
-        return _answer_in_time(services, operation, argument, seconds)
+        if seconds <= 0:
+            raise ToolError("ETIMEDOUT", f"no time is left for {operation}")
+        value = services.answer(operation, strict_json.loads(argument), seconds)
+        answer = strict_json.dumps({"ok": value})
+        if len(answer) > ASK_LIMIT + len(b'{"ok":}'):
+            raise ToolError("ELIMIT", f"the answer of {operation} is larger than {ASK_LIMIT} bytes")
+        return answer
     except SigilError as problem:
         return strict_json.dumps(
             {"error": {"code": problem.code, "message": one_line(problem.message)}}
         )
-
-
-def _answer_in_time(services: Services, operation: str, argument: bytes, seconds: float) -> bytes:
-    if seconds <= 0:
-        raise ToolError("ETIMEDOUT", f"no time is left for {operation}")
-    answer = strict_json.dumps(
-        {"ok": services.answer(operation, strict_json.loads(argument), seconds)}
-    )
-    if len(answer) > ASK_LIMIT + len(b'{"ok":}'):
-        raise ToolError("ELIMIT", f"the answer of {operation} is larger than {ASK_LIMIT} bytes")
-    return answer

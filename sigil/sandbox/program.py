@@ -1,4 +1,4 @@
-"""What the sandbox is given and what it gives back: values without any machinery."""
+"""The values that go into the sandbox and come out of it: programs, grants, limits, outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROGRAM_BYTES = 64 << 20
 
 
 class Rank(IntEnum):
-    """How long a program is kept: the lowest goes first."""
+    """The rank of a program in a runner's memory: the lowest is evicted first."""
 
     EXPIRED = 0
     EPHEMERAL = 1
@@ -31,14 +31,17 @@ class LoadedProgram(NamedTuple):
     rank: Rank = Rank.NORMAL
     expires: float | None = None
 
-    def standing(self, now: float) -> Rank:
-        over = self.rank is Rank.EPHEMERAL and self.expires is not None and self.expires <= now
-        return Rank.EXPIRED if over else self.rank
+    def rank_at(self, now: float) -> Rank:
+        """Return the rank at `now` (seconds since 1970), which falls when the program expires."""
+        if self.rank is Rank.EPHEMERAL and self.expires is not None and self.expires <= now:
+            return Rank.EXPIRED
+        return self.rank
 
 
 class LoadedPrograms:
-    """At most so many programs and bytes; the last one that came stays even when it is too large
-    alone.
+    """The programs in one runner: at most so many, and at most so many bytes.
+
+    The one that was added last stays even when it is too large by itself.
     """
 
     def __init__(
@@ -63,25 +66,24 @@ class LoadedPrograms:
         return sum(held.weight for held in self._held.values())
 
     def use(self, name: str) -> None:
-        """`name` is run now."""
+        """Note that the program `name` runs now."""
         if name in self._held:
             self._held.move_to_end(name)
 
     def add(self, name: str, held: LoadedProgram) -> tuple[str, ...]:
-        """Put `name` there: the names of those that leave for it."""
+        """Add the program `name`; return the names of those that are evicted for it."""
         self._held.pop(name, None)
-        over = self.weight + held.weight - self._size
+        excess = self.weight + held.weight - self._size
         now = self._clock()
-        gone = []
-        for old in sorted(
-            self._held, key=lambda each: self._held[each].standing(now)
-        ):  # stable: oldest use first
-            if over <= 0 and len(self._held) < self._programs:
+        evicted = []
+        # The sort is stable: of equal ranks the one whose last use is the longest ago goes first.
+        for candidate in sorted(self._held, key=lambda each: self._held[each].rank_at(now)):
+            if excess <= 0 and len(self._held) < self._programs:
                 break
-            over -= self._held.pop(old).weight
-            gone.append(old)
+            excess -= self._held.pop(candidate).weight
+            evicted.append(candidate)
         self._held[name] = held
-        return tuple(gone)
+        return tuple(evicted)
 
 
 Kind = Literal["js", "sigil", "wasi"]
@@ -107,8 +109,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a run may ask of its host. `services`: what the server answers for it, of `http`, `kv`,
-    `call` and `mcp`.
+    """The requests that a run may make of its host. `services`: those that the server answers, of
+    `http`, `kv`, `call` and `mcp`.
 
     What is declared but waits for an owner is the services' to refuse: they know its name and what
     of it waits.
@@ -121,20 +123,20 @@ class Grants:
 
 
 class Services(Protocol):
-    """What the server does for a guest while it waits."""
+    """The server's answers to a guest, which waits for them."""
 
     def answer(self, operation: str, argument: Json, seconds: float) -> Json:
-        """The answer to one request, at most 1 MiB as JSON. A `SigilError` reaches the guest with
-        its code and message, which may catch it.
+        """Return the answer to one request, at most 1 MiB as JSON. A `SigilError` reaches the guest
+        with its code and message, and the guest may catch it.
 
-        Called in the thread that called `Sandbox.run`. `seconds` is what is left of the run's wall
-        time: whoever takes longer is too late.
+        It is called in the thread that called `Sandbox.run`. `seconds` is what is left of the run's
+        wall time: an answer that takes longer comes too late.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """What a run may use: wall time in milliseconds, linear memory and output in bytes.
+    """The limits of a run: wall time in milliseconds, linear memory and output in bytes.
     `patience_ms`: how long it waits for a runner.
     """
 

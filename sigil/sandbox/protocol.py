@@ -1,14 +1,15 @@
-"""The words between the server and a runner: length-prefixed binary frames over a socket pair, read
-strictly on both sides.
+"""The protocol between the server and a runner: length-prefixed binary frames over a socket pair,
+read strictly on both sides.
 
     server → runner   RUN; for a NEED one of MODULE (wasm), CODE (a descriptor with native code), SOURCE (JavaScript); for an ASK ANSWER
     runner → server   READY once, then for each RUN at most two NEEDs, at most fifty ASKs, and one of DONE, GUEST, FAILED
 
 Neither side speaks out of turn, so bytes after a frame are a breach. An ASK is a guest's request
-that the server answers (`http.fetch`, `kv.*`, `call`); ANSWER is what the guest reads, as JSON.
+that the server answers (`http.fetch`, `kv.*`, `call`); ANSWER is the answer as the guest reads it,
+in JSON.
 
-What a runner imports is counted in its start: named tuples instead of data classes here save it 10
-ms.
+A runner's imports are a part of its start-up time: named tuples instead of data classes here save it
+10 ms.
 """
 
 from __future__ import annotations
@@ -27,16 +28,14 @@ INPUT_LIMIT = 1 << 20
 OUTPUT_LIMIT = 1 << 20
 ASKS = 50
 ASK_LIMIT = 1 << 20
-"""Bytes of a request's argument, and of its answer's value."""
+"""The most bytes of a request's argument, and of its answer's value."""
 LOG_LINES = 100
 LOG_CHARACTERS = 1_000
 ENGINE = "*"
-"""The name under which a runner asks for the JavaScript engine: no program can have it."""
+"""The name by which a runner asks for the JavaScript engine; no program can have it."""
 
 SEALS, POOLED = 1, 2
-"""What a runner says of itself in its first READY, as bits: it locks its system calls, it has a
-pool of memories.
-"""
+"""Bits in the payload of READY: the runner locks its system calls, it has a pool of memories."""
 
 _TIMEVAL = struct.Struct("ll")
 _HEADER = struct.Struct("!BI")
@@ -48,11 +47,11 @@ _LINKED = 128
 OWN = {"clock": 1, "random": 2, "log": 4}
 SERVICES = {"http": 8, "kv": 16, "call": 32, "mcp": 64}
 GRANTS = OWN | SERVICES
-"""What a run may ask for and its bit: what the runner itself answers, and what the server does for
-it.
+"""The grants of a run and their bits: those that the runner itself answers, and the services, which
+the server answers.
 """
 OPERATIONS = ("http.fetch", "kv.get", "kv.put", "kv.list", "kv.delete", "call", "mcp")
-"""What an ASK may ask for; the word before the dot is the service."""
+"""The operations of an ASK; the word before the dot is the service."""
 
 
 class FrameKind(IntEnum):
@@ -74,17 +73,17 @@ _PROGRAMS = frozenset((FrameKind.MODULE, FrameKind.CODE, FrameKind.SOURCE))
 
 
 class ProtocolBreach(Exception):
-    """The other side is gone or does not keep to the protocol: nothing more can be said to it."""
+    """The other side is gone or does not keep to the protocol: the channel is of no use any more."""
 
 
 class GrantViolation(ProtocolBreach):
-    """The other side asks for what it was not granted. It checks that itself before it asks, so it
-    is no longer what was started.
+    """The other side asks for something without a grant. It checks its grants itself before it asks,
+    so it is no longer the program that was started.
     """
 
 
 class PeerGone(ProtocolBreach):
-    """The other side was gone before it had read what was said to it."""
+    """The other side was gone before it had read what was sent to it."""
 
 
 class DeadlinePassed(Exception):
@@ -92,7 +91,7 @@ class DeadlinePassed(Exception):
 
 
 class RunOrder(NamedTuple):
-    """An order: run `digest` on `data`. `linked`: to the engine."""
+    """An order to run the program `digest` on `data`. `linked`: to the JavaScript engine."""
 
     digest: str
     linked: bool
@@ -105,7 +104,9 @@ class RunOrder(NamedTuple):
 
 def pack_run(run: RunOrder) -> bytes:
     digest = run.digest.encode("ascii")
-    flags = _bits(run.grants) | (_LINKED if run.linked else 0)
+    flags = _grants_to_bits(run.grants)
+    if run.linked:
+        flags |= _LINKED
     head = _RUN.pack(flags, run.timeout_ms, run.memory_bytes, run.output_bytes, len(digest))
     return b"".join((head, digest, run.data))
 
@@ -122,7 +123,7 @@ def unpack_run(payload: bytes) -> RunOrder:
     return RunOrder(
         digest,
         bool(flags & _LINKED),
-        _names(flags),
+        _bits_to_grants(flags),
         timeout_ms,
         memory_bytes,
         output_bytes,
@@ -131,18 +132,18 @@ def unpack_run(payload: bytes) -> RunOrder:
 
 
 @cache
-def _bits(names: frozenset[str]) -> int:
+def _grants_to_bits(names: frozenset[str]) -> int:
     return sum(bit for name, bit in GRANTS.items() if name in names)
 
 
 @cache
-def _names(bits: int) -> frozenset[str]:
+def _bits_to_grants(bits: int) -> frozenset[str]:
     return frozenset(name for name, bit in GRANTS.items() if bits & bit)
 
 
 def pack_code(gone: tuple[str, ...], body: bytes = b"") -> bytes:
-    """The payload of MODULE, CODE and SOURCE: the programs that the runner forgets, then wasm, the
-    code's size, or source.
+    """Return the payload of MODULE, CODE or SOURCE: the names of the programs that the runner
+    forgets, then wasm, the code's size, or source.
     """
     names = "\n".join(gone).encode("ascii")
     return b"".join((_SIZE.pack(len(names)), names, body))
@@ -174,13 +175,15 @@ def service_of(operation: str) -> str:
 
 
 def pack_ask(operation: str, milliseconds: int, argument: bytes) -> bytes:
-    """The payload of ASK: the operation, what is left of the run's time, the argument as JSON."""
+    """Return the payload of ASK: the operation, the milliseconds that are left of the run's time, the
+    argument as JSON.
+    """
     return _ASK.pack(OPERATIONS.index(operation), milliseconds) + argument
 
 
 def unpack_ask(payload: bytes) -> tuple[str, int, bytes]:
-    """Operation, milliseconds and argument; `ProtocolBreach` when there is no such operation or the
-    argument is too long.
+    """Return operation, milliseconds and argument; `ProtocolBreach` when there is no such operation
+    or the argument is too long.
     """
     argument = payload[_ASK.size :]
     try:
@@ -194,7 +197,7 @@ def unpack_ask(payload: bytes) -> tuple[str, int, bytes]:
 
 
 def pack_answer(output: bytes, logs: list[str]) -> bytes:
-    """The payload of DONE and GUEST: the output, then the log lines."""
+    """Return the payload of DONE or GUEST: the output, then the log lines."""
     parts = [_SIZE.pack(len(output)), output]
     for line in logs:
         text = line.encode("utf-8", "replace")
@@ -203,7 +206,7 @@ def pack_answer(output: bytes, logs: list[str]) -> bytes:
 
 
 def unpack_answer(payload: bytes) -> tuple[bytes, list[str]]:
-    """Output and log lines; `ProtocolBreach` unless the sizes add up and the limits are kept."""
+    """Return output and log lines; `ProtocolBreach` unless the sizes add up and are within limits."""
     parts: list[bytes] = []
     at = 0
     try:
@@ -229,7 +232,9 @@ class Channel:
         self._end.close()
 
     def hang_up(self) -> None:
-        """End the talk from another thread: whoever waits here gets a `ProtocolBreach`."""
+        """Shut the channel down from another thread; the one that waits on it gets a
+        `ProtocolBreach`.
+        """
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RDWR)
 
@@ -241,19 +246,20 @@ class Channel:
         deadline: float | None = None,
         descriptor: int | None = None,
     ) -> None:
-        """Send one frame until `deadline` (monotonic seconds). `DeadlinePassed` when it passes, `ProtocolBreach` when
-        nobody listens.
+        """Send one frame until `deadline` (monotonic seconds), with a file `descriptor` if there is
+        one.
+
+        `DeadlinePassed` when the deadline passes, `PeerGone` when the other side is gone.
         """
         frame = _HEADER.pack(kind, len(payload)) + payload
         try:
-            self._bound(socket.SO_SNDTIMEO, deadline)
-            sent = (
-                self._end.send(frame)
-                if descriptor is None
-                else socket.send_fds(self._end, [frame], [descriptor])
-            )
+            self._set_timeout(socket.SO_SNDTIMEO, deadline)
+            if descriptor is None:
+                sent = self._end.send(frame)
+            else:
+                sent = socket.send_fds(self._end, [frame], [descriptor])
             while sent < len(frame):
-                self._bound(socket.SO_SNDTIMEO, deadline)
+                self._set_timeout(socket.SO_SNDTIMEO, deadline)
                 sent += self._end.send(memoryview(frame)[sent:])
         except BlockingIOError:
             raise DeadlinePassed from None
@@ -263,66 +269,64 @@ class Channel:
     def receive(
         self, expected: frozenset[FrameKind], *, deadline: float | None = None
     ) -> tuple[FrameKind, bytes]:
-        """The next frame, one of `expected`. `DeadlinePassed` when `deadline` passes, `ProtocolBreach` at everything
-        else.
+        """Receive the next frame, one of `expected`; return its kind and its payload.
+
+        `DeadlinePassed` when `deadline` (monotonic seconds) passes, `ProtocolBreach` for anything
+        but such a frame.
         """
-        kind, payload, descriptors = self._receive(expected, 0, deadline)
-        _close(descriptors)
+        kind, payload, descriptors = self._receive_frame(expected, 0, deadline)
+        _close_all(descriptors)
         return kind, payload
 
     def receive_code(self) -> tuple[FrameKind, bytes, int | None]:
-        """The answer to a NEED: its kind, its payload, and the descriptor that comes with CODE."""
-        kind, payload, descriptors = self._receive(_PROGRAMS, 1, None)
+        """Receive the answer to a NEED; return its kind, its payload, and the file descriptor that
+        comes with CODE.
+        """
+        kind, payload, descriptors = self._receive_frame(_PROGRAMS, 1, None)
         if len(descriptors) != (kind is FrameKind.CODE):
-            _close(descriptors)
+            _close_all(descriptors)
             raise ProtocolBreach("a descriptor too few or too many")
         return kind, payload, descriptors[0] if descriptors else None
 
-    def _receive(
+    def _receive_frame(
         self, expected: frozenset[FrameKind], descriptors: int, deadline: float | None
     ) -> tuple[FrameKind, bytes, list[int]]:
-        first, passed = self._first(descriptors, deadline)
+        """Receive one frame, with at most `descriptors` file descriptors beside it."""
+        passed: list[int] = []
+        if descriptors:
+            try:
+                first, passed, _, _ = socket.recv_fds(self._end, _CHUNK, descriptors)
+            except OSError as problem:
+                raise ProtocolBreach(f"cannot receive: {problem.strerror}") from None
+            if not first:
+                raise ProtocolBreach("the other side is gone")
+        else:
+            first = self._receive_part(_CHUNK, deadline)
         while len(first) < _HEADER.size:
-            first += self._more(_HEADER.size - len(first), deadline)
+            first += self._receive_part(_HEADER.size - len(first), deadline)
         number, size = _HEADER.unpack_from(first)
         if number not in expected or size > FRAME_LIMIT:
             raise ProtocolBreach("an unexpected frame")
         missing = _HEADER.size + size - len(first)
         if missing < 0:
             raise ProtocolBreach("speaks out of turn")
-        payload = (
-            first[_HEADER.size :] + self._rest(missing, deadline)
-            if missing
-            else first[_HEADER.size :]
-        )
+        payload = first[_HEADER.size :]
+        if missing:
+            rest = bytearray()
+            while len(rest) < missing:
+                rest += self._receive_part(min(missing - len(rest), _CHUNK), deadline)
+            payload += rest
         return _KINDS[number], payload, passed
 
-    def _first(self, descriptors: int, deadline: float | None) -> tuple[bytes, list[int]]:
-        if not descriptors:
-            return self._more(_CHUNK, deadline), []
+    def _receive_part(self, size: int, deadline: float | None) -> bytes:
+        """Receive between one and `size` bytes."""
         try:
-            first, passed, _, _ = socket.recv_fds(self._end, _CHUNK, descriptors)
-        except OSError as problem:
-            raise ProtocolBreach(f"cannot receive: {problem.strerror}") from None
-        if not first:
-            raise ProtocolBreach("the other side is gone")
-        return first, passed
-
-    def _rest(self, missing: int, deadline: float | None) -> bytes:
-        rest = bytearray()
-        while len(rest) < missing:
-            rest += self._more(min(missing - len(rest), _CHUNK), deadline)
-        return bytes(rest)
-
-    def _more(self, size: int, deadline: float | None) -> bytes:
-        try:
-            self._bound(socket.SO_RCVTIMEO, deadline)
+            self._set_timeout(socket.SO_RCVTIMEO, deadline)
             part = self._end.recv(size)
         except BlockingIOError:
             raise DeadlinePassed from None
-        except (
-            ConnectionResetError
-        ):  # Linux says so when an end is closed with bytes in it that were never read
+        except ConnectionResetError:
+            # Linux answers so when the other end was closed before it had read everything.
             raise PeerGone("the other side is gone") from None
         except OSError as problem:
             raise ProtocolBreach(f"cannot receive: {problem.strerror}") from None
@@ -330,8 +334,8 @@ class Channel:
             raise ProtocolBreach("the other side is gone")
         return part
 
-    def _bound(self, option: int, deadline: float | None) -> None:
-        """Let the kernel keep the time: Python's own timeouts cost two system calls more each
+    def _set_timeout(self, option: int, deadline: float | None) -> None:
+        """Have the kernel watch the deadline: Python's own timeouts cost two more system calls each
         time.
         """
         if deadline is None:
@@ -346,6 +350,6 @@ class Channel:
             )
 
 
-def _close(descriptors: list[int]) -> None:
+def _close_all(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         socket.close(descriptor)

@@ -1,5 +1,5 @@
-"""The server's side of one runner: it sends an order, believes nothing that comes back, and ends
-the runner when it is late or odd.
+"""The server's side of one runner process: it sends an order, trusts nothing that comes back, and
+ends the process when it is late or breaks the protocol.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from sigil.sandbox.protocol import (
 )
 from sigil.sandbox.sealed_memory import SealedCode
 
-WAYS = ("auto", "fast", "plain")
+MODES = ("auto", "fast", "plain")
+"""The values of `SIGIL_SANDBOX`."""
 
 
 class Isolation(NamedTuple):
@@ -53,21 +54,23 @@ PLAIN = Isolation(pooling=False, sealing=False, images=False)
 FAST = Isolation(pooling=True, sealing=True, images=True)
 
 
-def choose_isolation(way: str) -> Isolation:
-    """Return what `SIGIL_SANDBOX` asks for; `UsageError` ESETTING when there is no such way."""
-    if way not in WAYS:
+def choose_isolation(mode: str) -> Isolation:
+    """Return the means that `SIGIL_SANDBOX` asks for; `UsageError` ESETTING for an unknown mode."""
+    if mode not in MODES:
         raise UsageError(
-            "ESETTING", f"SIGIL_SANDBOX={way!r} is none of {', '.join(WAYS)}", suggestion="use auto"
+            "ESETTING",
+            f"SIGIL_SANDBOX={mode!r} is none of {', '.join(MODES)}",
+            suggestion="use auto",
         )
-    return PLAIN if way == "plain" else FAST
+    return PLAIN if mode == "plain" else FAST
 
 
-def describe_isolation(way: str, means: Isolation) -> str:
-    """Tell a person in one line which path runs, and why."""
-    if way == "plain":
+def describe_isolation(mode: str, isolation: Isolation) -> str:
+    """Describe for a person, in one line, the means that are used and why others are not."""
+    if mode == "plain":
         return "plain, as SIGIL_SANDBOX says: no pooled memory, no seccomp, no memory images"
-    used = [name for has, name in zip(means, _NAMES, strict=True) if has]
-    missing = [reason for has, reason in zip(means, _MISSING, strict=True) if not has]
+    used = [name for has, name in zip(isolation, _NAMES, strict=True) if has]
+    missing = [reason for has, reason in zip(isolation, _MISSING, strict=True) if not has]
     return "; ".join([f"fast: {', '.join(used)}", *missing])
 
 
@@ -83,7 +86,7 @@ START_SECONDS = 10.0
 LOAD_SECONDS = 2.0
 GRACE_SECONDS = 0.1
 
-_NEWS = frozenset(
+_FROM_RUNNER = frozenset(
     (FrameKind.NEED, FrameKind.ASK, FrameKind.DONE, FrameKind.GUEST, FrameKind.FAILED)
 )
 
@@ -109,7 +112,8 @@ Fetch = Callable[[str], LoadableCode]
 """Returns the code that a runner asks for by its name."""
 
 Serve = Callable[[str, bytes, float], bytes]
-"""Answers a guest: operation, its argument as JSON, the seconds that are left → the answer as JSON.
+"""Answers a guest's request: the operation, its argument as JSON and the seconds that are left →
+the answer as JSON.
 """
 
 
@@ -119,16 +123,19 @@ class RunnerProcess:
     `cold`: how many programs it had to load, `evicted`: how many left it for that.
     """
 
-    means = PLAIN
+    isolation = PLAIN
     cold = 0
     evicted = 0
-    _strict: bool | None = None  # as long as it has run nothing
+    _source_only: bool | None = None  # None as long as it has run nothing
 
-    def __init__(self, wanted: Isolation = PLAIN, clock: Callable[[], float] = time.time) -> None:
-        """Start it, without waiting; `BackendError` when that fails. `clock`: by which programs
-        that it holds expire.
+    def __init__(
+        self, isolation: Isolation = PLAIN, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Start the process without waiting for it; `BackendError` when that fails.
+
+        `clock`: the seconds since 1970, by which the programs in it expire.
         """
-        self._images = wanted.images
+        self._images = isolation.images
         try:
             ours, theirs = socket.socketpair()
         except OSError as problem:
@@ -143,8 +150,8 @@ class RunnerProcess:
                 self._process: subprocess.Popen[bytes] = spawn.start(
                     "runner",
                     str(end),
-                    str(int(wanted.sealing)),
-                    str(int(wanted.pooling)),
+                    str(int(isolation.sealing)),
+                    str(int(isolation.pooling)),
                     passing=(end,),
                 )
             except BaseException:
@@ -160,12 +167,16 @@ class RunnerProcess:
         return self._process.pid
 
     def wait_until_ready(self) -> None:
-        """Wait until it is ready; `BackendError` (and its end) when it does not come up."""
+        """Wait until it is ready; end it and raise `BackendError` when it does not come up."""
         try:
-            said = self._channel.receive(
+            _, payload = self._channel.receive(
                 frozenset((FrameKind.READY,)), deadline=monotonic() + START_SECONDS
-            )[1][0]
-            self.means = Isolation(bool(said & POOLED), bool(said & SEALS), self._images)
+            )
+            self.isolation = Isolation(
+                pooling=bool(payload[0] & POOLED),
+                sealing=bool(payload[0] & SEALS),
+                images=self._images,
+            )
         except (ProtocolBreach, DeadlinePassed, IndexError):
             self.kill()
             raise BackendError(
@@ -173,19 +184,19 @@ class RunnerProcess:
             ) from None
 
     @property
-    def strict(self) -> bool:
-        """True when it takes no code any more."""
-        return bool(self._strict)
+    def refuses_code(self) -> bool:
+        """Return whether it takes no code any more, because it began with a JavaScript source."""
+        return bool(self._source_only)
 
-    def quiet(self) -> bool:
-        """Return whether it waits for an order: alive, and has sent nothing unasked."""
+    def is_idle(self) -> bool:
+        """Return whether it waits for an order: it is alive and has sent nothing unasked."""
         return not self._poll.poll(0)
 
     def run(self, run: RunOrder, fetch: Fetch, serve: Serve) -> tuple[FrameKind, bytes, bool]:
         """Return the runner's answer to `run`, and whether it had to load something for it.
 
         `DeadlinePassed` when it is late, `ProtocolBreach` when it is gone or odd, `CodeRefused`
-        when it cannot load its code; also what `fetch` and `serve` raise. After each of
+        when it cannot load its code; errors of `fetch` and `serve` pass through. After each of
         them it must be killed.
         """
         needs = {run.digest, ENGINE} if run.linked else {run.digest}
@@ -193,27 +204,33 @@ class RunnerProcess:
         deadline = monotonic() + allowed
         self._channel.send(FrameKind.RUN, pack_run(run), deadline=deadline)
         self.programs.use(run.digest)
-        asks, cold = 0, False
+        asks = 0
+        cold = False
         while True:
-            kind, payload = (
-                self._hear(deadline) if asks else self._channel.receive(_NEWS, deadline=deadline)
-            )
+            if asks:
+                with _died_at_work():
+                    kind, payload = self._channel.receive(_FROM_RUNNER, deadline=deadline)
+            else:
+                kind, payload = self._channel.receive(_FROM_RUNNER, deadline=deadline)
             if kind is FrameKind.ASK:
                 asks += 1
-                self._answer(run, payload, asks, serve, deadline)
+                self._answer_ask(run, payload, asks, serve, deadline)
             elif kind is FrameKind.NEED:
                 name = payload.decode("ascii", "replace")
                 if name not in needs or asks:
                     raise ProtocolBreach("asks for what it has no need of")
                 needs.remove(name)
                 cold = True
-                deadline = self._supply(name, fetch(name), allowed + LOAD_SECONDS)
+                supply = fetch(name)
+                deadline = monotonic() + allowed + LOAD_SECONDS
+                self._send_code(name, supply, deadline)
             else:
                 return kind, payload, cold
 
-    def _answer(
+    def _answer_ask(
         self, run: RunOrder, payload: bytes, asks: int, serve: Serve, deadline: float
     ) -> None:
+        """Answer the request in `payload`, the run's `asks`-th."""
         operation, milliseconds, argument = unpack_ask(payload)
         if asks > ASKS or service_of(operation) not in run.grants:
             raise GrantViolation("asks for what it was not granted")
@@ -221,18 +238,14 @@ class RunnerProcess:
         # loading is allowed.
         left = min(milliseconds / 1000, deadline - GRACE_SECONDS - monotonic())
         answer = serve(operation, argument, left)
-        with _until_heard():
+        with _died_at_work():
             self._channel.send(FrameKind.ANSWER, answer, deadline=deadline)
 
-    def _hear(self, deadline: float) -> tuple[FrameKind, bytes]:
-        with _until_heard():
-            return self._channel.receive(_NEWS, deadline=deadline)
-
-    def _supply(self, name: str, supply: LoadableCode, seconds: float) -> float:
-        deadline = monotonic() + seconds
-        if name != ENGINE and self._strict is None:
-            self._strict = self.means.sealing and isinstance(supply.code, str)
-        elif self._strict and not isinstance(supply.code, str):
+    def _send_code(self, name: str, supply: LoadableCode, deadline: float) -> None:
+        """Send the code of `name`, and the names of the programs that the runner forgets for it."""
+        if name != ENGINE and self._source_only is None:
+            self._source_only = self.isolation.sealing and isinstance(supply.code, str)
+        elif self._source_only and not isinstance(supply.code, str):
             raise CodeRefused
         gone = () if name == ENGINE else self.programs.add(name, supply.held)
         self.cold += name != ENGINE
@@ -250,24 +263,23 @@ class RunnerProcess:
             )
         else:
             self._channel.send(FrameKind.MODULE, pack_code(gone, supply.code), deadline=deadline)
-        return deadline
 
     def interrupt(self) -> None:
         """Make the call in progress, which another thread waits for, end in a `ProtocolBreach`."""
         self._channel.hang_up()
 
     def kill(self) -> None:
-        """End it and all that it may have started; harmless when it is gone already."""
+        """End it and all that it may have started; does nothing when it is gone already."""
         self._channel.close()
         spawn.kill(self._process)
 
 
 @contextmanager
-def _until_heard() -> Iterator[None]:
-    """Treat a runner that did not hear an answer as one that broke the protocol: what it asked for
-    was done, so it must not be taken for one that did nothing.
+def _died_at_work() -> Iterator[None]:
+    """Turn `PeerGone` into a breach of the protocol: a runner that dies after it asked for a
+    service must not be taken for an idle one that did nothing, or the call would run a second time.
     """
     try:
         yield
-    except PeerGone as unheard:
-        raise ProtocolBreach(str(unheard)) from None
+    except PeerGone as gone:
+        raise ProtocolBreach(str(gone)) from None

@@ -1,4 +1,4 @@
-"""Anonymous files that hold native code: written once, then sealed against every change."""
+"""An anonymous file holds native code: it is written once, then sealed against every change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHUNK = 256 << 10
 
 
 class SealedCode:
-    """A sealed file with `size` bytes of native code; closed when nobody holds it any more."""
+    """A sealed file with `size` bytes of native code; it is closed when the last reference goes."""
 
     __slots__ = ("__weakref__", "descriptor", "size")
 
@@ -23,7 +23,7 @@ class SealedCode:
         self.size = size
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes, a piece at a time: never all of them in this process's memory."""
+        """Yield the bytes in pieces, so that they are never all in this process's memory."""
         for at in range(0, self.size, CHUNK):
             yield os.pread(self.descriptor, CHUNK, at)
 
@@ -35,7 +35,7 @@ class CodeDraft:
     """A file that is being written; it is closed at the end of the `with` unless it was sealed."""
 
     def __init__(self) -> None:
-        self.descriptor = _anonymous()
+        self.descriptor = _create_anonymous_file()
         self._open = True
 
     def __enter__(self) -> CodeDraft:
@@ -56,19 +56,20 @@ class CodeDraft:
             view = view[os.write(self.descriptor, view) :]
 
     def seal(self) -> SealedCode:
-        """The file, which nobody can change from now on."""
+        """Return the file, which nothing can change from now on."""
         if sys.platform == "linux":
             seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-            with suppress(
-                OSError
-            ):  # a file of the temporary folder takes no seals; it has no name either
+            # A file of the temporary folder takes no seals; it has no name either.
+            with suppress(OSError):
                 fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
         self._open = False
         return SealedCode(self.descriptor, os.fstat(self.descriptor).st_size)
 
 
-def _anonymous() -> int:
-    """A file without a name: of memory where the kernel allows it, else of the temporary folder."""
+def _create_anonymous_file() -> int:
+    """Create a file without a name, in memory where the kernel allows it, else in the temporary
+    folder; return its descriptor.
+    """
     if sys.platform == "linux":
         with suppress(OSError):
             return os.memfd_create("code", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

@@ -1,5 +1,5 @@
-"""Starts the child processes: an isolated interpreter with nothing of this one's but the path to
-the code.
+"""Starts the child processes: an isolated interpreter that gets nothing from this one but the path
+to the code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from sigil.errors import BackendError
 
 _BOOT = (
-    "import sys; sys.path.append(sys.argv[1]); from sigil.sandbox.{} import main;"
+    "import sys; sys.path.append(sys.argv[1]); from sigil.sandbox.child.{} import main;"
     " main(*sys.argv[2:])"
 )
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -26,20 +26,21 @@ _MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
 
 
 def start(
-    room: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool = False
+    program: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool = False
 ) -> subprocess.Popen[bytes]:
-    """A child that runs `main` of `sigil.sandbox.<room>`; `BackendError` when it cannot be started.
+    """Start a child process that runs `main` of `sigil.sandbox.child.<program>`; `BackendError`
+    when it cannot be started.
 
     It leads a session of its own, in `/`, with an empty environment; of the open files it has only
-    `passing`. With `pipes` its standard input and output are pipes. What it writes to its standard
-    error is dropped: it may be a guest's text.
+    `passing`. With `pipes`, its standard input and output are pipes. Its standard error is dropped,
+    because a guest's text may be in it.
     """
     command = [
         sys.executable,
         "-I",
         "-S",
         "-c",
-        _BOOT.format(room),
+        _BOOT.format(program),
         str(_ROOT),
         str(os.getpid()),
         library(),
@@ -52,7 +53,7 @@ def start(
             stdin=pipe,
             stdout=pipe,
             stderr=subprocess.DEVNULL,
-            env=_environment(),
+            env=_find_loader_variables(),
             cwd="/",
             pass_fds=passing,
             start_new_session=True,
@@ -66,8 +67,8 @@ def start(
 
 
 def kill(child: subprocess.Popen[bytes]) -> int:
-    """End the child with all that it may have started, and say how it ended. A child that was
-    waited for is left alone.
+    """End the child with all that it may have started; return its exit code, or a signal below
+    zero. A child that was waited for is left alone.
     """
     if child.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
@@ -80,7 +81,7 @@ def kill(child: subprocess.Popen[bytes]) -> int:
 
 @cache
 def library() -> str:
-    """The wheel's C library, found without importing the wheel's package."""
+    """Return the path of the wheel's C library, found without importing the wheel's package."""
     package = find_spec("wasmtime")
     folders = (package.submodule_search_locations if package else None) or [""]
     machine = _MACHINES.get(platform.machine(), platform.machine())
@@ -95,9 +96,9 @@ def library() -> str:
 
 
 @cache
-def _environment() -> dict[str, str]:
-    """Nothing, but where the interpreter's own shared library lies when the loader would not find
-    it by itself.
+def _find_loader_variables() -> dict[str, str]:
+    """Return the child's environment: empty, or the folder of the interpreter's own shared library
+    where the loader would not find it by itself.
     """
     try:
         maps = Path("/proc/self/maps").read_text("utf-8", "replace")

@@ -1,5 +1,5 @@
-"""Who shares one machine, and how: fair turns for what is scarce, and a bound on what each may have
-under way.
+"""Tenants share one machine: they take fair turns at what is scarce, and each has a bound on what
+it may have under way.
 
 A tenant is a token within a namespace. A chat has a namespace of its own, so that what one chat
 does keeps no other one waiting.
@@ -24,8 +24,8 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """On whose account something is done. `token`: the id of the key that it came with, empty in
-    this process.
+    """The account that a piece of work counts for. `token`: the id of the access token that it came
+    with, empty for work of this process.
     """
 
     namespace: str = ""
@@ -33,11 +33,11 @@ class Tenant:
 
 
 NOBODY = Tenant()
-"""Whoever uses a part of the registry by itself, with nobody to share it with."""
+"""The tenant of work that shares the machine with no other."""
 
 
 def tenant_of(caller: Caller) -> Tenant:
-    """The tenant that a request counts for: whoever asks, whosever capability it is."""
+    """Return the tenant that a request counts for: its caller, whoever owns the capability."""
     return Tenant(caller.own if caller.session else caller.namespace, caller.token)
 
 
@@ -71,17 +71,17 @@ class FairQueue:
 
     @property
     def slots(self) -> int:
-        """How many there are."""
+        """The number of slots."""
         return self._slots
 
     @property
     def waiting(self) -> int:
-        """How many wait for a slot."""
+        """The number of callers that wait for a slot."""
         return len(self._waiting)
 
     def acquire(self, tenant: Tenant, patience: float, *, resumes: bool = False) -> bool:
-        """Take a slot, after at most `patience` seconds: whether one came. False at once when the
-        queue was closed.
+        """Take a slot within `patience` seconds; return whether there was one. False at once when
+        the queue is closed.
 
         `resumes`: for work that left its slot for a while and whose time goes on. It goes before
         the rest of its namespace and waits for no other one; where no other one waits, it need not
@@ -90,7 +90,7 @@ class FairQueue:
         with self._lock:
             if self._closed:
                 return False
-            if not self._waiting and self._may_have(tenant.namespace, resumes):
+            if not self._waiting and self._may_take(tenant.namespace, resumes):
                 self._take(tenant)
                 return True
             waiter = _Waiter(tenant, resumes, threading.Condition(self._lock))
@@ -100,7 +100,7 @@ class FairQueue:
                 waiter.turn.wait_for(lambda: waiter.granted or self._closed, patience)
             except BaseException:  # Ctrl-C
                 if waiter.granted:
-                    self._put_back(tenant)
+                    self._give_back(tenant)
                 raise
             finally:
                 if not waiter.granted:
@@ -114,41 +114,43 @@ class FairQueue:
             self._take(tenant)
 
     def release(self, tenant: Tenant) -> None:
-        """Give a slot back, to whoever is next."""
+        """Give a slot back; it goes to the next in turn."""
         with self._lock:
-            self._put_back(tenant)
+            self._give_back(tenant)
 
     def close(self) -> None:
-        """Send everybody away who waits, and who comes from now on."""
+        """Refuse all that wait for a slot, and all that come from now on."""
         with self._lock:
             self._closed = True
             for waiter in self._waiting:
                 waiter.turn.notify()
 
-    def _may_have(self, namespace: str, resumes: bool) -> bool:
+    def _may_take(self, namespace: str, resumes: bool) -> bool:
         held = self._held[namespace]
         if resumes:
             alone = all(other.tenant.namespace == namespace for other in self._waiting)
             return held < self._most * (2 if alone else 1)
-        return held < self._most and self._used() < self._slots
+        return held < self._most and self._count_used() < self._slots
 
-    def _used(self) -> int:
-        """The slots in use. What a namespace holds beyond its share, of work that resumed, is taken
-        from nobody else's.
+    def _count_used(self) -> int:
+        """Count the slots in use. Resumed work that a namespace holds beyond its share is not
+        counted: it takes no slot from the others.
         """
         return sum(min(held, self._most) for held in self._held.values())
 
     def _hand_out(self) -> None:
         while ready := [
-            each for each in self._waiting if self._may_have(each.tenant.namespace, each.resumes)
+            each for each in self._waiting if self._may_take(each.tenant.namespace, each.resumes)
         ]:
-            first = min(ready, key=self._order)  # of equals the first in the list, which came first
+            first = min(
+                ready, key=self._turn_order
+            )  # of equals `min` takes the one that came first
             self._waiting.remove(first)
             self._take(first.tenant)
             first.granted = True
             first.turn.notify()
 
-    def _order(self, waiter: _Waiter) -> tuple[int, int, bool, int, int]:
+    def _turn_order(self, waiter: _Waiter) -> tuple[int, int, bool, int, int]:
         tenant = waiter.tenant
         namespace = tenant.namespace
         return (
@@ -163,13 +165,13 @@ class FairQueue:
         self._held[tenant.namespace] += 1
         self._held_by[tenant] += 1
         self._turns += 1
-        for who in (tenant.namespace, tenant):
-            self._last_turn[who] = self._turns
-            self._last_turn.move_to_end(who)
+        for holder in (tenant.namespace, tenant):
+            self._last_turn[holder] = self._turns
+            self._last_turn.move_to_end(holder)
         while len(self._last_turn) > REMEMBERED:
             self._last_turn.popitem(last=False)
 
-    def _put_back(self, tenant: Tenant) -> None:
+    def _give_back(self, tenant: Tenant) -> None:
         _decrease(self._held, tenant.namespace)
         _decrease(self._held_by, tenant)
         if self._waiting:
@@ -181,7 +183,7 @@ class AdmissionControl:
 
     A namespace may have as many as are still free: half of the places when it is alone, a third
     each when there are two, and so on; a token may have as many as it leaves to the other tokens of
-    its namespace. Who is not let in is told so at once. Thread-safe.
+    its namespace. Work that is not admitted is refused at once: nothing waits here. Thread-safe.
     """
 
     def __init__(self, places: int) -> None:
@@ -192,13 +194,11 @@ class AdmissionControl:
         self._held_by: Counter[Tenant] = Counter()
 
     def enter(self, tenant: Tenant) -> bool:
-        """Take a place: whether there was one for this tenant. Then it has to `leave`."""
+        """Take a place for `tenant`; return whether there was one, which it then has to `leave`."""
         with self._lock:
             held = self._held[tenant.namespace]
-            room = (
-                self._places - self._used - held + 1
-            ) // 2  # so many more may its namespace take
-            if self._held_by[tenant] >= room:
+            most = (self._places - self._used - held + 1) // 2
+            if self._held_by[tenant] >= most:
                 return False
             self._used += 1
             self._held[tenant.namespace] += 1
@@ -214,7 +214,7 @@ class AdmissionControl:
 
 
 def _decrease(counts: Counter[_Key], key: _Key) -> None:
-    """Count one less, and forget who has none: nobody is remembered for having asked once."""
+    """Count one less; drop the key at zero, so that the counter does not grow with every caller."""
     counts[key] -= 1
     if not counts[key]:
         del counts[key]

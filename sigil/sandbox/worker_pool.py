@@ -24,19 +24,19 @@ from sigil.sandbox.runner_process import (
 from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
 
 PARKED = 32
-"""How many runners may wait for a service at once, beside those that work; one namespace has at
-most half of them.
+"""The number of runners that may wait for a service at once, beside those that work; one namespace
+has at most half of them.
 """
 
 
-class _Within(threading.local):
-    """How many calls of this thread wait for calls of theirs."""
+class _CallDepth(threading.local):
+    """The number of calls of this thread that wait for calls of their own."""
 
     depth = 0
 
 
 class WorkerPool:
-    """Hands out runners; whoever comes when all are busy waits for his turn.
+    """Lends runners; a call that comes when all are busy waits for its turn.
 
     A runner works in a slot. One namespace has at most `size` slots. Where that is more than one,
     there is one slot more, so that no namespace ever has the last: its runner is started when
@@ -46,7 +46,7 @@ class WorkerPool:
     def __init__(
         self,
         size: int,
-        wanted: Isolation = PLAIN,
+        isolation: Isolation = PLAIN,
         *,
         strict: bool = False,
         clock: Callable[[], float] = time.time,
@@ -55,9 +55,9 @@ class WorkerPool:
         self._clock = clock
         self._slots = FairQueue(size + 1 if size > 1 else size, most=size)
         self._strict = strict
-        self.means = wanted
+        self.isolation = isolation
         self._lock = threading.Lock()
-        self._within = _Within()
+        self._call_depth = _CallDepth()
         self._idle: list[RunnerProcess] = []
         self._busy: set[RunnerProcess] = set()
         self._parked: set[RunnerProcess] = set()
@@ -73,7 +73,7 @@ class WorkerPool:
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sandbox")
 
     @contextmanager
-    def runner(
+    def lend(
         self, program: str, patience: float, *, code: bool, tenant: Tenant = NOBODY
     ) -> Iterator[RunnerProcess]:
         """Lend a runner for one call, after at most `patience` seconds; it goes back unless the
@@ -83,55 +83,56 @@ class WorkerPool:
         within a call works in the slot of the outer one, which waits for it: it stands in no queue,
         and a whole tree of calls is one turn of its tenant.
         """
-        outermost = not self._within.depth
+        outermost = not self._call_depth.depth
         if outermost and not self._slots.acquire(tenant, patience):
-            raise _closed() if self._closed else _busy()
+            if self._closed:
+                raise _closed_error()
+            raise BackendError(
+                "EBUSY",
+                "every runner is busy",
+                source="sandbox",
+                suggestion="try again in a moment",
+            )
         try:
-            with self._lent(program, code) as child:
+            child = self._take(program, code)
+            alone = len(self._busy) + len(self._parked) + self._starting == 1
+            joined = self._affinity.join(child.pid, alone=alone)
+            try:
                 yield child
+            except CodeRefused:
+                self._end(child, "renewed")
+                raise
+            except BaseException:
+                self._end(child)
+                raise
+            finally:
+                if joined:
+                    self._affinity.part()
+            self._take_back(child)
         finally:
             if outermost:
                 self._slots.release(tenant)
 
     @contextmanager
-    def _lent(self, program: str, code: bool) -> Iterator[RunnerProcess]:
-        child = self._take(program, code)
-        near = self._affinity.join(
-            child.pid, alone=len(self._busy) + len(self._parked) + self._starting == 1
-        )
-        try:
-            yield child
-        except CodeRefused:
-            self._drop(child, "renewed")
-            raise
-        except BaseException:
-            self._drop(child)
-            raise
-        finally:
-            if near:
-                self._affinity.part()
-        self._give(child)
-
-    @contextmanager
-    def calling(self, child: RunnerProcess) -> Iterator[None]:
+    def wait_for_call(self, child: RunnerProcess) -> Iterator[None]:
         """Mark a runner as waiting while its call waits for a call of its own, which works in its
         slot.
         """
         with self._lock:
             self._busy.discard(child)
             self._parked.add(child)
-        self._within.depth += 1
+        self._call_depth.depth += 1
         self._affinity.leave(child.pid)
         try:
             yield
         finally:
-            self._within.depth -= 1
+            self._call_depth.depth -= 1
             with self._lock:
                 self._parked.discard(child)
                 self._busy.add(child)
 
     @contextmanager
-    def parked(self, child: RunnerProcess, tenant: Tenant, seconds: float) -> Iterator[None]:
+    def park(self, child: RunnerProcess, tenant: Tenant, seconds: float) -> Iterator[None]:
         """Leave a runner's slot to another one while its call waits for a service, at most
         `seconds`.
 
@@ -141,13 +142,15 @@ class WorkerPool:
         """
         end = monotonic() + seconds
         with self._lock:
-            room = len(self._parked) < PARKED and self._parked_by[tenant.namespace] < PARKED // 2
-            if room:
+            has_room = (
+                len(self._parked) < PARKED and self._parked_by[tenant.namespace] < PARKED // 2
+            )
+            if has_room:
                 self._busy.discard(child)
                 self._parked.add(child)
                 self._parked_by[tenant.namespace] += 1
         self._affinity.leave(child.pid)
-        if not room:
+        if not has_room:
             yield
             return
         self._slots.release(tenant)
@@ -163,7 +166,7 @@ class WorkerPool:
                 self._parked.discard(child)
                 self._busy.add(child)
 
-    def has(self, program: str) -> bool:
+    def has_program(self, program: str) -> bool:
         """Return whether a runner has this program already."""
         with self._lock:
             return any(
@@ -188,12 +191,12 @@ class WorkerPool:
             }
 
     def pids(self) -> frozenset[int]:
-        """The process ids of the runners that live."""
+        """Return the process ids of the runners that live."""
         with self._lock:
             return frozenset(child.pid for child in (*self._idle, *self._busy, *self._parked))
 
     def close(self) -> None:
-        """End all runners, also those that are busy; whoever waits is told. Again is harmless."""
+        """End all runners, busy ones too, and refuse all that wait. A second time does nothing."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -205,33 +208,37 @@ class WorkerPool:
         self._starter.shutdown(wait=False)
 
     def _take(self, program: str, code: bool) -> RunnerProcess:
+        """Take a runner that waits for an order, an idle one or a new one."""
         while True:
-            child = self._claim(program, code)
+            child = self._claim_idle(program, code)
             if child is None:
                 return self._start()
-            if code and child.strict:
-                return self._renewed(child)
-            if child.quiet():
+            if code and child.refuses_code:
+                # A fresh runner starts in its place, which nobody else may take meanwhile.
+                child.kill()
+                with self._lock:
+                    self._forget(child, "renewed")
+                    self._starting += 1
+                return self._start()
+            if child.is_idle():
                 return child
-            self._drop(child)
+            self._end(child)
 
-    def _renewed(self, child: RunnerProcess) -> RunnerProcess:
-        """Start a fresh runner in the place of one that takes no code, which nobody else gets
-        meanwhile.
+    def _claim_idle(self, program: str, code: bool) -> RunnerProcess | None:
+        """Claim the idle runner that is best for `program`; None is the right to start a new one,
+        because none is idle or a new one is better.
         """
-        child.kill()
-        with self._lock:
-            self._forget(child, "renewed")
-            self._starting += 1
-        return self._start()
-
-    def _claim(self, program: str, code: bool) -> RunnerProcess | None:
-        """Take an idle runner; None is the right to start one."""
         with self._lock:
             self._calls += 1
             if self._closed:
-                raise _closed()
-            child = self._chosen(program, code)
+                raise _closed_error()
+            fit = [each for each in reversed(self._idle) if not (code and each.refuses_code)]
+            full = len(self._idle) + len(self._busy) + self._starting >= self._size
+            child = None
+            if fit:
+                child = next((each for each in fit if program in each.programs), fit[0])
+            elif self._idle and full:
+                child = self._idle[-1]
             if child is None:
                 self._starting += 1
             else:
@@ -239,20 +246,11 @@ class WorkerPool:
                 self._busy.add(child)
             return child
 
-    def _chosen(self, program: str, code: bool) -> RunnerProcess | None:
-        """Return the idle runner that is best for `program`; None when a new one is better, or none
-        is idle.
-        """
-        fit = [each for each in reversed(self._idle) if not (code and each.strict)]
-        if fit:
-            return next((each for each in fit if program in each.programs), fit[0])
-        full = len(self._idle) + len(self._busy) + self._starting >= self._size
-        return self._idle[-1] if self._idle and full else None
-
     def _start(self) -> RunnerProcess:
+        """Start a runner by a right that `_claim_idle` gave."""
         child = None
         try:
-            child = self._started_child()
+            child = self._start_process()
         finally:
             with self._lock:
                 self._starting -= 1
@@ -260,69 +258,65 @@ class WorkerPool:
                     self._started += 1
                     self._busy.add(child)
         if self._closed:
-            self._drop(child)
-            raise _closed()
+            self._end(child)
+            raise _closed_error()
         return child
 
-    def _started_child(self) -> RunnerProcess:
-        """Start a runner and wait until it is ready. Where the address space is too small for a
+    def _start_process(self) -> RunnerProcess:
+        """Start a process and wait until it is ready. Where the address space is too small for a
         memory pool, it does without (and so do the later ones).
         """
         try:
-            child = self._spawned(self.means)
+            child = self._spawn(self.isolation)
         except BackendError:
-            if self._strict or not self.means.pooling or self._started:
+            if self._strict or not self.isolation.pooling or self._started:
                 raise
-            child = self._spawned(self.means._replace(pooling=False))
-        if self._strict and child.means != self.means:
+            child = self._spawn(self.isolation._replace(pooling=False))
+        if self._strict and child.isolation != self.isolation:
             child.kill()
             raise BackendError(
                 "EUNAVAILABLE",
-                f"SIGIL_SANDBOX=fast: {describe_isolation('fast', child.means)}",
+                f"SIGIL_SANDBOX=fast: {describe_isolation('fast', child.isolation)}",
                 source="sandbox",
                 suggestion="use auto",
             )
-        self.means = child.means
+        self.isolation = child.isolation
         return child
 
-    def _spawned(self, means: Isolation) -> RunnerProcess:
+    def _spawn(self, isolation: Isolation) -> RunnerProcess:
         try:
-            child = self._starter.submit(RunnerProcess, means, self._clock).result()
+            child = self._starter.submit(RunnerProcess, isolation, self._clock).result()
         except RuntimeError:  # the executor is shut down
-            raise _closed() from None
+            raise _closed_error() from None
         child.wait_until_ready()
         return child
 
-    def _give(self, child: RunnerProcess) -> None:
+    def _take_back(self, child: RunnerProcess) -> None:
+        """Make a runner idle again; end one that is too many, because the pool was closed or it was
+        started in the place of a parked one.
+        """
         with self._lock:
             self._busy.discard(child)
-            kept = (
-                not self._closed
-                and len(self._idle) + len(self._busy) + self._starting < self._slots.slots
-            )
-            if kept:
+            alive = len(self._idle) + len(self._busy) + self._starting
+            is_needed = not self._closed and alive < self._slots.slots
+            if is_needed:
                 self._idle.append(child)
-        if not kept:  # closed, or started in the place of one that was parked
+        if not is_needed:
             child.kill()
 
-    def _drop(self, child: RunnerProcess, why: str = "killed") -> None:
+    def _end(self, child: RunnerProcess, reason: str = "killed") -> None:
         child.kill()
         with self._lock:
-            self._forget(child, why)
+            self._forget(child, reason)
 
-    def _forget(self, child: RunnerProcess, why: str) -> None:
+    def _forget(self, child: RunnerProcess, reason: str) -> None:
+        """Add the counts of a runner that was ended to those of the past."""
         self._past["cold"] += child.cold
         self._past["evictions"] += child.evicted
-        self._past[why] += 1
+        self._past[reason] += 1
         self._affinity.forget(child.pid)
         self._busy.discard(child)
 
 
-def _busy() -> BackendError:
-    return BackendError(
-        "EBUSY", "every runner is busy", source="sandbox", suggestion="try again in a moment"
-    )
-
-
-def _closed() -> BackendError:
+def _closed_error() -> BackendError:
     return BackendError("EUNAVAILABLE", "the sandbox is closed", source="sandbox")

@@ -120,7 +120,7 @@ def test_the_abis_modules_of_text_do_what_the_page_says(sandbox: Sandbox) -> Non
 
 def test_the_abis_command_is_one(sandbox: Sandbox) -> None:
     [source] = blocks("c")
-    kind, wasm = c.compiled(source.encode(), "test", CACHE)
+    kind, wasm = c.compile_source(source.encode(), "test", CACHE)
     assert kind == "wasi"
     assert run(sandbox, kind, wasm, {"a": 1}) == {"a": 1}
 
@@ -130,7 +130,7 @@ def test_the_abis_assemblyscript_computes(
 ) -> None:
     monkeypatch.setenv("PATH", str(node().parent))
     [source] = blocks("ts")
-    wasm = assemblyscript.compiled(source, "test", packages())
+    wasm = assemblyscript.compile_source(source, "test", packages())
     assert run(sandbox, "sigil", wasm, {"numbers": [1, 2, 4.5]}) == {"mean": 2.5, "of": 3}
     with pytest.raises(ToolError, match="EINVAL: there are no numbers"):
         run(sandbox, "sigil", wasm, {"numbers": []})
@@ -139,7 +139,7 @@ def test_the_abis_assemblyscript_computes(
 @pytest.mark.skipif(not has("sigil"), reason="no rustc with the target wasm32-unknown-unknown")
 def test_the_abis_rust_computes(sandbox: Sandbox) -> None:
     [source] = blocks("rust")
-    kind, wasm = rust.compiled(source, "test")
+    kind, wasm = rust.compile_source(source, "test")
     assert run(sandbox, kind, wasm, {"numbers": [1, 2, 4.5]}) == {"mean": 2.5, "of": 3}
     with pytest.raises(ToolError, match="EINVAL: there are no numbers"):
         run(sandbox, kind, wasm, {"numbers": []})

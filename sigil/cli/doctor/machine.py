@@ -37,7 +37,7 @@ def machine_checks(settings: Settings) -> Mapping[str, Check]:
 
 def check_engine(settings: Settings) -> str:
     """Check that the JavaScript engine is there, and is the one that this version builds."""
-    from sigil.sandbox.engine.build import trouble
+    from sigil.sandbox.engine.build import find_problem
 
     path = engine_path(settings)
     try:
@@ -49,7 +49,7 @@ def check_engine(settings: Settings) -> str:
     found = f"{path}, {len(body):,} bytes, sha256:{hashlib.sha256(body).hexdigest()[:12]}"
     if settings.engine:
         return f"{found}, as SIGIL_ENGINE says"
-    wrong = trouble()
+    wrong = find_problem()
     if wrong:
         raise DoctorWarning(f"{found}: {wrong}", suggestion="run scripts/build-engine")
     return found
@@ -97,7 +97,7 @@ def _is_engine_damaged(folder: Path, engine: Path) -> bool:
 
 def check_runners(settings: Settings) -> str:
     """Check that a runner starts and answers twice, and report how tightly it is confined."""
-    from sigil.sandbox import landlock
+    from sigil.sandbox.child import landlock
     from sigil.sandbox.javascript_module import make_module
     from sigil.sandbox.program import Program
 
@@ -106,7 +106,8 @@ def check_runners(settings: Settings) -> str:
     with closing(open_sandbox(settings)) as sandbox:
         first = sandbox.run(program, b'{"number":41}')
         second = sandbox.run(program, b'{"number":41}')
-        confinement, means = sandbox.told(), sandbox.means()
+        confinement = sandbox.describe()
+        isolation = sandbox.isolation()
     if second.output != b"42":
         raise ToolError(
             "EOUTPUT",
@@ -122,7 +123,7 @@ def check_runners(settings: Settings) -> str:
         f"41 + 1 = 42 in {first.duration_ms:.1f} ms, then {second.duration_ms:.1f} ms;"
         f" {confinement}; {compilers}"
     )
-    if settings.sandbox == "plain" or not all(means):
+    if settings.sandbox == "plain" or not all(isolation):
         raise DoctorWarning(
             found,
             suggestion=(
@@ -183,11 +184,11 @@ def _find_compiler_problem(lang: str, source: str = "") -> Refused | None:
 
     try:
         if lang == "c":
-            c.demand_here()
+            c.require_compiler()
         elif lang == "assemblyscript":
-            assemblyscript.demand_here()
+            assemblyscript.require_compiler()
         elif lang == "rust":
-            rust.demand_here(*([source] if source else []))
+            rust.require_compiler(*([source] if source else []))
     except Refused as problem:
         return problem
     return None

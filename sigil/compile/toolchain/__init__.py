@@ -1,3 +1,3 @@
-"""Compilers of other languages, in children of their own. Imports nothing but Python's library, so
-that a wheel's build can use it.
+"""Compiles C, Rust and AssemblyScript, each in a child process. It imports nothing but Python's
+library, so that a wheel's build can use it.
 """

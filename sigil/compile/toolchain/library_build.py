@@ -1,10 +1,10 @@
-"""Compiles the library's C capabilities into the package, so that what is installed needs no
-compiler.
+"""Compiles the library's C capabilities into the package, so that an installed package needs no
+compiler for them.
 
     python -m sigil.compile.toolchain.library_build
 
-A module is named by its source, so one whose source changed is not found; a note beside them says
-what else they were made of.
+A module's file is named by the hash of its source, so a changed source has none; a note beside the
+modules holds the hash of everything else that they were made of.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -27,37 +26,34 @@ def prebuild(
     built: Path = c.BUILT,
     cache: Path = _ROOT / "build" / "c",
 ) -> list[Path]:
-    """The modules of all C sources in a folder of capabilities, made where they are not there yet;
-    those of other sources go.
+    """Compile the C sources of the folder `capabilities` that have no module in `built` yet, and
+    delete the modules of other sources; return the paths of the modules.
     """
     built.mkdir(exist_ok=True)
-    wanted = {
-        built / f"{sha256(source).hexdigest()}.wasm": (name, source)
-        for name, source in _sources(capabilities)
-    }
-    stand = (built / c.NOTE).is_file() and (built / c.NOTE).read_text("utf-8") == c.note()
+    modules: dict[Path, tuple[str, bytes]] = {}
+    for manifest in sorted(capabilities.glob("*/sigil.toml")):
+        build = tomllib.loads(manifest.read_text("utf-8")).get("build", {})
+        if build.get("lang") == "c":
+            source = (manifest.parent / build.get("source", "main.c")).read_bytes()
+            path = built / f"{sha256(source).hexdigest()}.wasm"
+            modules[path] = (manifest.parent.name, source)
+    note = built / c.NOTE
+    is_current = note.is_file() and note.read_text("utf-8") == c.make_note()
     for path in built.glob("*.wasm"):
-        if path not in wanted or not stand:
+        if path not in modules or not is_current:
             path.unlink(missing_ok=True)
-    for path, (name, source) in wanted.items():
+    for path, (name, source) in modules.items():
         if not path.is_file():
             sys.stderr.write(f"toolchain: compiling {name}\n")
-            half = path.with_suffix(f".{os.getpid()}")
-            half.write_bytes(c.compiled(source, name, cache).wasm)
-            half.replace(path)
-    (built / c.NOTE).write_text(c.note(), "utf-8")
-    return [*wanted]
-
-
-def _sources(capabilities: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(capabilities.glob("*/sigil.toml")):
-        build = tomllib.loads(path.read_text("utf-8")).get("build", {})
-        if build.get("lang") == "c":
-            yield path.parent.name, (path.parent / build.get("source", "main.c")).read_bytes()
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_bytes(c.compile_source(source, name, cache).wasm)
+            draft.replace(path)
+    note.write_text(c.make_note(), "utf-8")
+    return list(modules)
 
 
 def main() -> int:
-    """The command. 0, or 1 after a line on stderr that says what to do."""
+    """Run the command; return 0, or 1 after a line on stderr that says what to do."""
     try:
         prebuild()
     except SigilError as error:

@@ -1,9 +1,9 @@
-"""Rust becomes WebAssembly with this machine's `rustc`, where it has the target: a `sigil/1` module
-or a command, as the source is.
+"""Compiles Rust to WebAssembly with this machine's `rustc`: to a `sigil/1` module when the source
+uses `crate::sigil`, else to a command.
 
-The compiler runs in a child, bounded and shut in as C's is. Where the kernel cannot shut it in, the
-rules in `demand_alone` still keep a source from naming any other file. Cargo is not asked: there
-are no other crates, no build scripts and no macros that are programs.
+The compiler runs in a child, bounded and confined as C's is. Where the kernel cannot confine it,
+the rules in `require_single_file` still keep a source from naming any other file. Cargo is not
+used: there are no other crates, no build scripts and no macros that are programs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from sigil.compile.toolchain.cache_folders import kept, turn, users
-from sigil.compile.toolchain.product import module, refused
-from sigil.compile.toolchain.sandboxed_compiler import Compiler, system
+from sigil.compile.toolchain.cache_folders import hold_lock, make_writable, user_folder
+from sigil.compile.toolchain.sandboxed_compiler import (
+    CompiledSource,
+    Compiler,
+    library_folders,
+    read_module,
+    source_refusal,
+)
 from sigil.errors import one_line
 
 HELPER = Path(__file__).with_name("sigil.rs")
@@ -26,23 +31,17 @@ TARGETS = {"sigil": ("wasm32-unknown-unknown",), "wasi": ("wasm32-wasip1", "wasm
 
 _ENTRY = "mod main;\nmod sigil;\n"
 _FLAGS = (
-    *(
-        "--edition",
-        "2021",
-        "--color",
-        "never",
-        "--cap-lints",
-        "allow",
-        "-C",
-        "opt-level=s",
-        "-C",
-        "panic=abort",
-        "-C",
-        "lto=fat",
-    ),
-    *("-C", "codegen-units=1", "-C", "strip=symbols", "-C", "overflow-checks=on"),
+    "--edition=2021",
+    "--color=never",
+    "--cap-lints=allow",
+    "-Copt-level=s",
+    "-Cpanic=abort",
+    "-Clto=fat",
+    "-Ccodegen-units=1",
+    "-Cstrip=symbols",
+    "-Coverflow-checks=on",
+    "-Clink-arg=-zstack-size=131072",
 )
-_STACK = ("-C", "link-arg=-zstack-size=131072")
 _LINKERS = ("rust-lld", "wasm-ld")
 _HELPED = re.compile(r"\bcrate\s*::\s*sigil\b")
 _READS = re.compile(
@@ -51,7 +50,7 @@ _READS = re.compile(
 _MODULE = re.compile(r"\bmod\b")
 _MACRO = re.compile(r"\bmacro(?:_rules)?\b")
 _INLINE = re.compile(r"mod\s+\w+\s*\{")
-_FREE = re.compile(r'\s*//[^"]*')
+_COMMENT = re.compile(r'\s*//[^"]*')
 _ERROR = re.compile(r"^error(?:\[E\d+\])?: (.*)\n\s*--> (\S+?):(\d+):(\d+)$", re.MULTILINE)
 _PLACELESS = re.compile(r"^error(?:\[E\d+\])?: (?!aborting|could not compile)(.*)$", re.MULTILINE)
 _LINK = re.compile(r"(?:rust-lld|wasm-ld|lld)[^:\n]*: error: (.*)")
@@ -64,16 +63,9 @@ _CRASH = (
 )
 
 
-class Compiled(NamedTuple):
-    """A module that was made of Rust, and its kind."""
-
-    kind: Literal["sigil", "wasi"]
-    wasm: bytes
-
-
-class Toolchain(NamedTuple):
-    """A compiler of this machine: the program, the folder of its libraries, the target that it has,
-    and what links.
+class RustToolchain(NamedTuple):
+    """A Rust compiler of this machine: the program, the folder of its libraries, the target that it
+    has, and the linker where it does not bring its own.
     """
 
     rustc: Path
@@ -82,134 +74,137 @@ class Toolchain(NamedTuple):
     linker: Path | None
 
 
-def compiled(source: str, name: str) -> Compiled:
-    """The module of a source: of the ABI `sigil/1` when it uses `crate::sigil`, else a command with
-    a `main`.
+def compile_source(source: str, name: str) -> CompiledSource:
+    """Return the module of a source: of the ABI `sigil/1` when it uses `crate::sigil`, else a
+    command with a `main`.
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler or its target is missing.
     """
-    demand_alone(source, name)
-    kind = _kind(source)
-    found = _toolchain(kind, name)
+    require_single_file(source, name)
+    kind = _choose_kind(source)
+    toolchain = _find_toolchain(kind, name)
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
         work = Path(temporary)
         (work / "main.rs").write_text(source, encoding="utf-8")
         if kind == "sigil":
             shutil.copy(HELPER, work / "sigil.rs")
             (work / "entry.rs").write_text(_ENTRY, encoding="ascii")
-        with turn(kept(users("rust")) or work, "Rust", name):
-            words, ending = _compile(found, work, kind)
-        return Compiled(kind, module(work / "main.wasm", ending, _reason(words, ending), name))
+        with hold_lock(make_writable(user_folder("rust")) or work, "Rust", name):
+            messages, status = _run_compiler(toolchain, work, kind)
+        reason = _explain_failure(messages, status)
+        return CompiledSource(kind, read_module(work / "main.wasm", status, reason, name))
 
 
-def demand_here(source: str = "use crate::sigil;") -> None:
-    """`Refused` when the compiler, or the target that such a source wants, is missing here."""
-    _toolchain(_kind(source), "")
+def require_compiler(source: str = "use crate::sigil;") -> None:
+    """Raise `Refused` when the compiler, or the target that such a source needs, is missing on this
+    machine.
+    """
+    _find_toolchain(_choose_kind(source), "")
 
 
-def _kind(source: str) -> Literal["sigil", "wasi"]:
+def _choose_kind(source: str) -> Literal["sigil", "wasi"]:
     return "sigil" if _HELPED.search(source) else "wasi"
 
 
-def demand_alone(source: str, name: str) -> None:
-    """`Refused` when a source could name another file: by an `include`, an assembler's, or by a
-    `mod` that is not written out.
+def require_single_file(source: str, name: str) -> None:
+    """Raise `Refused` when a source could name another file: by an `include` or by inline assembly,
+    or by a `mod` that is not written out.
 
-    A macro may take the words of a `mod` apart and put others in their place, so a source has the
-    one or the other. A line that is a comment and nothing else is free; so is every other word.
+    A macro may take the words of a `mod` apart and put others in their place, so a source has
+    macros or `mod`s, not both. A line with nothing but a comment is free; so is every other word.
     """
     if "\0" in source:
-        raise refused("the source holds a zero byte", name)
+        raise source_refusal("the source holds a zero byte", name)
     lines = source.split("\n")
-    macros = any(_MACRO.search(line) and not _free(line) for line in lines)
+    has_macros = any(_MACRO.search(line) and not _is_comment(line) for line in lines)
     for number, line in enumerate(lines, 1):
-        if (word := _READS.search(line)) and not _free(line):
-            raise refused(f"line {number}: no {word[0]} here: a source is one file", name)
-        if macros and _MODULE.search(line) and not _free(line):
-            raise refused(
+        if (word := _READS.search(line)) and not _is_comment(line):
+            raise source_refusal(f"line {number}: no {word[0]} here: a source is one file", name)
+        if has_macros and _MODULE.search(line) and not _is_comment(line):
+            raise source_refusal(
                 f"line {number}: no mod beside a macro_rules here: a source is one file", name
             )
     for found in _MODULE.finditer(source):
         number = source.count("\n", 0, found.start()) + 1
-        if not _INLINE.match(source, found.start()) and not _free(lines[number - 1]):
-            raise refused(f"line {number}: a mod is written out here: a source is one file", name)
+        if not _INLINE.match(source, found.start()) and not _is_comment(lines[number - 1]):
+            raise source_refusal(
+                f"line {number}: a mod is written out here: a source is one file", name
+            )
 
 
-def _free(line: str) -> bool:
-    return bool(_FREE.fullmatch(line)) and "*/" not in line
+def _is_comment(line: str) -> bool:
+    return bool(_COMMENT.fullmatch(line)) and "*/" not in line
 
 
-def _compile(found: Toolchain, work: Path, kind: str) -> tuple[str, int]:
-    linker = ("-C", f"linker={found.linker}") if found.linker else ()
-    form = (
-        ("--crate-type", "cdylib", "entry.rs")
-        if kind == "sigil"
-        else ("--crate-type", "bin", "main.rs")
-    )
-    read = [found.sysroot, *([found.linker.parent] if found.linker else []), *system()]
-    compiler = Compiler(
-        found.rustc,
-        work,
-        read=read,
-        variables={"TMPDIR": str(work), "LD_LIBRARY_PATH": _libraries(found.sysroot)},
-    )
-    where = ("--sysroot", str(found.sysroot), "--target", found.target)
-    return compiler.run((*_FLAGS, *_STACK, *linker, *where, *form, "-o", "main.wasm"))
+def _run_compiler(toolchain: RustToolchain, work: Path, kind: str) -> tuple[str, int]:
+    """Run rustc in `work`; return its messages and its exit status."""
+    folder = toolchain.sysroot / "lib"
+    libraries = (folder, *sorted(folder.glob("*-linux-gnu")))
+    arguments = [
+        *_FLAGS,
+        f"--sysroot={toolchain.sysroot}",
+        f"--target={toolchain.target}",
+        *("-o", "main.wasm"),
+    ]
+    read = [toolchain.sysroot, *library_folders()]
+    if toolchain.linker:
+        arguments.append(f"-Clinker={toolchain.linker}")
+        read.append(toolchain.linker.parent)
+    if kind == "sigil":
+        arguments += ["--crate-type=cdylib", "entry.rs"]
+    else:
+        arguments += ["--crate-type=bin", "main.rs"]
+    variables = {"TMPDIR": str(work), "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
+    return Compiler(toolchain.rustc, work, read=read, variables=variables).run(arguments)
 
 
-def _libraries(sysroot: Path) -> str:
-    return ":".join(
-        str(path) for path in (sysroot / "lib", *sorted((sysroot / "lib").glob("*-linux-gnu")))
-    )
-
-
-def _reason(words: str, ending: int) -> str:
-    for what, file, line, column in _ERROR.findall(words):
+def _explain_failure(messages: str, status: int) -> str:
+    """Return one line on why the compiler failed, from its messages and its exit status."""
+    for message, file, line, column in _ERROR.findall(messages):
         if file == "main.rs":
-            return f"line {line}, column {column}: {one_line(what, 200)}"
-        if "`answer`" in what:
+            return f"line {line}, column {column}: {one_line(message, 200)}"
+        if "`answer`" in message:
             return "there is no `pub fn answer(input: Json) -> Result<Json, Failure>`"
-    if ending < 0 or any(word in words for word in _CRASH):
+    if status < 0 or any(word in messages for word in _CRASH):
         return "the source takes too long or too much memory to compile"
-    said = _LINK.search(words) or _PLACELESS.search(words)
-    return one_line(said[1], 200) if said else "the source does not compile"
+    error = _LINK.search(messages) or _PLACELESS.search(messages)
+    return one_line(error[1], 200) if error else "the source does not compile"
 
 
-def _toolchain(kind: Literal["sigil", "wasi"], name: str) -> Toolchain:
-    """The compiler on the search path; `Refused` says what is missing, and the command that brings
+def _find_toolchain(kind: Literal["sigil", "wasi"], name: str) -> RustToolchain:
+    """Return the compiler on the search path; `Refused` says what is missing, and how to install
     it.
     """
-    way_out = 'or deploy the finished module (lang = "wasm")'
+    alternative = 'or deploy the finished module (lang = "wasm")'
     rustc = shutil.which("rustc")
     if rustc is None:
-        raise refused(
+        raise source_refusal(
             "Rust is compiled with rustc, which is missing here",
             name,
-            f"install Rust with rustup; {way_out}",
+            f"install Rust with rustup; {alternative}",
         )
-    sysroot = _sysroot(rustc)
+    sysroot = _ask_sysroot(rustc)
     if sysroot is None:
-        raise refused(
-            "rustc does not start here", name, f"`rustc --print sysroot` says why; {way_out}"
+        raise source_refusal(
+            "rustc does not start here", name, f"`rustc --print sysroot` says why; {alternative}"
         )
-    wanted = TARGETS[kind]
-    target = next(
-        (target for target in wanted if (sysroot / "lib" / "rustlib" / target).is_dir()), None
-    )
+    targets = TARGETS[kind]
+    rustlib = sysroot / "lib" / "rustlib"
+    target = next((target for target in targets if (rustlib / target).is_dir()), None)
     if target is None:
-        raise refused(
-            f"rustc has no target {wanted[0]} here",
+        raise source_refusal(
+            f"rustc has no target {targets[0]} here",
             name,
-            f"rustup target add {wanted[0]}; {way_out}",
+            f"rustup target add {targets[0]}; {alternative}",
         )
     own = sysroot / "bin" / "rustc"
-    return Toolchain(
-        own if own.is_file() else Path(rustc).resolve(), sysroot, target, _linker(sysroot)
-    )
+    program = own if own.is_file() else Path(rustc).resolve()
+    return RustToolchain(program, sysroot, target, _find_linker(sysroot))
 
 
 @lru_cache(maxsize=8)
-def _sysroot(rustc: str) -> Path | None:
+def _ask_sysroot(rustc: str) -> Path | None:
+    """Ask the compiler for the folder of its libraries; None when it does not start."""
     try:
         done = subprocess.run(
             [rustc, "--print", "sysroot"],
@@ -224,11 +219,16 @@ def _sysroot(rustc: str) -> Path | None:
     return path.resolve() if path.is_dir() else None
 
 
-def _linker(sysroot: Path) -> Path | None:
-    """The linker, where the compiler does not bring its own."""
+def _find_linker(sysroot: Path) -> Path | None:
+    """Return a linker; None where the compiler brings its own, or there is none."""
     if any((sysroot / "lib" / "rustlib").glob("*/bin/rust-lld")):
         return None
-    beside = [sysroot / "bin" / linker for linker in _LINKERS]
-    found = next((path for path in beside if path.is_file()), None)
-    named = next((path for linker in _LINKERS if (path := shutil.which(linker))), None)
-    return found or (Path(named) if named else None)
+    for linker in _LINKERS:
+        path = sysroot / "bin" / linker
+        if path.is_file():
+            return path
+    for linker in _LINKERS:
+        found = shutil.which(linker)
+        if found:
+            return Path(found)
+    return None

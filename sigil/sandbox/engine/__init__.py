@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 ENGINE = Path(__file__).with_name("engine.wasm")
-"""The module. It is not there before the engine was built."""
+"""The path of the module, which is there once the engine was built."""
 
 DESCRIPTION = Path(__file__).with_name("engine.json")
-"""What it was made from: `{"engine", "quickjs-ng", "ziglang", "inputs", "sha256"}`."""
+"""The path of its description: `{"engine", "quickjs-ng", "ziglang", "inputs", "sha256"}`."""
 
 MODULE_BYTES = 64 << 20
-"""Of the largest module that is read as an engine."""
+"""The most bytes of a module that is read as an engine."""

@@ -1,27 +1,26 @@
-"""Finds out which of the engine's first allocations calls write to, so that those can lie side by
-side.
+"""Finds the allocations of the engine's start that ordinary calls write to, so that they can lie side
+by side.
 
 A fresh instance shares the image's pages until it writes to one, and every first write costs a page
-fault, a few microseconds. What calls write to (counts of references, mostly) would lie on some
-twenty pages. So the engine is started once to be watched: a few ordinary calls run again and again,
-each time a little further, what they changed until then is looked up among the allocations, and the
-real start gets those allocations' numbers. A plan that fits badly costs time and changes nothing
-else.
+fault, a few microseconds. The places that calls write to (counts of references, mostly) would lie on
+some twenty pages. So the engine is started once to be watched: a few ordinary calls run again and
+again, each time a little further, the changes until then are looked up among the allocations, and
+the real start gets the numbers of those allocations. A plan that fits badly costs time and changes
+nothing else.
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import count
 
-from sigil.sandbox.engine.unstarted import Plan, Unstarted
+from sigil.sandbox.engine.unstarted import LayoutPlan, UnstartedEngine
 
 _SMALL = 1016  # heap.h: larger blocks are laid out by their chunk
 _HEAD = 8
 _PAGE = 4096
-_STRIDE = 499  # instructions between two looks
+_STRIDE = 499  # instructions between two comparisons
 _ORDINARY = (
     """
     const words = input.text.split(" ").filter(Boolean).map(word => word.toUpperCase());
@@ -45,35 +44,37 @@ _ORDINARY = (
 _INPUT = json.dumps({"text": "the quick brown fox", "list": [3, 1, 2]}).encode()
 
 
-def written_by_calls(compiled: bytes, code: bytes) -> Plan:
-    """The small allocations of a start with the prelude's `code` that ordinary calls write to."""
-    watch = _Watch(compiled, code)
+def plan_layout(compiled: bytes, code: bytes) -> LayoutPlan:
+    """Plan for the small allocations of a start with the prelude's `code` that ordinary calls write
+    to.
+    """
+    observer = _WriteObserver(compiled, code)
     for body in _ORDINARY:
-        watch.follow(body.encode())
-    return watch.plan()
+        observer.observe(body.encode())
+    return observer.make_plan()
 
 
-class _Watch:
-    """One engine that has told its allocations, and is set back to where its start ended before
-    each try.
+class _WriteObserver:
+    """One engine that has reported its allocations; before each run it is set back to the end of its
+    start.
     """
 
     def __init__(self, compiled: bytes, code: bytes) -> None:
         self._numbers: dict[int, int] = {}  # by address: that of the last allocation there
         self._changed: set[int] = set()
         self._seen: dict[int, bytes] = {}
-        self._engine = Unstarted(compiled, self._allocated)
-        self._engine.prepare(code, None)
-        self._image = self._engine.memory()
+        self._engine = UnstartedEngine(compiled, self._note_allocation)
+        self._engine.start(code, None)
+        self._image = self._engine.read_memory()
 
-    def follow(self, body: bytes) -> None:
-        """Loads and runs `body`, looking at the memory every few instructions."""
-        self._follow("sigil_load", body)
-        loaded = self._engine.memory()
-        self._follow("sigil_run", _INPUT, loaded)
+    def observe(self, body: bytes) -> None:
+        """Load and run `body`, comparing the memory every few instructions."""
+        self._run_in_steps("sigil_load", body)
+        loaded = self._engine.read_memory()
+        self._run_in_steps("sigil_run", _INPUT, loaded)
 
-    def plan(self) -> Plan:
-        """What was written to so far."""
+    def make_plan(self) -> LayoutPlan:
+        """Return the plan for the allocations that were written to so far."""
         order = sorted(self._numbers)
         hot: dict[int, int] = {}
         for changed in self._changed:
@@ -81,30 +82,32 @@ class _Watch:
             length = int.from_bytes(self._image[address - 4 : address], "little")
             if length <= _SMALL and changed < address + length:
                 hot[self._numbers[address]] = length + _HEAD
-        return Plan(tuple(sorted(hot)), sum(hot.values()))
+        return LayoutPlan(tuple(sorted(hot)), sum(hot.values()))
 
-    def _allocated(self, address: int, number: int) -> int:
+    def _note_allocation(self, address: int, number: int) -> int:
         self._numbers[address] = number
         return 0
 
-    def _follow(self, step: str, data: bytes, start: bytes | None = None) -> None:
+    def _run_in_steps(self, name: str, data: bytes, start: bytes | None = None) -> None:
+        """Call the export `name` on `data` again and again, each time a little further, until it
+        returns; note the changes each time.
+        """
         for fuel in count(_STRIDE, _STRIDE):
             self._engine.restore(start or self._image)
-            finished = self._engine.call_within(fuel, step, *self._engine.put(data))
-            self._look()
+            finished = self._engine.call_within(fuel, name, *self._engine.copy_in(data))
+            self._note_changes()
             if finished:
                 return
 
-    def _look(self) -> None:
-        now = self._engine.memory()
+    def _note_changes(self) -> None:
+        """Add the addresses whose bytes differ from the image to those that were changed."""
+        memory = self._engine.read_memory()
         for page in range(0, len(self._image), _PAGE):
-            content = now[page : page + _PAGE]
-            if content != self._seen.get(page, self._image[page : page + _PAGE]):
-                self._seen[page] = content
-                self._changed.update(
-                    page + i for i in _differences(self._image[page : page + _PAGE], content)
-                )
-
-
-def _differences(before: bytes, after: bytes) -> Iterator[int]:
-    return (i for i in range(_PAGE) if before[i] != after[i])
+            before = self._image[page : page + _PAGE]
+            after = memory[page : page + _PAGE]
+            if after == self._seen.get(page, before):
+                continue
+            self._seen[page] = after
+            for offset in range(_PAGE):
+                if before[offset] != after[offset]:
+                    self._changed.add(page + offset)

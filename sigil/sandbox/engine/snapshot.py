@@ -1,5 +1,5 @@
-"""Turns the compiled engine into one that has already started: its memory after the prelude becomes
-the module's own data.
+"""Makes a module that has already started of the compiled engine: its memory after the prelude
+becomes the module's own data.
 
 After Wizer's idea (Bytecode Alliance), as little of it as one module without start function, tables
 of its own making or threads needs. The image is taken at rest: no call is on the stack, so the
@@ -12,43 +12,47 @@ import re
 from collections.abc import Iterator
 
 from sigil.sandbox.engine import wasm
-from sigil.sandbox.engine.memory_layout import written_by_calls
-from sigil.sandbox.engine.unstarted import Unstarted
+from sigil.sandbox.engine.memory_layout import plan_layout
+from sigil.sandbox.engine.unstarted import UnstartedEngine
 
 EXPORTS = (
-    *(
-        "memory",
-        "sigil_alloc",
-        "sigil_load",
-        "sigil_pack",
-        "sigil_hold",
-        "sigil_unpack",
-        "sigil_tidy",
-    ),
-    *("sigil_run", "sigil_out_ptr", "sigil_out_len"),
+    "memory",
+    "sigil_alloc",
+    "sigil_load",
+    "sigil_pack",
+    "sigil_hold",
+    "sigil_unpack",
+    "sigil_tidy",
+    "sigil_run",
+    "sigil_out_ptr",
+    "sigil_out_len",
 )
 _PAGE = 65536
 _GAP = re.compile(rb"\0{32,}")
 
 
 def pre_initialise(compiled: bytes, prelude: bytes) -> bytes:
-    """The module whose instances begin where the start with `prelude` ended. ValueError when the
-    prelude fails.
+    """Return the module whose instances begin where the start with `prelude` ended. `ValueError`
+    when the prelude fails.
     """
-    code = Unstarted(compiled).compile(prelude)
-    engine = Unstarted(compiled)
-    engine.prepare(code, written_by_calls(compiled, code))
-    return wasm.module(_rewritten(compiled, engine.memory(), engine.stack()))
+    code = UnstartedEngine(compiled).compile_prelude(prelude)
+    engine = UnstartedEngine(compiled)
+    engine.start(code, plan_layout(compiled, code))
+    return wasm.module(_rewrite_sections(compiled, engine.read_memory(), engine.stack_pointer()))
 
 
-def _rewritten(compiled: bytes, memory: bytes, stack: int) -> Iterator[bytes]:
-    """The sections of `compiled` with `memory` as its data, without what only building needs."""
-    segments = [_segment(at, content) for at, content in _parts(memory, stack)]
+def _rewrite_sections(compiled: bytes, memory: bytes, stack: int) -> Iterator[bytes]:
+    """Yield the sections of `compiled` with `memory` as its data, and without the exports and
+    custom sections that only building needs.
+    """
+    segments = []
+    for at, content in _find_data(memory, stack):
+        segments.append(b"\0\x41" + wasm.signed(at) + b"\x0b" + wasm.block(content))
     for kind, content in wasm.sections(compiled):
         if kind == wasm.MEMORY:
             yield wasm.section(kind, wasm.vector([b"\0" + wasm.unsigned(len(memory) // _PAGE)]))
         elif kind == wasm.EXPORT:
-            yield wasm.section(kind, _exports(content))
+            yield wasm.section(kind, _select_exports(content))
         elif kind == wasm.DATA:
             yield wasm.section(kind, wasm.vector(segments))
         elif kind == wasm.DATA_COUNT:
@@ -59,9 +63,9 @@ def _rewritten(compiled: bytes, memory: bytes, stack: int) -> Iterator[bytes]:
             yield wasm.section(kind, content)
 
 
-def _parts(memory: bytes, stack: int) -> Iterator[tuple[int, bytes]]:
-    """(address, bytes) of what is not zero, short gaps included. The dead stack, which ends at
-    `stack`, is left out.
+def _find_data(memory: bytes, stack: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (address, bytes) of the parts that are not zero, with short gaps in them. The dead
+    stack, which ends at `stack`, is left out.
     """
     at = stack
     for gap in _GAP.finditer(memory, stack):
@@ -72,16 +76,13 @@ def _parts(memory: bytes, stack: int) -> Iterator[tuple[int, bytes]]:
         yield at, memory[at:]
 
 
-def _segment(at: int, content: bytes) -> bytes:
-    return b"\0\x41" + wasm.signed(at) + b"\x0b" + wasm.block(content)
-
-
-def _exports(content: bytes) -> bytes:
+def _select_exports(content: bytes) -> bytes:
+    """Return the content of an export section with only the exports of `EXPORTS`."""
     reader = wasm.Reader(content)
-    kept = []
+    exports = []
     for _ in range(reader.unsigned()):
         name = reader.block()
         target = bytes([reader.byte()]) + wasm.unsigned(reader.unsigned())
         if name.decode() in EXPORTS:
-            kept.append(wasm.block(name) + target)
-    return wasm.vector(kept)
+            exports.append(wasm.block(name) + target)
+    return wasm.vector(exports)

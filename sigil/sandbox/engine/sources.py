@@ -1,9 +1,9 @@
-"""Brings in the C sources of QuickJS-ng: the pinned sdist from the package index that pip is set up
-for, checked by its hash.
+"""Downloads the C sources of QuickJS-ng: the pinned sdist, checked by its hash, from the package
+index that pip is set up for.
 
-pip wants a package's metadata even of what it only downloads, and would run the sdist's own build
-for it, after fetching the tools that this needs. A stand-in backend answers instead, so nothing of
-the sdist is executed.
+pip needs a package's metadata even when it only downloads, and would run the sdist's own build for
+it, after fetching the tools for that. A substitute backend answers instead, so nothing of the sdist
+is executed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,7 +23,7 @@ _FILE = f"quickjs_ng-{VERSION}.tar.gz"
 _FOLDER = f"quickjs_ng-{VERSION}/upstream-quickjs/"
 _LARGEST = 4 << 20
 
-_STAND_IN = f"""
+_BACKEND = f"""
 def prepare_metadata_for_build_wheel(folder, settings=None):
     import os
     name = "quickjs_ng-{VERSION}.dist-info"
@@ -33,8 +32,8 @@ def prepare_metadata_for_build_wheel(folder, settings=None):
         file.write("Metadata-Version: 2.1\\nName: quickjs-ng\\nVersion: {VERSION}\\n")
     return name
 """
-# pip passes its environment on to the backend, and so the stand-in is found; pip itself is started
-# with -E and is not disturbed.
+# pip passes its environment on to the backend, which is how the substitute is found; pip itself is
+# started with -E and ignores it.
 _PIP = (
     "import os, runpy, sys; os.environ['PYTHONPATH'] = sys.argv.pop(1); runpy.run_module('pip',"
     " run_name='__main__', alter_sys=True)"
@@ -45,23 +44,23 @@ class BuildError(Exception):
     """The engine cannot be built here; the message says what to do."""
 
 
-def sdist(folder: Path) -> Path:
-    """The checked sdist, in `folder` afterwards. BuildError when it cannot be had."""
+def fetch_sdist(folder: Path) -> Path:
+    """Return the path of the checked sdist in `folder`, after downloading it when it is not there.
+    `BuildError` when that fails.
+    """
     path = folder / _FILE
     if not path.is_file() or _hash(path) != SHA256:
         with tempfile.TemporaryDirectory() as temporary:
             downloaded = _download(Path(temporary))
             folder.mkdir(parents=True, exist_ok=True)
-            half = path.with_suffix(f".{os.getpid()}")
-            half.write_bytes(downloaded.read_bytes())
-            half.replace(path)
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_bytes(downloaded.read_bytes())
+            draft.replace(path)
     return path
 
 
 def extract(archive: Path, folder: Path) -> None:
-    """The C sources and headers of QuickJS from `archive` into `folder`, flat; nothing else of
-    it.
-    """
+    """Extract the C sources and headers of QuickJS, and nothing else, flat into `folder`."""
     with tarfile.open(archive) as tar:
         for member in tar:
             name = member.name.removeprefix(_FOLDER)
@@ -77,32 +76,27 @@ def _hash(path: Path) -> str:
 
 
 def _download(folder: Path) -> Path:
-    backend = folder / "stand-in"
+    """Download the sdist with pip into `folder`; return its path, checked."""
+    backend = folder / "backend"
     (backend / "setuptools").mkdir(parents=True)
     (backend / "setuptools" / "__init__.py").touch()
-    (backend / "setuptools" / "build_meta.py").write_text(_STAND_IN)
-    wanted = folder / "wanted.txt"
-    wanted.write_text(f"quickjs-ng=={VERSION} --hash=sha256:{SHA256}\n")
-    options = [
+    (backend / "setuptools" / "build_meta.py").write_text(_BACKEND)
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"quickjs-ng=={VERSION} --hash=sha256:{SHA256}\n")
+    command = [
+        "download",
         "--no-deps",
-        "--no-binary",
-        ":all:",
+        "--no-binary=:all:",
         "--no-build-isolation",
         "--require-hashes",
         "--no-input",
         "--quiet",
-    ]
-    command = [
-        "download",
-        *options,
         "--disable-pip-version-check",
-        "--dest",
-        str(folder),
-        "--requirement",
-        str(wanted),
+        f"--dest={folder}",
+        f"--requirement={requirements}",
     ]
     run = subprocess.run(
-        [_pip(folder), "-E", "-c", _PIP, str(backend), *command],
+        [_find_python_with_pip(folder), "-E", "-c", _PIP, str(backend), *command],
         capture_output=True,
         text=True,
         check=False,
@@ -116,28 +110,24 @@ def _download(folder: Path) -> Path:
     return path
 
 
-def _pip(folder: Path) -> str:
-    """An interpreter that has pip: this one, the one that its virtual environment is of, or a new
-    environment of that.
+def _find_python_with_pip(folder: Path) -> str:
+    """Return an interpreter that has pip: this one, the one that its virtual environment was made
+    of, or that of a new environment.
     """
-    for python in _interpreters():
+    interpreters = [sys.executable]
+    base = str(getattr(sys, "_base_executable", "") or "")
+    if base and base != sys.executable:
+        interpreters.append(base)
+    for python in interpreters:
         if _succeeds(python, "-E", "-c", "import pip"):
             return python
-    made = folder / "environment"
-    python = str(made / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
-    if not any(_succeeds(each, "-m", "venv", str(made)) for each in _interpreters()):
+    environment = folder / "environment"
+    if not any(_succeeds(each, "-m", "venv", str(environment)) for each in interpreters):
         raise BuildError(
             "no pip was found to download quickjs-ng with: install pip (Debian: python3-pip or"
             " python3-venv)"
         )
-    return python
-
-
-def _interpreters() -> Iterator[str]:
-    yield sys.executable
-    base = str(getattr(sys, "_base_executable", "") or "")
-    if base and base != sys.executable:
-        yield base
+    return str(environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
 
 
 def _succeeds(*command: str) -> bool:

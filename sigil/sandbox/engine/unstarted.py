@@ -1,4 +1,4 @@
-"""The compiled engine before its first start, driven through what only building uses."""
+"""Drives the compiled engine before its first start, through exports that only building uses."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _ENOUGH = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The numbers of allocations, counted from 1 and in order, and the bytes that they need
-    together.
+class LayoutPlan:
+    """The allocations that lie side by side: their numbers, counted from 1 and in order, and the
+    bytes that they need together.
     """
 
     numbers: tuple[int, ...]
-    room: int
+    size: int
 
 
-def _nobody(address: int, length: int) -> int:
+def _refuse_call(address: int, length: int) -> int:
     return -1
 
 
-def _nothing(address: int) -> None:
-    """What `sigil.take` copies while nobody answers."""
+def _take_nothing(address: int) -> None:
+    """Copy nothing: no call has an answer."""
 
 
-class Unstarted:
-    """One instance. `host` stands for `sigil.call`: it sees (address, length) and gives the length
-    of an answer, or -1.
+class UnstartedEngine:
+    """One instance. `host` is its `sigil.call`: it gets (address, length) and returns the length of
+    an answer, or -1.
     """
 
-    def __init__(self, compiled: bytes, host: Callable[[int, int], int] = _nobody) -> None:
+    def __init__(self, compiled: bytes, host: Callable[[int, int], int] = _refuse_call) -> None:
         config = Config()
         config.consume_fuel = True
         self._store = Store(Engine(config))
@@ -56,57 +56,57 @@ class Unstarted:
         module = Module(self._store.engine, compiled)
         i32 = ValType.i32()
         call = Func(self._store, FuncType([i32, i32], [i32]), host)
-        take = Func(self._store, FuncType([i32], []), _nothing)
-        imports = {"call": call, "take": take}
-        self._exports = Instance(
-            self._store, module, [imports[str(each.name)] for each in module.imports]
-        ).exports(self._store)
-        self._start = self.stack()
+        take = Func(self._store, FuncType([i32], []), _take_nothing)
+        functions = {"call": call, "take": take}
+        imports = [functions[str(each.name)] for each in module.imports]
+        self._exports = Instance(self._store, module, imports).exports(self._store)
+        self._stack_start = self.stack_pointer()
         self.call("_initialize")
 
-    def compile(self, prelude: bytes) -> bytes:
-        """The prelude's bytecode. ValueError when it is no JavaScript."""
-        self._step("sigil_compile", *self.put(prelude))
-        return self.output()
+    def compile_prelude(self, prelude: bytes) -> bytes:
+        """Return the prelude's bytecode. `ValueError` when it is no JavaScript."""
+        self._call_step("sigil_compile", *self.copy_in(prelude))
+        return self.read_output()
 
-    def prepare(self, code: bytes, plan: Plan | None) -> None:
-        """Starts the runtime and runs the prelude. Without a plan the host hears of each
-        allocation. ValueError when the prelude throws.
+    def start(self, code: bytes, plan: LayoutPlan | None) -> None:
+        """Start the runtime and run the prelude. Without a plan, the host gets each allocation.
+        `ValueError` when the prelude throws.
         """
-        numbers = struct.pack(f"<{len(plan.numbers)}I", *plan.numbers) if plan else b""
-        hot = self.put(numbers)[0] if plan else 0
-        self._step(
-            "sigil_prepare", *self.put(code), hot, len(numbers) // 4, plan.room if plan else 0
-        )
+        hot = count = size = 0
+        if plan:
+            hot, _ = self.copy_in(struct.pack(f"<{len(plan.numbers)}I", *plan.numbers))
+            count = len(plan.numbers)
+            size = plan.size
+        self._call_step("sigil_prepare", *self.copy_in(code), hot, count, size)
 
-    def put(self, data: bytes) -> tuple[int, int]:
-        """(address, length) of a copy of `data` in the engine."""
+    def copy_in(self, data: bytes) -> tuple[int, int]:
+        """Copy `data` into the engine; return the copy's address and its length."""
         address = self.call("sigil_alloc", len(data))
         self._write(data, address)
         return address, len(data)
 
-    def output(self) -> bytes:
-        """What the last step left as its output."""
+    def read_output(self) -> bytes:
+        """Return the output of the last step."""
         begin = self.call("sigil_out_ptr")
         return bytes(self._memory().read(self._store, begin, begin + self.call("sigil_out_len")))
 
-    def memory(self) -> bytes:
-        """A copy of all of the memory."""
+    def read_memory(self) -> bytes:
+        """Return a copy of all of the memory."""
         return bytes(self._memory().read(self._store))
 
-    def stack(self) -> int:
-        """Where the stack pointer is."""
-        return int(self._pointer().value(self._store))
+    def stack_pointer(self) -> int:
+        """Return the value of the stack pointer."""
+        return int(self._stack_global().value(self._store))
 
     def call(self, name: str, *arguments: int) -> int:
-        """The result of an export, 0 when it has none."""
+        """Call an export; return its result, 0 when it has none."""
         function = self._exports[name]
         assert isinstance(function, Func)
         return function(self._store, *arguments) or 0
 
     def call_within(self, fuel: int, name: str, *arguments: int) -> bool:
-        """Whether an export returned before `fuel` instructions were done; if not, it is left where
-        it was then.
+        """Call an export; return whether it returned before `fuel` instructions were done. If not,
+        it is left where it was then.
         """
         self._store.set_fuel(fuel)
         try:
@@ -120,19 +120,19 @@ class Unstarted:
         return True
 
     def restore(self, memory: bytes) -> None:
-        """Sets the memory to what `memory` gave, and the stack pointer back."""
+        """Restore the memory to a copy that `read_memory` returned, and reset the stack pointer."""
         self._write(memory, 0)
-        self._pointer().set_value(self._store, Val.i32(self._start))
+        self._stack_global().set_value(self._store, Val.i32(self._stack_start))
 
-    def _step(self, name: str, *arguments: int) -> None:
+    def _call_step(self, name: str, *arguments: int) -> None:
+        """Call an export that returns 0, or the number of the step that failed."""
         if step := self.call(name, *arguments):
-            raise ValueError(
-                f"{name} failed at step {step}: {self.output().decode('utf-8', 'replace')}"
-            )
-        if self.stack() != self._start:
+            message = self.read_output().decode("utf-8", "replace")
+            raise ValueError(f"{name} failed at step {step}: {message}")
+        if self.stack_pointer() != self._stack_start:
             raise ValueError("the stack pointer did not return to its start")
 
-    def _pointer(self) -> Global:
+    def _stack_global(self) -> Global:
         pointer = self._exports["__stack_pointer"]
         assert isinstance(pointer, Global)
         return pointer

@@ -1,5 +1,5 @@
-"""The WebAssembly binary format, both ways, as far as the engine and the capabilities that we write
-need it.
+"""Reads and writes the WebAssembly binary format, as far as the engine and the capabilities that we
+make need it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ I32 = 0x7F
 
 
 def unsigned(number: int) -> bytes:
-    """LEB128 of a number that is not negative."""
+    """Encode a number that is not negative as LEB128."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -37,7 +37,7 @@ def unsigned(number: int) -> bytes:
 
 
 def signed(number: int) -> bytes:
-    """LEB128 of a number in two's complement, as constants are written."""
+    """Encode a number in two's complement as LEB128, as constants are written."""
     out = bytearray()
     while not -64 <= number < 64:
         out.append(number & 0x7F | 0x80)
@@ -47,50 +47,50 @@ def signed(number: int) -> bytes:
 
 
 def block(content: bytes) -> bytes:
-    """Bytes behind their length: a name, a function body, a data segment."""
+    """Return bytes behind their length: a name, a function body, a data segment."""
     return unsigned(len(content)) + content
 
 
 def vector(items: Sequence[bytes]) -> bytes:
-    """Items behind their count."""
+    """Return items behind their count."""
     return unsigned(len(items)) + b"".join(items)
 
 
 def section(kind: int, content: bytes) -> bytes:
-    """One section of a module."""
+    """Return one section of a module."""
     return bytes([kind]) + block(content)
 
 
 def custom(name: str, content: bytes) -> bytes:
-    """A custom section, which engines skip."""
+    """Return a custom section, which engines skip."""
     return section(CUSTOM, block(name.encode()) + content)
 
 
 def module(sections: Iterable[bytes]) -> bytes:
-    """A module of these sections."""
+    """Return the module of these sections."""
     return MAGIC + b"".join(sections)
 
 
 @dataclass(slots=True)
 class Reader:
-    """Walks over bytes. ValueError when they end too early or a number is too long."""
+    """A cursor over bytes. `ValueError` when they end too early or a number is too long."""
 
     data: bytes
     at: int = 0
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Read the next `count` bytes."""
         if count > len(self.data) - self.at:
             raise ValueError("the module ends too early")
         self.at += count
         return self.data[self.at - count : self.at]
 
     def byte(self) -> int:
-        """The next byte."""
+        """Read the next byte."""
         return self.take(1)[0]
 
     def unsigned(self) -> int:
-        """A LEB128 number of at most 32 bits."""
+        """Read a LEB128 number of at most 32 bits."""
         number = 0
         for shift in range(0, 35, 7):
             byte = self.byte()
@@ -100,25 +100,27 @@ class Reader:
         raise ValueError("a number is too long")
 
     def block(self) -> bytes:
-        """Bytes that stand behind their length."""
+        """Read a length and so many bytes."""
         return self.take(self.unsigned())
 
-    def more(self) -> bool:
-        """Whether bytes are left."""
+    def has_more(self) -> bool:
+        """Return whether bytes are left."""
         return self.at < len(self.data)
 
 
 def sections(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(kind, content) of each section in order. ValueError when the bytes are no module."""
+    """Yield (kind, content) of each section in order. `ValueError` when the bytes are no module."""
     if not data.startswith(MAGIC):
         raise ValueError("no WebAssembly module of version 1")
     reader = Reader(data, len(MAGIC))
-    while reader.more():
+    while reader.has_more():
         yield reader.byte(), reader.block()
 
 
 def custom_section(data: bytes, name: str) -> bytes | None:
-    """What the first custom section of that name holds. ValueError when the bytes are no module."""
+    """Return the content of the first custom section of that name; None when there is none.
+    `ValueError` when the bytes are no module.
+    """
     for kind, content in sections(data):
         if kind == CUSTOM:
             reader = Reader(content)

@@ -134,8 +134,7 @@ def test_an_end_is_for_what_is_ephemeral(registry: LocalRegistry) -> None:
             problem = caught.value
             assert (problem.code, problem.source) == ("EMANIFEST", "shout")
             assert (
-                problem.message
-                == "ttl: it does nothing here: an ephemeral capability alone has an end"
+                problem.message == "ttl: it does nothing here: only an ephemeral capability expires"
             )
     assert registry.deploy(spec(ttl=60, type="ephemeral"), PERSON).expires_at
 

@@ -553,7 +553,7 @@ def test_an_end_without_a_lifetime_that_has_one_is_refused(place: Place) -> None
         answer = place.ask(ADMIN, "POST", "/_api/deploy", json=body, headers=headers)
         assert error(answer) == "400 EMANIFEST"
         assert answer.json()["error"]["source"] == "soon"
-        assert "an ephemeral capability alone has an end" in answer.json()["error"]["message"]
+        assert "only an ephemeral capability expires" in answer.json()["error"]["message"]
         assert place.ask(
             ADMIN, "POST", "/_api/deploy", json={**body, "type": "ephemeral"}, headers=headers
         ).status_code in (200, 201)

@@ -114,8 +114,8 @@ def test_a_secret_that_makes_no_sense_is_refused(text: str) -> None:
 
 def test_a_call_names_a_capability_of_ones_own_or_another_namespaces() -> None:
     digest = "sha256:" + "a" * 64
-    assert parse_call_rule("hash").shown == "hash"
-    assert parse_call_rule(f"alice/hash@{digest}").shown == "alice/hash"
+    assert parse_call_rule("hash").full_name == "hash"
+    assert parse_call_rule(f"alice/hash@{digest}").full_name == "alice/hash"
     assert parse_call_rule(f"alice/hash@{digest}").digest == digest
 
 

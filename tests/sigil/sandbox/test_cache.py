@@ -8,33 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from sigil.sandbox import runtime_features
 from sigil.sandbox.code_cache import NativeCodeCache
 from sigil.sandbox.code_store import CodeStore
 from sigil.sandbox.compile_job import CompileJobs, fingerprint
 from sigil.sandbox.pool import Sandbox
+from sigil.sandbox.runtime import config
 from sigil.sandbox.sealed_memory import SealedCode
 from tests.sigil.sandbox.modules import guest, program
 
 MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
 
 
-class CountingPress(CompileJobs):
+class CountingJobs(CompileJobs):
     """Compiles for real and counts how often."""
 
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
 
-    def work(self, task: str, data: bytes) -> SealedCode:  # type: ignore[override]
+    def run(self, task: str, data: bytes) -> SealedCode:  # type: ignore[override]
         self.count += 1
-        return super().work("compile", data)
+        return super().run("compile", data)
 
 
 def compiled_anew(folder: Path | None) -> bool:
     """Whether a new process would have to compile the module, given what is in `folder`."""
-    compile_jobs = CountingPress()
-    code = NativeCodeCache(folder, compile_jobs).code(MODULE)
+    compile_jobs = CountingJobs()
+    code = NativeCodeCache(folder, compile_jobs).get(MODULE)
     assert next(code.chunks())[:4] == b"\x7fELF"
     return compile_jobs.count == 1
 
@@ -73,7 +73,7 @@ def test_a_file_that_is_not_ours_is_compiled_again(content: bytes, tmp_path: Pat
 def test_code_of_another_module_is_not_taken_for_this_ones(tmp_path: Path) -> None:
     compiled_anew(tmp_path)
     first = only(tmp_path)
-    NativeCodeCache(tmp_path, CompileJobs()).code(
+    NativeCodeCache(tmp_path, CompileJobs()).get(
         guest(more="(func (result i32) (i32.const 2))" * 600)
     )
     (other,) = set(tmp_path.glob("*.code")) - {first}
@@ -85,7 +85,7 @@ def test_code_for_another_runtime_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled_anew(tmp_path)
-    monkeypatch.setattr(runtime_features, "ON", (*runtime_features.ON, "something"))
+    monkeypatch.setattr(config, "ON", (*config.ON, "something"))
     assert CodeStore(tmp_path, fingerprint()).read(only(tmp_path).stem) is None
 
 
@@ -118,7 +118,7 @@ def test_the_cache_does_not_grow_without_end(
 ) -> None:
     monkeypatch.setattr("sigil.sandbox.code_store._FILES", 3)
     store = CodeStore(tmp_path, bytes(32))
-    code = CompileJobs().work("compile", guest())
+    code = CompileJobs().run("compile", guest())
     for number in range(6):
         store.write(f"{number:064x}", code)
         os.utime(tmp_path / f"{number:064x}.code", (number, number))
@@ -126,7 +126,7 @@ def test_the_cache_does_not_grow_without_end(
 
 
 def test_code_in_hand_cannot_be_changed() -> None:
-    code = CompileJobs().work("compile", guest())
+    code = CompileJobs().run("compile", guest())
     for change in (
         lambda: os.write(code.descriptor, b"x"),
         lambda: os.ftruncate(code.descriptor, 0),

@@ -79,7 +79,7 @@ def test_a_bomb_that_eats_memory_is_stopped(checker: Sandbox) -> None:
 
 def test_a_bomb_that_eats_time_is_stopped() -> None:
     with pytest.raises(UnfitModule, match="the module takes too long to compile"):
-        CompileJobs(seconds=1).work("compile", crowded(1000, 4000, 8))
+        CompileJobs(seconds=1).run("compile", crowded(1000, 4000, 8))
 
 
 def test_text_becomes_a_module(checker: Sandbox) -> None:

@@ -11,39 +11,40 @@ import pytest
 
 from sigil.compile.toolchain.c import BUILT
 from sigil.compile.toolchain.native_code import compile_package
-from sigil.sandbox import code_cache, runtime_features
+from sigil.sandbox import code_cache
 from sigil.sandbox.code_cache import NativeCodeCache
-from sigil.sandbox.code_store import CodeStore, open_shipped, ship
+from sigil.sandbox.code_store import CodeStore, compile_shipped, open_shipped
 from sigil.sandbox.compile_job import CompileJobs
 from sigil.sandbox.engine import ENGINE
+from sigil.sandbox.runtime import config
 from sigil.sandbox.sealed_memory import SealedCode
 from tests.sigil.sandbox.modules import guest
 
 MODULE = guest(more="(func (result i32) (i32.const 1))" * 600)
 
 
-class IdlePress(CompileJobs):
+class CountingJobs(CompileJobs):
     """Only notes what it is asked for."""
 
     asked = 0
 
-    def work(self, task: str, data: bytes) -> SealedCode:  # type: ignore[override]
+    def run(self, task: str, data: bytes) -> SealedCode:  # type: ignore[override]
         self.asked += 1
-        return super().work("compile", data)
+        return super().run("compile", data)
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package's own folder for code, with that of the module."""
     folder = tmp_path / "package"
-    ship(MODULE, folder)
+    compile_shipped(MODULE, folder)
     monkeypatch.setattr(code_cache, "open_shipped", lambda: open_shipped(folder))
     return folder
 
 
 def compiled_anew(cache: Path | None = None) -> bool:
-    compile_jobs = IdlePress()
-    code = NativeCodeCache(cache, compile_jobs).code(MODULE)
+    compile_jobs = CountingJobs()
+    code = NativeCodeCache(cache, compile_jobs).get(MODULE)
     assert next(code.chunks())[:4] == b"\x7fELF"
     return compile_jobs.asked == 1
 
@@ -74,7 +75,7 @@ def test_damaged_code_is_compiled_again(place: int, package: Path) -> None:
 def test_code_for_other_settings_is_compiled_again(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime_features, "STACK_BYTES", runtime_features.STACK_BYTES * 2)
+    monkeypatch.setattr(config, "STACK_BYTES", config.STACK_BYTES * 2)
 
     assert compiled_anew()
 

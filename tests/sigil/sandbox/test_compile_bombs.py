@@ -54,7 +54,7 @@ def test_a_module_that_is_expensive_to_compile_is_compiled_or_stopped_within_its
     scan(module, SIGIL)
     since, said = process_time(), ""
     try:
-        assert CompileJobs(seconds=1).work("compile", module).size > 1000
+        assert CompileJobs(seconds=1).run("compile", module).size > 1000
     except UnfitModule as unfit:
         said = str(unfit)
     assert said.startswith(STOPPED) or not said
@@ -65,7 +65,7 @@ def test_a_command_has_the_same_bounds() -> None:
     module = command(say("(i32.const 0)"), more=BOMBS["nested loops over many locals"])
     scan(module, COMMAND)
     with pytest.raises(UnfitModule, match=STOPPED):
-        CompileJobs(seconds=1).work("compile", module)
+        CompileJobs(seconds=1).run("compile", module)
     with pytest.raises(UnfitModule, match="20002 functions: at most 20000"):
         scan(command("", more="(func)" * 20_001), COMMAND)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigil.sandbox import wasi_functions
+from sigil.sandbox.runtime import wasi_functions
 from tests.sigil.sandbox.modules import MEMORY, data, wasm
 
 _TYPES = {"i": "i32", "I": "i64"}

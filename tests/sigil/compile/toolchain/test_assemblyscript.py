@@ -13,9 +13,9 @@ import pytest
 
 import sigil
 from sigil.compile.toolchain import assemblyscript
-from sigil.compile.toolchain.sandboxed_compiler import Compiler, system
+from sigil.compile.toolchain.sandboxed_compiler import Compiler, library_folders
 from sigil.errors import Refused, ToolError, one_line
-from sigil.sandbox import landlock
+from sigil.sandbox.child import landlock
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 from tests.servers.npm import node, packages
@@ -31,7 +31,7 @@ def path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(source: str) -> bytes:
-    return assemblyscript.compiled(source, "test", packages())
+    return assemblyscript.compile_source(source, "test", packages())
 
 
 def run(sandbox: Sandbox, wasm: bytes, value: object) -> object:
@@ -162,7 +162,7 @@ def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path)
     run = Compiler(
         node(),
         work,
-        read=[packages() / "node_modules", *system()],
+        read=[packages() / "node_modules", *library_folders()],
         variables={"OPENSSL_CONF": "/dev/null"},
     )
 
@@ -179,7 +179,7 @@ def test_without_compiler_or_node_the_error_says_how_to_get_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Refused) as caught:
-        assemblyscript.compiled(ANSWER % "return input;", "test", tmp_path)
+        assemblyscript.compile_source(ANSWER % "return input;", "test", tmp_path)
     assert caught.value.message == "the AssemblyScript compiler is missing"
     assert (
         f"npm install --ignore-scripts --prefix {tmp_path} assemblyscript@{assemblyscript.VERSION}"
@@ -190,7 +190,7 @@ def test_without_compiler_or_node_the_error_says_how_to_get_them(
     package.parent.mkdir(parents=True)
     package.write_text('{"version": "0.27.1"}')
     with pytest.raises(Refused, match=r"is 0\.27\.1, 0\.28\.x is wanted"):
-        assemblyscript.compiled(ANSWER % "return input;", "test", tmp_path)
+        assemblyscript.compile_source(ANSWER % "return input;", "test", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="Node, which is missing here"):
         made(ANSWER % "return input;")

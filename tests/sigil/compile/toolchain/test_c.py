@@ -21,7 +21,7 @@ from sigil.compile.toolchain.library_build import prebuild
 from sigil.errors import BackendError, Refused, ToolError, one_line
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package, parse_toml, read_folder
-from sigil.sandbox import landlock
+from sigil.sandbox.child import landlock
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 
@@ -31,7 +31,7 @@ SAYING = b'#include "sigil.h"\nint answer(void) { %s }\n'
 
 
 def made(body: bytes) -> bytes:
-    return c.compiled(SAYING % body, "test", CACHE).wasm
+    return c.compile_source(SAYING % body, "test", CACHE).wasm
 
 
 def run(sandbox: Sandbox, wasm: bytes, value: object) -> object:
@@ -42,7 +42,7 @@ def run(sandbox: Sandbox, wasm: bytes, value: object) -> object:
 
 def refusal(source: bytes) -> str:
     with pytest.raises(Refused) as caught:
-        c.compiled(source, "test", CACHE)
+        c.compile_source(source, "test", CACHE)
     assert caught.value.code == "EMODULE"
     assert caught.value.message == one_line(caught.value.message)
     return caught.value.message
@@ -113,18 +113,18 @@ def test_a_source_that_came_compiled_needs_no_compiler(
 def test_without_the_compiler_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(c, "find_spec", lambda name: None)
     with pytest.raises(Refused) as caught:
-        c.compiled(b"int main(void) { return 0; }", "test", CACHE)
+        c.compile_source(b"int main(void) { return 0; }", "test", CACHE)
     assert "pip install ziglang" in caught.value.suggestion
 
 
 def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry(
     tmp_path: Path,
 ) -> None:
-    zig = c._zig("test")
+    zig = c._find_zig("test")
     (moved := tmp_path / "zig").symlink_to(zig)
-    assert c._mark(zig, CACHE) == c._mark(zig, CACHE) != c._mark(moved, CACHE)
+    assert c._warm_mark(zig, CACHE) == c._warm_mark(zig, CACHE) != c._warm_mark(moved, CACHE)
     made(b"return 0;")
-    assert c._mark(zig, CACHE).is_file()
+    assert c._warm_mark(zig, CACHE).is_file()
 
 
 def test_where_the_first_source_would_wait_is_known_before(
@@ -133,18 +133,22 @@ def test_where_the_first_source_would_wait_is_known_before(
     came = (ROOT / "capabilities" / "levenshtein" / "main.c").read_bytes()
     own = SAYING % b"return 0;"
     made(b"return 0;")
-    assert (c.waits(own, CACHE), c.waits(own, tmp_path), c.waits(came, tmp_path)) == (
+    assert (
+        c.needs_library(own, CACHE),
+        c.needs_library(own, tmp_path),
+        c.needs_library(came, tmp_path),
+    ) == (
         False,
         True,
         False,
     )
     monkeypatch.setenv("UNCAGED_CACHE", str(tmp_path))
-    assert c.waits(own)
+    assert c.needs_library(own)
     (tmp_path / "c").symlink_to(CACHE, target_is_directory=True)
-    assert not c.waits(own)
-    assert c.compiled(own, "test").kind == "sigil"
+    assert not c.needs_library(own)
+    assert c.compile_source(own, "test").kind == "sigil"
     monkeypatch.setattr(c, "find_spec", lambda name: None)
-    assert not c.waits(own, tmp_path / "empty")  # nobody waits where nothing is compiled
+    assert not c.needs_library(own, tmp_path / "empty")  # nobody waits where nothing is compiled
 
 
 @pytest.mark.parametrize(
@@ -228,7 +232,7 @@ def test_a_source_cannot_name_a_file(source: bytes) -> None:
     ],
 )
 def test_ordinary_sources_are_let_through(source: bytes) -> None:
-    c.headers(source, "test")
+    c.list_headers(source, "test")
 
 
 def test_a_file_does_not_come_in_by_a_joint_of_lines_that_the_compiler_alone_sees(
@@ -259,7 +263,7 @@ def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path)
     (work / "main.c").write_text("open")
 
     def seen(path: str) -> str:
-        return c._compile(c._zig("test"), work, CACHE, ("-E", "-xc", path), 5)[0]
+        return c._run_compiler(c._find_zig("test"), work, CACHE, ("-E", "-xc", path), 5)[0]
 
     assert "open" in seen("main.c")
     for path in ("/etc/passwd", str(tmp_path / "secret.c"), "../secret.c", str(ROOT / "README.md")):
@@ -272,7 +276,7 @@ def test_the_compilers_process_reads_nothing_but_its_own_folders(tmp_path: Path)
 @pytest.mark.skipif(landlock.version() < 6, reason="the kernel has no such lock")
 def test_what_is_shut_in_sends_no_signal_out() -> None:
     tries = (
-        "import os; from sigil.sandbox import landlock; landlock.shut((), ());"
+        "import os; from sigil.sandbox.child import landlock; landlock.restrict((), ());"
         " os.kill(os.getppid(), 0)"
     )
     ended = subprocess.run(
@@ -285,7 +289,7 @@ def test_the_example_of_the_manifest_page_works(sandbox: Sandbox) -> None:
     [source] = re.findall(
         r"```c\n(.*?)```", (ROOT / "docs" / "manifest.md").read_text("utf-8"), re.DOTALL
     )
-    wasm = c.compiled(source.encode(), "test", CACHE).wasm
+    wasm = c.compile_source(source.encode(), "test", CACHE).wasm
     assert run(sandbox, wasm, {"name": "Ada"}) == {"hello": "Ada"}
 
 
@@ -293,7 +297,7 @@ def test_what_init_writes_passes_its_own_tests(sandbox: Sandbox) -> None:
     files = make_files("greet", "c", bytes)
     manifest, source = parse_toml(files["sigil.toml"].decode())
     assert (manifest.lang, source) == ("c", "main.c")
-    wasm = c.compiled(files["main.c"], "test", CACHE).wasm
+    wasm = c.compile_source(files["main.c"], "test", CACHE).wasm
     assert run(sandbox, wasm, manifest.tests[0].input) == manifest.tests[0].output
     with pytest.raises(ToolError, match="EINVAL"):
         run(sandbox, wasm, manifest.tests[1].input)

@@ -34,7 +34,7 @@ int answer(void)
 
 
 def test_the_header_compares_takes_characters_and_writes_numbers(sandbox: Sandbox) -> None:
-    wasm = c.compiled(SOURCE, "test", ROOT / "build" / "c").wasm
+    wasm = c.compile_source(SOURCE, "test", ROOT / "build" / "c").wasm
     program = Program(sha256(wasm).hexdigest(), "sigil", lambda: wasm)
 
     def told(**value: object) -> object:

@@ -24,7 +24,7 @@ ANSWER = USE + "pub fn answer(input: Json) -> Result<Json, Failure> { %s }\n"
 
 def has(kind: Literal["sigil", "wasi"]) -> bool:
     try:
-        rust._toolchain(kind, "test")
+        rust._find_toolchain(kind, "test")
     except Refused:
         return False
     return True
@@ -44,7 +44,7 @@ def run(sandbox: Sandbox, made: rust.Compiled, value: object) -> object:
 
 def refusal(source: str) -> str:
     with pytest.raises(Refused) as caught:
-        rust.compiled(source, "test")
+        rust.compile_source(source, "test")
     assert caught.value.code == "EMODULE"
     assert caught.value.message == one_line(caught.value.message)
     return caught.value.message
@@ -52,7 +52,7 @@ def refusal(source: str) -> str:
 
 @compiles
 def test_json_is_read_and_written(sandbox: Sandbox) -> None:
-    made = rust.compiled(
+    made = rust.compile_source(
         ANSWER
         % """
         let (n, t) = (input.get("n"), input.get("t").text());
@@ -78,7 +78,7 @@ def test_a_main_is_a_command(sandbox: Sandbox) -> None:
         "use std::io::Read;\nfn main() { let mut s = String::new();"
         ' std::io::stdin().read_to_string(&mut s).unwrap(); print!("{s}"); }\n'
     )
-    made = rust.compiled(source, "test")
+    made = rust.compile_source(source, "test")
     assert made.kind == "wasi"
     assert run(sandbox, made, {"a": [1]}) == {"a": [1]}
 
@@ -132,7 +132,7 @@ def test_a_source_cannot_name_a_file(source: str) -> None:
         r" file"
     )
     with pytest.raises(Refused, match=rf"^EMODULE: ({said}|the source holds a zero byte)"):
-        rust.demand_alone(source, "test")
+        rust.require_single_file(source, "test")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_source_cannot_name_a_file(source: str) -> None:
     ],
 )
 def test_ordinary_sources_are_let_through(source: str) -> None:
-    rust.demand_alone(source, "test")
+    rust.require_single_file(source, "test")
 
 
 def test_without_compiler_or_target_the_error_says_how_to_get_them(
@@ -154,12 +154,12 @@ def test_without_compiler_or_target_the_error_says_how_to_get_them(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="rustc, which is missing here") as caught:
-        rust.compiled(ANSWER % "Ok(input)", "test")
+        rust.compile_source(ANSWER % "Ok(input)", "test")
     assert "rustup" in caught.value.suggestion
     (tmp_path / "rustc").write_text(f"#!/bin/sh\necho {tmp_path}\n")
     (tmp_path / "rustc").chmod(0o755)
     with pytest.raises(Refused, match="rustc has no target wasm32-unknown-unknown here") as caught:
-        rust.compiled(ANSWER % "Ok(input)", "test")
+        rust.compile_source(ANSWER % "Ok(input)", "test")
     assert caught.value.suggestion.startswith("rustup target add wasm32-unknown-unknown")
     with pytest.raises(Refused, match="rustc has no target wasm32-wasip1 here"):
-        rust.compiled("fn main() {}", "test")
+        rust.compile_source("fn main() {}", "test")

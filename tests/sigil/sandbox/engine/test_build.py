@@ -80,7 +80,7 @@ def test_the_description_names_what_was_built() -> None:
 def test_what_is_built_already_is_not_built_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(build, "_compiled", lambda *_: pytest.fail("it compiled again"))
+    monkeypatch.setattr(build, "_compile_cached", lambda *_: pytest.fail("it compiled again"))
     assert build.main() == 0
     assert capsys.readouterr().err == ""
 
@@ -94,12 +94,12 @@ def test_no_path_of_the_machine_is_in_the_module() -> None:
 @pytest.fixture(scope="module")
 def unstarted() -> bytes:
     """The compiled engine before its first start, as the last build left it."""
-    with build._cache() as cache:
-        return build._compiled(cache, force=False)
+    with build._open_cache() as cache:
+        return build._compile_cached(cache, force=False)
 
 
 def test_the_first_start_always_gives_the_same_module(unstarted: bytes) -> None:
-    assert snapshot.pre_initialise(unstarted, build.prelude()) == build.build().read_bytes()
+    assert snapshot.pre_initialise(unstarted, build.join_prelude()) == build.build().read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_sdist_is_kept_and_checked(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / f"quickjs_ng-{sources.VERSION}.tar.gz"
     path.write_bytes(content)
     monkeypatch.setattr(sources, "_download", lambda folder: pytest.fail("it downloaded again"))
-    assert sources.sdist(tmp_path) == path
+    assert sources.fetch_sdist(tmp_path) == path
 
 
 def test_a_kept_sdist_that_was_changed_is_fetched_anew(
@@ -133,7 +133,7 @@ def test_a_kept_sdist_that_was_changed_is_fetched_anew(
 
     monkeypatch.setattr(sources, "_download", download)
     with pytest.raises(BuildError, match="asked for"):
-        sources.sdist(tmp_path)
+        sources.fetch_sdist(tmp_path)
 
 
 def test_only_the_sources_leave_the_archive(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_without_the_compiler_the_build_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(build, "ZIG", "0.0.0")
     with pytest.raises(BuildError, match=r"pip install ziglang==0\.0\.0"):
-        build._zig()
-    monkeypatch.setattr(build, "build", lambda force: build._zig())
+        build._find_zig()
+    monkeypatch.setattr(build, "build", lambda force: build._find_zig())
     assert build.main() == 1
     assert "pip install ziglang" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from sigil.sandbox.engine import wasm
 @given(st.integers(0, 2**32 - 1))
 def test_numbers_go_both_ways(number: int) -> None:
     reader = wasm.Reader(wasm.unsigned(number))
-    assert (reader.unsigned(), reader.more()) == (number, False)
+    assert (reader.unsigned(), reader.has_more()) == (number, False)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from time import monotonic
 
 import sigil
 from sigil import strict_json
-from sigil.compile.toolchain.c import headers
+from sigil.compile.toolchain.c import list_headers
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.sandbox.javascript_module import make_module
 from sigil.sandbox.module_scan import ABIS, UnfitModule, scan
@@ -162,7 +162,7 @@ def assembled(campaign: Campaign, random: Random) -> str:
 
 def c_source(_campaign: Campaign, random: Random) -> str:
     """C of random pieces, up to the compiler."""
-    headers(sources.text(random, sources.C).encode("utf-8", "replace"), "fuzz")
+    list_headers(sources.text(random, sources.C).encode("utf-8", "replace"), "fuzz")
     return "ok"
 
 

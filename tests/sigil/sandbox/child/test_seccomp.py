@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from sigil.errors import BackendError
-from sigil.sandbox import seccomp, spawn
+from sigil.sandbox import spawn
+from sigil.sandbox.child import seccomp
 from sigil.sandbox.pool import Sandbox
 from tests.sigil.sandbox.modules import guest, program, script
 
 ALLOW, KILL, ENOSYS = 0x7FFF_0000, 0x8000_0000, 0x0005_0026
 OPEN = {"x86_64": 2, "aarch64": 56}
-filtered = pytest.mark.skipif(not seccomp.available(), reason="this kernel has no filter")
+filtered = pytest.mark.skipif(not seccomp.is_available(), reason="this kernel has no filter")
 
 
 def verdict(code: bytes, audit: int, number: int, protection: int = 0) -> int:
@@ -43,7 +44,7 @@ def verdict(code: bytes, audit: int, number: int, protection: int = 0) -> int:
 @pytest.mark.parametrize("executable", [False, True])
 def test_only_what_is_on_the_list_passes(name: str, executable: bool) -> None:
     machine = seccomp.MACHINES[name]
-    code = seccomp.program(machine, executable=executable)
+    code = seccomp.build_filter(machine, executable=executable)
     passing = {number for number in range(600) if verdict(code, machine.audit, number) == ALLOW}
     assert passing == {machine.numbers[each] for each in (*seccomp.CALLS, *seccomp.MAPPING)}
     assert verdict(code, machine.audit, OPEN[name]) == KILL
@@ -70,7 +71,7 @@ DEEDS = {
 
 
 def ending(deed: str, executable: bool = False) -> int:
-    code = "import mmap, os, socket; from sigil.sandbox import seccomp; "
+    code = "import mmap, os, socket; from sigil.sandbox.child import seccomp; "
     code += f"seccomp.lock(executable={executable}); {deed}; os._exit(0)"
     return subprocess.run(
         [sys.executable, "-c", code], cwd=Path(spawn._ROOT), check=False
@@ -157,9 +158,12 @@ def test_large_modules_are_loaded_after_the_lock(opened: Callable[..., Sandbox])
 def without_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Children believe that they run on a processor without a table."""
     boot = (
-        "from sigil.sandbox import seccomp; seccomp.MACHINES.clear(); from sigil.sandbox.{} import"
+        "from sigil.sandbox.child import seccomp; seccomp.MACHINES.clear();"
+        " from sigil.sandbox.child.{} import"
     )
-    monkeypatch.setattr(spawn, "_BOOT", spawn._BOOT.replace("from sigil.sandbox.{} import", boot))
+    monkeypatch.setattr(
+        spawn, "_BOOT", spawn._BOOT.replace("from sigil.sandbox.child.{} import", boot)
+    )
 
 
 def test_without_a_filter_everything_runs_and_the_doctor_says_so(
@@ -170,7 +174,9 @@ def test_without_a_filter_everything_runs_and_the_doctor_says_so(
     assert sandbox.run(script("return 1"), b"1").output == b"1"
     assert sandbox.run(program(guest()), b"1").output == b"1"
     assert sandbox.stats()["renewed"] == 0
-    assert sandbox.told().endswith("; no seccomp: this kernel or processor has no filter for it")
+    assert sandbox.describe().endswith(
+        "; no seccomp: this kernel or processor has no filter for it"
+    )
 
 
 def test_who_wants_all_or_nothing_gets_nothing_without_a_filter(
@@ -178,7 +184,7 @@ def test_who_wants_all_or_nothing_gets_nothing_without_a_filter(
 ) -> None:
     without_filter(monkeypatch)
     with pytest.raises(BackendError, match=r"EUNAVAILABLE: SIGIL_SANDBOX=fast: .*no seccomp"):
-        opened(way="fast").run(script("return 1"), b"1")
+        opened(mode="fast").run(script("return 1"), b"1")
 
 
 @filtered

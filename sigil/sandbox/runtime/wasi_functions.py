@@ -1,5 +1,5 @@
-"""The functions of WASI preview 1 and their types: what an upload may import, whether we serve it
-or not.
+"""The functions of WASI preview 1 and their types. An upload may import all of them, though only
+some are served.
 
 Source: `wasi_snapshot_preview1.witx` of the WASI repository, `legacy/preview1`.
 """
@@ -57,4 +57,4 @@ FUNCTIONS: dict[bytes, str] = {
     b"sock_send": "iiiii i",
     b"sock_shutdown": "ii i",
 }
-"""Each function's parameters and results, a letter a value: `i` has 32 bits, `I` 64."""
+"""The parameters and results of each function, one letter a value: `i` has 32 bits, `I` 64."""

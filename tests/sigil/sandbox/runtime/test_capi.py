@@ -9,8 +9,8 @@ import ctypes
 import pytest
 import wasmtime._bindings as bindings
 
-from sigil.sandbox import capi
-from sigil.sandbox.runtime_features import OFF, ON
+from sigil.sandbox.runtime import capi
+from sigil.sandbox.runtime.config import OFF, ON
 
 POINTERS = (ctypes.c_void_p, ctypes.c_char_p)
 

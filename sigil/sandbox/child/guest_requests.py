@@ -1,5 +1,5 @@
-"""Answers a guest's requests inside the runner, or passes them on to the server: what is granted,
-and a clear refusal for the rest.
+"""Answers a guest's requests inside the runner or passes them on to the server, as far as they are
+granted, and refuses the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sigil.sandbox.protocol import (
 _RANDOM_BYTES = 65_536
 
 Ask = Callable[[str, bytes], bytes]
-"""Asks the server: operation and argument as JSON → what the guest reads."""
+"""Asks the server: operation and argument as JSON → the answer as the guest reads it."""
 
 
 class Denied(Exception):
@@ -38,7 +38,7 @@ class Denied(Exception):
 
 
 class GuestRequests:
-    """The host of one run. `lines`: what it logged, at most 100 clean lines."""
+    """The requests of one run. `lines`: the log lines so far, at most 100 clean ones."""
 
     def __init__(self, run: RunOrder, ask: Ask) -> None:
         self._run = run
@@ -47,26 +47,30 @@ class GuestRequests:
         self.lines: list[str] = []
 
     def __call__(self, request: bytes) -> bytes | None:
-        """The answer to `{"op", "arg"}`: `{"ok"}` or `{"error": {"code", "message"}}`; None when it
-        is no request.
+        """Return the answer to `{"op", "arg"}`: `{"ok"}` or `{"error": {"code", "message"}}`; None
+        when it is no request.
         """
-        parsed = _parse(request)
-        if parsed is None:
-            return None
-        operation, argument = parsed
         try:
-            self._permit(operation)
-            own = _OWN.get(operation)
-            return (
-                _encode({"ok": own(self, argument)})
-                if own
-                else self._passed_on(operation, argument)
-            )
+            value = json.loads(request.decode("utf-8"), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict) or not value.keys() <= {"op", "arg"}:
+            return None
+        operation = value.get("op")
+        argument = value.get("arg")
+        if not isinstance(operation, str):
+            return None
+        try:
+            self._require_grant(operation)
+            answer_here = _ANSWERED_HERE.get(operation)
+            if answer_here is None:
+                return self._ask_server(operation, argument)
+            return _encode({"ok": answer_here(self, argument)})
         except Denied as denied:
             return _encode({"error": {"code": denied.code, "message": denied.message}})
 
-    def _permit(self, operation: str) -> None:
-        if operation not in _OWN and operation not in OPERATIONS:
+    def _require_grant(self, operation: str) -> None:
+        if operation not in _ANSWERED_HERE and operation not in OPERATIONS:
             raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
         permission = service_of(operation)
         if permission not in self._run.grants:
@@ -75,30 +79,29 @@ class GuestRequests:
                 f"{operation} is not declared: add permissions.{permission} to the manifest",
             )
 
-    def _passed_on(self, operation: str, argument: Any) -> bytes:
+    def _ask_server(self, operation: str, argument: Any) -> bytes:
         try:
-            said = json.dumps(
-                argument, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-            ).encode("utf-8")
+            text = json.dumps(argument, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            encoded = text.encode("utf-8")
         except (ValueError, RecursionError):
             raise Denied("EINVAL", f"what {operation} was given is not JSON") from None
-        if len(said) > ASK_LIMIT:
+        if len(encoded) > ASK_LIMIT:
             raise Denied("ELIMIT", f"a request has at most {ASK_LIMIT} bytes")
         if self._asks == ASKS:
             raise Denied("ELIMIT", f"a run makes at most {ASKS} requests")
         self._asks += 1
-        return self._ask(operation, said)
+        return self._ask(operation, encoded)
 
-    def _clock(self, _argument: Any) -> float:
+    def _read_clock(self, _argument: Any) -> float:
         return time.time() * 1000
 
-    def _random(self, argument: Any) -> str:
+    def _make_random_bytes(self, argument: Any) -> str:
         count = argument.get("n") if isinstance(argument, dict) else None
         if type(count) is not int or not 1 <= count <= _RANDOM_BYTES:
             raise Denied("EINVAL", f"random takes n, a whole number from 1 to {_RANDOM_BYTES}")
         return base64.b64encode(os.urandom(count)).decode("ascii")
 
-    def _log(self, argument: Any) -> None:
+    def _add_log_line(self, argument: Any) -> None:
         text = argument.get("text") if isinstance(argument, dict) else None
         if not isinstance(text, str):
             raise Denied("EINVAL", "log takes text, a string")
@@ -108,28 +111,15 @@ class GuestRequests:
             self.lines.append(one_line(mark + text[: LOG_CHARACTERS * 2], LOG_CHARACTERS))
 
 
-_OWN: dict[str, Callable[[GuestRequests, Any], Any]] = {
-    "clock": GuestRequests._clock,
-    "random": GuestRequests._random,
-    "log": GuestRequests._log,
+_ANSWERED_HERE: dict[str, Callable[[GuestRequests, Any], Any]] = {
+    "clock": GuestRequests._read_clock,
+    "random": GuestRequests._make_random_bytes,
+    "log": GuestRequests._add_log_line,
 }
 
 
-def _parse(request: bytes) -> tuple[str, Any] | None:
-    try:
-        value = json.loads(request.decode("utf-8"), parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return None
-    if (
-        not isinstance(value, dict)
-        or not isinstance(value.get("op"), str)
-        or not value.keys() <= {"op", "arg"}
-    ):
-        return None
-    return value["op"], value.get("arg")
-
-
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
+    """Refuse `NaN` and the infinities, which are no JSON."""
     raise ValueError(constant)
 
 

@@ -1,5 +1,5 @@
-"""A command's world, WASI preview 1 without files: stdin is the input, stdout the output, stderr
-the log, and nothing else is there.
+"""The host of a command: WASI preview 1 without files. Stdin is the input, stdout the output,
+stderr the log, and there is nothing else.
 
 Clock and random bytes come from the run's host, which refuses what is not granted; a refusal ends
 the run, since a program can do nothing sensible with it. No function here waits: `poll_oneoff` is
@@ -17,8 +17,8 @@ from collections.abc import Callable
 from ctypes import byref, c_int32, c_uint32, c_uint64, c_void_p
 from typing import Any, Protocol
 
-from sigil.sandbox import capi, wasi_functions
-from sigil.sandbox.faults import Stopped
+from sigil.sandbox.runtime import capi, wasi_functions
+from sigil.sandbox.runtime.faults import Stopped
 
 SUCCESS, BADF, INVAL, NOSYS, SPIPE = 0, 8, 28, 52, 70
 
@@ -33,8 +33,8 @@ _CLOCK_STEP_NS = 1_000_000
 
 
 class WasiExit(Exception):
-    """The program is over, by its own will (`refusal` is empty) or because the host refused
-    something: `{"code", "message"}`.
+    """The program ends: it exits by itself (`refusal` is empty), or the host refused a request:
+    `{"code", "message"}`.
     """
 
     def __init__(self, status: int, refusal: dict[str, Any] | None = None) -> None:
@@ -44,17 +44,17 @@ class WasiExit(Exception):
 
 
 class Memory(Protocol):
-    """The guest's memory; both raise `Stopped` when the place lies outside of it."""
+    """The guest's memory; both methods raise `Stopped` for addresses outside it."""
 
     def read(self, at: int, size: int) -> bytes:
-        """`size` bytes at the address `at`."""
+        """Return `size` bytes at the address `at`."""
 
     def write(self, at: int, data: bytes) -> None:
         """Put `data` at the address `at`."""
 
 
-class WasiWorld:
-    """One run of one command."""
+class WasiHost:
+    """The functions of WASI preview 1 in one run of one command, by their own names."""
 
     def __init__(
         self, memory: Memory, data: bytes, limit: int, host: Callable[[bytes], bytes | None]
@@ -69,7 +69,7 @@ class WasiWorld:
         self._lines = 0
         self._ticks = 0.0
         self.stdout = bytearray()
-        self.last = b""
+        self.last_line = b""
 
     # -- the three streams
 
@@ -96,7 +96,14 @@ class WasiWorld:
             return INVAL
         pieces = self._vectors(vectors, count)
         for at, size in pieces:
-            self._say(fd, at, size)
+            if fd == _STDOUT:
+                if len(self.stdout) + size > self._limit:
+                    raise Stopped("ELIMIT", f"the output is larger than {self._limit} bytes")
+                self.stdout += self._memory.read(at, size)
+            else:
+                # All of it has to lie in the memory, though only its beginning is read.
+                self._memory.read(at + size, 0)
+                self._write_stderr(self._memory.read(at, min(size, _LINE_BYTES * 16)))
         self._memory.write(size_at, _u32(sum(size for _, size in pieces) & 0xFFFFFFFF))
         return SUCCESS
 
@@ -148,9 +155,8 @@ class WasiWorld:
         if clock not in (_REALTIME, _MONOTONIC):
             return INVAL
         now = float(self._ask("clock"))
-        self._ticks = max(
-            self._ticks, now
-        )  # the host's clock may be set back, a monotonic one may not
+        # The host's clock may be set back, a monotonic one may not.
+        self._ticks = max(self._ticks, now)
         self._memory.write(at, struct.pack("<Q", int((self._ticks if clock else now) * 1e6)))
         return SUCCESS
 
@@ -173,17 +179,17 @@ class WasiWorld:
         raise WasiExit(status)
 
     def close(self) -> None:
-        """Log what stands on stderr without an end of line."""
+        """Log the last line of stderr when it has no end of line."""
         if self._line:
-            self._log(bytes(self._line))
+            self._log_line(bytes(self._line))
             self._line.clear()
 
     def refuse(self, name: bytes, arguments: tuple[int, ...]) -> int:
-        """The answer of every function that is not served."""
+        """Return the error of a function that is not served."""
         takes_file = name.startswith((b"fd_", b"path_", b"sock_"))
         return BADF if takes_file and not self._is_open(arguments[0]) else NOSYS
 
-    # -- within
+    # -- helpers
 
     def _is_open(self, fd: int) -> bool:
         return fd < len(self._open) and self._open[fd]
@@ -191,46 +197,33 @@ class WasiWorld:
     def _vectors(self, at: int, count: int) -> list[tuple[int, int]]:
         return list(struct.iter_unpack("<II", self._memory.read(at, 8 * count)))
 
-    def _say(self, fd: int, at: int, size: int) -> None:
-        if fd == _STDERR:
-            self._memory.read(
-                at + size, 0
-            )  # all of it has to be there, though only its beginning is kept
-            self._note(self._memory.read(at, min(size, _LINE_BYTES * 16)))
-            return
-        if len(self.stdout) + size > self._limit:
-            raise Stopped("ELIMIT", f"the output is larger than {self._limit} bytes")
-        self.stdout += self._memory.read(at, size)
-
-    def _note(self, text: bytes) -> None:
+    def _write_stderr(self, text: bytes) -> None:
+        """Log the lines that `text` completes, and keep the rest for the next write."""
         *whole, rest = text.split(b"\n", 2 * _LOG_LINES)
         for piece in whole:
             self._line += piece[:_LINE_BYTES]
-            self._log(bytes(self._line[:_LINE_BYTES]))
+            self._log_line(bytes(self._line[:_LINE_BYTES]))
             self._line.clear()
         self._line += rest[: _LINE_BYTES - len(self._line)]
 
-    def _log(self, line: bytes) -> None:
+    def _log_line(self, line: bytes) -> None:
         if not line.strip():
             return
-        self.last = line
+        self.last_line = line
         if self._lines < _LOG_LINES:
             self._lines += 1
-            self._host(
-                _request("log", {"text": line.decode("utf-8", "replace")})
-            )  # refused where logs are not granted: dropped
+            # Where logs are not granted, the host refuses this, and the line is dropped.
+            self._host(_encode_request("log", {"text": line.decode("utf-8", "replace")}))
 
     def _ask(self, operation: str, argument: Any = None) -> Any:
-        answer = json.loads(self._host(_request(operation, argument)) or b"{}")
+        answer = json.loads(self._host(_encode_request(operation, argument)) or b"{}")
         if "ok" not in answer:
-            raise WasiExit(
-                1,
-                answer.get("error") or {"code": "EPERM", "message": f"{operation} is not granted"},
-            )
+            refusal = {"code": "EPERM", "message": f"{operation} is not granted"}
+            raise WasiExit(1, answer.get("error") or refusal)
         return answer["ok"]
 
 
-def _request(operation: str, argument: Any) -> bytes:
+def _encode_request(operation: str, argument: Any) -> bytes:
     return json.dumps({"op": operation, "arg": argument}).encode("ascii")
 
 
@@ -238,26 +231,26 @@ def _u32(number: int) -> bytes:
     return struct.pack("<I", number)
 
 
-_KINDS = {"i": 0, "I": 1}  # wasm_valkind_t
 _READ: dict[str, Any] = {"i": c_uint32.from_address, "I": c_uint64.from_address}
 _BLANK = b" \t\r\n"
 
 
 class WasiCommands:
-    """What commands are linked to in one runner. `place(pointer, length)`: where the guest's bytes
-    lie; it raises when outside.
+    """Links and runs the commands of one runner.
+
+    `address(pointer, length)` returns the address in this process of the guest's bytes; it raises
+    `Stopped` when they lie outside its memory.
     """
 
-    def __init__(self, c: ctypes.CDLL, place: Callable[[int, int], int]) -> None:
+    def __init__(self, c: ctypes.CDLL, address: Callable[[int, int], int]) -> None:
         self._c = c
-        self._place = place
-        self._callback = capi.HostFunction(
-            self._on_call
-        )  # made now: later, nothing executable may be made any more
+        self._address = address
+        # Made now: in a sealed process nothing can become executable any more.
+        self._callback = capi.HostFunction(self._answer_call)
         self._names = tuple(wasi_functions.FUNCTIONS)
-        self._served = tuple(getattr(WasiWorld, name.decode(), None) for name in self._names)
+        self._served = tuple(getattr(WasiHost, name.decode(), None) for name in self._names)
         self._linked = False
-        self._world: WasiWorld | None = None
+        self._host: WasiHost | None = None
         self._end: Exception | None = None
 
     def link(self, linker: int) -> None:
@@ -268,11 +261,12 @@ class WasiCommands:
         for number, (name, kinds) in enumerate(wasi_functions.FUNCTIONS.items(), 1):
             parameters, _, results = kinds.partition(" ")
             kind = self._c.wasm_functype_new(
-                byref(self._types(parameters)), byref(self._types(results))
+                byref(capi.value_types(self._c, parameters)),
+                byref(capi.value_types(self._c, results)),
             )
-            where = (wasi_functions.MODULE, len(wasi_functions.MODULE), name, len(name))
+            path = (wasi_functions.MODULE, len(wasi_functions.MODULE), name, len(name))
             if self._c.wasmtime_linker_define_func_unchecked(
-                linker, *where, kind, entry, number, None
+                linker, *path, kind, entry, number, None
             ):
                 raise ValueError("a function of a command cannot be defined")
             self._c.wasm_functype_delete(kind)
@@ -285,87 +279,81 @@ class WasiCommands:
         limit: int,
         host: Callable[[bytes], bytes | None],
     ) -> tuple[bool, bytes]:
-        """Run a command whose `_start` is `start`: whether it succeeded, and its answer without the
-        white space around it.
+        """Run a command whose `_start` is `start`; return whether it succeeded, and its answer
+        without the white space around it.
 
-        An exit code other than 0, or a trap after words on stderr, is a failure: the object on
-        stdout, or the last words. `Stopped` when something else ended it.
+        An exit code other than 0, or a trap after a line on stderr, is a failure: the answer is
+        then the object on stdout, or the last line. `Stopped` when something else ended it.
         """
-        self._world, self._end = WasiWorld(self, data, limit, host), None
-        try:
-            return self._finished(self._world, start)
-        finally:
-            self._world, self._end = None, None
-
-    def read(self, at: int, size: int) -> bytes:
-        return ctypes.string_at(self._place(at, size), size)
-
-    def write(self, at: int, data: bytes) -> None:
-        ctypes.memmove(self._place(at, len(data)), data, len(data))
-
-    def _finished(self, world: WasiWorld, start: Callable[[], None]) -> tuple[bool, bytes]:
+        wasi_host = self._host = WasiHost(self, data, limit, host)
+        self._end = None
         end: Exception | None = None
         try:
-            start()
-        except Stopped as stopped:
-            end = self._end or stopped
-        world.close()
+            try:
+                start()
+            except Stopped as stopped:
+                end = self._end or stopped
+            wasi_host.close()
+        finally:
+            self._host = None
+            self._end = None
+        last_line = wasi_host.last_line
         if isinstance(end, Stopped):
-            if end.code == "ETRAP" and world.last:  # a runtime that panics says why, then traps
-                return False, _said("ETRAP", f"{end.message}: {_text(world.last)}")
+            if end.code == "ETRAP" and last_line:  # a runtime that panics says why, then traps
+                return False, _encode_error("ETRAP", f"{end.message}: {_decode(last_line)}")
             raise end
-        status, refusal = (end.status, end.refusal) if isinstance(end, WasiExit) else (0, None)
-        if refusal:
-            return False, json.dumps(refusal).encode("ascii")
-        answer = bytes(world.stdout).strip(_BLANK)
-        return (True, answer) if status == 0 else (False, _failure(answer, world.last, status))
+        if isinstance(end, WasiExit) and end.refusal:
+            return False, json.dumps(end.refusal).encode("ascii")
+        answer = bytes(wasi_host.stdout).strip(_BLANK)
+        if isinstance(end, WasiExit) and end.status:
+            return False, _find_error(answer, last_line, end.status)
+        return True, answer
 
-    def _on_call(self, number: int, _caller: int, slots: int, _count: int) -> int:
+    def read(self, at: int, size: int) -> bytes:
+        return ctypes.string_at(self._address(at, size), size)
+
+    def write(self, at: int, data: bytes) -> None:
+        ctypes.memmove(self._address(at, len(data)), data, len(data))
+
+    def _answer_call(self, number: int, _caller: int, slots: int, _count: int) -> int:
+        """Serve the function with this number; trap when it ends the program."""
         name = self._names[number - 1]
         kinds = wasi_functions.FUNCTIONS[name].partition(" ")[0]
         arguments = tuple(
             _READ[kind](slots + capi.SLOT * at).value for at, kind in enumerate(kinds)
         )
-        served, world = self._served[number - 1], self._world
+        serve = self._served[number - 1]
+        host = self._host
         try:
-            if world is None:
+            if host is None:
                 raise Stopped("EMODULE", "a command calls its host before it starts")
-            c_int32.from_address(slots).value = (
-                served(world, *arguments) if served else world.refuse(name, arguments)
-            )
+            result = serve(host, *arguments) if serve else host.refuse(name, arguments)
+            c_int32.from_address(slots).value = result
         except (WasiExit, Stopped) as end:
             self._end = end
         except Exception:  # noqa: BLE001 (entry point: nothing may leave through C)
             self._end = Stopped("ETRAP", "the host failed")
         return int(self._c.wasmtime_trap_new_code(capi.TRAP_UNREACHABLE)) if self._end else 0
 
-    def _types(self, letters: str) -> capi.Bytes:
-        """A vector of value types that its user takes over."""
-        kinds = (c_void_p * len(letters))(
-            *(self._c.wasm_valtype_new(_KINDS[letter]) for letter in letters)
-        )
-        vector = capi.Bytes()
-        self._c.wasm_valtype_vec_new(byref(vector), len(letters), kinds)
-        return vector
 
-
-def _failure(answer: bytes, last: bytes, status: int) -> bytes:
-    """What a failed command says of its failure: `{"code", "message"}` on stdout, the same on
-    stderr's last line, or that line.
+def _find_error(answer: bytes, last_line: bytes, status: int) -> bytes:
+    """Return the error of a command that failed: `{"code", "message"}` from stdout, or from
+    stderr's last line, else that line as the message.
     """
-    for text in (answer, last):
+    for text in (answer, last_line):
         try:
-            said = json.loads(text)
+            error = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if isinstance(said, dict) and "code" in said:
+        if isinstance(error, dict) and "code" in error:
             return text
-    return _said("EGUEST", _text(last) or f"the program ended with exit code {status}")
+    message = _decode(last_line) or f"the program ended with exit code {status}"
+    return _encode_error("EGUEST", message)
 
 
-def _said(code: str, message: str) -> bytes:
+def _encode_error(code: str, message: str) -> bytes:
     return json.dumps({"code": code, "message": message}).encode("ascii")
 
 
-def _text(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     return line.decode("utf-8", "replace").strip()

@@ -1,5 +1,5 @@
-"""Errors and traps of the runtime in our own words: their own text never leaves, it may be the
-guest's.
+"""Turns the runtime's errors and traps into our own words: their text stays here, because it may be
+the guest's.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import byref, c_uint8, c_void_p
 
-from sigil.sandbox import capi
+from sigil.sandbox.runtime import capi
 
 
 class Stopped(Exception):
@@ -33,25 +33,25 @@ _TRAPS = {
 }
 
 
-class Invalid(Exception):
+class InvalidModule(Exception):
     """The module is not valid; the text is the compiler's and may quote the module."""
 
 
 class Faults:
-    """Takes what the library `c` gives as errors and traps, and frees it."""
+    """Reads and frees the errors, traps and vectors that the library `c` returns."""
 
     def __init__(self, c: ctypes.CDLL) -> None:
         self._c = c
 
-    def sound(self, error: int | None) -> None:
-        """`Invalid` when loading ended in an error."""
+    def check_loaded(self, error: int | None) -> None:
+        """Raise `InvalidModule` when loading ended in an error."""
         if error:
-            raise Invalid(self._message(error))
+            raise InvalidModule(self._read_message(error))
 
     def check(self, error: int | None, trap: c_void_p) -> None:
-        """`Stopped` when a call ended in an error or a trap; `trap` is empty afterwards."""
+        """Raise `Stopped` when a call ended in an error or a trap; `trap` is empty afterwards."""
         if error:
-            text = self._message(error)
+            text = self._read_message(error)
             if "exceeds" in text and "limit" in text:
                 raise Stopped(
                     "ENOMEM", "the module starts with more memory or tables than it may have"
@@ -66,14 +66,14 @@ class Faults:
             trap.value = None
             raise Stopped(*_TRAPS.get(code.value if known else -1, ("ETRAP", "the module failed")))
 
-    def taken(self, vector: capi.Bytes) -> bytes:
-        """The bytes of a vector that the library made, which is freed."""
+    def take_bytes(self, vector: capi.Bytes) -> bytes:
+        """Return the bytes of a vector that the library made, and free it."""
         data = ctypes.string_at(vector.data, vector.size) if vector.data else b""
         self._c.wasm_byte_vec_delete(byref(vector))
         return data
 
-    def _message(self, error: int) -> str:
+    def _read_message(self, error: int) -> str:
         vector = capi.Bytes()
         self._c.wasmtime_error_message(error, byref(vector))
         self._c.wasmtime_error_delete(error)
-        return self.taken(vector).decode("utf-8", "replace")
+        return self.take_bytes(vector).decode("utf-8", "replace")

@@ -1,5 +1,5 @@
-"""The child process that compiles: a module or its text on stdin, the result into a file that the
-server holds, a word on stdout.
+"""The child process that compiles a module: it reads the module or its text form from stdin, writes
+the result into a file of the server's, and `ok` or a refusal to stdout.
 """
 
 from __future__ import annotations
@@ -7,20 +7,20 @@ from __future__ import annotations
 import os
 import sys
 
-from sigil.sandbox import lockdown, seccomp
-from sigil.sandbox.driver import Driver, Invalid
+from sigil.sandbox.child import lockdown, seccomp
+from sigil.sandbox.runtime.driver import Driver, InvalidModule
 
 _RESULT_BYTES = 64 << 20
 
 
 def main(server: str, library: str, *arguments: str) -> None:
-    """Do a task (`compile` for a target, or `assemble`). Writes `ok` to stdout, or `invalid` and
-    the compiler's words.
+    """Do one task, `compile` for a target or `assemble`; write `ok` to stdout, or `invalid` and the
+    compiler's message.
     """
     task, descriptor, target, seconds = arguments
     data = sys.stdin.buffer.read()
     driver = Driver(library, pooling=False, target=target)
-    sealing = seccomp.available()
+    sealing = seccomp.is_available()
     lockdown.lock(
         int(server),
         lockdown.Bounds(data=768 << 20, files=32, written=_RESULT_BYTES, seconds=int(seconds)),
@@ -28,19 +28,20 @@ def main(server: str, library: str, *arguments: str) -> None:
     if sealing:
         seccomp.lock(executable=True)
     try:
-        result = (
-            driver.assemble(data) if task == "assemble" else driver.serialize(driver.compile(data))
-        )
-    except Invalid as invalid:
-        _say(f"invalid {invalid}")
+        if task == "assemble":
+            result = driver.assemble(data)
+        else:
+            result = driver.serialize(driver.compile(data))
+    except InvalidModule as invalid:
+        _print(f"invalid {invalid}")
         os._exit(0)
     rest = memoryview(result)
     while rest:
         rest = rest[os.write(int(descriptor), rest) :]
-    _say("ok")
+    _print("ok")
     os._exit(0)  # an orderly end asks the kernel for more than the filter allows
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.buffer.write(text[:2000].encode("utf-8", "replace"))
     sys.stdout.buffer.flush()

@@ -1,5 +1,5 @@
-"""What the runtime is set to: known to whoever runs code, compiles it or decides whether kept code
-still fits.
+"""The settings of the runtime. Runners and compilers use the same ones, and stored code fits as
+long as they stay the same.
 """
 
 from __future__ import annotations

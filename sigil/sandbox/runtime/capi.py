@@ -12,7 +12,7 @@ import ctypes
 from ctypes import byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from sigil.sandbox import runtime_features
+from sigil.sandbox.runtime import config
 
 _LETTERS: dict[str, type[ctypes._SimpleCData] | None] = {  # type: ignore[type-arg]
     "v": None,
@@ -25,22 +25,23 @@ _LETTERS: dict[str, type[ctypes._SimpleCData] | None] = {  # type: ignore[type-a
     "i": c_int64,
     "z": c_size_t,
 }
+_KINDS = {"i": 0, "I": 1}  # wasm_valkind_t
 _POOL = {
     "total_memories": ("u", 1),
-    "total_tables": ("u", runtime_features.TABLES),
+    "total_tables": ("u", config.TABLES),
     "total_core_instances": ("u", 2),
     "total_stacks": ("u", 0),
     "total_gc_heaps": ("u", 0),
     "total_component_instances": ("u", 0),
-    "max_memory_size": ("z", runtime_features.MEMORY_BYTES),
-    "max_tables_per_module": ("u", runtime_features.TABLES),
-    "table_elements": ("z", runtime_features.TABLE_ELEMENTS),
+    "max_memory_size": ("z", config.MEMORY_BYTES),
+    "max_tables_per_module": ("u", config.TABLES),
+    "table_elements": ("z", config.TABLE_ELEMENTS),
     "max_core_instance_size": ("z", 16 << 20),
     "linear_memory_keep_resident": ("z", 4 << 20),
     "table_keep_resident": ("z", 64 << 10),
 }
-"""One call at a time: a slot for a memory, two instances. What is kept resident covers the
-JavaScript engine's first memory.
+"""The pool of one call at a time: a slot for a memory, two instances. The bytes that stay resident
+cover the JavaScript engine's first memory.
 """
 
 SIGNATURES = {
@@ -89,9 +90,7 @@ SIGNATURES = {
     "wasmtime_error_message": "v pp",
     "wasmtime_error_delete": "v p",
 }
-SIGNATURES |= {
-    f"wasmtime_config_{name}_set": "v pb" for name in runtime_features.OFF + runtime_features.ON
-}
+SIGNATURES |= {f"wasmtime_config_{name}_set": "v pb" for name in config.OFF + config.ON}
 SIGNATURES |= {
     f"wasmtime_pooling_allocation_config_{name}_set": f"v p{letter}"
     for name, (letter, _) in _POOL.items()
@@ -144,7 +143,7 @@ class Instance(ctypes.Structure):
 
 
 def load(path: str) -> ctypes.CDLL:
-    """The library at `path` with its functions declared. Every call lets go of the interpreter's
+    """Load the library at `path` and declare its functions. Each of them releases the interpreter's
     lock while it runs.
     """
     library = ctypes.CDLL(path)
@@ -156,66 +155,70 @@ def load(path: str) -> ctypes.CDLL:
     return library
 
 
-def engine(c: ctypes.CDLL, pooling: bool, target: str) -> int:
-    """A new engine with the features of `features.py`; `target` empty: this processor. A pool that
-    does not fit ends the process.
+def new_engine(c: ctypes.CDLL, pooling: bool, target: str) -> int:
+    """Return a new engine, set up as `config` says; an empty `target` is this processor. A pool
+    that does not fit into the address space ends the process.
     """
-    config: int = c.wasm_config_new()
-    for names, enabled in ((runtime_features.OFF, False), (runtime_features.ON, True)):
+    settings: int = c.wasm_config_new()
+    for names, enabled in ((config.OFF, False), (config.ON, True)):
         for name in names:
-            getattr(c, f"wasmtime_config_{name}_set")(config, enabled)
-    c.wasmtime_config_max_wasm_stack_set(config, runtime_features.STACK_BYTES)
-    if target and c.wasmtime_config_target_set(config, target.encode()):
+            getattr(c, f"wasmtime_config_{name}_set")(settings, enabled)
+    c.wasmtime_config_max_wasm_stack_set(settings, config.STACK_BYTES)
+    if target and c.wasmtime_config_target_set(settings, target.encode()):
         raise ValueError(f"no such target: {target}")
     if pooling:
         pool = c.wasmtime_pooling_allocation_config_new()
         for name, (_, size) in _POOL.items():
             getattr(c, f"wasmtime_pooling_allocation_config_{name}_set")(pool, size)
-        c.wasmtime_pooling_allocation_strategy_set(config, pool)
+        c.wasmtime_pooling_allocation_strategy_set(settings, pool)
         c.wasmtime_pooling_allocation_config_delete(pool)
-    made: int = c.wasm_engine_new_with_config(config)
-    return made
+    engine: int = c.wasm_engine_new_with_config(settings)
+    return engine
 
 
-def linker(c: ctypes.CDLL, engine: int, functions: tuple[Any, Any]) -> int:
-    """A linker that knows `sigil.call` and `sigil.take`, which are the two `functions` (to be kept
-    alive by the caller).
+def new_linker(c: ctypes.CDLL, engine: int, functions: tuple[Any, Any]) -> int:
+    """Return a linker that has `sigil.call` and `sigil.take`: the two `functions`, which the caller
+    has to keep alive.
     """
-    made: int = c.wasmtime_linker_new(engine)
+    linker: int = c.wasmtime_linker_new(engine)
     for name, function, (parameters, results) in zip(
         (b"call", b"take"), functions, ((2, 1), (1, 0)), strict=True
     ):
-        kind = c.wasm_functype_new(byref(_integers(c, parameters)), byref(_integers(c, results)))
+        kind = c.wasm_functype_new(
+            byref(value_types(c, "i" * parameters)), byref(value_types(c, "i" * results))
+        )
         entry = ctypes.cast(function, c_void_p)
         if c.wasmtime_linker_define_func_unchecked(
-            made, b"sigil", 5, name, len(name), kind, entry, None, None
+            linker, b"sigil", 5, name, len(name), kind, entry, None, None
         ):
             raise ValueError("a host function cannot be defined")
         c.wasm_functype_delete(kind)
-    return made
+    return linker
 
 
-def _integers(c: ctypes.CDLL, count: int) -> Bytes:
-    """`count` times a 32-bit integer, as a vector of value types that its user takes over."""
-    kinds = (c_void_p * count)(*(c.wasm_valtype_new(0) for _ in range(count)))
+def value_types(c: ctypes.CDLL, letters: str) -> Bytes:
+    """Return a vector of value types, which its user takes over and frees: `i` is a 32-bit integer,
+    `I` one of 64 bits.
+    """
+    kinds = (c_void_p * len(letters))(*(c.wasm_valtype_new(_KINDS[letter]) for letter in letters))
     vector = Bytes()
-    c.wasm_valtype_vec_new(byref(vector), count, kinds)
+    c.wasm_valtype_vec_new(byref(vector), len(letters), kinds)
     return vector
 
 
-def imports(c: ctypes.CDLL, module: int) -> list[tuple[bytes, bytes]]:
-    """(owner, name) of everything that `module` imports."""
+def read_imports(c: ctypes.CDLL, module: int) -> list[tuple[bytes, bytes]]:
+    """Return (owner, name) of everything that `module` imports."""
     vector = Bytes()
     c.wasmtime_module_imports(module, byref(vector))
     kinds = (c_void_p * vector.size).from_address(vector.data) if vector.data else ()
     names = [
-        (_text(c.wasm_importtype_module(kind)), _text(c.wasm_importtype_name(kind)))
+        (_read_name(c.wasm_importtype_module(kind)), _read_name(c.wasm_importtype_name(kind)))
         for kind in kinds
     ]
     c.wasm_importtype_vec_delete(byref(vector))
     return names
 
 
-def _text(vector: int) -> bytes:
+def _read_name(vector: int) -> bytes:
     name = Bytes.from_address(vector)
     return ctypes.string_at(name.data, name.size) if name.data else b""

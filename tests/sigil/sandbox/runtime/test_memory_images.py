@@ -8,11 +8,12 @@ from contextlib import suppress
 import pytest
 
 from sigil.errors import ToolError, UsageError
-from sigil.sandbox import memory_images, spawn
-from sigil.sandbox.driver import Driver
-from sigil.sandbox.memory_images import MemoryImages
+from sigil.sandbox import spawn
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, SandboxLimits
+from sigil.sandbox.runtime import memory_images
+from sigil.sandbox.runtime.driver import Driver
+from sigil.sandbox.runtime.memory_images import MemoryImages
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import program, script, wasm
 
@@ -49,9 +50,9 @@ def nobody(_request: bytes) -> bytes | None:
     return None
 
 
-@pytest.mark.parametrize("way", ["plain", "auto"])
-def test_no_call_leaves_a_trace(way: str, opened: Callable[..., Sandbox]) -> None:
-    sandbox = opened(way=way)
+@pytest.mark.parametrize("mode", ["plain", "auto"])
+def test_no_call_leaves_a_trace(mode: str, opened: Callable[..., Sandbox]) -> None:
+    sandbox = opened(mode=mode)
     for body in MISCHIEF.values():
         mischief = script(body)
         for _ in range(2):
@@ -76,16 +77,16 @@ def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, Memo
     probe = engine.take(b"return 1", LIMITS[0])
     for _ in range(3):
         assert engine.call(filler, b"{}", LIMITS, nobody) == (True, b"31457280")
-        assert engine._pristine() == engine._base
+        assert engine._read_fresh_memory() == engine._base
         store = driver.open(LIMITS[0], nobody)
         driver.enter(engine._engine)
         assert probe.image
-        driver.grow(32 << 20)  # what was never given to this instance must be zero as well
-        engine._write(probe.image)
+        driver.grow_memory(32 << 20)  # what was never given to this instance must be zero as well
+        engine._write_image(probe.image)
         expected = bytearray(engine._base) + bytes((32 << 20) - len(engine._base))
         for address, content in probe.image.pages:
             expected[address : address + len(content)] = content
-        assert engine._memory() == expected
+        assert engine._read_memory() == expected
         driver.close(store)
 
 
@@ -193,11 +194,11 @@ def test_a_linked_module_of_another_making_runs_as_code(opened: Callable[..., Sa
 
 def test_an_unknown_way_is_refused(opened: Callable[..., Sandbox]) -> None:
     with pytest.raises(UsageError, match="ESETTING"):
-        opened(way="quick")
+        opened(mode="quick")
 
 
 @pytest.mark.parametrize("length", [2, 2046, 2047, 2048, 2049, 100_000])
-def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(
+def test_an_input_goes_in_whole_whether_the_buffer_is_large_enough_or_not(
     length: int, driven: tuple[Driver, MemoryImages]
 ) -> None:
     _, images = driven
@@ -206,7 +207,7 @@ def test_an_input_goes_in_whole_whether_the_door_has_room_for_it_or_not(
     for _ in range(2):
         assert images.call(echo, text, LIMITS, nobody) == (True, text)
     assert echo.image
-    assert echo.image.buffers.room == 2047
+    assert echo.image.buffers.capacity == 2047
 
 
 FORMS = """

@@ -9,12 +9,12 @@ import pytest
 import wasmtime
 
 import sigil
-from sigil.compile.toolchain.c import compiled
+from sigil.compile.toolchain.c import compile_source
 from sigil.errors import ToolError
-from sigil.sandbox import wasi_functions
 from sigil.sandbox.module_scan import COMMAND, UnfitModule, scan
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Outcome, Program, SandboxLimits
+from sigil.sandbox.runtime import wasi_functions
 from tests.sigil.sandbox import modules
 from tests.sigil.sandbox.modules import MEMORY, data, guest, wasm
 from tests.sigil.sandbox.wasi_modules import ECHO, answering, command, imported, say, speaking
@@ -257,7 +257,7 @@ def test_a_command_of_a_real_toolchain_runs(sandbox: Sandbox) -> None:
             fprintf(stderr, "read %zu bytes, %d words\\n", size, count);
             if (!memchr(text, '1', size)) { printf("{\\"code\\":\\"ENONE\\",\\"message\\":\\"no one\\"}"); return 3; }
             printf("[%.*s]\\n", (int)size, text); return 0; }"""
-    kind, module = compiled(source, "real", CACHE)
+    kind, module = compile_source(source, "real", CACHE)
     assert kind == "wasi"
     sandbox.check(module, "wasi")
     done = run(sandbox, module, b'{"a":1}')

@@ -1,4 +1,4 @@
-"""The runner's watch: ends a call at its deadline, and the runner when its server is gone."""
+"""The watchdog ends a call at its deadline, and the runner when its server is gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEVER = float("inf")
 
 
 class Watchdog:
-    """A thread that looks at the clock while calls run and sleeps after a second without one.
+    """A thread that looks at the clock while calls run, and sleeps after a second without one.
 
     A signal would not do: Python's handlers do not run while the main thread is inside a guest.
     """
@@ -26,23 +26,24 @@ class Watchdog:
         self._last = monotonic()
         self._asleep = False
         self._wake = threading.Event()
-        threading.Thread(target=self._watch, name="ticker", daemon=True).start()
+        threading.Thread(target=self._watch_clock, name="ticker", daemon=True).start()
 
     def arm(self, seconds: float) -> None:
-        """From now on, `bump` is called at each tick once `seconds` have passed."""
+        """Call `bump` at each tick, from the moment when `seconds` have passed."""
         with self._lock:
             self._last = monotonic()
             self._deadline = self._last + seconds
-            asleep, self._asleep = self._asleep, False
-        if asleep:
+            was_asleep = self._asleep
+            self._asleep = False
+        if was_asleep:
             self._wake.set()
 
     def disarm(self) -> None:
-        """The call is over: no bump comes after this returns."""
+        """End the watch over a call: `bump` is not called any more after this returns."""
         with self._lock:
             self._deadline = _NEVER
 
-    def _watch(self) -> None:
+    def _watch_clock(self) -> None:
         while True:
             with self._lock:
                 now = monotonic()

@@ -1,0 +1,1 @@
+"""The WebAssembly runtime: wasmtime through its C library, and what a guest sees of it."""
