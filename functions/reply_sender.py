@@ -156,7 +156,7 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
     kv = runtime.stores.kv
     now = runtime.app.clock.now()
     session = keys.session_of(event.agent, event.session)
-    key = keys.inquiry(session, event.id)
+    key = keys.inquiry_answer(session, event.id)
     item = kv.get(key)
     if item:
         answer = _decode_answer(item.value)

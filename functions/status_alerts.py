@@ -55,7 +55,7 @@ def _claim_budget_alert(session: str, since: float, runtime: AgentRuntime) -> bo
     """
     kv = runtime.stores.kv
     seconds = runtime.app.limits.seconds
-    key = keys.alerted(runtime.app.name, name_period(since, seconds))
+    key = keys.budget_alert(runtime.app.name, name_period(since, seconds))
     mine = f"{session} {since}".encode()
     with suppress(Conflict):
         kv.put(key, mine, expect=ABSENT, ttl=keys.SEEN_TTL + seconds)
@@ -73,7 +73,7 @@ def alert_model_failures(runtime: AgentRuntime) -> None:
             session, failure = app.failures.popleft()
         except IndexError:  # another thread alerts of it
             return
-        key = keys.model_alerted(app.name, failure.kind)
+        key = keys.model_alert(app.name, failure.kind)
         try:
             version = kv.put(key, b"", expect=ABSENT, ttl=MODEL_SECONDS)
         except Conflict:

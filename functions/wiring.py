@@ -191,7 +191,7 @@ def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
     from functions.agent.model.window import LearntWindow
 
     def open_with_learned_window(chosen: Settings) -> Model:
-        key = keys.window(chosen.endpoint, chosen.llm_model, chosen.llm_window)
+        key = keys.context_window(chosen.endpoint, chosen.llm_model, chosen.llm_window)
         return LearntWindow(open_model(chosen), stores.kv, key)
 
     first = open_with_learned_window(settings)

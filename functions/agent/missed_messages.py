@@ -110,7 +110,7 @@ def _tells(other: Event, event: Event, app: App) -> bool:
 
 
 def _read(kv: KV, session: str) -> Missed:
-    item = kv.get(keys.missed(session))
+    item = kv.get(keys.missed_messages(session))
     try:
         fields = orjson.loads(item.value) if item else {}
         return Missed(
@@ -123,4 +123,4 @@ def _read(kv: KV, session: str) -> Missed:
 
 
 def _write(kv: KV, session: str, missed: Missed) -> None:
-    kv.put(keys.missed(session), orjson.dumps(missed), ttl=KEPT_SECONDS)
+    kv.put(keys.missed_messages(session), orjson.dumps(missed), ttl=KEPT_SECONDS)

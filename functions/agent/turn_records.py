@@ -38,8 +38,8 @@ def read_turn_records(event: Event, app: App, opened: Opened | None = None) -> T
     breakers = app.breakers(session)
     people, documents = app.people, app.documents
     groups = (
-        [] if opened else [keys.head(session)],
-        [keys.seen(session, event.id)],
+        [] if opened else [keys.session_head(session)],
+        [keys.seen_event(session, event.id)],
         breakers.list_keys(),
         people.list_keys(event),
         documents.list_keys(session),

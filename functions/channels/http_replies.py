@@ -30,13 +30,13 @@ class Replies:
         unknown one.
         """
         try:
-            self._kv.put(keys.reply(session, event), WAITING, expect=ABSENT, ttl=KEPT_SECONDS)
+            self._kv.put(keys.event_reply(session, event), WAITING, expect=ABSENT, ttl=KEPT_SECONDS)
         except Conflict:
             return
 
     def keep(self, session: str, event: str, reply: Json) -> None:
         """Keep the answer to `event` and wake whoever waits for it."""
-        self._kv.put(keys.reply(session, event), orjson.dumps(reply), ttl=KEPT_SECONDS)
+        self._kv.put(keys.event_reply(session, event), orjson.dumps(reply), ttl=KEPT_SECONDS)
         with self._kept:
             self._kept.notify_all()
 
@@ -44,7 +44,7 @@ class Replies:
         """Return the reply; `{"waiting": true}` while there is none yet; None when the event is
         unknown.
         """
-        item = self._kv.get(keys.reply(session, event))
+        item = self._kv.get(keys.event_reply(session, event))
         return orjson.loads(item.value) if item else None
 
     def wait(self, session: str, event: str, seconds: float) -> Json:

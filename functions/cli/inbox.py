@@ -120,7 +120,7 @@ def _scan_waiting(kv: KV) -> Iterator[tuple[Event, float]]:
     """Yield the waiting events with the time when they are due, session by session."""
     for index in (keys.READY_CONTROL, keys.READY):
         for session, _ in scan_all(kv, index):
-            for sort, item in scan_all(kv, keys.inbox(session, "").partition):
+            for sort, item in scan_all(kv, keys.inbox_event(session, "").partition):
                 found = decode_waiting(sort, item)
                 yield found.event, found.due
 

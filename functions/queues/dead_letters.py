@@ -43,10 +43,10 @@ def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False)
     """
     record = {"reason": reason, "at": at, "told": told, "event": orjson.Fragment(encode(event))}
     with suppress(Conflict):
-        kv.put(keys.dead(event.id), orjson.dumps(record), expect=ABSENT)
+        kv.put(keys.dead_letter(event.id), orjson.dumps(record), expect=ABSENT)
         log.trouble("dead", event)
         return None if told else at
-    item = kv.get(keys.dead(event.id))
+    item = kv.get(keys.dead_letter(event.id))
     fields = orjson.loads(item.value) if item else {}
     return None if fields.get("told", True) else fields["at"]
 
@@ -66,7 +66,7 @@ def keep_undecodable(
     record["sort"] = origin.sort
     record["raw"] = b64encode(raw[:RAW_MOST]).decode()
     record["event"] = None
-    kv.put(keys.dead(f"undecodable:{name}"), orjson.dumps(record))
+    kv.put(keys.dead_letter(f"undecodable:{name}"), orjson.dumps(record))
 
 
 def note_sender_told(kv: KV, event: Event) -> None:
@@ -95,7 +95,7 @@ def _update_record(
         fields = change(orjson.loads(value))
         return orjson.dumps(fields), fields
 
-    return update(kv, keys.dead(event.id), decide)
+    return update(kv, keys.dead_letter(event.id), decide)
 
 
 def scan_dead_letters(kv: KV) -> Iterator[DeadLetter]:
@@ -103,7 +103,7 @@ def scan_dead_letters(kv: KV) -> Iterator[DeadLetter]:
 
     One whose record cannot be read says so as its reason, so that it can be dropped.
     """
-    for name, item in scan_all(kv, keys.dead("").partition):
+    for name, item in scan_all(kv, keys.dead_letter("").partition):
         try:
             fields = orjson.loads(item.value)
             if fields.get("event"):
@@ -159,4 +159,4 @@ def retry(kv: KV, put: Callable[[Event], None], letter: DeadLetter) -> Event:
 
 def drop(kv: KV, letter: DeadLetter) -> None:
     """Delete the dead letter."""
-    kv.delete(keys.dead(letter.id))
+    kv.delete(keys.dead_letter(letter.id))

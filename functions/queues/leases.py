@@ -67,7 +67,7 @@ class Leases:
         lease = Lease(session, uuid.uuid4().hex)
         with suppress(Conflict):
             return self._take_over(lease, ABSENT)
-        item = self._kv.get(keys.claim(session))
+        item = self._kv.get(keys.session_claim(session))
         if item is None or not self._has_ended(session, item):
             return None
         lost = int(orjson.loads(item.value)["lost"]) + 1
@@ -102,12 +102,12 @@ class Leases:
 
     def holds(self, lease: Lease) -> bool:
         """Return whether no other worker has taken the session since."""
-        item = self._kv.get(keys.claim(lease.session))
+        item = self._kv.get(keys.session_claim(lease.session))
         return item is not None and _is_owned_by(lease, item.value)
 
     def release(self, lease: Lease) -> None:
         """Let others have the session; one that was lost stays with the worker that has it now."""
-        key = keys.claim(lease.session)
+        key = keys.session_claim(lease.session)
         with self._lock:
             held = self._held.pop(lease.owner, None)
         if held:
@@ -142,7 +142,7 @@ class Leases:
     def _write(self, lease: Lease, expect: Expect) -> str:
         until = self._clock.now() + self._seconds
         record = {"until": until, "lost": lease.lost, "owner": lease.owner}
-        return self._kv.put(keys.claim(lease.session), orjson.dumps(record), expect=expect)
+        return self._kv.put(keys.session_claim(lease.session), orjson.dumps(record), expect=expect)
 
     def _has_ended(self, session: str, item: Item) -> bool:
         """Return whether another worker's lease has ended, by its wall clock or by our own time."""

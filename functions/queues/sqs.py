@@ -200,7 +200,7 @@ class TriesCounter:
             return message.receives - 1
         tries = UNCOUNTED_RECEIVES
         with suppress(BackendError):
-            item = self._kv.get(keys.tries(message.id))
+            item = self._kv.get(keys.delivery_tries(message.id))
             if item:
                 with suppress(ValueError, TypeError, KeyError):
                     tries = int(orjson.loads(item.value)["tries"])
@@ -215,4 +215,4 @@ class TriesCounter:
 
     def _write_tries(self, message: str, tries: int) -> None:
         record = orjson.dumps({"tries": tries})
-        self._kv.put(keys.tries(message), record, ttl=TRIES_KEPT_SECONDS)
+        self._kv.put(keys.delivery_tries(message), record, ttl=TRIES_KEPT_SECONDS)

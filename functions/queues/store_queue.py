@@ -121,10 +121,10 @@ class StoreQueue:
         safely stored.
         """
         session = group_of(event)
-        key = keys.inbox(session, sort_key_of(event))
+        key = keys.inbox_event(session, sort_key_of(event))
         with suppress(Conflict):
             self._kv.put(key, encode_waiting(event), expect=ABSENT)
-        version = self._kv.put(keys.ready(session), encode_due(0.0))
+        version = self._kv.put(keys.ready_session(session), encode_due(0.0))
         self._note_ready(session, version)
         if self._beside:
             self._beside._note_ready(session, version)
@@ -143,7 +143,7 @@ class StoreQueue:
     def done(self, delivery: Delivery) -> None:
         """Delete the event, whoever has the session's lease by now, and release the session."""
         receipt = _StoreReceipt(**orjson.loads(delivery.receipt))
-        self._kv.delete(keys.inbox(receipt.session, receipt.sort))
+        self._kv.delete(keys.inbox_event(receipt.session, receipt.sort))
         if receipt.last:
             self._unmark_ready(receipt.session, receipt.ready)
         else:
@@ -161,7 +161,7 @@ class StoreQueue:
         if self._leases.holds(receipt.lease):
             self._leases.reset_lost(receipt.lease)
             waiting = encode_waiting(delivery.event, due, delivery.tries, receipt.rest)
-            key = keys.inbox(receipt.session, receipt.sort)
+            key = keys.inbox_event(receipt.session, receipt.sort)
             # a Conflict: the lease has just ended, and another worker put it off or is done with it
             with suppress(Conflict):
                 self._kv.put(key, waiting, expect=receipt.item)
@@ -316,7 +316,7 @@ class StoreQueue:
 
     def _read_first_two(self, session: str) -> list[WaitingEvent]:
         """Return the first two events of a session; what is no event becomes a dead letter."""
-        partition = keys.inbox(session, "").partition
+        partition = keys.inbox_event(session, "").partition
         while True:
             found = self._kv.scan(partition, limit=2)
             waiting = []
@@ -324,7 +324,7 @@ class StoreQueue:
                 try:
                     waiting.append(decode_waiting(sort, item))
                 except UsageError as problem:
-                    key = keys.inbox(session, sort)
+                    key = keys.inbox_event(session, sort)
                     place = b"\0".join((key.partition.encode(), key.sort.encode(), item.value))
                     name = sha256(place).hexdigest()[:32]
                     keep_undecodable(self._kv, name, key, item.value, reason=problem.message)
@@ -337,7 +337,7 @@ class StoreQueue:
 
     def _note_ready(self, session: str, version: str) -> None:
         """Wake a worker for a session, if this side of the queue hands out its events."""
-        is_ours = keys.ready(session).partition == self._index
+        is_ours = keys.ready_session(session).partition == self._index
         if is_ours and session.startswith(self._prefix):
             with self._changed:
                 self._ready[session] = version
@@ -348,13 +348,13 @@ class StoreQueue:
         `ready` was read.
         """
         with suppress(Conflict):
-            self._kv.put(keys.ready(session), encode_due(due), expect=ready)
+            self._kv.put(keys.ready_session(session), encode_due(due), expect=ready)
         self._read_index_in(due - self._clock.now())
 
     def _unmark_ready(self, session: str, ready: str) -> None:
         """Take the session off the index, unless an event came since `ready` was read."""
         with suppress(Conflict):
-            self._kv.delete(keys.ready(session), expect=ready)
+            self._kv.delete(keys.ready_session(session), expect=ready)
 
     def _read_index_in(self, seconds: float) -> None:
         """Read the index in so many seconds, or earlier."""

@@ -172,7 +172,7 @@ def _bare_put(body: bytes) -> object:
 
 
 def _load_and_save(kv: KV, body: bytes) -> Work:
-    head = keys.head(keys.session_of("main", "bench:2"))
+    head = keys.session_head(keys.session_of("main", "bench:2"))
 
     def load_and_save() -> None:
         item = kv.get(head)

@@ -55,7 +55,7 @@ def _session(kv: RedisKV, ping: Work) -> Iterator[Row]:
         for number in range(MESSAGES)
     ]
     document = Document().add(*messages)
-    head, body = keys.head(keys.session_of("main", "bench:1")), encode(document)
+    head, body = keys.session_head(keys.session_of("main", "bench:1")), encode(document)
     kv.put(head, body)
 
     def load_and_save() -> None:

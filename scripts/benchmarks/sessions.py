@@ -121,7 +121,7 @@ def _many_chats(runtime: AgentRuntime) -> Iterator[Row]:
     workers = QueueWorkers(runtime)
     started, cpu = time.perf_counter(), time.process_time()
     workers.start()
-    while runtime.stores.kv.scan(keys.ready("").partition, limit=1):
+    while runtime.stores.kv.scan(keys.ready_session("").partition, limit=1):
         time.sleep(0.02)
     wall, spent = time.perf_counter() - started, time.process_time() - cpu
     workers.stop()

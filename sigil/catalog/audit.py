@@ -127,7 +127,7 @@ class Audit:
     ) -> list[AuditEntry]:
         """At most `limit` entries with numbers above `after`, oldest first."""
         rows = self._kv.scan(
-            keys.audit(namespace, 0).partition, after=_sort(namespace, after), limit=limit
+            keys.audit_entry(namespace, 0).partition, after=_sort(namespace, after), limit=limit
         )
         return [_read(item.value, int(sort) if _SORT.fullmatch(sort) else 0) for sort, item in rows]
 
@@ -200,7 +200,7 @@ class Audit:
 
     def _append(self, namespace: str, number: int, entry: AuditEntry, mark: str) -> bool:
         """False when somebody else's entry stands there; our own, whose reply was lost, is ours."""
-        key = keys.audit(namespace, number)
+        key = keys.audit_entry(namespace, number)
         try:
             self._kv.put(
                 key, orjson.dumps({"body": entry.body.decode(), "hash": entry.hash}), expect=ABSENT
@@ -213,7 +213,7 @@ class Audit:
     def _tip(self, namespace: str) -> _Tip:
         """The last entry: from where the last writer left word, forward to where nothing stands."""
         tip = self._known(namespace)
-        partition, after = keys.audit(namespace, 0).partition, _sort(namespace, tip.number)
+        partition, after = keys.audit_entry(namespace, 0).partition, _sort(namespace, tip.number)
         for sort, item in scan_all(self._kv, partition, after=after):
             if _SORT.fullmatch(sort):  # what has no number is no entry of ours
                 tip = replace(tip, number=int(sort), hash=_read(item.value).hash)
@@ -246,7 +246,7 @@ class Audit:
             return  # a later writer left word already, and a reader goes on from there
 
     def _all(self, namespace: str) -> Iterator[AuditEntry]:
-        for _, item in scan_all(self._kv, keys.audit(namespace, 0).partition):
+        for _, item in scan_all(self._kv, keys.audit_entry(namespace, 0).partition):
             yield _read(item.value)
 
 
@@ -286,7 +286,7 @@ def _hash(body: bytes) -> str:
 
 
 def _sort(namespace: str, number: int) -> str:
-    return keys.audit(namespace, number).sort if number else ""
+    return keys.audit_entry(namespace, number).sort if number else ""
 
 
 def _read(value: bytes, number: int = 0) -> AuditEntry:

@@ -347,7 +347,7 @@ class Catalog:
         return record if record and self.is_alive(record) else None
 
     def _number(self, namespace: str, ref: Ref) -> int | None:
-        item = self._kv.get(keys.digest(namespace, ref.name, ref.digest or ""))
+        item = self._kv.get(keys.version_of_digest(namespace, ref.name, ref.digest or ""))
         if item and not item.value.isdigit():
             raise damaged()
         return int(item.value) if item else None
@@ -403,19 +403,19 @@ class Catalog:
             ttl=ttl,
         )
         self._kv.put(
-            keys.digest(record.namespace, record.name, record.digest),
+            keys.version_of_digest(record.namespace, record.name, record.digest),
             b"%d" % record.version,
             ttl=ttl,
         )
         if ttl:
             self._kv.put(
-                keys.expiry(record.expires_at or 0, record.namespace, record.name),
+                keys.expiry_mark(record.expires_at or 0, record.namespace, record.name),
                 b"",
                 ttl=ttl + GRACE_SECONDS,
             )
 
     def _forget(self, namespace: str, name: str, number: int, digest: str) -> None:
-        place = keys.digest(namespace, name, digest)
+        place = keys.version_of_digest(namespace, name, digest)
         self._kv.delete(keys.version(namespace, name, number))
         item = self._kv.get(place)
         if item and item.value == b"%d" % number:  # a later version may have the same digest

@@ -112,7 +112,7 @@ def _read_pages(kv: KV, namespace: str, log: ChangeLog, number: int) -> list[str
     start = (number - 1) // PAGE * PAGE + 1
     names: list[str] = []
     while start + len(names) < log.first:
-        item = kv.get(keys.changes(namespace, log.epoch, start + len(names)))
+        item = kv.get(keys.changes_page(namespace, log.epoch, start + len(names)))
         try:
             page: Any = orjson.loads(item.value) if item else None
         except orjson.JSONDecodeError:
@@ -224,7 +224,7 @@ def _write_log(
 def _write_pages(kv: KV, namespace: str, log: ChangeLog) -> ChangeLog:
     """Write a full log's oldest names to pages of their own, and return what is left of it."""
     while len(log.recent) > RECENT:
-        page = keys.changes(namespace, log.epoch, log.first)
+        page = keys.changes_page(namespace, log.epoch, log.first)
         kv.put(page, orjson.dumps(log.recent[:PAGE]), ttl=KEPT_SECONDS)
         log = replace(log, recent=log.recent[PAGE:])
     return log

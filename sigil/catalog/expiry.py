@@ -69,13 +69,13 @@ class Sweeper:
     def remove_expired(self) -> int:
         """Remove the capabilities whose time has run out; how many those were."""
         gone = 0
-        partition, now = keys.expiry(0, "", "").partition, self._clock()
+        partition, now = keys.expiry_mark(0, "", "").partition, self._clock()
         for sort, _ in self._kv.scan(partition, limit=AT_ONCE):
             due, namespace, name = sort.split("#", 2)
             if int(due) >= now:
                 break
             gone += self._expire(keys.unescape(namespace), name)
-            self._kv.delete(keys.expiry(int(due), keys.unescape(namespace), name))
+            self._kv.delete(keys.expiry_mark(int(due), keys.unescape(namespace), name))
         return gone
 
     def mark_idle(self) -> int:
@@ -205,7 +205,7 @@ class Sweeper:
         What stands meanwhile is a time a day ago but for `AGAIN_SECONDS`, so that the work of a
         process that died is begun anew.
         """
-        key, now = keys.daily("lifetimes"), self._clock()
+        key, now = keys.daily_task("lifetimes"), self._clock()
         item = self._kv.get(key)
         if item and _is_recent(item, now):
             yield False

@@ -87,7 +87,7 @@ class PublicCapabilities:
 
     def read_mark(self, namespace: str, name: str) -> str:
         """Return the digest that a name is public with, empty when it is not."""
-        item = self._kv.get(keys.public(namespace, name))
+        item = self._kv.get(keys.public_mark(namespace, name))
         return item.value.decode("ascii", "replace") if item else ""
 
     def read_log(self) -> Item | None:

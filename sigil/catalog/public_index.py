@@ -38,7 +38,7 @@ def mark_follows(
     announced = nullcontext() if after == before else _announced(kv, namespace, name, now)
     with announced:
         yield
-        mark = kv.get(keys.public(namespace, name))
+        mark = kv.get(keys.public_mark(namespace, name))
         if (mark.value if mark else None) != after:
             _write_mark(kv, namespace, name, now, is_announced=after != before)
 
@@ -67,7 +67,7 @@ def mark_for(state: HeadState, record: Mapping[str, Any], now: float) -> bytes |
 
 def list_marks(kv: KV) -> Iterator[tuple[str, str, str]]:
     """Yield namespace, name and digest of every mark."""
-    for sort, item in scan_all(kv, keys.public("", "").partition, page=PAGE):
+    for sort, item in scan_all(kv, keys.public_mark("", "").partition, page=PAGE):
         namespace, _, name = sort.rpartition("#")
         yield keys.unescape(namespace), name, item.value.decode("ascii", "replace")
 
@@ -89,7 +89,7 @@ def _write_mark(kv: KV, namespace: str, name: str, now: float, *, is_announced: 
     Each mark is written over the one that was read before the head, and the head is read again
     afterwards, so that an old head never wins.
     """
-    key = keys.public(namespace, name)
+    key = keys.public_mark(namespace, name)
     for _ in range(RACES):
         mark = kv.get(key)
         head = kv.get(keys.capability(namespace, name))

@@ -107,7 +107,7 @@ class RoomKeeper:
         if namespace == LIBRARY:
             return None
         now = self._clock()
-        count = self._count(namespace, self._kv.get(keys.room(namespace)), now)
+        count = self._count(namespace, self._kv.get(keys.quota_claims(namespace)), now)
         self._require_within(namespace, claim, count)
         return count
 
@@ -142,7 +142,7 @@ class RoomKeeper:
 
         # the item is never deleted: whoever read that there is none must not find it so again when
         # others have stored since
-        key = keys.room(namespace)
+        key = keys.quota_claims(namespace)
         ttl = 2 * HOLD_SECONDS
         known = (counted.item or ABSENT) if counted else None
         try:

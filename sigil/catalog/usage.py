@@ -211,7 +211,7 @@ class UsageStatistics:
             body = _encode_part(_WriterCounts(counted.counts))
             try:
                 counted.token = self._kv.put(
-                    keys.use(namespace, name, counted.writer), body, expect=expect
+                    keys.call_counts(namespace, name, counted.writer), body, expect=expect
                 )
                 counted.dirty = False
             except Conflict:  # the capability was removed, and what was counted goes with it
@@ -228,7 +228,7 @@ def last_uses(kv: KV, namespace: str) -> dict[str, float]:
 def forget_counts(kv: KV, namespace: str, name: str) -> None:
     """Remove the counts of one capability, whoever counted."""
     for writer in _read_parts(kv, namespace, f"{name}#").get(name, {}):
-        kv.delete(keys.use(namespace, name, writer))
+        kv.delete(keys.call_counts(namespace, name, writer))
 
 
 def fold_done_writers(kv: KV, namespace: str, now: float) -> int:
@@ -283,14 +283,14 @@ def _fold_capability(kv: KV, namespace: str, name: str, parts: _Parts, now: floa
     if before.newer or not (done or left):
         return 0
     total = _total({ALL: before, **{writer: parts[writer] for writer in done}})
-    key = keys.use(namespace, name, ALL)
+    key = keys.call_counts(namespace, name, ALL)
     body = _encode_part(_WriterCounts(total, (*left, *done)))
     with suppress(Conflict):  # or somebody else sums up at this moment
         token = kv.put(key, body, expect=before.token or ABSENT)
         for writer in left:
-            kv.delete(keys.use(namespace, name, writer))
+            kv.delete(keys.call_counts(namespace, name, writer))
         for writer in done:
-            if not _delete_part(kv, keys.use(namespace, name, writer), parts[writer].token):
+            if not _delete_part(kv, keys.call_counts(namespace, name, writer), parts[writer].token):
                 kv.delete(key, expect=token)  # the capability was removed meanwhile
                 break
     return len(done)
@@ -308,7 +308,9 @@ def _delete_part(kv: KV, key: Key, token: str) -> bool:
 def _read_parts(kv: KV, namespace: str, prefix: str = "") -> dict[str, _Parts]:
     """Return the parts of each capability by its name."""
     parts: dict[str, _Parts] = {}
-    for sort, item in scan_all(kv, keys.use(namespace, "", "").partition, prefix, page=PAGE):
+    for sort, item in scan_all(
+        kv, keys.call_counts(namespace, "", "").partition, prefix, page=PAGE
+    ):
         name, _, writer = sort.rpartition("#")
         parts.setdefault(name, {})[writer] = _decode_part(item)
     return parts

@@ -47,7 +47,7 @@ class Cooldown:
             return 0.0
         early = self._seconds
         for _ in range(RACES):
-            now, item = self._clock(), self._kv.get(keys.cooldown(who))
+            now, item = self._clock(), self._kv.get(keys.deploy_cooldown(who))
             over = _number(item)
             over = (
                 over if now < over <= now + at_once * self._seconds else now
@@ -62,7 +62,7 @@ class Cooldown:
 
     def _give_back(self, who: str, over: float) -> None:
         for _ in range(RACES):
-            item = self._kv.get(keys.cooldown(who))
+            item = self._kv.get(keys.deploy_cooldown(who))
             if item is None or self._clock() >= over:
                 return
             with suppress(Conflict):
@@ -72,7 +72,10 @@ class Cooldown:
     def _put(self, who: str, over: float, item: Item | None) -> None:
         ttl = max(over - self._clock(), 0.0) + 60
         self._kv.put(
-            keys.cooldown(who), b"%.3f" % over, expect=item.version if item else ABSENT, ttl=ttl
+            keys.deploy_cooldown(who),
+            b"%.3f" % over,
+            expect=item.version if item else ABSENT,
+            ttl=ttl,
         )
 
 

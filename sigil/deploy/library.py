@@ -66,11 +66,11 @@ class LibraryFolder:
         That start's mark says so for as long as folder, program and the library's namespace stay.
         """
         mark = self._mark()
-        noted = self.kv.get(keys.stocked())
+        noted = self.kv.get(keys.library_state())
         if noted and noted.value == mark:
             return
         if not update_library(registry, self.folder, Caller(LIBRARY, author="library"), progress):
-            self.kv.put(keys.stocked(), mark)
+            self.kv.put(keys.library_state(), mark)
 
     def _mark(self) -> bytes:
         """Return what the folder is made of, and the version of the log of what the library's

@@ -69,16 +69,16 @@ def use(deployed: Deployment) -> None:
 def test_the_scheduler_does_its_whole_day_on_a_used_table(deployed: Deployment) -> None:
     use(deployed)
     kv = deployed.runtime().stores.kv
-    kv.delete(keys.public("main", "fresh"))  # as a process left it that died in between
+    kv.delete(keys.public_mark("main", "fresh"))  # as a process left it that died in between
 
     first = deployed.function("scheduler").invoke(request("scheduler"))
     second = deployed.function("scheduler").invoke(request("scheduler"))
 
     assert (first.failed, first.payload) == ("", {"swept": 1})
     assert (second.failed, second.payload) == ("", {"swept": 0})
-    assert kv.get(keys.use("main", "lasting", ALL)) is not None
-    assert kv.get(keys.public("main", "fresh")) is not None
-    assert kv.get(keys.public("main", "shared")) is None
+    assert kv.get(keys.call_counts("main", "lasting", ALL)) is not None
+    assert kv.get(keys.public_mark("main", "fresh")) is not None
+    assert kv.get(keys.public_mark("main", "shared")) is None
     with registry_of(deployed, 0) as now:
         states = {str(row["capability"]): row["state"] for row in now.list(OWNER)}
     assert states == {"unused": "inactive", "shared": "inactive", "lasting": "ok", "fresh": "ok"}
@@ -98,7 +98,7 @@ def test_a_failure_of_the_daily_work_is_told_until_it_is_mended(deployed: Deploy
 
     assert told == ["BackendError", "BackendError"]
     assert (mended.failed, mended.payload) == ("", {"swept": 0})
-    assert kv.get(keys.use("main", "lasting", ALL)) is not None
+    assert kv.get(keys.call_counts("main", "lasting", ALL)) is not None
 
 
 def test_the_worker_does_what_chats_ask_for_on_a_used_table(deployed: Deployment) -> None:
@@ -214,9 +214,9 @@ def test_the_worker_stocks_the_library_when_cloudformation_asks(deployed: Deploy
     kv = deployed.runtime().stores.kv
     with RecordingServer() as cloud:
         created = function.invoke(asked_by(cloud, "Create"))
-        noted = kv.get(keys.stocked())
+        noted = kv.get(keys.library_state())
         assert noted is not None
-        kv.delete(keys.stocked())  # as it is when the library or the program is another
+        kv.delete(keys.library_state())  # as it is when the library or the program is another
         updated = function.invoke(asked_by(cloud, "Update"))
         told = [request.json() for request in cloud.requests]
 
@@ -228,11 +228,11 @@ def test_the_worker_stocks_the_library_when_cloudformation_asks(deployed: Deploy
         len([row for row, _ in kv.scan(keys.capability(LIBRARY, "").partition) if "#" not in row])
         > 50
     )
-    again = kv.get(keys.stocked())
+    again = kv.get(keys.library_state())
     assert again is not None
     assert again.value == noted.value
     function.invoke(request("worker"))  # a person's first message finds it as it is
-    assert kv.get(keys.stocked()) == again
+    assert kv.get(keys.library_state()) == again
     assert not [trace for trace in TRACES if trace in function.said()]
 
 

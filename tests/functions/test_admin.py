@@ -209,7 +209,7 @@ def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothin
     model.then(failing(), say("What now?"))
     tell(home, "remember me")
     for path, value in _damages():
-        item = home.app.kv.get(keys.head(key))
+        item = home.app.kv.get(keys.session_head(key))
         assert item is not None
         document = json.loads(item.value)
         *way, last = path.split(".")
@@ -220,7 +220,7 @@ def test_a_damaged_state_locks_the_chat_until_an_owner_mends_it_and_costs_nothin
             place[last] = value
         else:
             document["safety"] = value
-        home.app.kv.put(keys.head(key), json.dumps(document).encode())
+        home.app.kv.put(keys.session_head(key), json.dumps(document).encode())
 
         asked = len(model.bodies)
         assert tell(home, "hello") == [sentence("damaged")], (path, value)
@@ -245,7 +245,7 @@ def test_a_damaged_lock_is_closed_until_an_owner_opens_it(
                 b'{"halted": "x", "unlocked": 0, "by": ""}',
                 b"\xff",
             ):
-                kv.put(keys.lock(whom), value)
+                kv.put(keys.owner_lock(whom), value)
                 assert agent.ask("hello", GUEST) == reason("halted")
                 assert (
                     agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code
@@ -261,7 +261,7 @@ def test_a_sum_that_cannot_be_read_stops_its_chat_until_an_owner_says_otherwise(
 ) -> None:
     home = runtime(llm_url=model.url, owners=("telegram:1",))
     tell(home, "hello", session="telegram:8")
-    spent = keys.usage(
+    spent = keys.session_usage(
         "main", name_period(time.time(), 86_400), keys.session_of("main", "telegram:8")
     )
     assert home.app.kv.get(spent)
@@ -278,7 +278,7 @@ def test_a_stop_that_cannot_be_read_stops_nothing(
 ) -> None:
     home = runtime(llm_url=model.url)
     for value in (b"", b"garbage", b"[]", b"{}", b"5"):
-        home.app.kv.put(keys.mark(keys.session_of("main", "telegram:7")), value)
+        home.app.kv.put(keys.control_mark(keys.session_of("main", "telegram:7")), value)
         assert tell(home, "hello") == ["done"]
 
 

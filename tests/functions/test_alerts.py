@@ -239,7 +239,7 @@ def test_a_damaged_state_rings(
 ) -> None:
     home = runtime(llm_url=model.url, alerts=pager.url)
     write(home, "hello")
-    head = keys.head(keys.session_of("main", "telegram:7"))
+    head = keys.session_head(keys.session_of("main", "telegram:7"))
     item = home.app.kv.get(head)
     assert item
     document = json.loads(item.value)

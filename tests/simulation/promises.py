@@ -179,7 +179,7 @@ class Promises:
         view = self.acted(f"a run of {name}")
         asked = {call["id"] for message in view.document["messages"] for call in message["calls"]}
         self._demand(token in asked, f"{token} ran and is recorded nowhere")
-        stored = self._kv.get(keys.head(view.session))
+        stored = self._kv.get(keys.session_head(view.session))
         holds = stored is not None and stored.version == view.version
         answered = holds and token in histories.answered(view.document["messages"])
         self._demand(not answered, f"{token} ran again, its answer is recorded")
@@ -227,7 +227,7 @@ class Promises:
     def _stored_elsewhere(self, me: Actor) -> bool:
         """Whether somebody else has saved the session that the actor works on."""
         view = self._views[me]
-        stored = self._kv.get(keys.head(view.session))
+        stored = self._kv.get(keys.session_head(view.session))
         return stored is None or stored.version != view.version
 
     def _fits(self, event: str, text: str) -> None:
@@ -335,13 +335,13 @@ class Promises:
         )
         for event in set(old.get("seen", ())) - set(new["seen"]):
             self._demand(
-                self._kv.get(keys.seen(session, event)) is not None, f"{event} is forgotten"
+                self._kv.get(keys.seen_event(session, event)) is not None, f"{event} is forgotten"
             )
         self.seen["turns closed"] += len(fresh)
         self.reasons.update(dict.fromkeys(fresh, new["safety"]["reason"]))
         replies = {reply["event"] for reply in new["outbox"]}
         silent = {event for event in fresh if event not in replies and new["safety"]["reason"]}
-        item = self._kv.get(keys.missed(session)) if silent else None
+        item = self._kv.get(keys.missed_messages(session)) if silent else None
         counted = set(orjson.loads(item.value)["events"]) if item else set()
         self._demand(silent <= counted, f"{silent} got no answer, and nobody counted them")
         self.missed |= silent & counted
@@ -384,7 +384,9 @@ class Promises:
                 f"{was} was given up after {self.opens[was]} tries, and {lost} workers that were"
                 " lost",
             )
-            self._demand(self._kv.get(keys.dead(was)), f"{was} was given up and is no dead letter")
+            self._demand(
+                self._kv.get(keys.dead_letter(was)), f"{was} was given up and is no dead letter"
+            )
 
     def _emptied(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         left = {reply["event"] for reply in new["outbox"]}

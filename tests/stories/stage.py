@@ -216,7 +216,7 @@ class Stage:
 
     def rests(self, chat: int = OWNER) -> bool:
         """Whether nothing waits and nobody works."""
-        inbox = keys.inbox(keys.session_of("main", f"telegram:{chat}"), "").partition
+        inbox = keys.inbox_event(keys.session_of("main", f"telegram:{chat}"), "").partition
         waits = any(self.store.scan(partition) for partition in (inbox, "ready", "ready!", "claim"))
         return not waits and self.ground.rests(self.settings)
 

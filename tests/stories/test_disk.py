@@ -74,7 +74,7 @@ def launched(
     for each in (small, data, seed):
         each.mkdir()
     with closing(SqliteKV(seed / "uncaged.db")) as kv:
-        kv.put(keys.probe(), b"")
+        kv.put(keys.doctor_probe(), b"")
     compiled.mkdir(exist_ok=True)
     (data / "compiled").symlink_to(compiled, target_is_directory=True)
     environment = {

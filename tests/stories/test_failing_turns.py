@@ -220,7 +220,7 @@ def test_a_damaged_session_is_locked_and_other_chats_go_on(
 ) -> None:
     from sigil.storage.kv import keys
 
-    home.app.kv.put(keys.head(keys.session_of("main", "telegram:42")), b"garbage")
+    home.app.kv.put(keys.session_head(keys.session_of("main", "telegram:42")), b"garbage")
     model.then(say("other chats work"))
     with serving(home) as server:
         knock(server, update(1, "hi"))

@@ -48,7 +48,7 @@ READS = {
 
 def document(agent: Live, chat: int = OWNER) -> bytes:
     item = agent.server.runtime.stores.kv.get(
-        keys.head(keys.session_of("main", f"telegram:{chat}"))
+        keys.session_head(keys.session_of("main", f"telegram:{chat}"))
     )
     assert item is not None
     return item.value

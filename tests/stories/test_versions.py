@@ -248,7 +248,7 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
     compiled.mkdir(exist_ok=True)
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     runtime = open_runtime(Settings(data=str(tmp_path), library="none", access="open"))
-    kv, head = runtime.stores.kv, keys.head(keys.session_of("main", CHATS[0]))
+    kv, head = runtime.stores.kv, keys.session_head(keys.session_of("main", CHATS[0]))
     kept = orjson.dumps({"format": 2, "messages": {"kept": "in another way"}})
     kv.put(head, kept)
     event = Event(
@@ -297,22 +297,22 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
     )
     runtime.queue.put(event)
     session = keys.session_of("main", CHATS[0])
-    ((sort, item),) = kv.scan(keys.inbox(session, "").partition)
+    ((sort, item),) = kv.scan(keys.inbox_event(session, "").partition)
     written = orjson.loads(item.value)
     kv.put(
-        keys.inbox(session, sort),
+        keys.inbox_event(session, sort),
         orjson.dumps({**written, "event": {**written["event"], "kind": "say"}}),
     )
 
     assert runtime.queue.take(0.0) is None
     (letter,) = dead_letters.scan_dead_letters(kv)
-    item = kv.get(keys.dead(letter.id))
+    item = kv.get(keys.dead_letter(letter.id))
     assert item is not None
     record = orjson.loads(item.value)
     upgraded = base64.b64encode(
         base64.b64decode(record["raw"]).replace(b'"say"', b'"message"')
     ).decode()
-    kv.put(keys.dead(letter.id), orjson.dumps({**record, "raw": upgraded}))
+    kv.put(keys.dead_letter(letter.id), orjson.dumps({**record, "raw": upgraded}))
     (again,) = dead_letters.scan_dead_letters(kv)
 
     assert letter.event is None

@@ -138,7 +138,7 @@ class Allowances:
         return f"Used today: {', '.join(parts)}. {_describe_reset(now)}"
 
     def _usage_key(self, who: str, at: float) -> Key:
-        return keys.allowance(self._agent, time.strftime("%Y-%m-%d", time.gmtime(at)), who)
+        return keys.daily_allowance(self._agent, time.strftime("%Y-%m-%d", time.gmtime(at)), who)
 
 
 def _count_of(number: int, unit: str) -> str:

@@ -89,7 +89,7 @@ class Pairing:
             event.id[:EVENT_CHARACTERS],
         )
         others = 0
-        first = keys.waiting(self._agent, event.session, "")
+        first = keys.pairing_request(self._agent, event.session, "")
         for _, item in self._kv.scan(first.partition, first.sort, limit=PAGE):
             known = _read_waiting(item.value)
             if known and known.seconds_left(now) and known.id != fresh.id:
@@ -157,12 +157,12 @@ class Pairing:
         return sorted(valid, key=lambda known: known.at)
 
     def _waiting_key(self, waiting: Waiting) -> Key:
-        return keys.waiting(self._agent, waiting.session, waiting.id)
+        return keys.pairing_request(self._agent, waiting.session, waiting.id)
 
     def _scan_waiting(self) -> Iterator[Waiting]:
         """Yield everybody who was told a code within the hour, without damaged records."""
         now = self._now()
-        for _, item in scan_all(self._kv, keys.waiting(self._agent, "", "").partition):
+        for _, item in scan_all(self._kv, keys.pairing_request(self._agent, "", "").partition):
             known = _read_waiting(item.value)
             if known and abs(now - known.at) < KEPT_SECONDS:
                 yield known

@@ -39,7 +39,7 @@ def handle_control(event: Event, app: App, role: Role | None = None) -> str:
     what was closed since. `role` is the sender's, where it is known already.
     """
     session = keys.session_of(app.name, event.session)
-    handled = keys.seen(keys.control_of(session), event.id)
+    handled = keys.seen_event(keys.control_of(session), event.id)
     role = role or app.people.find_role(event)
     if not app.rules.may_talk(role) or app.kv.get(handled):
         return ""
@@ -105,5 +105,5 @@ def _stop_turn(session: str, app: App, only: str) -> str:
         return NOTHING_RUNS
     if only not in ("", turn.event.sender.id):
         return NOT_YOURS
-    app.kv.put(keys.mark(session), orjson.dumps({"stop": turn.event.id}), ttl=MARK_SECONDS)
+    app.kv.put(keys.control_mark(session), orjson.dumps({"stop": turn.event.id}), ttl=MARK_SECONDS)
     return WAITS if turn.waiting else ""

@@ -86,8 +86,8 @@ class Documents:
 
     def list_keys(self, session: str) -> list[Key]:
         """Return the keys of what may stand in a session's prompt, for `decode_for_prompt`."""
-        agent = [keys.doc(self.agent, name) for name in CAPS]
-        return [*agent, *(keys.doc(session, name) for name in OF_CHATS)]
+        agent = [keys.document(self.agent, name) for name in CAPS]
+        return [*agent, *(keys.document(session, name) for name in OF_CHATS)]
 
     def decode_for_prompt(self, session: str, items: Sequence[Item | None]) -> tuple[Doc, ...]:
         """Return what `list_for_prompt` does, from what was just read at `list_keys`."""
@@ -124,8 +124,10 @@ class Documents:
             why=one_line(why, 200),
         )
         if before.version:
-            self._kv.put(keys.doc_version(scope, name, before.version), _encode_version(before))
-        self._kv.put(keys.doc(scope, name), _encode_version(after), expect=version or ABSENT)
+            self._kv.put(
+                keys.document_version(scope, name, before.version), _encode_version(before)
+            )
+        self._kv.put(keys.document(scope, name), _encode_version(after), expect=version or ABSENT)
         return after
 
     def roll_back(self, scope: str, name: str, version: int, by: str) -> Doc:
@@ -150,7 +152,7 @@ class Documents:
             raise UsageError(
                 "ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}"
             )
-        item = self._kv.get(keys.doc_version(scope, name, version))
+        item = self._kv.get(keys.document_version(scope, name, version))
         doc = _decode_version(scope, name, item.value) if item else None
         if doc is None:
             hint = "take another one, or write it again"
@@ -165,14 +167,14 @@ class Documents:
         if head.version:
             yield head
         for number in range(head.version - 1, 0, -1):
-            item = self._kv.get(keys.doc_version(scope, name, number))
+            item = self._kv.get(keys.document_version(scope, name, number))
             doc = _decode_version(scope, name, item.value) if item else None
             if doc:
                 yield doc
 
     def _read_head(self, scope: str, name: str) -> tuple[Doc, str]:
         """Return the newest version of a document and the store's version, empty without one."""
-        item = self._kv.get(keys.doc(scope, name))
+        item = self._kv.get(keys.document(scope, name))
         if item is None:
             return self._make_unwritten(scope, name), ""
         return self._decode_or_replace(scope, name, item.value), item.version
@@ -197,7 +199,7 @@ class Documents:
             return doc
         last = self._make_unwritten(scope, name)
         written = 0
-        partition = keys.doc_version(scope, name, 0).partition
+        partition = keys.document_version(scope, name, 0).partition
         for sort, item in scan_all(self._kv, partition, f"{name}#", page=PAGE):
             written = int(sort.rpartition("#")[2])
             last = _decode_version(scope, name, item.value) or last

@@ -49,7 +49,7 @@ class History:
 
     def get(self, first: int) -> HistoryEntry | None:
         """Return the entry that begins with this message; None without one that can be read."""
-        item = self._kv.get(keys.entry(self._session, first))
+        item = self._kv.get(keys.history_entry(self._session, first))
         return _decode_entry(first, item.value) if item else None
 
     def add(self, entry: HistoryEntry) -> HistoryEntry:
@@ -64,7 +64,7 @@ class History:
                 return None, found
             return _encode_entry(entry), entry
 
-        return update(self._kv, keys.entry(self._session, entry.first), decide)
+        return update(self._kv, keys.history_entry(self._session, entry.first), decide)
 
     def mark_followed(self, entry: HistoryEntry) -> None:
         """Note that the memory has followed the entry, so that nothing is left to do."""
@@ -74,21 +74,21 @@ class History:
                 return None, None
             return _encode_entry(replace(entry, memory=None)), None
 
-        update(self._kv, keys.entry(self._session, entry.first), decide)
+        update(self._kv, keys.history_entry(self._session, entry.first), decide)
 
     def list_page(self, after: int = 0, limit: int = 100) -> list[HistoryEntry]:
         """Return at most `limit` entries that begin after the message `after`, the oldest first.
 
         Damaged ones are left out.
         """
-        start = keys.entry(self._session, after)
+        start = keys.history_entry(self._session, after)
         rows = self._kv.scan(start.partition, after=start.sort if after else "", limit=limit)
         found = [_decode_entry(int(sort), item.value) for sort, item in rows]
         return [entry for entry in found if entry]
 
     def scan(self) -> Iterator[HistoryEntry]:
         """Yield every entry that can be read, the oldest first."""
-        for sort, item in scan_all(self._kv, keys.entry(self._session, 0).partition):
+        for sort, item in scan_all(self._kv, keys.history_entry(self._session, 0).partition):
             entry = _decode_entry(int(sort), item.value)
             if entry:
                 yield entry
@@ -117,14 +117,14 @@ class RemovedStatements:
         """Write the removal down; writing the same again changes nothing."""
         if removal.statements:
             body = orjson.dumps({"at": removal.at, "statements": removal.statements})
-            self._kv.put(keys.left(self._session, removal.first), body)
+            self._kv.put(keys.forgotten_memory(self._session, removal.first), body)
 
     def list_between(self, after: int, before: int, limit: int) -> Iterator[Removal]:
         """Yield what was removed with the entries that begin after `after` and before `before`.
 
         The oldest comes first; at most `limit` are read, and damaged ones are left out.
         """
-        start = keys.left(self._session, after)
+        start = keys.forgotten_memory(self._session, after)
         for sort, item in self._kv.scan(start.partition, after=start.sort, limit=limit):
             first = int(sort)
             if first >= before:

@@ -260,7 +260,7 @@ class Things:
         return self._list_terms(thing.texts) | {_about_term(thing.about)}
 
     def _read_count(self) -> ThingsCount:
-        item = self._kv.get(keys.things(self._scope))
+        item = self._kv.get(keys.thing_totals(self._scope))
         return self._decode_count(item.value if item else None)
 
     def _decode_count(self, value: bytes | None) -> ThingsCount:
@@ -306,7 +306,7 @@ class Things:
             return dumps(after), None
 
         with suppress(Conflict):
-            update(self._kv, keys.things(self._scope), decide)
+            update(self._kv, keys.thing_totals(self._scope), decide)
 
 
 def sort_key(found: Recalled) -> tuple[float, bool, float]:

@@ -269,9 +269,9 @@ class Breakers:
 
     def _list_keys(self, period: str) -> list[Key]:
         return [
-            keys.lock(self.agent),
-            keys.lock(self.session),
-            keys.mark(self.session),
+            keys.owner_lock(self.agent),
+            keys.owner_lock(self.session),
+            keys.control_mark(self.session),
             self.budget.key(period, self.session),
             self.budget.key(period, FORGIVEN),
             self.budget.total_key(period),

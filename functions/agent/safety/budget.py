@@ -104,7 +104,7 @@ class Budget:
 
     def key(self, name: str, session: str) -> Key:
         """Return where a session (S of the keys) writes down what it spends in a period."""
-        return keys.usage(self._agent, name, session)
+        return keys.session_usage(self._agent, name, session)
 
     def total_key(self, name: str) -> Key:
         """Return where the total of a period stands."""
@@ -170,7 +170,7 @@ class Budget:
     def _read_sums(self, name: str, unreadable: int) -> dict[str, int]:
         """Return what each session has spent in a period; `unreadable` for what is no sum."""
         sums: dict[str, int] = {}
-        first = keys.usage(self._agent, name, "")
+        first = keys.session_usage(self._agent, name, "")
         for sort, item in scan_all(self._kv, first.partition, first.sort, page=PAGE):
             session = sort.removeprefix(first.sort)
             if session != FORGIVEN:

@@ -59,7 +59,7 @@ def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
         lock = replace(before, halted=at, by=one_line(by, BY_CHARACTERS))
         return dumps(lock), lock
 
-    return update(kv, keys.lock(whom), decide)
+    return update(kv, keys.owner_lock(whom), decide)
 
 
 def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> Lock:
@@ -81,19 +81,19 @@ def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> 
         )
         return dumps(lock), lock
 
-    return update(kv, keys.lock(whom), decide)
+    return update(kv, keys.owner_lock(whom), decide)
 
 
 def list_halted_sessions(kv: KV, agent: str) -> Iterator[str]:
     """Yield the sessions (S of the keys) of an agent (its escaped name) that were halted singly."""
-    for session, item in scan_all(kv, keys.lock(agent).partition, f"{agent}#", page=PAGE):
+    for session, item in scan_all(kv, keys.owner_lock(agent).partition, f"{agent}#", page=PAGE):
         if parse_lock(item).closed:
             yield session
 
 
 def read_lock(kv: KV, whom: str) -> Lock:
     """Return the lock of a session or an agent; one that cannot be read is closed."""
-    return parse_lock(kv.get(keys.lock(whom)))
+    return parse_lock(kv.get(keys.owner_lock(whom)))
 
 
 def parse_lock(item: Item | None) -> Lock:

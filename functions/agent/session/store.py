@@ -61,7 +61,7 @@ class Sessions:
         """The session's document; an empty one when it is new, and a locked one that begins afresh
         when it cannot be read.
         """
-        return self.take(key, self._kv.get(keys.head(key)))
+        return self.take(key, self._kv.get(keys.session_head(key)))
 
     def take(self, key: str, item: Item | None) -> Opened:
         """Return what `open` does, from the item that was just read at the session's head."""
@@ -98,19 +98,22 @@ class Sessions:
         What could not be read is put aside first.
         """
         if opened.unread is not None:
-            self._kv.put(keys.aside(opened.key, sha256(opened.unread).hexdigest()), opened.unread)
+            self._kv.put(
+                keys.unreadable_session(opened.key, sha256(opened.unread).hexdigest()),
+                opened.unread,
+            )
         expect, body = (
             ABSENT if opened.version is None else opened.version,
             encode(document, self._bodies),
         )
-        version = self._kv.put(keys.head(opened.key), body, expect=expect)
+        version = self._kv.put(keys.session_head(opened.key), body, expect=expect)
         return Opened(opened.key, document, version, len(body))
 
     def holds(self, opened: Opened) -> bool:
         """Whether nobody else has saved since: asked right before something leaves that cannot be
         taken back.
         """
-        item = self._kv.get(keys.head(opened.key))
+        item = self._kv.get(keys.session_head(opened.key))
         return (item.version if item else None) == opened.version
 
     def archive(self, key: str, dropped: Sequence[Message]) -> None:
@@ -122,7 +125,7 @@ class Sessions:
         """
         if not dropped:
             return
-        place = keys.archive(key, dropped[0].seq)
+        place = keys.archive_chunk(key, dropped[0].seq)
         try:
             self._kv.put(place, self._encode_chunk(dropped), expect=ABSENT)
         except Conflict:
@@ -145,7 +148,7 @@ class Sessions:
         """The messages of the archived chunk that begins with this one; `BackendError` when it is
         gone or damaged.
         """
-        item = self._kv.get(keys.archive(key, sequence))
+        item = self._kv.get(keys.archive_chunk(key, sequence))
         return self._unarchived(sequence, item.value if item else b"")
 
     def chunks(
@@ -154,7 +157,7 @@ class Sessions:
         """The archived chunks that begin beyond `after` and before `before`, by their first
         numbers; a damaged one is empty.
         """
-        place = keys.archive(key, after)
+        place = keys.archive_chunk(key, after)
         while rows := self._kv.scan(place.partition, ARCHIVE, place.sort, CHUNKS):
             for sort, item in rows:
                 sequence = int(sort.removeprefix(ARCHIVE))
@@ -185,12 +188,13 @@ class Sessions:
     def was_seen(self, opened: Opened, event: str) -> bool:
         """Whether the event's turn is closed already."""
         return (
-            event in opened.document.seen or self._kv.get(keys.seen(opened.key, event)) is not None
+            event in opened.document.seen
+            or self._kv.get(keys.seen_event(opened.key, event)) is not None
         )
 
     def remember(self, key: str, event: str) -> None:
         """Keep the id of a handled event for 8 days, beyond the few in the document."""
-        self._kv.put(keys.seen(key, event), b"", ttl=keys.SEEN_TTL)
+        self._kv.put(keys.seen_event(key, event), b"", ttl=keys.SEEN_TTL)
 
     def sent(self, opened: Opened, parts: int) -> Opened:
         """Mark `parts` of the outbox's first reply as sent."""

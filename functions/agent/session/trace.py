@@ -29,12 +29,12 @@ def keep(kv: KV, turn: Turn, closed: Opened, now: float) -> None:
         "document": {"messages": len(closed.document.messages), "bytes": closed.size},
         "steps": turn.trace,
     }
-    kv.put(keys.trace(event.id), orjson.dumps(record), ttl=keys.SEEN_TTL)
+    kv.put(keys.event_trace(event.id), orjson.dumps(record), ttl=keys.SEEN_TTL)
 
 
 def read(kv: KV, event: str) -> dict[str, Json] | None:
     """The trace of an event; None when it was not handled in the last eight days."""
-    item = kv.get(keys.trace(event))
+    item = kv.get(keys.event_trace(event))
     return orjson.loads(item.value) if item else None
 
 

@@ -89,7 +89,7 @@ def check_disk(settings: Settings) -> str:
 def check_store(settings: Settings) -> str:
     """Check that the store answers, and that it can be written."""
     kv = open_stores(settings).kv
-    probe = keys.probe()
+    probe = keys.doctor_probe()
     kv.delete(probe)
     written = kv.put(probe, b"probe", expect=ABSENT, ttl=60)
     kv.delete(probe, expect=written)

@@ -66,13 +66,13 @@ class KvService:
 
     @property
     def _partition(self) -> str:
-        return keys.stored(*self._owner, "").partition
+        return keys.stored_value(*self._owner, "").partition
 
     def _key(self, argument: dict[str, Json]) -> Key:
         name = argument.get("key")
         if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= KEY_BYTES:
             _wrong(f"a key is a string of 1 to {KEY_BYTES} bytes")
-        return keys.stored(*self._owner, name)
+        return keys.stored_value(*self._owner, name)
 
     def _ttl(self, argument: dict[str, Json]) -> float | None:
         ttl = argument.get("ttl")

@@ -1,5 +1,7 @@
-"""Every key of the store, in one place. Parts that come from outside are escaped, so no part can
-reach into another's.
+"""Name every key of the store, in one place.
+
+A function returns the key of the item that its docstring names. Parts that come from outside are
+escaped, so that no part can reach into another's.
 """
 
 from __future__ import annotations
@@ -16,44 +18,46 @@ SEEN_TTL = 8 * 86400.0
 
 
 def escape(part: str) -> str:
-    """`part` with everything but letters, digits and `-_.~:@+=` percent-encoded; lone surrogates
-    become `?`.
+    """Return `part` with everything but letters, digits and `-_.~:@+=` percent-encoded; a lone
+    surrogate becomes `?`.
     """
     return quote(part, safe=":@+=", errors="replace")
 
 
 def unescape(part: str) -> str:
-    """What `escape` was given."""
+    """Return the text that `escape` was given."""
     return unquote(part)
 
 
 def session_of(agent: str, session: str) -> str:
-    """The S of the keys below: `AGENT#SESSION`."""
+    """Return the S of the keys below: `AGENT#SESSION`."""
     return f"{escape(agent)}#{escape(session)}"
 
 
 def control_of(session: str) -> str:
-    """The group of a session's control events: no escaped part holds a `!`, so no session can be
-    named like one.
+    """Return the group of a session's control events.
+
+    No escaped part holds a `!`, so no session can be named like one.
     """
     return f"{session}!"
 
 
 def inquiries_of(session: str) -> str:
-    """The group of a session's inquiries, handed out as control events are; an answer that cannot
-    be sent holds up no `/stop`.
+    """Return the group of a session's inquiries, which are handed out as control events are.
+
+    An answer that cannot be sent holds up no `/stop`.
     """
     return control_of(f"{session}?")
 
 
-def lock(session: str) -> Key:
-    """What an owner said about a session, or about a whole agent (an `escape`d name): halt,
+def owner_lock(session: str) -> Key:
+    """The last word of an owner about a session or a whole agent (an `escape`d name): halt or
     unlock.
     """
     return Key("lock", session)
 
 
-def usage(agent: str, period: str, session: str) -> Key:
+def session_usage(agent: str, period: str, session: str) -> Key:
     """The tokens that a session spent in a period: an absolute value, one writer."""
     return Key(f"usage#{escape(agent)}", f"{period}#{session}")
 
@@ -68,8 +72,8 @@ def person(agent: str, who: str) -> Key:
     return Key(f"person#{escape(agent)}", escape(who))
 
 
-def waiting(agent: str, session: str, who: str) -> Key:
-    """Somebody who was told a code in a chat, and which code; the codes of a chat begin alike."""
+def pairing_request(agent: str, session: str, who: str) -> Key:
+    """Somebody who got a pairing code in a chat, and the code; those of a chat begin alike."""
     return Key(f"waiting#{escape(agent)}", f"{escape(session)}#{escape(who)}")
 
 
@@ -79,33 +83,33 @@ def first_owner(agent: str) -> Key:
 
 
 def first_owner_tries(agent: str, who: str) -> Key:
-    """How often somebody tried the code that makes the first owner."""
+    """The count of somebody's tries of the code that makes the first owner."""
     return Key(f"first-owner-tries#{escape(agent)}", escape(who))
 
 
-def allowance(agent: str, day: str, who: str) -> Key:
-    """What somebody used in a day."""
+def daily_allowance(agent: str, day: str, who: str) -> Key:
+    """The tokens and turns that somebody used in a day."""
     return Key(f"allowance#{escape(agent)}", f"{day}#{escape(who)}")
 
 
-def doc(scope: str, name: str) -> Key:
-    """A document as it stands, of an agent (an `escape`d name) or of a session (S)."""
+def document(scope: str, name: str) -> Key:
+    """The current text of a document, of an agent (an `escape`d name) or of a session (S)."""
     return Key(f"doc#{scope}", name)
 
 
-def doc_version(scope: str, name: str, version: int) -> Key:
-    """What a document was."""
+def document_version(scope: str, name: str, version: int) -> Key:
+    """An older version of a document."""
     return Key(f"doc-version#{scope}", f"{name}#{version:08d}")
 
 
-def entry(session: str, sequence: int) -> Key:
+def history_entry(session: str, sequence: int) -> Key:
     """An entry of a session's HISTORY, by the first message that it tells of."""
     return Key(f"history#{session}", f"{sequence:012d}")
 
 
-def left(session: str, sequence: int) -> Key:
-    """What left a chat's memory when it followed the entry of HISTORY that begins with this
-    message.
+def forgotten_memory(session: str, sequence: int) -> Key:
+    """The lines that left a chat's memory when it followed the entry of HISTORY that begins with
+    this message.
     """
     return Key(f"left#{session}", f"{sequence:012d}")
 
@@ -115,118 +119,119 @@ def thing(scope: str, id: str) -> Key:
     return Key(f"thing#{scope}", id)
 
 
-def things(scope: str) -> Key:
-    """How much is remembered there."""
+def thing_totals(scope: str) -> Key:
+    """The count and size of all that is remembered there."""
     return Key("things", scope)
 
 
 def thing_index(scope: str, bucket: int) -> Key:
-    """Which things some of their terms stand in."""
+    """The terms of a bucket, and the things that each of them occurs in."""
     return Key(f"thing-index#{scope}", f"{bucket:03d}")
 
 
-def alerted(agent: str, period: str) -> Key:
-    """That whoever watches an agent knows that a period's budget is used up."""
+def budget_alert(agent: str, period: str) -> Key:
+    """The mark that whoever watches an agent knows that a period's budget is used up."""
     return Key("alerted", f"{escape(agent)}#{period}")
 
 
-def model_alerted(agent: str, kind: str) -> Key:
-    """That whoever watches an agent was told lately that its model fails in this way."""
+def model_alert(agent: str, kind: str) -> Key:
+    """The mark that whoever watches an agent was told lately that its model fails in this way."""
     return Key("alerted", f"{escape(agent)}#model#{escape(kind)}")
 
 
-def window(endpoint: str, model: str, tokens: int) -> Key:
-    """How many tokens a model takes in truth, for which somebody set so many; an address may hold a
-    password, so its hash names it.
+def context_window(endpoint: str, model: str, tokens: int) -> Key:
+    """The tokens that a model really takes when its setting says `tokens`.
+
+    An address may hold a password, so its hash names it.
     """
-    named = "\n".join((endpoint, model, str(tokens)))
-    return Key("window", sha256(named.encode(errors="replace")).hexdigest()[:32])
+    identity = "\n".join((endpoint, model, str(tokens)))
+    return Key("window", sha256(identity.encode(errors="replace")).hexdigest()[:32])
 
 
-def mark(session: str) -> Key:
-    """What a control event says to the turn in progress."""
+def control_mark(session: str) -> Key:
+    """The word of a control event to the turn in progress."""
     return Key(f"session#{session}", "mark")
 
 
-def missed(session: str) -> Key:
-    """The messages that a locked session did not work on, and whether somebody was told of them."""
+def missed_messages(session: str) -> Key:
+    """The messages that a locked session did not work on, and if somebody was told of them."""
     return Key(f"session#{session}", "missed")
 
 
-def head(session: str) -> Key:
+def session_head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")
 
 
 def native_calls(session: str) -> Key:
-    """That the model has made native tool calls in a session which its history does not show any
-    more.
+    """The mark that the model has made native tool calls in a session whose history does not show
+    them any more.
     """
     return Key("native-calls", session)
 
 
-def aside(session: str, digest: str) -> Key:
+def unreadable_session(session: str, digest: str) -> Key:
     """A session document that could not be read, by its hash."""
     return Key(f"aside#{session}", digest)
 
 
-def archive(session: str, sequence: int) -> Key:
+def archive_chunk(session: str, sequence: int) -> Key:
     """Messages that compaction dropped, named by the sequence number of the first."""
     return Key(f"session#{session}", f"archive#{sequence:012d}")
 
 
-def inbox(session: str, order: str) -> Key:
+def inbox_event(session: str, order: str) -> Key:
     """A waiting event; `order` sorts by the platform's own time and update id."""
     return Key(f"inbox#{session}", order)
 
 
 READY, READY_CONTROL = "ready", "ready!"
-"""The partitions of the index of sessions that have waiting events, and of those that have control
-events.
+"""The partitions of the index of sessions that have waiting events, and of the index of those that
+have control events.
 """
 
 
-def ready(session: str) -> Key:
+def ready_session(session: str) -> Key:
     """A session's mark in the index of those that have waiting events; control groups have an index
     of their own.
     """
     return Key(READY_CONTROL if session.endswith("!") else READY, session)
 
 
-def claim(session: str) -> Key:
+def session_claim(session: str) -> Key:
     """The lease of the worker that handles the session's events; it saves work, the session's
     version is the fence.
     """
     return Key("claim", session)
 
 
-def seen(session: str, event: str) -> Key:
-    """A handled event."""
+def seen_event(session: str, event: str) -> Key:
+    """The mark of a handled event."""
     return Key(f"seen#{session}", escape(event))
 
 
-def inquiry(session: str, event: str) -> Key:
-    """The answer to an inquiry while it is being sent, and that it was."""
+def inquiry_answer(session: str, event: str) -> Key:
+    """The answer to an inquiry while it is being sent, and the mark that it was."""
     return Key(f"inquiry#{session}", escape(event))
 
 
-def dead(event: str) -> Key:
+def dead_letter(event: str) -> Key:
     """An event that was given up."""
     return Key("dead", escape(event))
 
 
-def tries(message: str) -> Key:
-    """How often a message of another queue came to nothing."""
+def delivery_tries(message: str) -> Key:
+    """The count of failed deliveries of a message of another queue."""
     return Key("tries", escape(message))
 
 
-def reply(session: str, event: str) -> Key:
-    """What an event was answered, for callers that wait or poll (HTTP, the terminal)."""
+def event_reply(session: str, event: str) -> Key:
+    """The reply to an event, for callers that wait or poll (HTTP, the terminal)."""
     return Key(f"reply#{session}", escape(event))
 
 
-def trace(event: str) -> Key:
-    """What a handled event did, step by step, without its texts."""
+def event_trace(event: str) -> Key:
+    """The steps of a handled event, without its texts."""
     return Key("trace", escape(event))
 
 
@@ -240,23 +245,23 @@ def version(namespace: str, name: str, number: int) -> Key:
     return Key(f"version#{escape(namespace)}", f"{name}#{number:08d}")
 
 
-def digest(namespace: str, name: str, digest: str) -> Key:
-    """Which version a digest is."""
+def version_of_digest(namespace: str, name: str, digest: str) -> Key:
+    """The version that has a digest."""
     return Key(f"digest#{escape(namespace)}", f"{name}#{digest}")
 
 
 def deployment(namespace: str, name: str, digest: str) -> Key:
-    """Which versions a version calls, and whether an owner deployed it; never overwritten."""
+    """The versions that a version calls, and if an owner deployed it; never overwritten."""
     return Key(f"deployment#{escape(namespace)}", f"{name}#{digest}")
 
 
 def dependent(digest: str, namespace: str, name: str, caller: str) -> Key:
-    """That the version `caller` of NAMESPACE/NAME calls the one with this digest."""
+    """The mark that the version `caller` of NAMESPACE/NAME calls the one with this digest."""
     return Key(f"dependent#{digest}", f"{escape(namespace)}#{name}#{caller}")
 
 
 def callers_pinned(namespace: str) -> Key:
-    """Up to which change of a namespace each of its versions has a record of what it calls.
+    """The change of a namespace up to which each of its versions has a record of what it calls.
 
     A release before 0.2.0 writes none, and may go on to work on the store.
     """
@@ -270,7 +275,7 @@ def generation(namespace: str) -> Key:
     return Key("generation", escape(namespace))
 
 
-def changes(namespace: str, epoch: str, number: int) -> Key:
+def changes_page(namespace: str, epoch: str, number: int) -> Key:
     """A page of that log's older changes, named by the number of the first; never overwritten with
     anything else.
     """
@@ -278,17 +283,19 @@ def changes(namespace: str, epoch: str, number: int) -> Key:
 
 
 def snapshot(namespace: str, kind: str = "") -> Key:
-    """Which artifact holds a namespace's search index of this kind, and since when."""
+    """The artifact that holds a namespace's search index of this kind, and its age."""
     return Key("snapshot", f"{escape(namespace)}#{escape(kind)}")
 
 
-def audit(namespace: str, number: int) -> Key:
+def audit_entry(namespace: str, number: int) -> Key:
     """An entry of a namespace's audit, never overwritten."""
     return Key(f"audit#{escape(namespace)}", f"{number:012d}")
 
 
 def audit_tip(namespace: str) -> Key:
-    """Where the last writer of a namespace's audit left it; an entry beyond it may stand."""
+    """The number of the last entry of a namespace's audit that its last writer knew; there may be
+    later ones.
+    """
     return Key("audit-tip", escape(namespace))
 
 
@@ -298,57 +305,56 @@ def token(digest: str) -> Key:
 
 
 def token_use(digest: str) -> Key:
-    """When an access token was last used; apart, so that a use never brings a revoked token
-    back.
+    """The time when an access token was last used; apart, so that a use never brings a revoked
+    token back.
     """
     return Key("token-use", digest)
 
 
 EVERYWHERE = "*"
-"""Where the generation of all public capabilities stands: no namespace is called so."""
+"""The namespace of the generation of all public capabilities: no real one has this name."""
 
 
-def public(namespace: str, name: str) -> Key:
+def public_mark(namespace: str, name: str) -> Key:
     """The mark of a capability that every namespace may run."""
     return Key("public", f"{escape(namespace)}#{name}")
 
 
-def expiry(at: float, namespace: str, name: str) -> Key:
+def expiry_mark(at: float, namespace: str, name: str) -> Key:
     """The mark of a capability whose time runs out, in the order of that time."""
     return Key("expiry", f"{int(at):012d}#{escape(namespace)}#{name}")
 
 
 def health(namespace: str, name: str, digest: str) -> Key:
-    """How often a version failed in a row, and until when it rests; absent when it is well."""
+    """A version's failures in a row, and until when it rests; absent when it is well."""
     return Key(f"health#{escape(namespace)}", f"{name}#{digest}")
 
 
-def use(namespace: str, name: str, writer: str) -> Key:
-    """How often a capability was called: absolute values, one writer a key; the writer `all` holds
-    what was summed up.
+def call_counts(namespace: str, name: str, writer: str) -> Key:
+    """The calls of a capability: absolute values, one writer a key.
+
+    The writer `all` holds the sum of those that ended.
     """
     return Key(f"use#{escape(namespace)}", f"{name}#{writer}")
 
 
-def stocked() -> Key:
-    """What the library was made of when a start found nothing to do, and the state of its namespace
-    then.
-    """
+def library_state() -> Key:
+    """The library's contents and the state of its namespace when a start found nothing to do."""
     return Key("stocked", "library")
 
 
-def room(namespace: str) -> Key:
-    """Who takes room in a namespace at this moment."""
+def quota_claims(namespace: str) -> Key:
+    """The deploys that claim room in a namespace at this moment."""
     return Key("room", escape(namespace))
 
 
-def cooldown(who: str) -> Key:
-    """When somebody may deploy again."""
+def deploy_cooldown(who: str) -> Key:
+    """The time from which somebody may deploy again."""
     return Key("cooldown", escape(who))
 
 
-def daily(task: str) -> Key:
-    """When a task of once a day was last begun."""
+def daily_task(task: str) -> Key:
+    """The time when a task of once a day was last begun."""
     return Key("daily", task)
 
 
@@ -363,10 +369,8 @@ def artifact_chunk(name: str, number: int) -> Key:
 
 
 def grants(namespace: str, home: str, name: str) -> Key:
-    """What was granted to the capability NAMESPACE/NAME, version by version, by the owners of
-    `home`.
-    """
-    return Key(f"grant#{escape(home)}", f"{_other(namespace, home)}#{name}")
+    """The grants to the capability NAMESPACE/NAME, version by version, by the owners of `home`."""
+    return Key(f"grant#{escape(home)}", f"{_owner_part(namespace, home)}#{name}")
 
 
 def secret(namespace: str, name: str) -> Key:
@@ -374,23 +378,23 @@ def secret(namespace: str, name: str) -> Key:
     return Key(f"secret#{escape(namespace)}", name)
 
 
-def stored(home: str, namespace: str, name: str, key: str) -> Key:
-    """What the capability NAMESPACE/NAME stored when it ran for `home`."""
-    return Key(f"stored#{escape(home)}#{_other(namespace, home)}#{name}", key)
+def stored_value(home: str, namespace: str, name: str, key: str) -> Key:
+    """A value that the capability NAMESPACE/NAME stored when it ran for `home`."""
+    return Key(f"stored#{escape(home)}#{_owner_part(namespace, home)}#{name}", key)
 
 
 def stored_usage(home: str, namespace: str, name: str) -> Key:
-    """How many keys and bytes that is."""
-    return Key("stored", f"{escape(home)}#{_other(namespace, home)}#{name}")
+    """The count of those keys and of their bytes."""
+    return Key("stored", f"{escape(home)}#{_owner_part(namespace, home)}#{name}")
 
 
-def _other(namespace: str, home: str) -> str:
-    """The namespace when it is not `home` itself: a chat's name, which may be long, stands in a key
-    once.
+def _owner_part(namespace: str, home: str) -> str:
+    """Return the namespace, empty when it is `home` itself: a chat's name, which may be long, is in
+    a key once.
     """
     return "" if namespace == home else escape(namespace)
 
 
-def probe() -> Key:
-    """What a doctor writes to see whether the store takes it."""
+def doctor_probe() -> Key:
+    """The item that a doctor writes to see if the store takes it."""
     return Key("doctor", "probe")

@@ -136,7 +136,7 @@ def test_a_turn_goes_on_when_memory_hears_of_nothing(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home)
-    home.app.kv.put(keys.doc(SESSION, "memory"), b"damaged")
+    home.app.kv.put(keys.document(SESSION, "memory"), b"damaged")
     home.app.documents.write(SESSION, "memory", "mended", by="test")
     script(model, Answer(400, b"no"), say("hi"))
 
@@ -244,7 +244,7 @@ def test_archived_messages_that_are_damaged_hold_nothing_up(
     tell(home, "I am Ada")
     tell(home, "/new")
     tell(home, "I like tea")
-    home.app.kv.put(keys.archive(SESSION, 1), b"[{")
+    home.app.kv.put(keys.archive_chunk(SESSION, 1), b"[{")
     script(model, saves())
 
     assert tell(home, "/mem") == [TRIGGERED]
@@ -309,7 +309,7 @@ def test_an_entry_that_claims_more_than_was_said_keeps_nothing_from_memory(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "I am Ada")
-    home.app.kv.put(keys.entry(SESSION, 1), b'{"last":1000000000000,"at":0,"text":"all"}')
+    home.app.kv.put(keys.history_entry(SESSION, 1), b'{"last":1000000000000,"at":0,"text":"all"}')
     tell(home, "/mem")
     assert document(home).consolidated == 2
 
@@ -446,7 +446,7 @@ def test_for_a_damaged_memory_the_version_before_stands_in(
     documents = home.app.documents
     for text in ("- Ada", "- Ada\n- tea"):
         documents.write(SESSION, "memory", text, by="test")
-    home.app.kv.put(keys.doc(SESSION, "memory"), b"damaged")
+    home.app.kv.put(keys.document(SESSION, "memory"), b"damaged")
     assert (memory(home).version, memory(home).by, memory(home).why) == (
         2,
         "damaged",
@@ -470,7 +470,7 @@ def test_a_damaged_document_is_mended_even_by_the_words_that_stand_in_for_it(
     documents = home.app.documents
     for number in range(1, 7):
         documents.write(SESSION, "memory", f"- {number}", by="test")
-    for key in (keys.doc(SESSION, "memory"), keys.doc_version(SESSION, "memory", 5)):
+    for key in (keys.document(SESSION, "memory"), keys.document_version(SESSION, "memory", 5)):
         home.app.kv.put(key, damage)
     assert (memory(home).text, memory(home).version) == ("- 4", 6)
     with pytest.raises(BackendError, match="version 6 of memory cannot be read"):
@@ -494,7 +494,7 @@ def test_a_damaged_document_of_the_agent_stops_no_chat(
     documents = home.app.documents
     documents.write(documents.agent, "role", "You keep the books.", by="test")
     for name in ("role", "soul"):
-        home.app.kv.put(keys.doc(documents.agent, name), b'{"version": "?"}')
+        home.app.kv.put(keys.document(documents.agent, name), b'{"version": "?"}')
     script(model, say("hello"))
 
     assert tell(home, "hello") == ["hello"]
@@ -505,7 +505,7 @@ def test_a_damaged_document_of_the_agent_stops_no_chat(
 
 def test_a_damaged_entry_is_written_over(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "hello")
-    home.app.kv.put(keys.entry(SESSION, 1), b'{"last":0}')
+    home.app.kv.put(keys.history_entry(SESSION, 1), b'{"last":0}')
     script(model, saves())
 
     assert tell(home, "/mem") == [TRIGGERED]
@@ -518,14 +518,14 @@ def test_an_old_document_without_these_fields_is_read(
     import orjson
 
     tell(home, "hello")
-    item = home.app.kv.get(keys.head(SESSION))
+    item = home.app.kv.get(keys.session_head(SESSION))
     assert item
     fields = {
         name: value
         for name, value in orjson.loads(item.value).items()
         if name not in ("consolidated", "unheard", "noted", "failures")
     }
-    home.app.kv.put(keys.head(SESSION), orjson.dumps(fields))
+    home.app.kv.put(keys.session_head(SESSION), orjson.dumps(fields))
     script(model, saves())
 
     assert tell(home, "/mem") == [TRIGGERED]

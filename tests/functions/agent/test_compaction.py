@@ -158,7 +158,7 @@ def test_forty_one_messages_keep_the_first_and_the_last_ten_and_the_rest_is_arch
     assert texts[-1].endswith("and one that is too many")
     assert not any(message["role"] == "tool" for message in after["messages"])
     archived = home.stores.kv.scan(
-        keys.archive(keys.session_of("main", "telegram:7"), 0).partition, prefix="archive#"
+        keys.archive_chunk(keys.session_of("main", "telegram:7"), 0).partition, prefix="archive#"
     )
     kept = orjson.loads(archived[0][1].value)
     assert [message["seq"] for message in kept] == list(range(2, 33))

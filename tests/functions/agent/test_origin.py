@@ -118,7 +118,7 @@ def test_a_message_that_was_stored_with_a_bare_name_shows_it_as_one(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     named(home, "Alice")
-    key = keys.head(keys.session_of("main", GROUP))
+    key = keys.session_head(keys.session_of("main", GROUP))
     item = home.app.kv.get(key)
     assert item
     fields = orjson.loads(item.value)

@@ -222,8 +222,8 @@ def test_a_damaged_document_is_taken_back_to_what_it_was(
     for text in ("first", "second", "third", "fourth"):
         run("doc", "write", "soul", "-", given=text)
     kv = runtime(data=tmp_path / "data").app.kv
-    kv.put(keys.doc("main", "soul"), b"damaged")
-    kv.put(keys.doc_version("main", "soul", 2), b"damaged")
+    kv.put(keys.document("main", "soul"), b"damaged")
+    kv.put(keys.document_version("main", "soul", 2), b"damaged")
     assert run("doc", "show", "soul").stdout == "third\n"
 
     history = json.loads(run("doc", "history", "soul", "--json").stdout)
@@ -236,7 +236,7 @@ def test_a_damaged_document_is_taken_back_to_what_it_was(
     assert run("doc", "show", "soul", "--version", "3").stdout == "third\n"
     run("doc", "rollback", "soul", "1")
     assert run("doc", "show", "soul").stdout == "first\n"
-    kv.put(keys.doc("main", "soul"), b"damaged")
+    kv.put(keys.document("main", "soul"), b"damaged")
     run("doc", "write", "soul", "-", given="")
     assert run("doc", "show", "soul").stdout == "\n"
 

@@ -81,8 +81,8 @@ def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(
 ) -> None:
     home = runtime()
     session = keys.session_of("main", "telegram:7")
-    home.stores.kv.put(keys.inbox(session, "1"), b"garbage")
-    home.stores.kv.put(keys.ready(session), b"{}")
+    home.stores.kv.put(keys.inbox_event(session, "1"), b"garbage")
+    home.stores.kv.put(keys.ready_session(session), b"{}")
     assert home.queue.take(0) is None
 
     (row,) = json.loads(run("inbox", "dead", "--json")[1])

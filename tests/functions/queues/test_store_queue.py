@@ -123,7 +123,7 @@ def inbox(kv: KV, clock: Clock) -> StoreQueue:
 
 def left(kv: KV) -> list[str]:
     """What of the queue still stands in the store."""
-    partitions = [keys.inbox(SESSION, "").partition, "ready", "claim"]
+    partitions = [keys.inbox_event(SESSION, "").partition, "ready", "claim"]
     return [f"{partition} {sort}" for partition in partitions for sort, _ in kv.scan(partition)]
 
 
@@ -343,7 +343,7 @@ def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(
     inbox: StoreQueue, kv: WatchedKV, raw: bytes
 ) -> None:
     for sort in ("0", "000001700000001#"):
-        kv.put(keys.inbox(SESSION, sort), raw)
+        kv.put(keys.inbox_event(SESSION, sort), raw)
     inbox.put(event(1))
     inbox.put(event(2))
     assert handle_all(inbox) == [event(1), event(2)]
@@ -357,8 +357,8 @@ def test_bytes_that_are_no_event_become_a_dead_letter_and_their_session_goes_on(
 def test_a_session_of_nothing_but_bytes_that_are_no_event_is_cleared(
     inbox: StoreQueue, kv: WatchedKV
 ) -> None:
-    kv.put(keys.inbox(SESSION, "0"), b"?")
-    kv.put(keys.ready(SESSION), b"not json either")
+    kv.put(keys.inbox_event(SESSION, "0"), b"?")
+    kv.put(keys.ready_session(SESSION), b"not json either")
     assert inbox.take(0) is None
     assert left(kv) == []
 

@@ -172,9 +172,9 @@ def three(kv: KV) -> Audit:
 
 def test_a_changed_entry_is_found(kv: KV) -> None:
     audit = three(kv)
-    item = kv.get(keys.audit("main", 2))
+    item = kv.get(keys.audit_entry("main", 2))
     assert item
-    kv.put(keys.audit("main", 2), item.value.replace(b"n1", b"n7"))
+    kv.put(keys.audit_entry("main", 2), item.value.replace(b"n1", b"n7"))
     assert audit.verify("main").problem == "entry 2 was changed"
 
 
@@ -182,7 +182,7 @@ def test_an_entry_that_was_changed_with_its_hash_is_found_by_the_next(kv: KV) ->
     audit = three(kv)
     body = audit.read_entries("main")[0].body.replace(b"n0", b"n7")
     kv.put(
-        keys.audit("main", 1),
+        keys.audit_entry("main", 1),
         json.dumps({"body": body.decode(), "hash": hashlib.sha256(body).hexdigest()}).encode(),
     )
     assert (
@@ -193,13 +193,13 @@ def test_an_entry_that_was_changed_with_its_hash_is_found_by_the_next(kv: KV) ->
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_missing_entry_is_found(kv: KV, number: int) -> None:
     audit = three(kv)
-    kv.delete(keys.audit("main", number))
+    kv.delete(keys.audit_entry("main", number))
     assert f"entry {number} is missing" in audit.verify("main").problem
 
 
 def test_a_missing_end_is_found_and_the_audit_goes_on(kv: KV) -> None:
     audit = three(kv)
-    kv.delete(keys.audit("main", 3))
+    kv.delete(keys.audit_entry("main", 3))
     assert audit.verify("main").problem == "the end is missing: there were 3 entries"
     audit.note("main", "deploy", name="later")
     assert audit.verify("main").problem
@@ -207,12 +207,12 @@ def test_a_missing_end_is_found_and_the_audit_goes_on(kv: KV) -> None:
 
 def forged(kv: KV, number: int, previous: str, **facts: str) -> str:
     """Write an entry anew with other facts, its hash made to fit; the hash."""
-    item = kv.get(keys.audit("main", number))
+    item = kv.get(keys.audit_entry("main", number))
     assert item
     fields = {**json.loads(json.loads(item.value)["body"]), "previous": previous, **facts}
     body = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(body.encode()).hexdigest()
-    kv.put(keys.audit("main", number), json.dumps({"body": body, "hash": digest}).encode())
+    kv.put(keys.audit_entry("main", number), json.dumps({"body": body, "hash": digest}).encode())
     return digest
 
 
@@ -259,7 +259,7 @@ def test_every_permission_that_was_granted_stands_there(kv: KV) -> None:
 )
 def test_damage_is_told_and_stops_nobody(kv: KV, damage: bytes) -> None:
     audit = three(kv)
-    kv.put(keys.audit("main", 3), damage)
+    kv.put(keys.audit_entry("main", 3), damage)
     kv.put(keys.audit_tip("main"), damage)
     audit.note("main", "deploy", name="later")
     found = audit.verify("main")
@@ -274,7 +274,7 @@ def test_damage_is_told_and_stops_nobody(kv: KV, damage: bytes) -> None:
 def test_what_stands_under_no_number_stops_nobody_and_is_seen(kv: KV, sort: str) -> None:
     audit = Audit(kv)
     audit.note("main", "deploy", name="one")
-    kv.put(Key(keys.audit("main", 0).partition, sort), b"{}")
+    kv.put(Key(keys.audit_entry("main", 0).partition, sort), b"{}")
     audit.note("main", "deploy", name="two")
     assert {entry.row.get("name") for entry in audit.read_entries("main")} >= {"one", "two"}
     assert audit.read_latest("main")

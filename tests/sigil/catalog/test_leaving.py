@@ -55,7 +55,7 @@ def calls(registry: LocalRegistry, caller: Caller = PERSON, name: str = "shout")
 
 
 def written(kv: KV, namespace: str = "main") -> list[str]:
-    return [sort for sort, _ in kv.scan(keys.use(namespace, "", "").partition)]
+    return [sort for sort, _ in kv.scan(keys.call_counts(namespace, "", "").partition)]
 
 
 # -- what goes
@@ -238,7 +238,7 @@ def test_a_chats_counts_stay_behind_when_it_is_published(
 
 def agree(kv: KV, now: float = 0.0) -> bool:
     """Whether the mark says what the head says."""
-    head, mark = kv.get(keys.capability("main", "shout")), kv.get(keys.public("main", "shout"))
+    head, mark = kv.get(keys.capability("main", "shout")), kv.get(keys.public_mark("main", "shout"))
     wanted = mark_for(*decode_head(head.value), now) if head else None
     return wanted == (mark.value if mark else None)
 
@@ -329,14 +329,14 @@ def test_a_mark_that_a_dead_process_left_is_set_right_within_a_day(
     registry: LocalRegistry, kv: SqliteKV, clock: Clock
 ) -> None:
     registry.deploy(spec(public=True), PERSON)
-    kv.delete(keys.public("main", "shout"))
-    kv.put(keys.public("main", "gone"), b"sha256:0")
+    kv.delete(keys.public_mark("main", "shout"))
+    kv.put(keys.public_mark("main", "gone"), b"sha256:0")
     assert not agree(kv, clock.now)
 
     Sweeper(kv, clock).mark_idle()
 
     assert agree(kv, clock.now)
-    assert kv.get(keys.public("main", "gone")) is None
+    assert kv.get(keys.public_mark("main", "gone")) is None
     assert found(registry) == ["main/shout"]
 
 
@@ -347,10 +347,10 @@ def test_what_is_no_longer_public_leaves_the_index_before_its_mark_goes(
     assert found(registry) == ["main/shout"]
     head = registry._catalog.load_head("main", "shout")
     assert head
-    mark = kv.get(keys.public("main", "shout"))
+    mark = kv.get(keys.public_mark("main", "shout"))
     assert mark
     registry.remove("shout", PERSON)
-    kv.put(keys.public("main", "shout"), b"sha256:other")
+    kv.put(keys.public_mark("main", "shout"), b"sha256:other")
     kv.put(keys.generation(keys.EVERYWHERE), b"")
     assert found(registry) == []
 

@@ -84,7 +84,7 @@ def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path)
     assert held.capabilities == count == sum(map(int, stood))
     assert held.bytes <= count * 100 + 50
     assert held.ephemeral <= count // 2
-    left = kv.get(keys.room("main"))
+    left = kv.get(keys.quota_claims("main"))
     assert left is not None
     assert left.value == b"[]"  # and goes by itself
 

@@ -153,7 +153,9 @@ def test_two_who_fold_at_once_count_nothing_twice(place: Place, clock: Clock) ->
         use = UsageStatistics(store, clock).read_counts("main", "shout")
         assert (use.calls, use.errors) == (12, 12)
     fold_done_writers(stores[0], "main", clock.now)
-    assert [sort for sort, _ in stores[1].scan(keys.use("main", "", "").partition)] == ["shout#all"]
+    assert [sort for sort, _ in stores[1].scan(keys.call_counts("main", "", "").partition)] == [
+        "shout#all"
+    ]
 
 
 COUNTS = """
@@ -184,14 +186,14 @@ def test_a_fold_that_was_interrupted_counts_nothing_twice(place: Place, clock: C
     for _ in range(3):
         note(UsageStatistics(kv, clock))
     clock.now += DONE_SECONDS + 1
-    before = kv.scan(keys.use("main", "", "").partition)
+    before = kv.scan(keys.call_counts("main", "", "").partition)
     fold_done_writers(kv, "main", clock.now)
     for sort, item in before:  # killed before it deleted them
-        kv.put(keys.use("main", *sort.split("#")), item.value)
+        kv.put(keys.call_counts("main", *sort.split("#")), item.value)
 
     assert UsageStatistics(kv, clock).read_counts("main", "shout").calls == 3
     assert fold_done_writers(kv, "main", clock.now) == 0
-    assert len(kv.scan(keys.use("main", "", "").partition)) == 1
+    assert len(kv.scan(keys.call_counts("main", "", "").partition)) == 1
     assert UsageStatistics(kv, clock).read_counts("main", "shout").calls == 3
 
 

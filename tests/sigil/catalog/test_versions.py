@@ -223,7 +223,7 @@ def test_nobody_changes_what_is_not_of_the_own_namespace(registry: LocalRegistry
 def test_a_removed_digest_does_not_run_even_when_its_records_were_left(
     registry: LocalRegistry, kv: KV, three: list[str]
 ) -> None:
-    left = keys.version("main", "shout", 1), keys.digest("main", "shout", three[0])
+    left = keys.version("main", "shout", 1), keys.version_of_digest("main", "shout", three[0])
     kept = [(key, item.value) for key in left if (item := kv.get(key))]
     registry.remove("shout", PERSON)
     for key, value in kept:  # as after a crash in the middle of a removal

@@ -99,7 +99,7 @@ def test_what_changed_in_the_store_is_put_right(starts: Starts) -> None:
 def test_another_versions_mark_does_not_count(
     starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "version", lambda: "another")
+    monkeypatch.setattr(library, "installed_version", lambda: "another")
 
     starts.start()
 

@@ -139,8 +139,8 @@ def test_pages_of_changes_that_are_gone_cost_a_walk_and_nothing_else(garden: Gar
     names(finder, "carrot")
     for number in range(200):
         garden.deploy(f"sow-{number % 10}", "Sow kale.", LIBRARY)
-    for sort, _ in garden.kv.scan(keys.changes(LIBRARY, "", 0).partition, limit=100):
-        garden.kv.delete(keys.changes(LIBRARY, "", 0)._replace(sort=sort))
+    for sort, _ in garden.kv.scan(keys.changes_page(LIBRARY, "", 0).partition, limit=100):
+        garden.kv.delete(keys.changes_page(LIBRARY, "", 0)._replace(sort=sort))
     assert len(names(finder, "sow kale", limit=50)) == 10
 
 

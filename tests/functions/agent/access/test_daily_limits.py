@@ -211,7 +211,7 @@ def test_a_record_that_cannot_be_read_counts_as_all_used(
     opened: Open, model: ScriptedModel, damaged: bytes
 ) -> None:
     home = opened()
-    home.app.kv.put(keys.allowance("main", "2027-01-15", GUEST), damaged)
+    home.app.kv.put(keys.daily_allowance("main", "2027-01-15", GUEST), damaged)
     assert "3 turns for today" in said(home, GUEST, "hi")[0]
     assert said(home, GUEST, "hi") == []
     assert not model.bodies
@@ -272,7 +272,7 @@ def test_a_turn_counts_on_the_day_on_which_it_began(
 def test_without_limits_nothing_is_kept(opened: Open) -> None:
     home = opened(guest_turns=0, guest_tokens=0)
     said(home, GUEST, "hi")
-    assert home.app.kv.scan(keys.allowance("main", "", "").partition) == []
+    assert home.app.kv.scan(keys.daily_allowance("main", "", "").partition) == []
     assert said(home, GUEST, "/whoami")[0].endswith(f"This chat is `{GUEST}`.")
 
 

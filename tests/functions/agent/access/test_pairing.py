@@ -373,7 +373,7 @@ def test_a_record_that_cannot_be_read_lets_nobody_in(
     home: AgentRuntime, model: ScriptedModel, damaged: bytes
 ) -> None:
     home.app.kv.put(keys.person("main", STRANGER), damaged)
-    home.app.kv.put(keys.waiting("main", STRANGER, STRANGER), damaged)
+    home.app.kv.put(keys.pairing_request("main", STRANGER, STRANGER), damaged)
     given = code_of(home)
     say(home, OWNER, f"/pair {given}")
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]

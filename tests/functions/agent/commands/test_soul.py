@@ -140,13 +140,13 @@ def test_a_version_that_is_damaged_is_said_to_be_that_and_the_soul_stays(
     model.then(say(SOUL), say(SOUL.replace("Short", "Long")))
     tell(home, "/soul be dry")
     tell(home, "/soul talk more")
-    home.app.kv.put(keys.doc_version("main", "soul", 1), b"damaged")
+    home.app.kv.put(keys.document_version("main", "soul", 1), b"damaged")
 
     assert tell(home, "/soul rollback 1") == [
         "The soul is as it was. version 1 of soul cannot be read; take another one, or write it"
         " again."
     ]
-    home.app.kv.put(keys.doc("main", "soul"), b"damaged")
+    home.app.kv.put(keys.document("main", "soul"), b"damaged")
     assert tell(home, "/soul rollback 1")[0].startswith(
         "The soul is as it was. version 1 of soul cannot be read"
     )
@@ -213,7 +213,7 @@ def test_for_a_damaged_soul_without_an_earlier_version_the_first_one_stands_in(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     home.app.documents.write(home.app.documents.agent, "soul", SOUL, by="test")
-    home.app.kv.put(keys.doc(home.app.documents.agent, "soul"), b"damaged")
+    home.app.kv.put(keys.document(home.app.documents.agent, "soul"), b"damaged")
     model.then(say(SOUL))
 
     assert tell(home, "/soul") == [FIRST_SOUL]

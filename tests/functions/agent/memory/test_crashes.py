@@ -385,7 +385,7 @@ def test_of_two_who_write_a_document_at_once_one_wins_and_the_other_is_told(
 
     class Overtaken(Forgetful):
         def put(self, key: Key, value: bytes, **given: Any) -> Any:
-            if key == keys.doc(documents.agent, "role"):
+            if key == keys.document(documents.agent, "role"):
                 documents.write(documents.agent, "role", "theirs", by="somebody")
             return self._kv.put(key, value, **given)
 

@@ -159,7 +159,7 @@ def test_a_damaged_thing_is_not_recalled_and_can_be_forgotten_or_written_again()
     things, thing = Things(kv, S, TERMS), value("drink", "tea")
     things.save(thing)
     kv.put(keys.thing(S, thing.id), b"{}")
-    kv.put(keys.things(S), b"nonsense")
+    kv.put(keys.thing_totals(S), b"nonsense")
 
     assert texts(things, "tea drink") == []
     assert things.drop(thing.id) is not None
@@ -230,7 +230,7 @@ def test_a_damaged_count_is_counted_anew(damage: bytes) -> None:
     things = Things(kv, S, TERMS)
     for number in range(5):
         things.save(value(f"k{number}", "tea"))
-    kv.put(keys.things(S), damage)
+    kv.put(keys.thing_totals(S), damage)
 
     assert {thing.about for thing in things.list_newest(10)} == {
         f"k{number}" for number in range(5)

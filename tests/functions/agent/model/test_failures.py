@@ -175,7 +175,7 @@ def test_a_trace_tells_owners_what_the_endpoint_said(runtime: Open, model: Scrip
     model.then(refuse(401))
     tell(home, "hi")
 
-    (_, item), *_ = home.stores.kv.scan(keys.trace("").partition)
+    (_, item), *_ = home.stores.kv.scan(keys.event_trace("").partition)
     lines = trace.tree(json.loads(item.value))
 
     assert any(

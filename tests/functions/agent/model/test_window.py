@@ -328,9 +328,9 @@ def test_an_endpoint_that_is_mended_is_found_again(runtime: Open, small: Small) 
     home = runtime(llm_url=small.url)
     fill(home, small)
     tell(home, "the last word")
-    ((sort, _),) = home.stores.kv.scan(keys.window("", "", 0).partition)
+    ((sort, _),) = home.stores.kv.scan(keys.context_window("", "", 0).partition)
 
-    home.stores.kv.delete(keys.window("", "", 0)._replace(sort=sort))
+    home.stores.kv.delete(keys.context_window("", "", 0)._replace(sort=sort))
     assert runtime(llm_url=small.url).app.model.window == 128_000
 
 

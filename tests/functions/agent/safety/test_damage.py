@@ -26,7 +26,7 @@ SESSION = keys.session_of("main", "telegram:7")
 
 
 def usage(session: str) -> Any:
-    return keys.usage("main", name_period(time.time(), 86_400), session)
+    return keys.session_usage("main", name_period(time.time(), 86_400), session)
 
 
 @pytest.mark.parametrize("whom", ["main", SESSION])
@@ -40,7 +40,7 @@ def test_a_lock_with_times_that_no_clock_shows_is_closed_and_can_be_opened(
     home = runtime(llm_url=model.url)
     model.then(*cascade(), say("on we go"))
     home.stores.kv.put(
-        keys.lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"})
+        keys.owner_lock(whom), orjson.dumps({"halted": halted, "unlocked": unlocked, "by": "?"})
     )
 
     assert locks.read_lock(home.stores.kv, whom).closed
@@ -85,7 +85,7 @@ def test_a_count_that_fits_into_no_document_locks_the_session(
     home = runtime(llm_url=model.url)
     model.then(say("one"), call(("no_such_tool", {})), say("two?"))
     tell(home, "hello")
-    key = keys.head(SESSION)
+    key = keys.session_head(SESSION)
     item = home.stores.kv.get(key)
     assert item
     fields = orjson.loads(item.value)
@@ -106,7 +106,7 @@ def test_an_unlock_counts_though_the_record_of_earlier_ones_was_lost(
         control.unlock(whom, home.app, "owner")
     model.then(*cascade(), say("on we go"))
     assert tell(home, "hello") == [sentence("cascade")]
-    home.stores.kv.delete(keys.lock("main"))
+    home.stores.kv.delete(keys.owner_lock("main"))
 
     assert tell(home, "hello") == [sentence("cascade")]
     control.unlock(SESSION, home.app, "owner")

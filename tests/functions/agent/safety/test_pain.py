@@ -339,11 +339,11 @@ def test_a_damaged_state_locks_the_chat_and_says_so(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     tell(home, "hello")
-    item = home.app.kv.get(keys.head(SESSION))
+    item = home.app.kv.get(keys.session_head(SESSION))
     assert item is not None
     document = json.loads(item.value)
     document["safety"]["counters"]["window"] = "?"
-    home.app.kv.put(keys.head(SESSION), json.dumps(document).encode())
+    home.app.kv.put(keys.session_head(SESSION), json.dumps(document).encode())
 
     assert tell(home, "hello") == [sentence("damaged")]
     assert state(home) == "SAFETY_LOCKOUT"

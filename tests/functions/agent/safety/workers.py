@@ -116,7 +116,7 @@ class Worker:
     def __init__(self, world: World, chat: str, twist: Twist | None = None) -> None:
         self._world, self._kv, self._twist = world, world.kv, twist
         self._steps: Counter[str] = Counter()
-        self._head = keys.head(session_of(chat))
+        self._head = keys.session_head(session_of(chat))
         self._version, self._overtaken, self._owing = -1, False, 0
         self.account = Account(chat, world.agent, world.events, world.seen, world.demand)
         limits = SafetyLimits(
@@ -148,7 +148,8 @@ class Worker:
     def control(self, event: Event) -> None:
         """Do what a control event says."""
         fresh = (
-            self._kv.get(keys.seen(keys.control_of(session_of(event.session)), event.id)) is None
+            self._kv.get(keys.seen_event(keys.control_of(session_of(event.session)), event.id))
+            is None
         )
         word, _, rest = event.text.replace("admin:unlock", "/unlock").partition(" ")
         if fresh and event.sender.id == "owner" and word != "/stop":
@@ -291,5 +292,5 @@ class Worker:
             world.jump(float(where))
 
     def _told_to_stop(self) -> bool:
-        item = self._kv.get(keys.mark(session_of(self.account.name)))
+        item = self._kv.get(keys.control_mark(session_of(self.account.name)))
         return item is not None and orjson.loads(item.value)["stop"] == self.account.turn

@@ -130,11 +130,11 @@ class World:
 
     def damage(self, chat: str, name: str) -> None:
         """What is stored of a chat's safety changes, and no worker did it."""
-        item = self.kv.get(keys.head(session_of(chat)))
+        item = self.kv.get(keys.session_head(session_of(chat)))
         document = parsed(item.value) if item else NEW
         if item and self.agent.chat(chat).since is not None:
             document["safety"] = damaged(document["safety"], name)
-            self.kv.put(keys.head(session_of(chat)), json.dumps(document).encode())
+            self.kv.put(keys.session_head(session_of(chat)), json.dumps(document).encode())
             self.versions[chat] += 1
             self.seen["damaged"] += 1
             self.agent.chats[chat] = Chat(closed="damaged", since=None)

@@ -110,7 +110,7 @@ def test_what_stands_there_may_hold_anything(home: AgentRuntime, model: Scripted
             "source": "https://evil.example/",
         },
     )
-    home.app.kv.put(keys.doc(keys.session_of("main", "telegram:7"), "memory"), b"damaged")
+    home.app.kv.put(keys.document(keys.session_of("main", "telegram:7"), "memory"), b"damaged")
     (shown,) = tell(home, "/recall")
     assert shown.count("\n") == 1
     assert "https://evil.example/" in shown

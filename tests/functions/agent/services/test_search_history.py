@@ -265,7 +265,7 @@ def test_before_a_message_nothing_from_it_on_is_found(chat: Chat, archive: bool)
 def test_a_damaged_part_of_the_archive_hides_no_other(chat: Chat) -> None:
     said(chat, "a red kite", archive=True)
     said(chat, "a blue kite", archive=True)
-    chat.home.app.kv.put(keys.archive(SESSION, 1), b"\x00nonsense")
+    chat.home.app.kv.put(keys.archive_chunk(SESSION, 1), b"\x00nonsense")
 
     assert [each["message"] for each in found(chat, "kite")] == [2]
 

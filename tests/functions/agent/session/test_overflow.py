@@ -117,7 +117,7 @@ def test_a_large_archive_is_kept_beside_the_store() -> None:
 
     Sessions(kv, shelf).archive(KEY, dropped)
 
-    item = kv.get(keys.archive(KEY, 1))
+    item = kv.get(keys.archive_chunk(KEY, 1))
     assert item is not None
     assert len(item.value) < 1024
     assert shelf.puts == 1

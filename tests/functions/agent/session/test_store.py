@@ -228,7 +228,7 @@ def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
 
     assert [reply.text for reply in opened.document.outbox] == [GAVE_UP]
     assert len(model.bodies) == asked
-    dead = home.stores.kv.get(keys.dead(happened.id))
+    dead = home.stores.kv.get(keys.dead_letter(happened.id))
     assert dead is not None
     assert orjson.loads(dead.value)["event"]["text"] == "poison"
     model._script[:] = [say("still here")]
@@ -303,16 +303,18 @@ def test_a_field_that_is_not_what_it_was_is_damage(
     home: AgentRuntime, place: tuple[str | int, ...], wrong: Any
 ) -> None:
     handle(event("hello"), home.app)
-    item = home.app.kv.get(keys.head(KEY))
+    item = home.app.kv.get(keys.session_head(KEY))
     assert item
     fields = at = json.loads(item.value)
     for part in place[:-1]:
         at = at[part]
     at[place[-1]] = wrong
-    home.app.kv.put(keys.head(KEY), orjson.dumps(fields))
+    home.app.kv.put(keys.session_head(KEY), orjson.dumps(fields))
     assert tell(home, "hello") == [sentence("damaged")]
     home.app.sessions.archive(KEY, [Message("user", "tea", seq=4, at=1.0)])
-    home.app.kv.put(keys.archive(KEY, 4), b'[{"role": "user", "content": 5, "seq": 4, "at": 1.0}]')
+    home.app.kv.put(
+        keys.archive_chunk(KEY, 4), b'[{"role": "user", "content": 5, "seq": 4, "at": 1.0}]'
+    )
     assert tell(home, "/recall tea") == [NOT_FOUND]
 
 
@@ -340,12 +342,14 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
     told(home, event("I am Ada"))
     told(home, event("/new"))
     told(home, event("the shop is closed on Mondays"))
-    home.app.kv.put(keys.head(KEY), body)
+    home.app.kv.put(keys.session_head(KEY), body)
 
     locked = [tell(home, "hello") for _ in range(2)]
     assert locked == [[sentence("damaged")]] * 2
     assert len(model.bodies) == 2
-    assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [body]
+    assert [
+        item.value for _, item in home.app.kv.scan(keys.unreadable_session(KEY, "").partition)
+    ] == [body]
 
     assert tell(home, "/unlock") == [UNLOCKED]
     model.then(saves(), say("welcome back"))
@@ -358,18 +362,18 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
 
 
 def test_a_damaged_document_is_put_aside_whatever_is_written_first(home: AgentRuntime) -> None:
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
     assert tell(home, "/mem I like tea") == [FAILED]
-    assert [item.value for _, item in home.app.kv.scan(keys.aside(KEY, "").partition)] == [
-        b"damaged"
-    ]
+    assert [
+        item.value for _, item in home.app.kv.scan(keys.unreadable_session(KEY, "").partition)
+    ] == [b"damaged"]
     assert home.app.sessions.open(KEY).document.unheard == (1,)
 
 
 def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
     model.then(say("welcome back"))
     assert "SAFETY_LOCKOUT" in tell(home, "/status")[0]
     assert tell(home, "/unlock") == [UNLOCKED]
@@ -384,12 +388,12 @@ def test_a_damaged_chat_never_takes_the_numbers_of_what_its_archive_holds(
         Message("user", "more", seq=5, at=1.0),
     )
     home.app.sessions.archive(KEY, lost)
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
 
     with pytest.raises(BackendError, match="ESTORE"):
         Sessions(home.app.kv, Away()).open(KEY)
     assert home.app.sessions.open(KEY).document.next_seq == 6
-    home.app.kv.put(keys.archive(KEY, 4), b"damaged as well")
+    home.app.kv.put(keys.archive_chunk(KEY, 4), b"damaged as well")
     assert home.app.sessions.open(KEY).document.next_seq == 5
 
 
@@ -399,27 +403,27 @@ def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(
     model.then(say("hello Ada"), saves())
     tell(home, "I am Ada")
     tell(home, "/mem")
-    item = home.app.kv.get(keys.head(KEY))
+    item = home.app.kv.get(keys.session_head(KEY))
     assert item
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
     fresh = home.app.sessions.open(KEY).document
     assert (fresh.next_seq, fresh.consolidated) == (3, 2), (
         "no number twice, or memory would never hear of it"
     )
-    home.app.kv.put(keys.head(KEY), item.value)
+    home.app.kv.put(keys.session_head(KEY), item.value)
     tell(home, "/new")
-    item = home.app.kv.get(keys.head(KEY))
+    item = home.app.kv.get(keys.session_head(KEY))
     assert item
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
     assert home.app.sessions.open(KEY).document.unheard == ()
-    home.app.kv.put(keys.head(KEY), item.value)
+    home.app.kv.put(keys.session_head(KEY), item.value)
 
     model.then(say("noted"), saves(), say("noted too"))
     tell(home, "I like tea")
     tell(home, "/mem")
     tell(home, "I like cake")
     tell(home, "/new")
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
     tell(home, "hello")
     tell(home, "/unlock")
     model.then(saves())
@@ -430,12 +434,12 @@ def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(
 
 
 def test_a_document_is_never_put_aside_by_whoever_only_looks(home: AgentRuntime) -> None:
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
     assert home.app.sessions.open(KEY).document.safety.reason == "damaged"
-    item = home.app.kv.get(keys.head(KEY))
+    item = home.app.kv.get(keys.session_head(KEY))
     assert item is not None
     assert item.value == b"damaged"
-    assert not home.app.kv.scan(keys.aside(KEY, "").partition)
+    assert not home.app.kv.scan(keys.unreadable_session(KEY, "").partition)
 
 
 def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_them(
@@ -465,7 +469,7 @@ def test_after_damage_all_of_a_long_archive_is_counted(home: AgentRuntime) -> No
             ),
         )
     History(home.app.kv, KEY).add(HistoryEntry(1, 10**15, 1.0, "an entry of everything"))
-    home.app.kv.put(keys.head(KEY), b"damaged")
+    home.app.kv.put(keys.session_head(KEY), b"damaged")
 
     fresh = home.app.sessions.open(KEY).document
     assert (fresh.next_seq, fresh.consolidated, len(fresh.unheard)) == (51, 0, 25)

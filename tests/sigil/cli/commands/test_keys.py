@@ -195,7 +195,7 @@ def test_the_audit_tells_and_proves_what_was_done(shout: Sigil, tmp_path: Path) 
         == f"main: 2 entries hold; the last one is {rows[-1]['hash']}\n"
     )
     store = SqliteKV(tmp_path / "data" / "uncaged.db")
-    store.delete(keys.audit("main", 1))
+    store.delete(keys.audit_entry("main", 1))
     store.close()
     broken = shout("audit", "--verify")
     assert (broken.code, broken.out) == (1, "")

@@ -50,7 +50,7 @@ while rounds:
     if rounds < 0:
         print("goes on", flush=True)
 print(most, refused)
-""".replace("kv.scan(keys,", f"kv.scan({keys.stored(*OWNER, '').partition!r},")
+""".replace("kv.scan(keys,", f"kv.scan({keys.stored_value(*OWNER, '').partition!r},")
 
 
 def ask(book: KvService, operation: str, **argument: Any) -> Any:
@@ -130,7 +130,7 @@ class Stumbling(MemoryKV):
     def put(self, key: Key, value: bytes, **more: Any) -> str:
         before, self.before = (
             (self.before, None)
-            if key.partition == keys.stored(*OWNER, "").partition
+            if key.partition == keys.stored_value(*OWNER, "").partition
             else (None, self.before)
         )
         if before:
@@ -140,7 +140,7 @@ class Stumbling(MemoryKV):
     def delete(self, key: Key, **more: Any) -> None:
         before, self.before = (
             (self.before, None)
-            if key.partition == keys.stored(*OWNER, "").partition
+            if key.partition == keys.stored_value(*OWNER, "").partition
             else (None, self.before)
         )
         if before:
@@ -174,7 +174,7 @@ def fills(book: KvService, name: str) -> None:
 
 
 def held(kv: KV) -> int:
-    return len(kv.scan(keys.stored(*OWNER, "").partition))
+    return len(kv.scan(keys.stored_value(*OWNER, "").partition))
 
 
 def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(
