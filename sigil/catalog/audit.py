@@ -1,5 +1,6 @@
-"""The audit: what was done to capabilities, grants, secrets and keys, by whom; append-only, one
-hash chain a namespace.
+"""The audit tells what was done to capabilities, grants, secrets and keys, and by whom.
+
+It is append-only: each namespace has one hash chain.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import orjson
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from sigil.rows import AuditRow
 
 ROOT = "0" * 64
-"""What the first entry of a chain follows."""
+"""The hash that the first entry of a chain follows."""
 RACES = 50
 PAGE = 200
 FACT_CHARACTERS = 500
@@ -33,18 +35,18 @@ FACTS_MOST = 20
 UNREADABLE = "unreadable"
 """The action of an entry that somebody damaged."""
 NUMBER_MOST = 10**12 - 1
-"""What its key has digits for."""
-_SORT = re.compile(r"[0-9]{12}", re.ASCII)
+"""The highest number that a key has digits for."""
 PARTS_MOST = 100
-"""Of a list among the facts: a manifest asks for 60 permissions at most."""
+"""Parts of a list among the facts: a manifest asks for 60 permissions at most."""
+_SORT = re.compile(r"[0-9]{12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line of the audit. `body`: the canonical JSON that `hash` covers; it names the hash
-    before it as `previous`.
+    """One entry of the audit.
 
-    `number`: where it stands, which the body says as well.
+    `body` is the canonical JSON that `hash` covers; it names the hash before it as `previous`.
+    `number` is its place in the chain, which the body says as well.
     """
 
     body: bytes
@@ -58,9 +60,14 @@ class AuditEntry:
 
     @property
     def row(self) -> AuditRow:
-        """Return what people see; of an entry that cannot be read, that."""
-        shown = _fields(self)
-        if not _is_whole(shown):
+        """The row that people see; an entry that cannot be read says so as its action."""
+        fields = _read_fields(self)
+        is_whole = (
+            all(isinstance(fields.get(name), str) for name in ("namespace", "action", "previous"))
+            and isinstance(fields.get("number"), int)
+            and isinstance(fields.get("at"), int | float)
+        )
+        if not is_whole:
             return {
                 "number": self.number,
                 "at": 0.0,
@@ -69,14 +76,15 @@ class AuditEntry:
                 "previous": "",
                 "hash": self.hash,
             }
-        shown.pop("mark", None)
-        return cast("AuditRow", {**shown, "hash": self.hash})
+        fields.pop("mark", None)
+        return cast("AuditRow", {**fields, "hash": self.hash})
 
 
 @dataclass(frozen=True, slots=True)
 class ChainCheck:
-    """Whether a chain holds: `entries` read, the hash of the last one, and the first place where it
-    does not hold.
+    """The check of a chain: how many entries hold, the hash of the last one, and the problem.
+
+    `problem` says what is wrong at the first place that does not hold; it is empty when all do.
     """
 
     entries: int
@@ -86,6 +94,8 @@ class ChainCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Tip:
+    """The end of a chain; `token` is the version of the item that says so, empty for none."""
+
     number: int
     hash: str
     token: str
@@ -93,8 +103,9 @@ class _Tip:
 
 
 class Audit:
-    """The audit of a store. Two writers cannot fork a chain: an entry is written only where none
-    stands.
+    """The audit of a store.
+
+    Two writers cannot fork a chain: an entry is written only where there is none.
     """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
@@ -107,44 +118,53 @@ class Audit:
         """Append `action` (`deploy`, `grant`, …) with its facts (`name=`, `digest=`, …) and return
         the entry's hash.
 
-        What happens in a chat's namespace stands in the agent's chain too, with the `chat`: an
+        What happens in a chat's namespace is noted in the agent's chain too, with the `chat`: an
         owner finds it there.
 
         `caller` becomes `author`, `session`, `token` and `owner`. A fact is a JSON scalar or a list
         of them; texts are cut at 500 characters, and facts that are None are left out. A secret's
-        value is no fact. `Conflict` after fifty lost races.
+        value is no fact. Raises `Conflict` after fifty lost races.
         """
-        told = {**_who(caller), **_clean(facts)}
-        written = self._written(namespace, action, told)
+        noted = _describe_caller(caller)
+        for name, value in list(facts.items())[:FACTS_MOST]:
+            if value is not None:
+                noted[one_line(name, 40)] = _shorten_fact(value)
+        hash_ = self._append(namespace, action, noted)
         chat = chat_of(namespace)
         if chat:
             agent = namespace.removesuffix(f"{CHAT_MARK}{chat}")
-            self._written(agent, action, {**told, "chat": one_line(chat, FACT_CHARACTERS)})
-        return written
+            self._append(agent, action, {**noted, "chat": one_line(chat, FACT_CHARACTERS)})
+        return hash_
 
     def read_entries(
         self, namespace: str, *, after: int = 0, limit: int = PAGE
     ) -> list[AuditEntry]:
-        """At most `limit` entries with numbers above `after`, oldest first."""
-        rows = self._kv.scan(
-            keys.audit_entry(namespace, 0).partition, after=_sort(namespace, after), limit=limit
-        )
-        return [_read(item.value, int(sort) if _SORT.fullmatch(sort) else 0) for sort, item in rows]
+        """Return at most `limit` entries with numbers above `after`, oldest first."""
+        entries = []
+        partition = keys.audit_entry(namespace, 0).partition
+        for sort, item in self._kv.scan(partition, after=_sort_key(namespace, after), limit=limit):
+            number = int(sort) if _SORT.fullmatch(sort) else 0
+            entries.append(_read_entry(item.value, number))
+        return entries
 
     def read_latest(self, namespace: str, limit: int = PAGE) -> list[AuditEntry]:
-        """The last `limit` entries, oldest first."""
-        return self.read_entries(
-            namespace, after=max(self._tip(namespace).number - limit, 0), limit=limit
-        )
+        """Return the last `limit` entries, oldest first."""
+        last = self._find_tip(namespace).number
+        return self.read_entries(namespace, after=max(last - limit, 0), limit=limit)
 
     def verify(self, namespace: str) -> ChainCheck:
-        """Read the whole chain: every hash, every number, and that its end is neither missing nor
-        another than was last written.
+        """Read the whole chain and check every hash and number, and that its end is whole.
+
+        An end is not whole when it is missing, or when it is another one than was written.
         """
-        known = self._known(namespace)  # first: somebody may append while this reads
-        number, tip, rewritten = 0, ROOT, False
-        for entry in self._all(namespace):
-            fields, number = _fields(entry), number + 1
+        known = self._read_tip(namespace)  # first: somebody may append while this reads
+        number = 0
+        tip = ROOT
+        is_rewritten = False
+        for _, item in scan_all(self._kv, keys.audit_entry(namespace, 0).partition):
+            entry = _read_entry(item.value)
+            fields = _read_fields(entry)
+            number += 1
             if _hash(entry.body) != entry.hash:
                 return ChainCheck(number - 1, tip, f"entry {number} was changed")
             if (
@@ -158,34 +178,25 @@ class Audit:
                     f"entry {number} is missing, or does not follow the one before it",
                 )
             tip = entry.hash
-            rewritten |= number == known.number and tip != known.hash
-        if rewritten:
+            if number == known.number and tip != known.hash:
+                is_rewritten = True
+        if is_rewritten:
             return ChainCheck(number, tip, f"entry {known.number} is not the one that was written")
         if known.number > number:
             return ChainCheck(number, tip, f"the end is missing: there were {known.number} entries")
         return ChainCheck(number, tip)
 
     def list_namespaces(self) -> Iterator[str]:
-        """The namespaces that have an audit."""
+        """Yield the namespaces that have an audit."""
         for sort, _ in scan_all(self._kv, keys.audit_tip("").partition):
             yield keys.unescape(sort)
 
-    def _written(self, namespace: str, action: str, facts: Mapping[str, Json]) -> str:
+    def _append(self, namespace: str, action: str, facts: Mapping[str, Json]) -> str:
+        """Append an entry to one chain and return its hash."""
         mark = secrets.token_hex(8)
-        tip = self._known(namespace)
+        tip = self._read_tip(namespace)
         for _ in range(RACES):
-            entry = self._entry(namespace, action, facts, mark, tip)
-            if self._append(namespace, tip.number + 1, entry, mark):
-                self._remember(namespace, tip, entry)
-                return entry.hash
-            tip = self._tip(namespace)  # the last writer died before it left word
-        raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
-
-    def _entry(
-        self, namespace: str, action: str, facts: Mapping[str, Json], mark: str, tip: _Tip
-    ) -> AuditEntry:
-        body = orjson.dumps(
-            {
+            fields = {
                 **facts,
                 "number": tip.number + 1,
                 "at": round(self._clock(), 3),
@@ -193,67 +204,70 @@ class Audit:
                 "action": action,
                 "previous": tip.hash,
                 "mark": mark,
-            },
-            option=orjson.OPT_SORT_KEYS,
-        )
-        return AuditEntry(body, _hash(body))
+            }
+            body = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
+            entry = AuditEntry(body, _hash(body), tip.number + 1)
+            if self._write_entry(namespace, entry, mark):
+                self._write_tip(namespace, tip, entry)
+                return entry.hash
+            tip = self._find_tip(namespace)  # the last writer died before it wrote the tip
+        raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
 
-    def _append(self, namespace: str, number: int, entry: AuditEntry, mark: str) -> bool:
-        """False when somebody else's entry stands there; our own, whose reply was lost, is ours."""
-        key = keys.audit_entry(namespace, number)
+    def _write_entry(self, namespace: str, entry: AuditEntry, mark: str) -> bool:
+        """Write an entry, and return False when somebody else's has its number.
+
+        Our own one is known by its mark, when only the store's reply was lost.
+        """
+        key = keys.audit_entry(namespace, entry.number)
+        row = orjson.dumps({"body": entry.body.decode(), "hash": entry.hash})
         try:
-            self._kv.put(
-                key, orjson.dumps({"body": entry.body.decode(), "hash": entry.hash}), expect=ABSENT
-            )
+            self._kv.put(key, row, expect=ABSENT)
         except Conflict:
             item = self._kv.get(key)
-            return item is not None and _fields(_read(item.value)).get("mark") == mark
+            return item is not None and _read_fields(_read_entry(item.value)).get("mark") == mark
         return True
 
-    def _tip(self, namespace: str) -> _Tip:
-        """The last entry: from where the last writer left word, forward to where nothing stands."""
-        tip = self._known(namespace)
-        partition, after = keys.audit_entry(namespace, 0).partition, _sort(namespace, tip.number)
-        for sort, item in scan_all(self._kv, partition, after=after):
+    def _find_tip(self, namespace: str) -> _Tip:
+        """Return the end of a chain: from the tip that was written last, forward to the end."""
+        tip = self._read_tip(namespace)
+        number = tip.number
+        last = tip.hash
+        partition = keys.audit_entry(namespace, 0).partition
+        for sort, item in scan_all(self._kv, partition, after=_sort_key(namespace, number)):
             if _SORT.fullmatch(sort):  # what has no number is no entry of ours
-                tip = replace(tip, number=int(sort), hash=_read(item.value).hash)
-        return tip
+                number = int(sort)
+                last = _read_entry(item.value).hash
+        return _Tip(number, last, tip.token, tip.rest)
 
-    def _known(self, namespace: str) -> _Tip:
+    def _read_tip(self, namespace: str) -> _Tip:
+        """Return the tip that was written last; entries may have been appended since.
+
+        One that is damaged is the beginning, since the entries themselves tell.
+        """
         item = self._kv.get(keys.audit_tip(namespace))
+        if item is None:
+            return _Tip(0, ROOT, "")
         try:
-            fields: dict[str, Json] = (
-                orjson.loads(item.value) if item else {"number": 0, "hash": ROOT}
-            )
+            fields: dict[str, Json] = orjson.loads(item.value)
             number = int(fields["number"])
-            if 0 <= number <= NUMBER_MOST:
-                rest = unknown(fields, ("number", "hash"))
-                return _Tip(number, str(fields["hash"]), item.version if item else "", rest)
-            raise ValueError(number)
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            OverflowError,
-        ):  # damaged: the entries themselves tell
-            return _Tip(0, ROOT, item.version if item else "")
+            if not 0 <= number <= NUMBER_MOST:
+                raise ValueError(number)
+            rest = unknown(fields, ("number", "hash"))
+            return _Tip(number, str(fields["hash"]), item.version, rest)
+        except (ValueError, KeyError, TypeError, OverflowError):
+            return _Tip(0, ROOT, item.version)
 
-    def _remember(self, namespace: str, before: _Tip, entry: AuditEntry) -> None:
-        word = orjson.dumps({"number": before.number + 1, "hash": entry.hash, **before.rest})
-        try:
-            self._kv.put(keys.audit_tip(namespace), word, expect=before.token or ABSENT)
-        except Conflict:
-            return  # a later writer left word already, and a reader goes on from there
-
-    def _all(self, namespace: str) -> Iterator[AuditEntry]:
-        for _, item in scan_all(self._kv, keys.audit_entry(namespace, 0).partition):
-            yield _read(item.value)
+    def _write_tip(self, namespace: str, before: _Tip, entry: AuditEntry) -> None:
+        tip = orjson.dumps({"number": entry.number, "hash": entry.hash, **before.rest})
+        # a later writer may have written it already, and a reader goes on from there
+        with suppress(Conflict):
+            self._kv.put(keys.audit_tip(namespace), tip, expect=before.token or ABSENT)
 
 
-def _who(caller: Caller | None) -> dict[str, Json]:
+def _describe_caller(caller: Caller | None) -> dict[str, Json]:
     if caller is None:
         return {}
-    fields = {
+    fields: dict[str, Json] = {
         "author": caller.author,
         "session": caller.session,
         "token": caller.token,
@@ -262,35 +276,28 @@ def _who(caller: Caller | None) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
-def _clean(facts: Mapping[str, Json]) -> dict[str, Json]:
-    return {
-        one_line(name, 40): _scalar(value)
-        for name, value in list(facts.items())[:FACTS_MOST]
-        if value is not None
-    }
-
-
-def _scalar(value: Json) -> Json:
-    if isinstance(value, (list, tuple)):
-        parts = [_scalar(part) for part in value if not isinstance(part, (list, tuple))]
-        return (
-            parts
-            if len(parts) <= PARTS_MOST
-            else [*parts[: PARTS_MOST - 1], f"and {len(parts) - PARTS_MOST + 1} more"]
-        )
-    return value if isinstance(value, (bool, int, float)) else one_line(str(value), FACT_CHARACTERS)
+def _shorten_fact(value: Json) -> Json:
+    """Return a fact with its texts cut; a list loses lists within it, and parts of too many."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    if not isinstance(value, (list, tuple)):
+        return one_line(str(value), FACT_CHARACTERS)
+    parts = [_shorten_fact(part) for part in value if not isinstance(part, (list, tuple))]
+    if len(parts) <= PARTS_MOST:
+        return parts
+    return [*parts[: PARTS_MOST - 1], f"and {len(parts) - PARTS_MOST + 1} more"]
 
 
 def _hash(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def _sort(namespace: str, number: int) -> str:
+def _sort_key(namespace: str, number: int) -> str:
     return keys.audit_entry(namespace, number).sort if number else ""
 
 
-def _read(value: bytes, number: int = 0) -> AuditEntry:
-    """An entry as it stands; one that somebody damaged reads as one whose hash does not fit."""
+def _read_entry(value: bytes, number: int = 0) -> AuditEntry:
+    """Return a stored entry; one that somebody damaged reads as one whose hash does not fit."""
     try:
         fields = orjson.loads(value)
         return AuditEntry(str(fields["body"]).encode(), str(fields["hash"]), number)
@@ -298,19 +305,9 @@ def _read(value: bytes, number: int = 0) -> AuditEntry:
         return AuditEntry(b"{}", "", number)
 
 
-def _fields(entry: AuditEntry) -> dict[str, Json]:
+def _read_fields(entry: AuditEntry) -> dict[str, Json]:
+    """Return the fields of an entry, none of one that somebody damaged."""
     try:
-        fields = entry.fields
+        return entry.fields
     except (ValueError, TypeError):
         return {}
-    return fields
-
-
-def _is_whole(fields: Mapping[str, Json]) -> bool:
-    """Return whether an entry says what every entry says."""
-    texts = all(isinstance(fields.get(name), str) for name in ("namespace", "action", "previous"))
-    return (
-        texts
-        and isinstance(fields.get("number"), int)
-        and isinstance(fields.get("at"), int | float)
-    )

@@ -23,10 +23,9 @@ from sigil.storage.kv.update import scan_all
 IDLE_SECONDS = 30 * 86_400.0
 DAY_SECONDS = 86_400.0
 AGAIN_SECONDS = 300.0
-"""When the daily work is begun anew after a process that died in it; longer than a tick may take.
-"""
+"""When the daily work is begun anew after a process that died in it; no tick takes so long."""
 AT_ONCE = 500
-"""At most so many expiries a tick; the next one goes on."""
+"""Expiries of one sweep at most; the next one goes on."""
 PAGE = 500
 
 
@@ -39,7 +38,9 @@ class SweepResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _StoredHead:
+    """A head with the fields of its record, and the store's version of it as `token`."""
+
     namespace: str
     name: str
     state: HeadState
@@ -48,8 +49,9 @@ class _Head:
 
 
 class Sweeper:
-    """The sweeper over a store. Several may run: each step is a conditional write, and the daily
-    work is begun by one of them.
+    """The sweeper over a store.
+
+    Several may run: each step is a conditional write, and the daily work is begun by one of them.
     """
 
     def __init__(self, kv: KV, clock: Callable[[], float] = time.time) -> None:
@@ -60,35 +62,39 @@ class Sweeper:
     def sweep(self) -> SweepResult:
         """Remove what has expired; once a day, mark what is unused and sum up the statistics.
 
-        Daily work that fails is told by its exception, and done by the next sweep.
+        Daily work that fails raises its error, and is done by the next sweep.
         """
         expired = self.remove_expired()
-        with self._daily() as is_first:
-            return SweepResult(expired, self.mark_idle() if is_first else 0)
+        with self._once_a_day() as is_due:
+            inactive = self.mark_idle() if is_due else 0
+            return SweepResult(expired, inactive)
 
     def remove_expired(self) -> int:
-        """Remove the capabilities whose time has run out; how many those were."""
-        gone = 0
-        partition, now = keys.expiry_mark(0, "", "").partition, self._clock()
-        for sort, _ in self._kv.scan(partition, limit=AT_ONCE):
-            due, namespace, name = sort.split("#", 2)
+        """Remove the capabilities whose time has run out, and return how many those were."""
+        removed = 0
+        now = self._clock()
+        for sort, _ in self._kv.scan(keys.expiry_mark(0, "", "").partition, limit=AT_ONCE):
+            due, escaped, name = sort.split("#", 2)
             if int(due) >= now:
                 break
-            gone += self._expire(keys.unescape(namespace), name)
-            self._kv.delete(keys.expiry_mark(int(due), keys.unescape(namespace), name))
-        return gone
+            namespace = keys.unescape(escaped)
+            if self._remove_capability(namespace, name):
+                removed += 1
+            self._kv.delete(keys.expiry_mark(int(due), namespace, name))
+        return removed
 
     def mark_idle(self) -> int:
-        """Mark the normal capabilities that nobody called for 30 days, and sum up the statistics;
-        how many were marked.
+        """Mark the normal capabilities that nobody called for 30 days; return how many those were.
 
-        What a process that died in between left undone is done here: public marks follow their
-        heads. A damaged record keeps nobody else's from being looked at; it is told at the end.
+        It also sums up the statistics, and does what a process that died left undone: public marks
+        follow their heads. A damaged record keeps nobody else's from being looked at; its error is
+        raised at the end.
         """
-        marked, damage = 0, None
-        for namespace in self._namespaces():
+        marked = 0
+        damage = None
+        for sort, _ in scan_all(self._kv, keys.generation("").partition, page=PAGE):
             try:
-                marked += self._idle_in(namespace)
+                marked += self._mark_idle_in(keys.unescape(sort))
             except BackendError as problem:
                 if problem.code != "EDAMAGED":
                     raise
@@ -104,118 +110,104 @@ class Sweeper:
             raise damage
         return marked
 
-    def _expire(self, namespace: str, name: str) -> int:
-        head = self._head(namespace, name)
-        if head is None or head.state.removed or not heads.is_expired(head.record, self._clock()):
-            return 0  # it was removed, or another version runs
+    def _remove_capability(self, namespace: str, name: str) -> bool:
+        """Remove a capability if its time has run out, and return whether it had."""
+        key = keys.capability(namespace, name)
+        item = self._kv.get(key)
+        if item is None:
+            return False
+        state, record = heads.decode_head(item.value)
+        if state.removed or not heads.is_expired(record, self._clock()):
+            return False  # it was removed, or another version runs
         granted = self._kv.get(keys.grants(namespace, namespace, name))
         try:
             with changes.announced_change(self._kv, namespace, name, self._clock()):
-                self._end(head)
+                # an older version that lasts runs again; where there is none the name goes, unless
+                # a yanked one may be brought back by hand
+                older = heads.fall_back(self._kv, state, record, self._clock())
+                versions = keys.version(namespace, name, 0).partition
+                if older:
+                    self._kv.put(key, older, expect=item.version)
+                elif not self._kv.scan(versions, f"{name}#", limit=1):
+                    self._kv.delete(key, expect=item.version)
+                    usage.forget_counts(self._kv, namespace, name)
         except Conflict:
-            return 0
+            return False
         if granted:
-            self._ungrant(head, granted)
+            self._revoke_grants(namespace, name, record["digest"], granted)
         public_index.update_mark(self._kv, namespace, name, self._clock())
         self._audit.note(
-            namespace,
-            "expire",
-            name=name,
-            version=head.record["version"],
-            digest=head.record["digest"],
+            namespace, "expire", name=name, version=record["version"], digest=record["digest"]
         )
-        return 1
+        return True
 
-    def _end(self, head: _Head) -> None:
-        """An older version that lasts runs again; where there is none the name goes, unless a
-        withdrawn one may be brought back by hand.
+    def _revoke_grants(self, namespace: str, name: str, digest: str, granted: Item) -> None:
+        """Take away what was granted to the version that ended: its next author is another one.
+
+        Grants that cannot be read go as a whole, since nobody has them then.
         """
-        key = keys.capability(head.namespace, head.name)
-        older = heads.fall_back(self._kv, head.state, head.record, self._clock())
-        if older:
-            self._kv.put(key, older, expect=head.token)
-        elif not self._kv.scan(
-            keys.version(head.namespace, head.name, 0).partition, f"{head.name}#", limit=1
-        ):
-            self._kv.delete(key, expect=head.token)
-            usage.forget_counts(self._kv, head.namespace, head.name)
+        try:
+            others = [row for row in orjson.loads(granted.value) if row["digest"] != digest]
+        except (ValueError, TypeError, LookupError):
+            others = []
+        key = keys.grants(namespace, namespace, name)
+        # an owner grants something at this moment; a deploy of that version takes it away too
+        with suppress(Conflict):
+            self._kv.put(key, orjson.dumps(others), expect=granted.version)
 
-    def _ungrant(self, head: _Head, granted: Item) -> None:
-        """What was granted to the version that ended ends with it: whoever deploys it again is
-        somebody else.
-        """
-        key = keys.grants(head.namespace, head.namespace, head.name)
-        left = _others(granted, head.record["digest"])
-        with suppress(
-            Conflict
-        ):  # an owner grants something at this moment; a deploy of that version takes it away too
-            self._kv.put(key, orjson.dumps(left), expect=granted.version)
-
-    def _idle_in(self, namespace: str) -> int:
+    def _mark_idle_in(self, namespace: str) -> int:
+        """Mark the idle capabilities of a namespace, and return how many those were."""
         usage.fold_done_writers(self._kv, namespace, self._clock())
         uses = usage.last_uses(self._kv, namespace)
         marked = 0
-        for head in self._heads(namespace):
+        partition = keys.capability(namespace, "").partition
+        for name, item in scan_all(self._kv, partition, page=PAGE):
+            head = _StoredHead(namespace, name, *heads.decode_head(item.value), item.version)
             if public_index.mark_for(head.state, head.record, self._clock()):
-                public_index.update_mark(self._kv, namespace, head.name, self._clock())
-            if not head.state.inactive and self._is_idle(head, uses.get(head.name, 0.0)):
-                with (
-                    suppress(Conflict),
-                    changes.announced_change(self._kv, namespace, head.name, self._clock()),
-                ):  # it was used at this moment
-                    self._rewrite(head, replace(head.state, inactive=True))
-                    public_index.update_mark(self._kv, namespace, head.name, self._clock())
-                    self._audit.note(
-                        namespace, "inactive", name=head.name, version=head.record["version"]
-                    )
+                public_index.update_mark(self._kv, namespace, name, self._clock())
+            if self._is_idle(head, uses.get(name, 0.0)):
+                with suppress(Conflict):  # it was used at this moment
+                    self._mark_inactive(head)
                     marked += 1
         return marked
 
-    def _is_idle(self, head: _Head, last: float) -> bool:
+    def _is_idle(self, head: _StoredHead, last_use: float) -> bool:
+        """Return whether a head is to be marked; `last_use` is in seconds since 1970."""
         lifetime = head.record["manifest"].get("lifetime", "normal")
-        steps = head.state.history
-        touched = max(last, head.record["at"], steps[-1].at if steps else 0.0)
-        return (
-            not head.state.removed
-            and lifetime == "normal"
-            and self._clock() - touched > IDLE_SECONDS
-        )
+        if head.state.removed or head.state.inactive or lifetime != "normal":
+            return False
+        history = head.state.history
+        touched = max(last_use, head.record["at"], history[-1].at if history else 0.0)
+        is_idle: bool = self._clock() - touched > IDLE_SECONDS
+        return is_idle
 
-    def _rewrite(self, head: _Head, standing: HeadState) -> None:
-        body = heads.encode_head(standing, heads.encode_record(head.record))
-        self._kv.put(keys.capability(head.namespace, head.name), body, expect=head.token)
-
-    def _head(self, namespace: str, name: str) -> _Head | None:
-        item = self._kv.get(keys.capability(namespace, name))
-        return _read(namespace, name, item) if item else None
-
-    def _heads(self, namespace: str) -> Iterator[_Head]:
-        for sort, item in scan_all(self._kv, keys.capability(namespace, "").partition, page=PAGE):
-            yield _read(namespace, sort, item)
-
-    def _namespaces(self) -> Iterator[str]:
-        for sort, _ in scan_all(self._kv, keys.generation("").partition, page=PAGE):
-            yield keys.unescape(sort)
+    def _mark_inactive(self, head: _StoredHead) -> None:
+        """Write the head as inactive; `Conflict` when it changed meanwhile."""
+        place = (head.namespace, head.name)
+        inactive = replace(head.state, inactive=True)
+        body = heads.encode_head(inactive, heads.encode_record(head.record))
+        with changes.announced_change(self._kv, *place, self._clock()):
+            self._kv.put(keys.capability(*place), body, expect=head.token)
+            public_index.update_mark(self._kv, *place, self._clock())
+            version = head.record["version"]
+            self._audit.note(head.namespace, "inactive", name=head.name, version=version)
 
     @contextmanager
-    def _daily(self) -> Iterator[bool]:
-        """Yield whether this sweep is the one that does the daily work. It is done for today only
-        when the block ends well.
+    def _once_a_day(self) -> Iterator[bool]:
+        """Yield whether this sweep does the daily work, which is done when the block ends well.
 
-        What stands meanwhile is a time a day ago but for `AGAIN_SECONDS`, so that the work of a
-        process that died is begun anew.
+        While it is being done, the store holds a time a day ago but for `AGAIN_SECONDS`, so that
+        the work of a process that died is begun anew.
         """
-        key, now = keys.daily_task("lifetimes"), self._clock()
+        key = keys.daily_task("lifetimes")
+        now = self._clock()
         item = self._kv.get(key)
         if item and _is_recent(item, now):
             yield False
             return
+        begun = b"%.3f" % (now - DAY_SECONDS + AGAIN_SECONDS)
         try:
-            begun = self._kv.put(
-                key,
-                _moment(now - DAY_SECONDS + AGAIN_SECONDS),
-                expect=item.version if item else ABSENT,
-            )
+            token = self._kv.put(key, begun, expect=item.version if item else ABSENT)
         except Conflict:  # somebody else begins at this moment
             yield False
             return
@@ -223,14 +215,10 @@ class Sweeper:
             yield True
         except BaseException:
             with suppress(Conflict, BackendError):
-                self._kv.delete(key, expect=begun)
+                self._kv.delete(key, expect=token)
             raise
         with suppress(Conflict):
-            self._kv.put(key, _moment(now), expect=begun)
-
-
-def _moment(at: float) -> bytes:
-    return b"%.3f" % at
+            self._kv.put(key, b"%.3f" % now, expect=token)
 
 
 def _is_recent(item: Item, now: float) -> bool:
@@ -241,32 +229,18 @@ def _is_recent(item: Item, now: float) -> bool:
         return False
 
 
-def _others(granted: Item, digest: str) -> list[Any]:
-    """The grants of other versions than this one; none when they cannot be read, since nobody has
-    them then.
-    """
-    try:
-        return [row for row in orjson.loads(granted.value) if row["digest"] != digest]
-    except (ValueError, TypeError, LookupError):
-        return []
-
-
-def _read(namespace: str, name: str, item: Item) -> _Head:
-    standing, record = heads.decode_head(item.value)
-    return _Head(namespace, name, standing, record, item.version)
-
-
 @runtime_checkable
 class SweepableStore(Protocol):
     """A store that does not forget expired items by itself."""
 
     def sweep(self) -> int:
-        """Remove what has expired; how many items that were."""
+        """Remove what has expired, and return how many items that were."""
 
 
 def sweep(kv: KV, clock: Callable[[], float] = time.time) -> Mapping[str, int]:
-    """Sweep once: how many `items` went, and capabilities that `expired` or became `inactive`; what
-    is 0 is left out.
+    """Sweep once, and return the counts that are not 0.
+
+    They are the `items` that went, and the capabilities that `expired` or became `inactive`.
     """
     items = kv.sweep() if isinstance(kv, SweepableStore) else 0
     aged = Sweeper(kv, clock).sweep()
