@@ -297,12 +297,12 @@ class LocalRegistry:
         return gone
 
     def versions(self, name: str, caller: Caller) -> Sequence[VersionRow]:
-        """See `VersionAdmin.rows`."""
-        return self._versions.rows(name, caller)
+        """See `VersionAdmin.list_versions`."""
+        return self._versions.list_versions(name, caller)
 
     def history(self, name: str, caller: Caller) -> Sequence[ActivationRow]:
-        """See `VersionAdmin.history`."""
-        return self._versions.history(name, caller)
+        """See `VersionAdmin.list_activations`."""
+        return self._versions.list_activations(name, caller)
 
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sigil.access.tokens import (
-    ADMIN,
     PREFIX,
     TokenHolder,
     TokenResolver,
     is_well_typed,
     mistyped_token,
 )
+from sigil.catalog.owner import ADMIN
 from sigil.errors import Refused
 
 RATE, TRIES = 600, 60

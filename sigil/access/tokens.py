@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import orjson
 
+from sigil.catalog.owner import ADMIN
 from sigil.errors import BackendError, Refused, UsageError, one_line
 from sigil.protocol import LIBRARY, Caller, is_name
 from sigil.storage.kv import ABSENT, KV, Item, keys
@@ -107,7 +108,6 @@ KEEP_SECONDS = 30 * 86_400.0
 LIFE_SECONDS = 10 * 365 * 86_400.0
 NAME_CHARACTERS = 80
 MOST = 1_000
-ADMIN = "admin"
 
 Kind = Literal["admin", "deploy", "invoke"]
 _LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase

@@ -17,16 +17,19 @@ from sigil.storage.kv import ABSENT, Expect
 from sigil.storage.stored import Shape, Stored, damaged
 
 OFFERED_CHARACTERS = 1_024
-"""Of a tool's description: endpoints refuse longer ones, and with them the whole chat."""
+"""Characters of a tool's description.
+
+Endpoints refuse longer ones, and with them the whole chat.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Record(Stored):
-    """One version of a capability. `wasm` and `source` name artifacts, `size` counts their bytes;
-    times are seconds since the epoch.
+    """One version of a capability.
 
-    `store`: the chat's namespace in which its own store began, when it was published from there;
-    empty for its own namespace.
+    `wasm` and `source` name artifacts, and `size` counts their bytes; times are seconds since 1970.
+    `store` is the chat's namespace in which its own store began, when it was published from there;
+    it is empty for its own namespace.
     """
 
     namespace: str
@@ -46,17 +49,15 @@ class Record(Stored):
 
     @property
     def offer(self) -> Offer:
-        """Return what a caller is offered: the description carries the examples, since the model
-        sees nothing else.
+        """The offer to a caller.
+
+        Its description carries the examples, since the model sees nothing else.
         """
-        manifest, description = self.manifest, self.manifest.description
+        manifest = self.manifest
+        description = manifest.description
         for example in manifest.examples[:3]:
-            more = (
-                f" Example: {example}."
-                if len(description) + len(example) < OFFERED_CHARACTERS - 12
-                else ""
-            )
-            description += more
+            if len(description) + len(example) < OFFERED_CHARACTERS - 12:
+                description += f" Example: {example}."
         return Offer(
             self.name,
             self.version,
@@ -70,7 +71,7 @@ class Record(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A name's active record, how the name stands, and the store's version of the head itself."""
+    """A name's active record and its state; `token` is the store's version of the head itself."""
 
     record: Record
     state: HeadState
@@ -86,70 +87,60 @@ class Head:
 
     @property
     def yanked(self) -> bool:
-        """Return whether the version that would run is yanked, since there was no other to take its
-        place.
-        """
+        """Whether the version that would run is yanked, since no other could take its place."""
         return self.record.version in self.state.yanked
 
 
-def _read_part(kind: type, given: Any) -> Any:
+def _read_manifest(kind: type, raw: Any) -> Any:
     """Read the manifest within a record, with the fields of it that a newer version wrote."""
     if kind is Manifest:
         return Manifest.model_validate_json(
-            orjson.dumps(given), strict=True, extra="allow", context=STORED
+            orjson.dumps(raw), strict=True, extra="allow", context=STORED
         )
     raise NotImplementedError(kind)
 
 
-_RECORD: Final = Shape[Record](Record, read_part=_read_part)
-
-
-_FIELDS: Final = tuple(
+_RECORD: Final = Shape[Record](Record, read_part=_read_manifest)
+_PLAIN_FIELDS: Final = tuple(
     each.name for each in fields(Record) if each.name not in ("manifest", "_rest")
 )
 
 
 def encode(record: Record) -> bytes:
-    """The record as JSON."""
-    fields = {name: getattr(record, name) for name in _FIELDS}
-    manifest = _with_extra(
-        record.manifest, record.manifest.model_dump(mode="json", exclude_unset=True)
-    )
+    """Return the record as JSON."""
+    fields = {name: getattr(record, name) for name in _PLAIN_FIELDS}
+    dumped = record.manifest.model_dump(mode="json", exclude_unset=True)
+    manifest = _add_extra(record.manifest, dumped)
     return orjson.dumps({**fields, "manifest": manifest, **(record._rest or {})})
 
 
-def _with_extra(model: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
-    """Return what was dumped of a model with the fields that it does not know, its parts' too."""
+def _add_extra(model: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
+    """Return a dumped model with the fields that it does not know, those of its parts too."""
     for name in dumped.keys() & model.model_fields_set:
         part = getattr(model, name)
         if isinstance(part, BaseModel):
-            dumped[name] = _with_extra(part, dumped[name])
+            dumped[name] = _add_extra(part, dumped[name])
         elif isinstance(part, tuple) and part and isinstance(part[0], BaseModel):
-            dumped[name] = [
-                _with_extra(one, row) for one, row in zip(part, dumped[name], strict=True)
-            ]
+            rows = zip(part, dumped[name], strict=True)
+            dumped[name] = [_add_extra(each, row) for each, row in rows]
     return {**dumped, **(model.model_extra or {})}
 
 
 def decode(data: bytes) -> Record:
-    """The record that `encode` wrote."""
-    return _record(data)
-
-
-@lru_cache(maxsize=1024)
-def parse_head(data: bytes, token: str) -> Head:
-    """The head that is stored as `data` under the store's version `token`."""
-    standing, fields = heads.decode_head(data)
-    return Head(_record(orjson.dumps(fields)), standing, token)
-
-
-def expect_head(head: Head | None) -> Expect:
-    """The `expect` for a write over `head`."""
-    return head.token if head else ABSENT
-
-
-def _record(data: bytes) -> Record:
+    """Return the record that `encode` wrote; `BackendError` EDAMAGED for anything else."""
     try:
         return _RECORD.read(data)
     except ValueError:
         raise damaged() from None
+
+
+@lru_cache(maxsize=1024)
+def parse_head(data: bytes, token: str) -> Head:
+    """Return the head that is stored as `data` under the store's version `token`."""
+    state, fields = heads.decode_head(data)
+    return Head(decode(heads.encode_record(fields)), state, token)
+
+
+def expect_head(head: Head | None) -> Expect:
+    """Return the `expect` for a write over `head`, which is None when there is none."""
+    return head.token if head else ABSENT

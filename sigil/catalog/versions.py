@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import orjson
@@ -23,6 +23,7 @@ from sigil.manifest.languages import BINARY
 from sigil.protocol import Caller, Json, Ref, is_name
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
+from sigil.storage.kv.update import retry_conflicts
 
 if TYPE_CHECKING:
     from sigil.rows import (
@@ -35,6 +36,18 @@ if TYPE_CHECKING:
     )
 
 RACES = 5
+SHOWN_CHARACTERS = 200_000
+_NOT_COMPARED = ("input", "name")
+"""Fields of a manifest without a row of their own: the schema is a text, the name is the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StateChange:
+    """A change of a name: the record and the state after it, and the version that it is about."""
+
+    active: Record
+    state: HeadState
+    subject: Record
 
 
 class VersionAdmin:
@@ -53,16 +66,17 @@ class VersionAdmin:
         self._clock = clock
         self._audit = Audit(kv, clock)
 
-    def rows(self, name: str, caller: Caller) -> list[VersionRow]:
-        """Every version that still runs, newest first."""
-        head = self._seen(name, caller)
-        return [self._row(head, record) for record in self._catalog.list_versions(head)]
+    def list_versions(self, name: str, caller: Caller) -> list[VersionRow]:
+        """Return a row for every version that still runs, newest first."""
+        head = self._find_head(name, caller)
+        return [self._version_row(head, record) for record in self._catalog.list_versions(head)]
 
-    def history(self, name: str, caller: Caller) -> list[ActivationRow]:
-        """Return which version began to run when, by whom and how: the last twenty times, oldest
-        first.
+    def list_activations(self, name: str, caller: Caller) -> list[ActivationRow]:
+        """Return which version began to run when, by whom and how.
+
+        There are the last twenty times, oldest first.
         """
-        steps = self._seen(name, caller).state.history
+        steps = self._find_head(name, caller).state.history
         return [
             {"version": step.version, "at": step.at, "by": step.by, "action": step.action}
             for step in steps
@@ -71,210 +85,207 @@ class VersionAdmin:
     def diff(
         self, name: str, caller: Caller, older: int | None = None, newer: int | None = None
     ) -> VersionDiffRow:
-        """See `compare_versions`. By default the active version against the one before it."""
-        head = self._seen(name, caller)
+        """Compare two versions, see `compare_versions`.
+
+        By default the active version is compared with the one before it. Raises `UsageError` ENOENT
+        when there is no such version.
+        """
+        head = self._find_head(name, caller)
         records = {record.version: record for record in self._catalog.list_versions(head)}
-        last = self._one(records, newer, name) if newer is not None else head.record
-        before = max((number for number in records if number < last.version), default=None)
-        if older is None and before is None:
+        last = head.record
+        if newer is not None:
+            last = _require_version(records, newer, name)
+        if older is None:
+            older = max((number for number in records if number < last.version), default=None)
+        if older is None:
             raise UsageError(
                 "ENOENT",
                 f"there is nothing before version {last.version}",
                 source=name,
                 suggestion="give two versions",
             )
-        first = self._one(records, older if older is not None else before, name)
+        first = _require_version(records, older, name)
         sources = (self._artifacts.get(first.source), self._artifacts.get(last.source))
         return compare_versions(first, last, sources, (self._pins(first), self._pins(last)))
 
+    def _pins(self, record: Record) -> Pins:
+        deployment = self._catalog.deployments.read(record.namespace, record.name, record.digest)
+        return deployment.pins if deployment else {}
+
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
-        """Let an older version run again: the one given, or the one before. The same once more
-        changes nothing.
+        """Let an older version run again: the one given, or the one before.
+
+        The same once more changes nothing.
         """
         require_owner(caller, "rolls back", "registry")
-        return self._changed(name, caller, lambda head: self._back(head, version), "rollback")
+
+        def roll_back(head: Head) -> _StateChange:
+            records = self._catalog.list_versions(head)
+            if version is None:
+                record = self._choose_older(head, records)
+            else:
+                record = _require_version({old.version: old for old in records}, version, name)
+            return _StateChange(record, head.state.unyank(record.version), record)
+
+        return self._change(name, caller, roll_back, "rollback")
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
-        """Withdraw a version: neither a query nor the plain name leads to it, its digest still
-        runs. `undo` takes that back.
+        """Withdraw a version; `undo` takes that back.
+
+        Neither a query nor the plain name leads to it then, and its digest still runs.
         """
         require_owner(caller, "yanks", "registry")
         wanted = Ref.parse(ref)
         if wanted.version is None and wanted.digest is None:
             raise UsageError(
                 "EINVAL",
-                "which version?",
+                "no version was given",
                 source=wanted.name,
                 suggestion=f"`sigil yank {wanted.name}@VERSION`",
             )
-        step = self._unyanked if undo else self._yanked
-        return self._changed(
-            wanted.name,
-            caller,
-            lambda head: step(head, self._meant(head, wanted)),
-            "unyank" if undo else "yank",
-        )
+
+        def yank_version(head: Head) -> _StateChange:
+            record = self._catalog.find_in(head.record.namespace, wanted)
+            if record is None:
+                raise _missing_version(wanted.name, f"{wanted.version or wanted.digest}")
+            return _unyank(head, record) if undo else self._yank(head, record)
+
+        return self._change(wanted.name, caller, yank_version, "unyank" if undo else "yank")
 
     def fall_back(self, degraded: HealthSubject) -> Record | None:
-        """The last good version takes the place of a degraded one that runs; None when there is
-        none, or another one runs.
+        """Put the last good version in the place of a degraded one that runs, and return it.
+
+        It is None when there is none, or when another version runs.
         """
-        for _ in range(RACES):
+
+        def save_older() -> Record | None:
             head = self._catalog.load_head(degraded.namespace, degraded.name)
             if head is None or head.removed or head.record.digest != degraded.digest:
                 return None
-            record = head.record
-            good = next(
-                (
-                    old
-                    for old in self._good(head)
-                    if old.digest != record.digest and old.version < record.version
-                ),
-                None,
-            )
-            if good is None:
-                return None
-            try:
-                self._catalog.save_head(
-                    good, head.state.activate(self._step(good, "sigil", "degraded")), head
-                )
-            except Conflict:
-                continue
+            for old in self._list_good(head):
+                if old.version < head.record.version and old.digest != head.record.digest:
+                    step = self._activation(old, "sigil", "degraded")
+                    self._catalog.save_head(old, head.state.activate(step), head)
+                    return old
+            return None
+
+        try:
+            good = retry_conflicts(save_older, RACES)
+        except Conflict:
+            return None
+        if good:
             self._audit.note(
-                record.namespace,
+                good.namespace,
                 "rollback",
-                name=record.name,
+                name=good.name,
                 version=good.version,
                 digest=good.digest,
                 why="degraded",
             )
-            return good
-        return None
+        return good
 
-    def _pins(self, record: Record) -> Pins:
-        recorded = self._catalog.deployments.read(record.namespace, record.name, record.digest)
-        return recorded.pins if recorded else {}
+    def _change(
+        self, name: str, caller: Caller, decide: Callable[[Head], _StateChange], action: str
+    ) -> ChangedVersionRow:
+        """Change what runs under a name to what `decide` returns for its head.
 
-    def _changed(self, name: str, caller: Caller, change: Change, action: str) -> ChangedVersionRow:
-        for _ in range(RACES):
-            head = self._own(name, caller)
-            record, standing, meant = change(head)
-            if (record, standing) == (head.record, head.state):
-                return {**self._row(head, meant), "changed": False}
-            if record.version != head.record.version:
-                standing = standing.activate(self._step(record, caller.author, action))
-            try:
-                self._catalog.save_head(record, standing, head)
-            except Conflict:
-                continue
+        `decide` is asked again after a lost race.
+        """
+
+        def save() -> tuple[Head, Record, bool]:
+            head = self._find_own_head(name, caller)
+            change = decide(head)
+            if (change.active, change.state) == (head.record, head.state):
+                return head, change.subject, False
+            state = change.state
+            if change.active.version != head.record.version:
+                state = state.activate(self._activation(change.active, caller.author, action))
+            self._catalog.save_head(change.active, state, head)
+            return replace(head, record=change.active, state=state), change.subject, True
+
+        try:
+            head, subject, is_changed = retry_conflicts(save, RACES)
+        except Conflict:
+            message = f"{name} is being changed by somebody else at this moment"
+            raise Conflict(message) from None
+        if is_changed:
             self._audit.note(
                 head.record.namespace,
                 action,
                 caller=caller,
                 name=name,
-                version=meant.version,
-                digest=meant.digest,
+                version=subject.version,
+                digest=subject.digest,
             )
-            return {
-                **self._row(replace(head, record=record, state=standing), meant),
-                "changed": True,
-            }
-        raise Conflict(f"{name} is being changed by somebody else at this moment")
+        return {**self._version_row(head, subject), "changed": is_changed}
 
-    def _back(self, head: Head, version: int | None) -> tuple[Record, HeadState, Record]:
-        records = self._catalog.list_versions(head)
-        record = (
-            self._before(head, records)
-            if version is None
-            else self._one({old.version: old for old in records}, version, head.record.name)
-        )
-        return record, head.state.unyank(record.version), record
+    def _choose_older(self, head: Head, records: list[Record]) -> Record:
+        """Return the version that a rollback to no version in particular brings back.
 
-    def _before(self, head: Head, records: list[Record]) -> Record:
-        steps, now = head.state.history, head.record
-        if (
-            steps
-            and steps[-1].action in ("rollback", "degraded")
-            and not self._breaker.read_health(now).until
-        ):
-            return now  # it was done, and is well: whoever means yet an older one says which
+        It is the newest of the older versions that is not degraded, else the newest of them.
+        """
+        steps = head.state.history
+        active = head.record
+        was_rolled_back = bool(steps) and steps[-1].action in ("rollback", "degraded")
+        if was_rolled_back and not self._breaker.read_health(active).until:
+            return active  # it is well: whoever means yet an older one says which
         older = [
             old
             for old in records
-            if old.version < now.version and old.version not in head.state.yanked
+            if old.version < active.version and old.version not in head.state.yanked
         ]
         if not older:
             raise UsageError(
                 "ENOENT",
                 "there is no older version",
-                source=now.name,
-                suggestion=f"`sigil versions {now.name}`",
+                source=active.name,
+                suggestion=f"`sigil versions {active.name}`",
             )
-        return next((old for old in older if not self._breaker.read_health(old).until), older[0])
+        for old in older:
+            if not self._breaker.read_health(old).until:
+                return old
+        return older[0]
 
-    def _yanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
-        standing = (
-            head.state if meant.version in head.state.yanked else head.state.yank(meant.version)
-        )
-        if meant.version != head.record.version:
-            return head.record, standing, meant
-        good = {record.version: record for record in self._good(replace(head, state=standing))}
-        instead = good.get(standing.find_previous(meant.version, good.keys()) or 0, head.record)
-        return instead, standing, meant
+    def _yank(self, head: Head, record: Record) -> _StateChange:
+        """Withdraw a version; where it runs, the good one that ran before it takes its place."""
+        state = head.state
+        if record.version not in state.yanked:
+            state = state.yank(record.version)
+        if record.version != head.record.version:
+            return _StateChange(head.record, state, record)
+        good = {each.version: each for each in self._list_good(replace(head, state=state))}
+        number = state.find_previous(record.version, good.keys())
+        return _StateChange(good.get(number or 0, head.record), state, record)
 
-    def _unyanked(self, head: Head, meant: Record) -> tuple[Record, HeadState, Record]:
-        steps = head.state.history
-        took_over = (
-            bool(steps) and steps[-1].action == "yank" and meant.version in head.state.yanked
-        )
-        ran = next((step.version for step in reversed(steps[:-1])), None)  # before the yank
-        return (
-            (meant if took_over and ran == meant.version else head.record),
-            head.state.unyank(meant.version),
-            meant,
-        )
+    def _list_good(self, head: Head) -> list[Record]:
+        """Return the versions that may run by the plain name, newest first."""
+        good = []
+        for record in self._catalog.list_versions(head):
+            if record.version in head.state.yanked:
+                continue
+            if not self._breaker.read_health(record).until:
+                good.append(record)
+        return good
 
-    def _good(self, head: Head) -> list[Record]:
-        """The versions that may run by the plain name, newest first."""
-        known = (
-            record
-            for record in self._catalog.list_versions(head)
-            if record.version not in head.state.yanked
-        )
-        return [record for record in known if not self._breaker.read_health(record).until]
-
-    def _meant(self, head: Head, ref: Ref) -> Record:
-        found = self._catalog.find_in(head.record.namespace, ref)
-        if found is None:
-            raise _missing(ref.name, f"{ref.version or ref.digest}")
-        return found
-
-    def _one(self, records: dict[int, Record], number: int | None, name: str) -> Record:
-        if number is None or number not in records:
-            raise _missing(name, str(number))
-        return records[number]
-
-    def _seen(self, name: str, caller: Caller) -> Head:
-        """The nearest head of a name that the caller sees, expired or yanked too."""
+    def _find_head(self, name: str, caller: Caller) -> Head:
+        """Return the nearest head of a name that the caller sees, expired or yanked too."""
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
-        heads = (
-            self._catalog.load_head(namespace, name)
-            for namespace in caller.sees
-            if caller.reaches(namespace, name)
+        for namespace in caller.sees:
+            if caller.reaches(namespace, name):
+                head = self._catalog.load_head(namespace, name)
+                if head and not head.removed:
+                    return head
+        raise UsageError(
+            "ENOENT",
+            "no such capability",
+            source=name,
+            suggestion="`sigil list` shows what there is",
         )
-        found = next((head for head in heads if head and not head.removed), None)
-        if found is None:
-            raise UsageError(
-                "ENOENT",
-                "no such capability",
-                source=name,
-                suggestion="`sigil list` shows what there is",
-            )
-        return found
 
-    def _own(self, name: str, caller: Caller) -> Head:
-        head = self._seen(name, caller)
+    def _find_own_head(self, name: str, caller: Caller) -> Head:
+        """Return the nearest head, which must be in the caller's own namespace."""
+        head = self._find_head(name, caller)
         if head.record.namespace != caller.target:
             raise Refused(
                 "EPERM",
@@ -284,12 +295,10 @@ class VersionAdmin:
             )
         return head
 
-    def _row(self, head: Head, record: Record) -> VersionRow:
-        yanked, health, now = (
-            record.version in head.state.yanked,
-            self._breaker.read_health(record),
-            self._clock(),
-        )
+    def _version_row(self, head: Head, record: Record) -> VersionRow:
+        is_yanked = record.version in head.state.yanked
+        health = self._breaker.read_health(record)
+        now = self._clock()
         return {
             "capability": record.name,
             "version": record.version,
@@ -300,23 +309,34 @@ class VersionAdmin:
             "expires_at": record.expires_at,
             "lang": record.manifest.lang,
             "bytes": record.size,
-            "active": record.version == head.record.version and not yanked,
-            "yanked": yanked,
+            "active": record.version == head.record.version and not is_yanked,
+            "yanked": is_yanked,
             "state": version_state(head, record, health, now),
             "health": "closed" if health.state_at(now) == "closed" else "degraded",
         }
 
-    def _step(self, record: Record, by: str, action: str) -> Activation:
+    def _activation(self, record: Record, by: str, action: str) -> Activation:
         return Activation(record.version, self._clock(), by, action)
 
 
-Change = Callable[[Head], tuple[Record, HeadState, Record]]
-"""From how a name stands to how it shall: the record that runs, the standing, and the record that
-was meant.
-"""
+def _unyank(head: Head, record: Record) -> _StateChange:
+    """Take a yank back; a version that ran until then runs again."""
+    state = head.state.unyank(record.version)
+    steps = head.state.history
+    if record.version in head.state.yanked and steps and steps[-1].action == "yank":
+        ran_before = steps[-2].version if len(steps) > 1 else None
+        if ran_before == record.version:
+            return _StateChange(record, state, record)
+    return _StateChange(head.record, state, record)
 
 
-def _missing(name: str, version: str) -> UsageError:
+def _require_version(records: dict[int, Record], number: int, name: str) -> Record:
+    if number not in records:
+        raise _missing_version(name, str(number))
+    return records[number]
+
+
+def _missing_version(name: str, version: str) -> UsageError:
     return UsageError(
         "ENOENT",
         f"there is no version {version} of {name}",
@@ -325,69 +345,55 @@ def _missing(name: str, version: str) -> UsageError:
     )
 
 
-SHOWN_CHARACTERS = 200_000
-_APART = ("input", "name")
-"""Fields that are no row of their own: the schema is a text, the name is the same."""
-
-
 def compare_versions(
     older: Record, newer: Record, sources: tuple[bytes, bytes], pins: tuple[Pins, Pins]
 ) -> VersionDiffRow:
-    """`manifest`: rows of `field`, `old`, `new`; `pins` among them, when they call other versions.
-    `schema`, `source`: unified differences, empty when there are none.
+    """Return the differences of two versions; `sources` and `pins` begin with the older one's.
+
+    `manifest` holds rows of `field`, `old` and `new`, with `pins` among them when they call other
+    versions. `schema` and `source` are unified differences, empty when there are none.
     """
+    changed: list[FieldChangeRow] = []
+    old_fields = older.manifest.model_dump(mode="json")
+    new_fields = newer.manifest.model_dump(mode="json")
+    for name, old in old_fields.items():
+        if name not in _NOT_COMPARED and old != new_fields[name]:
+            changed.append({"field": name, "old": old, "new": new_fields[name]})
+    old_pins = dict(pins[0])
+    new_pins = dict(pins[1])
+    if old_pins != new_pins:
+        changed.append({"field": "pins", "old": old_pins, "new": new_pins})
     names = (f"{older.name}@{older.version}", f"{newer.name}@{newer.version}")
+    source = ""
+    if sources[0] != sources[1]:
+        if older.manifest.lang in BINARY or newer.manifest.lang in BINARY:
+            source = f"the modules differ: {len(sources[0]):,} and {len(sources[1]):,} bytes\n"
+        else:
+            texts = (sources[0].decode("utf-8", "replace"), sources[1].decode("utf-8", "replace"))
+            source = _unified_diff(texts, names)
     schemas = (_pretty(older.manifest.input), _pretty(newer.manifest.input))
     return {
         "capability": newer.name,
         "from": older.version,
         "to": newer.version,
         "same": older.digest == newer.digest,
-        "manifest": [*_fields(older, newer), *_called(pins)],
-        "schema": _unified(schemas, names),
-        "source": _code((older, newer), sources, names),
+        "manifest": changed,
+        "schema": _unified_diff(schemas, names),
+        "source": source,
     }
 
 
-def _fields(older: Record, newer: Record) -> Iterator[FieldChangeRow]:
-    old, new = (record.manifest.model_dump(mode="json") for record in (older, newer))
-    for name in old:
-        if name not in _APART and old[name] != new[name]:
-            yield {"field": name, "old": old[name], "new": new[name]}
-
-
-def _called(pins: tuple[Pins, Pins]) -> Iterator[FieldChangeRow]:
-    old, new = (dict(each) for each in pins)
-    if old != new:
-        yield {"field": "pins", "old": old, "new": new}
-
-
-def _code(
-    records: tuple[Record, Record], sources: tuple[bytes, bytes], names: tuple[str, str]
-) -> str:
-    if sources[0] == sources[1]:
-        return ""
-    if any(record.manifest.lang in BINARY for record in records):
-        return f"the modules differ: {len(sources[0]):,} and {len(sources[1]):,} bytes\n"
-    return _unified(
-        (sources[0].decode("utf-8", "replace"), sources[1].decode("utf-8", "replace")), names
-    )
-
-
-def _unified(texts: tuple[str, str], names: tuple[str, str]) -> str:
+def _unified_diff(texts: tuple[str, str], names: tuple[str, str]) -> str:
     if texts[0] == texts[1]:
         return ""
-    if (
-        sum(map(len, texts)) > SHOWN_CHARACTERS
-        or min(map(_longest, texts)) > SHOWN_CHARACTERS // 10
-    ):
+    old_lines = texts[0].splitlines()
+    new_lines = texts[1].splitlines()
+    # where both have very long lines, a difference would show little but those
+    longest = min(max(map(len, lines), default=0) for lines in (old_lines, new_lines))
+    if sum(map(len, texts)) > SHOWN_CHARACTERS or longest > SHOWN_CHARACTERS // 10:
         return f"too large to be compared: {len(texts[0]):,} and {len(texts[1]):,} characters\n"
-    lines = difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), *names, lineterm="")
+    lines = difflib.unified_diff(old_lines, new_lines, *names, lineterm="")
     return "".join(f"{line}\n" for line in lines)
-
-
-def _longest(text: str) -> int:
-    return max(map(len, text.splitlines()), default=0)
 
 
 def _pretty(value: Json) -> str:

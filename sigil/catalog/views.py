@@ -1,4 +1,4 @@
-"""Make the rows that the registry tells of a capability."""
+"""The rows that the registry answers about a capability are made here."""
 
 from __future__ import annotations
 
@@ -83,8 +83,9 @@ def detail_row(
 
 
 def interface_row(row: InterfaceRow) -> InterfaceRow:
-    """Return of a capability's row what those may see who may only run it: not its source, its
-    tests, or how it is used.
+    """Return the part of a capability's row that callers see who may only run it.
+
+    Its source, its tests and its use are not among that.
     """
     return {
         "capability": row["capability"],
@@ -113,8 +114,9 @@ def interface_row(row: InterfaceRow) -> InterfaceRow:
 
 
 def version_state(head: Head | None, record: Record, health: Health, now: float) -> State:
-    """Return `yanked`, `degraded` (it rests, or is being tried), `inactive` (unused for long), or
-    `ok`.
+    """Return the state of a version at `now` (seconds since 1970).
+
+    It is `yanked`, `degraded` (it rests, or is being tried), `inactive` (unused for long) or `ok`.
     """
     if head and record.version in head.state.yanked:
         return "yanked"
@@ -124,8 +126,9 @@ def version_state(head: Head | None, record: Record, health: Health, now: float)
 
 
 def usage_row(use: UsageCounts | None) -> UsageRow:
-    """Return how often and how well it was called, by all processes as far as they have written
-    it.
+    """Return how often and how well a capability was called; None stands for never.
+
+    Counts that a process has not written yet are not in it.
     """
     counts = use or NEVER
     return {

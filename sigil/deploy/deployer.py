@@ -15,6 +15,7 @@ from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Head, Record
 from sigil.catalog.deployments import Deployment, Pins, pinned_digest
 from sigil.catalog.heads import Activation
+from sigil.catalog.owner import OWN_TOKENS
 from sigil.catalog.quotas import RoomClaim, RoomCount, RoomKeeper, claim_of
 from sigil.compile.compiler import BuiltModule, build
 from sigil.deploy import golden_tests
@@ -37,8 +38,6 @@ from sigil.sandbox.tenants import tenant_of
 from sigil.storage.kv import KV, Read
 
 RACES = 5
-ADMIN = ("", "admin")
-"""Callers without a pause between deploys: this process itself, and the admin token."""
 MODEL_AT_ONCE = 5
 """Deploys that a model may make one after the other in a chat; then each waits for its pause,
 whatever token the agent has.
@@ -253,7 +252,9 @@ class Deployer:
         if caller.author == "model":
             return self._cooldown.take_turn(f"model:{caller.own}", name, MODEL_AT_ONCE)
         return (
-            nullcontext() if caller.token in ADMIN else self._cooldown.take_turn(caller.token, name)
+            nullcontext()
+            if caller.token in OWN_TOKENS
+            else self._cooldown.take_turn(caller.token, name)
         )
 
     def _built(self, linked: LinkedPackage, caller: Caller, log: Read | None) -> CheckedPackage:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from sigil.access.tokens import ADMIN, PREFIX
+from sigil.access.tokens import PREFIX
+from sigil.catalog.owner import ADMIN
 from sigil.errors import UsageError
 from sigil.protocol import Json, Ref
 

@@ -15,8 +15,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from sigil.access.authentication import Authenticator, require_admin
-from sigil.access.tokens import ADMIN, TokenHolder
+from sigil.access.tokens import TokenHolder
 from sigil.admin_protocol import ServedRegistry
+from sigil.catalog.owner import ADMIN
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
 from sigil.http.body import read_checked_body, require_unconditional
 from sigil.http.caller_headers import AUTHOR, read_caller

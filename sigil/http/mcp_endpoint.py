@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Response
 
-from sigil.access.tokens import ADMIN
+from sigil.catalog.owner import ADMIN
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.http.request import QUIET, AuthorizedRequest, json_response
 from sigil.mcp import jsonrpc

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from sigil.access.token_admin import AuditReader, TokenAdmin
-from sigil.access.tokens import ADMIN, TokenRequest, Tokens
+from sigil.access.tokens import TokenRequest, Tokens
 from sigil.catalog.audit import Audit
+from sigil.catalog.owner import ADMIN
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import KV
