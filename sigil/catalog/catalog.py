@@ -412,7 +412,9 @@ class Catalog:
         name = record.name
         key = keys.version(namespace, name, record.version)
         self._kv.put(key, encode(record), expect=expect, ttl=ttl)
-        self._kv.put(keys.version_of_digest(namespace, name, record.digest), b"%d" % record.version, ttl=ttl)
+        self._kv.put(
+            keys.version_of_digest(namespace, name, record.digest), b"%d" % record.version, ttl=ttl
+        )
         if ttl:
             due = keys.expiry_mark(record.expires_at or 0, namespace, name)
             self._kv.put(due, b"", ttl=ttl + GRACE_SECONDS)
