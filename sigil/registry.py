@@ -30,7 +30,7 @@ from sigil.manifest.package import Package, parse_flat
 from sigil.manifest.permissions import ungranted_permissions
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Json, Ran, Ref, is_name
 from sigil.run.executor import Executor
-from sigil.run.live_services import LazyNetwork, LiveServices, WebTransport, to_the_web
+from sigil.run.live_services import LazyNetwork, LiveServices, WebTransport, open_network
 from sigil.run.mcp_client.discovery import ServerToolLister
 from sigil.run.mcp_client.servers import Servers
 from sigil.run.older_callers import OlderCallers
@@ -82,7 +82,7 @@ class LocalRegistry:
         clock: Callable[[], float] = time.time,
         *,
         rules: RegistryRules = DEFAULT,
-        web: Callable[[], WebTransport] = to_the_web,
+        web: Callable[[], WebTransport] = open_network,
         servers: Servers | None = None,
     ) -> None:
         self._kv = kv
@@ -101,24 +101,24 @@ class LocalRegistry:
         self._servers = servers or Servers()
         self._grant_store = GrantStore(kv, clock, self._servers.revoked)
         self.secrets = SecretStore(kv, clock, self._audit.note)
-        self._facilities = LiveServices(
+        self._live_services = LiveServices(
             kv, self._catalog, artifacts, self._grant_store, self.secrets, LazyNetwork(web), clock
         )
-        pins_of = self._facilities.pins_of
+        pins_of = self._live_services.load_record_pins
         self.granting = GrantAdmin(
             self._catalog, self._grant_store, self.secrets, self._audit.note, pins_of
         )
         recorder = CallRecorder(
             self._breaker, self._statistics, self._catalog, self._versions, self._audit
         )
-        self.importing = ServerToolLister(self._servers, self.secrets, self._facilities.way)
-        self._execution = Executor(sandbox, self._facilities, recorder, self._servers)
+        self.importing = ServerToolLister(self._servers, self.secrets, self._live_services.network)
+        self._execution = Executor(sandbox, self._live_services, recorder, self._servers)
         room = RoomKeeper(kv, self._catalog, rules.room, clock)
         self._older_callers = OlderCallers(kv, self._catalog, pins_of)
         self._deployer = Deployer(
             kv,
             sandbox,
-            self._facilities,
+            self._live_services,
             clock,
             room=room,
             pause=rules.pause,
@@ -146,7 +146,7 @@ class LocalRegistry:
         head = self._catalog.load_head(record.namespace, record.name)
         health = self._breaker.read_health(record, caller.namespace)
         listed = views.list_row(head, record, health, use, self._clock())
-        pins = self._facilities.pin_rows(record)
+        pins = self._live_services.list_pin_rows(record)
         everything = views.detail_row(
             listed, record, self._pending(record, caller), pins, self._source(record)
         )
@@ -187,7 +187,9 @@ class LocalRegistry:
         record = self._catalog.resolve(Ref.parse(ref), caller)
         shown = record.namespace in caller.sees  # what a capability logs is its owner's
         try:
-            outcome = self._execution.run(self._facilities.part(record), arguments, caller)
+            outcome = self._execution.run(
+                self._live_services.make_runnable(record), arguments, caller
+            )
         except SigilError as problem:
             problem.logs = problem.logs if shown else ()
             raise
@@ -262,7 +264,7 @@ class LocalRegistry:
                 source=name,
                 suggestion="`sigil list` shows what there is",
             )
-        self._older_callers.record(caller.target)
+        self._older_callers.record_callers(caller.target)
         stores = self._catalog.list_stores(head)
         self._catalog.remove(head)
         self._grant_store.revoke(caller.target, name)
@@ -278,9 +280,9 @@ class LocalRegistry:
 
     def _clear(self, record: Record, stores: set[str], caller: Caller) -> None:
         """Forget what a removed capability kept, and how it was used."""
-        part = self._facilities.part(record)
+        part = self._live_services.make_runnable(record)
         for store in stores:
-            self._facilities.store(
+            self._live_services.open_store(
                 replace(part, store=store), home_of(caller.target, caller)
             ).clear()
         usage.forget_counts(self._kv, record.namespace, record.name)
@@ -312,19 +314,19 @@ class LocalRegistry:
 
     def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
         """See `VersionAdmin.rollback`."""
-        self._older_callers.record(caller.target)
+        self._older_callers.record_callers(caller.target)
         return self._versions.rollback(name, caller, version)
 
     def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
         """See `VersionAdmin.yank`."""
-        self._older_callers.record(caller.target)
+        self._older_callers.record_callers(caller.target)
         return self._versions.yank(ref, caller, undo=undo)
 
     def publish(
         self, name: str, caller: Caller, *, session: str = "", replace: bool = False
     ) -> Deployed:
         """See `Transfer.publish`."""
-        self._older_callers.record(caller.namespace)
+        self._older_callers.record_callers(caller.namespace)
         record, created = self._mover.publish(name, caller, session=session, replace=replace)
         return self._deployed(record, caller, created=created, passed=0)
 
@@ -336,7 +338,7 @@ class LocalRegistry:
         self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
     ) -> Sequence[Deployed]:
         """See `Transfer.import_bundle`."""
-        self._older_callers.record(caller.target)
+        self._older_callers.record_callers(caller.target)
         done = self._mover.import_bundle(body, caller, public=public, replace=replace)
         return [
             self._deployed(record, caller, created=created, passed=0) for record, created in done
@@ -350,7 +352,7 @@ class LocalRegistry:
         """Write the statistics and end the sandbox's children."""
         self._statistics.flush()
         self._search.close()
-        self._facilities.way.close()
+        self._live_services.network.close()
         self._servers.close()
         self._sandbox.close()
 

@@ -229,7 +229,7 @@ def local_registry(
     from sigil.catalog.quotas import Quotas
     from sigil.deploy.library import LibraryFolder
     from sigil.registry import LocalRegistry, RegistryRules
-    from sigil.run.live_services import to_the_web
+    from sigil.run.live_services import open_network
     from sigil.run.mcp_client.servers import Servers
 
     room = Quotas(
@@ -239,7 +239,7 @@ def local_registry(
         settings.ephemeral,
     )
     rules = RegistryRules(room, settings.deploy_cooldown, encoder=open_encoder(settings))
-    web = partial(to_the_web, loopback=settings.loopback)
+    web = partial(open_network, loopback=settings.loopback)
     servers = Servers(settings.surroundings if settings.programs else None)
     registry = LocalRegistry(
         stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web, servers=servers

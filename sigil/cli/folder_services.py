@@ -15,8 +15,8 @@ from sigil.manifest import permissions
 from sigil.manifest.package import read_folder
 from sigil.manifest.permission_rules import CallRule
 from sigil.protocol import LIBRARY, viewed
-from sigil.run.host_calls.context import Part
-from sigil.run.live_services import LazyNetwork, LiveServices, to_the_web
+from sigil.run.host_calls.context import Runnable
+from sigil.run.live_services import LazyNetwork, LiveServices, open_network
 from sigil.sandbox.program import Program
 
 if TYPE_CHECKING:
@@ -33,13 +33,15 @@ class FolderTestServices(TestServices):
 
     sandbox: Sandbox | None = None
     folders: Mapping[str, Path] = field(default_factory=dict)
-    built: dict[tuple[str, str], Part | None] = field(default_factory=dict)
+    built: dict[tuple[str, str], Runnable | None] = field(default_factory=dict)
 
-    def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
+    def find_version(
+        self, rule: CallRule, view: str, over: Runnable | None = None
+    ) -> Runnable | None:
         """Return the capability that a call means: the deployed one, else one in a folder; None
         when there is neither.
         """
-        deployed = TestServices.find(self, rule, view, over)
+        deployed = TestServices.find_version(self, rule, view, over)
         if deployed or rule.namespace:
             return deployed
         for namespace in viewed(view).sees:
@@ -53,7 +55,7 @@ class FolderTestServices(TestServices):
                 return part
         return None
 
-    def _build_part(self, namespace: str, name: str) -> Part | None:
+    def _build_part(self, namespace: str, name: str) -> Runnable | None:
         folder = self.folders.get(namespace)
         if self.sandbox is None or folder is None or not (folder / name / "sigil.toml").is_file():
             return None
@@ -63,7 +65,7 @@ class FolderTestServices(TestServices):
         permissions.require_valid_permissions(package.manifest)
         built = build(package, self.sandbox)
         program = Program(built.digest, built.kind, lambda: built.wasm)
-        return Part(namespace, package.manifest, package.digest, program)
+        return Runnable(namespace, package.manifest, package.digest, program)
 
 
 def open_folder_services(
@@ -104,5 +106,5 @@ def _open_deployed_services(settings: Settings) -> LiveServices | None:
         stores.artifacts,
         GrantStore(kv),
         SecretStore(kv),
-        LazyNetwork(to_the_web),
+        LazyNetwork(open_network),
     )

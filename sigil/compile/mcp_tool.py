@@ -68,7 +68,7 @@ def write_module(package: Package) -> bytes:
     its permissions are not those that the document needs.
     """
     try:
-        tool = document.read(package.code)
+        tool = document.read_document(package.code)
     except UsageError as problem:
         problem.source = problem.source or package.manifest.name
         raise

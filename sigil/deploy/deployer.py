@@ -29,7 +29,7 @@ from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.manifest.permissions import requested_permissions
 from sigil.protocol import LIBRARY, Caller, Ref
 from sigil.run import dependencies
-from sigil.run.host_calls.context import Part
+from sigil.run.host_calls.context import Runnable
 from sigil.run.live_services import LiveServices
 from sigil.run.older_callers import OlderCallers
 from sigil.sandbox.pool import Sandbox
@@ -86,17 +86,17 @@ class Deployer:
         self,
         kv: KV,
         sandbox: Sandbox,
-        facilities: LiveServices,
+        live_services: LiveServices,
         clock: Callable[[], float] = time.time,
         *,
         room: RoomKeeper,
         pause: float,
         older_callers: OlderCallers,
     ) -> None:
-        self._catalog = facilities.catalog
+        self._catalog = live_services.catalog
         self._older_callers = older_callers
-        self._artifacts = facilities.artifacts
-        self._facilities = facilities
+        self._artifacts = live_services.artifacts
+        self._live_services = live_services
         self._sandbox = sandbox
         self._clock = clock
         self._room = room
@@ -110,8 +110,8 @@ class Deployer:
         stand beside it, by name.
         """
         permissions.require_valid_permissions(package.manifest)
-        seen = self._facilities.snapshot()
-        pins = dependencies.resolve(package.manifest, caller.target, seen, planned)
+        seen = self._live_services.snapshot()
+        pins = dependencies.resolve_calls(package.manifest, caller.target, seen, planned)
         return LinkedPackage(package, pins, seen)
 
     def find_same(self, linked: LinkedPackage, caller: Caller) -> Record | None:
@@ -132,7 +132,7 @@ class Deployer:
         with self._turn(manifest.name, caller), _named(manifest.name):
             checked = self._built(linked, caller, log)
             program = _program(checked.built, manifest, self._clock())
-            part = Part(caller.target, manifest, linked.digest, program, pins=linked.pins)
+            part = Runnable(caller.target, manifest, linked.digest, program, pins=linked.pins)
             dependencies.require_dependencies(part, linked.seen, later=caller.author == "library")
             bench = golden_tests.TestBench(
                 self._sandbox, caller.target, linked.seen, tenant_of(caller), linked.pins
@@ -142,7 +142,7 @@ class Deployer:
                 passed = golden_tests.require_passing_tests(bench, manifest, program)
             record, before = self._activate(checked, caller, "deploy")
             if before and _is_owner(caller) and self._is_own_doing(before, record, linked.seen):
-                self._facilities.grant_store.carry_over(before, record, caller)
+                self._live_services.grant_store.carry_over(before, record, caller)
             return record, passed
 
     def deploy_untested(self, linked: LinkedPackage, caller: Caller) -> Record:
@@ -150,12 +150,14 @@ class Deployer:
         is carried over to it.
         """
         # what it was linked with may have come with it since
-        linked = replace(linked, seen=self._facilities.snapshot())
+        linked = replace(linked, seen=self._live_services.snapshot())
         self._require_permitted(linked, caller)
         with self._turn(linked.manifest.name, caller), _named(linked.manifest.name):
             checked = self._built(linked, caller, None)
             program = _program(checked.built, linked.manifest, self._clock())
-            part = Part(caller.target, linked.manifest, linked.digest, program, pins=linked.pins)
+            part = Runnable(
+                caller.target, linked.manifest, linked.digest, program, pins=linked.pins
+            )
             dependencies.require_dependencies(part, linked.seen, later=True)
             record, _ = self._activate(checked, caller, "import")
             return record
@@ -164,8 +166,11 @@ class Deployer:
         """Record for `moved`, the same version in another namespace, what it calls; `Refused`
         EREQUIRES unless all of it is seen there.
         """
-        part, there = self._facilities.part(record), self._facilities.part(moved)
-        pins = self._facilities.pins(part)
+        part, there = (
+            self._live_services.make_runnable(record),
+            self._live_services.make_runnable(moved),
+        )
+        pins = self._live_services.load_pins(part)
         for call in pins:
             if self._calls(part, call) and not self._calls(replace(there, pins=pins), call):
                 message = (
@@ -181,9 +186,9 @@ class Deployer:
         if pins:
             self._catalog.note_deployment(moved, Deployment(pins))
 
-    def _calls(self, part: Part, call: str) -> bool:
+    def _calls(self, part: Runnable, call: str) -> bool:
         try:
-            self._facilities.callee(part, call)
+            self._live_services.load_callee(part, call)
         except (UsageError, Refused):
             return False
         return True
@@ -195,7 +200,11 @@ class Deployer:
         if record.digest == linked.digest:
             return True
         older = bool(linked.pins) and record.digest == linked.package.digest
-        return older and self._facilities.pins(self._facilities.part(record)) == linked.pins
+        return (
+            older
+            and self._live_services.load_pins(self._live_services.make_runnable(record))
+            == linked.pins
+        )
 
     def _record_older_callers(self, linked: LinkedPackage, caller: Caller) -> Read | None:
         """Record what those call to whom the name is about to mean something else; the log of the
@@ -204,7 +213,7 @@ class Deployer:
         head = linked.seen.catalog.load_head(caller.target, linked.manifest.name)
         was_public = head is not None and head.record.manifest.public
         public = was_public or linked.manifest.public or caller.target == LIBRARY
-        return self._older_callers.record(caller.target, public=public)
+        return self._older_callers.record_callers(caller.target, public=public)
 
     def _require_permitted(self, linked: LinkedPackage, caller: Caller) -> None:
         package = linked.package
@@ -278,13 +287,13 @@ class Deployer:
         """
         if not permissions.declared_calls(record.manifest):
             return True
-        old = dependencies.reached(seen.part(before), seen)
-        new = dependencies.reached(seen.part(record), seen)
+        old = dependencies.list_reachable(seen.make_runnable(before), seen)
+        new = dependencies.list_reachable(seen.make_runnable(record), seen)
         return all(
             digest in old or self._is_owners(part, record.namespace) for digest, part in new.items()
         )
 
-    def _is_owners(self, part: Part, namespace: str) -> bool:
+    def _is_owners(self, part: Runnable, namespace: str) -> bool:
         deployment = self._catalog.deployments.read(part.namespace, part.name, part.digest)
         return part.namespace == LIBRARY or (
             part.namespace == namespace and deployment is not None and deployment.owner
@@ -323,7 +332,7 @@ class Deployer:
                     if (known is None or known.digest != linked.digest) and requested_permissions(
                         linked.manifest
                     ):
-                        self._facilities.grant_store.forget_version(
+                        self._live_services.grant_store.forget_version(
                             record.namespace, name, record.digest
                         )
                     self._save(record, head, step, checked, owner=_vouches(caller, action))
@@ -438,7 +447,7 @@ def _namespace_called(rule: CallRule, view: str, seen: LiveServices) -> str:
     `view`, though it may not exist yet.
     """
     own = seen.catalog.load_head(view, rule.name)
-    found = None if own and not own.removed else seen.find(rule, view)
+    found = None if own and not own.removed else seen.find_version(rule, view)
     return found.namespace if found else view
 
 

@@ -25,7 +25,7 @@ from sigil.network.urls import Target
 from sigil.protocol import Caller, Json
 from sigil.run import dependencies
 from sigil.run.executor import Executor
-from sigil.run.host_calls.context import Facilities, Part
+from sigil.run.host_calls.context import HostServices, Runnable
 from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.javascript_module import read_source
 from sigil.sandbox.pool import Sandbox, TenantSandbox
@@ -76,50 +76,52 @@ class FixtureWeb:
 
 @dataclass(frozen=True, slots=True)
 class TestServices:
-    """The `Facilities` of one test. `others`: where the capabilities that it calls are; they are
+    """The `HostServices` of one test. `others`: where the capabilities that it calls are; they are
     rehearsed with it.
     """
 
     fixtures: FixtureWeb
-    others: Facilities | None = None
+    others: HostServices | None = None
     kv: KV = field(default_factory=MemoryKV)
 
-    def web(self) -> FixtureWeb:
+    def open_web(self) -> FixtureWeb:
         return self.fixtures
 
-    def store(self, part: Part, home: str) -> KvService:
+    def open_store(self, part: Runnable, home: str) -> KvService:
         return KvService(self.kv, (home, *part.identity))
 
-    def granted(self, part: Part, home: str) -> frozenset[str]:
+    def list_granted(self, part: Runnable, home: str) -> frozenset[str]:
         return frozenset(requested_permissions(part.manifest))
 
-    def secret(self, namespace: str, name: str) -> str | None:
+    def get_secret(self, namespace: str, name: str) -> str | None:
         """The placeholder stays what it is: tests know no secrets."""
         return f"{{{{{name}}}}}"
 
-    def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
-        return self.others.find(rule, view, over) if self.others else None
+    def find_version(
+        self, rule: CallRule, view: str, over: Runnable | None = None
+    ) -> Runnable | None:
+        return self.others.find_version(rule, view, over) if self.others else None
 
-    def pins(self, part: Part) -> Mapping[str, str]:
+    def load_pins(self, part: Runnable) -> Mapping[str, str]:
         if self.others and _is_decided(part):
-            return self.others.pins(part)
+            return self.others.load_pins(part)
         return (
-            dependencies.resolve(part.manifest, part.namespace, self)
+            dependencies.resolve_calls(part.manifest, part.namespace, self)
             if part.pins is None
             else part.pins
         )
 
-    def callee(self, part: Part, call: str) -> Part:
+    def load_callee(self, part: Runnable, call: str) -> Runnable:
         if self.others and _is_decided(part):
-            return self.others.callee(part, call)
+            return self.others.load_callee(part, call)
         rule = parse_call_rule(call)
-        found = self.find(rule, part.namespace)
+        found = self.find_version(rule, part.namespace)
         if found is None:
             raise UsageError("ENOENT", f"there is no {rule.full_name} to call")
         return found
 
 
-def _is_decided(part: Part) -> bool:
+def _is_decided(part: Runnable) -> bool:
     """Return whether it is settled which versions it calls: it is deployed, or about to be."""
     return part.pins is not None or part.version > 0
 
@@ -188,7 +190,7 @@ class TestBench:
 
     sandbox: Sandbox
     namespace: str = "tests"
-    others: Facilities | None = None
+    others: HostServices | None = None
     tenant: Tenant = NOBODY
     pins: Mapping[str, str] | None = None
 
@@ -203,7 +205,7 @@ def run_as_test(
     """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the
     store is empty.
     """
-    part = Part(bench.namespace, manifest, "", program, pins=bench.pins)
+    part = Runnable(bench.namespace, manifest, "", program, pins=bench.pins)
     execution = Executor(bench.sandbox, TestServices(fixtures, bench.others), tenant=bench.tenant)
     return execution.run(part, given, Caller(bench.namespace.partition("~")[0]))
 
@@ -308,7 +310,7 @@ def _problem(bench: TestBench, manifest: Manifest, program: Program, test: Test)
 def _fixtures(bench: TestBench, test: Test) -> FixtureWeb:
     """This machine may be asked in a test where it may be asked in earnest."""
     return (
-        FixtureWeb(test.http, bench.others.web().loopback)
+        FixtureWeb(test.http, bench.others.open_web().loopback)
         if test.http and bench.others
         else FixtureWeb(test.http)
     )

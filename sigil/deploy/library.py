@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sigil.manifest.package import Package, read_folder
 from sigil.protocol import LIBRARY, Caller, Deployed
-from sigil.run.dependencies import callees_first
+from sigil.run.dependencies import order_callees_first
 from sigil.settings import installed_version
 from sigil.storage.kv import KV, keys
 
@@ -43,7 +43,7 @@ def update_library(
     if folder is None:
         return False
     shelf = {package.manifest.name: package for package in read_packages(folder)}
-    order = callees_first({name: package.manifest for name, package in shelf.items()})
+    order = order_callees_first({name: package.manifest for name, package in shelf.items()})
     new = [name for name in order if registry.deploy_package(shelf[name], caller).created]
     if new:
         progress(f"library: {', '.join(new) if len(new) <= NAMED else f'{len(new)} capabilities'}")

@@ -21,7 +21,7 @@ from sigil.deploy.deployer import RACES, Deployer, LinkedPackage
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.package import Package
 from sigil.protocol import Caller, Ref, is_name
-from sigil.run.dependencies import callees_first
+from sigil.run.dependencies import order_callees_first
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
 
@@ -114,7 +114,9 @@ class Transfer:
         """
         named = {package.manifest.name: package for package in packages}
         linked: dict[str, LinkedPackage] = {}
-        for name in callees_first({name: package.manifest for name, package in named.items()}):
+        for name in order_callees_first(
+            {name: package.manifest for name, package in named.items()}
+        ):
             planned = {other: each.digest for other, each in linked.items()}
             linked[name] = self._deployer.link(named[name], caller, planned)
         return [*linked.values()]

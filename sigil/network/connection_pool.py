@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import httpcore
 
 from sigil.errors import ToolError
-from sigil.network.exchange import Asker
+from sigil.network.exchange import RequestSource
 from sigil.network.fair_share import FairShares
 from sigil.network.guarded_connections import GuardedBackend
 from sigil.network.urls import Target
@@ -49,7 +49,7 @@ class ConnectionPool:
         self._lock = threading.Lock()
 
     @contextmanager
-    def lent(self, target: Target, asker: Asker, seconds: float) -> Iterator[_Connection]:
+    def lent(self, target: Target, asker: RequestSource, seconds: float) -> Iterator[_Connection]:
         """A connection to the target; `ToolError` ENET when too many are in use for all of
         `seconds`.
         """

@@ -16,7 +16,7 @@ answered.
 """
 
 
-class Asker(NamedTuple):
+class RequestSource(NamedTuple):
     """For whom a request is sent. `namespace`: whose share of the connections it takes;
     `capability`: who may use its connection again.
     """
@@ -33,7 +33,7 @@ class HttpRequest:
     target: Target
     headers: Headers
     body: bytes
-    asker: Asker = Asker()
+    asker: RequestSource = RequestSource()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""Whose failure it is when capabilities call each other: that of the one whose code failed, and of
-nobody that let it through.
+"""A chain of capabilities that call each other, and which of them is to blame for a failure.
+
+It is the one whose own code failed; a capability that lets a callee's failure through is not.
 """
 
 from __future__ import annotations
@@ -9,22 +10,22 @@ from dataclasses import dataclass, field
 from sigil.access.grants import home_of
 from sigil.errors import BackendError, Refused, SigilError, ToolError, one_line
 from sigil.protocol import LIBRARY, Caller, Json
-from sigil.run.host_calls.context import Part
+from sigil.run.host_calls.context import Runnable
 from sigil.sandbox.program import Services
 
 _LATE = "no time is left for"
-"""How the sandbox refuses a request that comes after the end of a run's time."""
+"""The sandbox refuses with these words a request that comes after the end of a run's time."""
 
 
 class NestedFailure(ToolError):
-    """A failure of a call within a call, as the caller's code is told it. `blame`: whose it is,
-    None for nobody's.
+    """The failure of a call within a call, as the caller's code reads it.
 
-    `kind`: what it is when it is let through. `host`: whether the machinery below had a part in it.
+    `blame` is the capability that failed, None for none of them. `kind` is the class that the
+    failure has when it is let through. `host` says that the machinery below had a part in it.
     """
 
     def __init__(
-        self, problem: SigilError, message: str, blame: Part | None, *, host: bool = False
+        self, problem: SigilError, message: str, blame: Runnable | None, *, host: bool = False
     ) -> None:
         super().__init__(
             problem.code,
@@ -33,107 +34,120 @@ class NestedFailure(ToolError):
             retry_after=problem.retry_after,
         )
         self.blame = blame
-        self.kind = _kind(problem)
+        self.kind: type[SigilError] = ToolError
+        if isinstance(problem, BackendError):
+            self.kind = BackendError
+        elif isinstance(problem, Refused) and problem.code == "EDEGRADED":
+            self.kind = Refused
         self.host = host or self.kind is BackendError
 
 
 @dataclass(slots=True)
 class CallLink:
-    """One call in a path of calls. `allowed`: milliseconds that it may take; `late`: who is to
-    blame when they are over.
+    """One call in a chain of calls.
 
-    `home`: whose grants, secrets and stored keys it has, see `home_of`. `caller`: for whom it runs:
-    the namespace of whoever began (of a chat with no owner in it the chat's, but for what is its
-    own), and with `>` those of the capabilities that the calls went through. `told`: what its
-    services failed with, which its code may let through. `blame`: whose failure it was, once it
-    failed.
+    `allowed` are the milliseconds that it may take, and `late` is to blame when they are over.
+    `home` has its grants, secrets and stored keys, see `home_of`.
+
+    `caller` is on whose behalf it runs: the namespace of whoever began (in a chat without an owner
+    the chat's, but for what is its own), and after `>` those of the capabilities that the call went
+    through.
+
+    `failures` are those of its host calls, which its code may let through. `blame` is set once it
+    has failed.
     """
 
-    part: Part
+    capability: Runnable
     allowed: float
-    late: Part
+    late: Runnable
     home: str = ""
     caller: str = ""
-    told: list[SigilError] = field(default_factory=list)
-    blame: Part | None = None
+    failures: list[SigilError] = field(default_factory=list)
+    blame: Runnable | None = None
 
-    def to(self, callee: Part, left: float) -> CallLink:
-        """The link to a callee when `left` milliseconds are left. A callee of the library has the
-        home of the one that calls it.
+    def link_callee(self, callee: Runnable, left: float) -> CallLink:
+        """Return the link of a callee when `left` milliseconds are left.
+
+        A callee of the library has the home of the one that calls it. The callee runs on behalf of
+        this capability's namespace, too: of what the caller gave, that one has made something.
         """
         limit = callee.manifest.limits.timeout_ms
-        home = home_of(callee.namespace, Caller(_agent(self.home)))
+        caller = self.caller
+        namespace = _agent_of(self.capability.namespace)
+        if namespace not in (LIBRARY, _agent_of(caller.rpartition(">")[2])):
+            caller = f"{caller}>{namespace}"
         return CallLink(
             callee,
             min(limit, left),
             self.late if _is_short(left, limit) else callee,
-            home,
-            self._on_behalf(),
+            home_of(callee.namespace, Caller(_agent_of(self.home))),
+            caller,
         )
 
     @property
-    def troubled(self) -> bool:
-        """Return whether its services told it of trouble that it has no part in: the machinery's,
-        or a callee's that took too long.
-        """
-        return any(self._is_trouble(told) for told in self.told)
+    def has_foreign_failure(self) -> bool:
+        """Return whether a host call failed that it has no part in.
 
-    def lose(self, milliseconds: float, blame: Part | None) -> None:
-        """A failed call took so much of its time."""
+        It was the machinery's failure, or a callee's that took too long.
+        """
+        for failure in self.failures:
+            if isinstance(failure, BackendError):
+                return True
+            if isinstance(failure, NestedFailure):
+                if failure.host:
+                    return True
+                if failure.code == "ETIMEDOUT" and failure.blame is not self.capability:
+                    return True
+        return False
+
+    def take_time(self, milliseconds: float, blame: Runnable | None) -> None:
+        """Take the time of a failed call off what is allowed."""
         self.allowed -= milliseconds
-        if blame not in (None, self.part) and _is_short(
-            self.allowed, self.part.manifest.limits.timeout_ms
-        ):
+        limit = self.capability.manifest.limits.timeout_ms
+        if blame not in (None, self.capability) and _is_short(self.allowed, limit):
             self.late = blame
 
     def judge(self, problem: SigilError) -> SigilError:
-        """The failure as it is told: one that was let through keeps what helps against it. Sets
-        `blame`.
-        """
-        through = next((told for told in self.told if _is(told, problem)), None)
-        self.blame = self._blamed(problem, through)
-        return (
-            _let_through(problem, through)
-            if isinstance(through, NestedFailure | BackendError)
-            else problem
-        )
+        """Set `blame`, and return the failure as the caller reads it.
 
-    def _blamed(self, problem: SigilError, through: SigilError | None) -> Part | None:
+        One that was let through keeps the suggestion that helps against it.
+        """
+        through = next((known for known in self.failures if _is_same(known, problem)), None)
+        self.blame = self._find_blamed(problem, through)
+        if not isinstance(through, NestedFailure | BackendError):
+            return problem
+        # No guest may claim such a code: the failure is what the host call failed with.
+        kind = through.kind if isinstance(through, NestedFailure) else BackendError
+        restored = kind(through.code, problem.message)
+        restored.suggestion = through.suggestion
+        restored.retry_after = through.retry_after
+        restored.logs = problem.logs
+        return restored
+
+    def _find_blamed(self, problem: SigilError, through: SigilError | None) -> Runnable | None:
         if isinstance(problem, BackendError) or isinstance(through, BackendError):
             return None
         if isinstance(through, NestedFailure):
             return through.blame
-        late = problem.code == "ETIMEDOUT" or problem.message.startswith(_LATE)
-        guilty = self.late if late else self.part
-        return None if guilty is self.part and self.troubled else guilty
-
-    def _is_trouble(self, told: SigilError) -> bool:
-        if isinstance(told, NestedFailure):
-            return told.host or (told.code == "ETIMEDOUT" and told.blame is not self.part)
-        return isinstance(told, BackendError)
-
-    def _on_behalf(self) -> str:
-        """For whom the callee runs: of what it is given, this capability's namespace has made
-        something, though the caller began it.
-        """
-        agent = _agent(self.part.namespace)
-        return (
-            self.caller
-            if agent in (LIBRARY, _agent(self.caller.rpartition(">")[2]))
-            else f"{self.caller}>{agent}"
-        )
+        is_late = problem.code == "ETIMEDOUT" or problem.message.startswith(_LATE)
+        blamed = self.late if is_late else self.capability
+        if blamed is self.capability and self.has_foreign_failure:
+            return None
+        return blamed
 
 
-def on_behalf_of(caller: Caller, part: Part) -> str:
-    """Return whose call of `part` it is. What is done in a chat with no owner in it is not the
-    agent's own doing, except to that chat's own.
+def on_behalf_of(caller: Caller, capability: Runnable) -> str:
+    """Return the namespace on whose behalf `caller` calls the capability.
+
+    What is done in a chat without an owner is not the agent's own doing, except to that chat's own
+    capabilities.
     """
-    own = caller.owner or not caller.session or part.namespace == caller.own
+    own = caller.owner or not caller.session or capability.namespace == caller.own
     return caller.namespace if own else caller.own
 
 
 class FailureRecorder:
-    """The services of a link's run, which it remembers the failures of."""
+    """The services of a link's run; the link remembers their failures."""
 
     def __init__(self, services: Services, link: CallLink) -> None:
         self._services = services
@@ -144,41 +158,25 @@ class FailureRecorder:
         try:
             return self._services.answer(operation, argument, seconds)
         except SigilError as problem:
-            self._link.told.append(problem)
+            self._link.failures.append(problem)
             raise
 
 
-def _is(told: SigilError, problem: SigilError) -> bool:
-    """Return whether a run failed with what it was told. Codes that no guest may claim have become
-    EGUEST.
+def _is_same(failure: SigilError, problem: SigilError) -> bool:
+    """Return whether a run failed with the failure of one of its host calls.
+
+    Codes that no guest may claim have become EGUEST.
     """
-    return problem.code in (told.code, "EGUEST") and problem.message == one_line(told.message)
+    return problem.code in (failure.code, "EGUEST") and problem.message == one_line(failure.message)
 
 
-def _let_through(problem: SigilError, through: SigilError) -> SigilError:
-    """A failure with the code that was told, which no guest may claim, as what it is."""
-    kind = through.kind if isinstance(through, NestedFailure) else BackendError
-    known = kind(through.code, problem.message)
-    known.suggestion, known.retry_after, known.logs = (
-        through.suggestion,
-        through.retry_after,
-        problem.logs,
-    )
-    return known
-
-
-def _kind(problem: SigilError) -> type[SigilError]:
-    if isinstance(problem, BackendError):
-        return BackendError
-    return Refused if isinstance(problem, Refused) and problem.code == "EDEGRADED" else ToolError
-
-
-def _agent(namespace: str) -> str:
+def _agent_of(namespace: str) -> str:
     return namespace.partition("~")[0]
 
 
 def _is_short(left: float, limit: float) -> bool:
-    """Return whether what is left is less than half of what a capability asks for: whoever took the
-    rest is to blame when it is over.
+    """Return whether less is left than half of what a capability asks for.
+
+    Whoever took the rest is to blame when the time is over.
     """
     return left * 2 < limit

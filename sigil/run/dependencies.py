@@ -1,6 +1,4 @@
-"""Capabilities that call capabilities: which versions they call, that what is required is there,
-and that nothing calls itself.
-"""
+"""The capabilities that a capability calls: which versions, whether they exist, and no circles."""
 
 from __future__ import annotations
 
@@ -13,155 +11,174 @@ from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
 from sigil.manifest.permission_rules import parse_call_rule
 from sigil.manifest.permissions import declared_calls
-from sigil.run.host_calls.context import Facilities, Part
+from sigil.run.host_calls.context import HostServices, Runnable
 
-PARTS_MOST = 200
+CALLEES_MOST = 200
 DEPTH_MOST = 8
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
-def circle(names: Sequence[str]) -> str:
-    """The message for a path that comes back to itself."""
+def describe_circle(names: Sequence[str]) -> str:
+    """Return the message for a path of calls that comes back to itself."""
     return f"Circular dependency detected: {' -> '.join(names)}"
 
 
-def resolve(
-    manifest: Manifest, view: str, facilities: Facilities, planned: Mapping[str, str] = _NOTHING
+def resolve_calls(
+    manifest: Manifest,
+    view: str,
+    host_services: HostServices,
+    planned: Mapping[str, str] = _NOTHING,
 ) -> dict[str, str]:
-    """The digests of what the calls of `manifest` mean in the namespace `view` now, empty for what
-    is not there.
+    """Return the digests that the calls of `manifest` mean in the namespace `view` now.
 
-    `planned`: the digests of what is about to stand in `view`, by name.
+    A digest is empty where there is no such capability. `planned` has the digests of what is about
+    to be deployed in `view`, by name.
     """
     pins: dict[str, str] = {}
     for text in declared_calls(manifest):
         rule = parse_call_rule(text)
-        own = "" if rule.namespace else planned.get(rule.name, "")
-        callee = None if rule.digest or own else facilities.find(rule, view)
-        pins[text] = rule.digest or own or (callee.digest if callee else "")
+        digest = rule.digest
+        if not digest and not rule.namespace:
+            digest = planned.get(rule.name, "")
+        if not digest:
+            callee = host_services.find_version(rule, view)
+            digest = callee.digest if callee else ""
+        pins[text] = digest
     return pins
 
 
-def callees_first(manifests: Mapping[str, Manifest]) -> list[str]:
-    """Their names in an order in which they can be deployed; as they are given when they call each
-    other in a circle.
+def order_callees_first(manifests: Mapping[str, Manifest]) -> list[str]:
+    """Return the names in an order in which they can be deployed.
+
+    They stay in the given order when they call each other in a circle.
     """
-    before = {
+    callees = {
         name: [other for other in declared_calls(manifest) if other in manifests]
         for name, manifest in manifests.items()
     }
     try:
-        return [*TopologicalSorter(before).static_order()]
+        return [*TopologicalSorter(callees).static_order()]
     except CycleError:
         return [*manifests]  # the deploy says what is wrong with it
 
 
-def require_dependencies(part: Part, facilities: Facilities, *, later: bool = False) -> None:
-    """`Refused` EREQUIRES when what `part` requires does not exist (`later`: it may come), ECYCLE
-    when what it calls would call it, ELIMIT when what it requires requires more than calls reach.
+def require_dependencies(
+    capability: Runnable, host_services: HostServices, *, later: bool = False
+) -> None:
+    """Raise `Refused` unless everything that the capability calls can be called.
+
+    EREQUIRES: what it requires does not exist (with `later` it may still come). ECYCLE: what it
+    calls would call it. ELIMIT: its requirements go deeper than calls may.
     """
-    for name in () if later else part.manifest.requires:
-        if facilities.find(parse_call_rule(name), part.namespace, part) is None:
-            message = f"it requires {name}, which does not exist"
-            raise Refused(
-                "EREQUIRES",
-                message,
-                source=part.name,
-                suggestion=f"deploy {name} first, or take it out of requires",
-            )
-    _walk((part,), {(part.identity, part.digest)}, facilities)
-    chain = _longest(part, facilities, {})
+    if not later:
+        for name in capability.manifest.requires:
+            rule = parse_call_rule(name)
+            if host_services.find_version(rule, capability.namespace, capability) is None:
+                raise Refused(
+                    "EREQUIRES",
+                    f"it requires {name}, which does not exist",
+                    source=capability.name,
+                    suggestion=f"deploy {name} first, or take it out of requires",
+                )
+    _require_no_circle((capability,), {(capability.identity, capability.digest)}, host_services)
+    chain = _find_longest_chain(capability, host_services, {})
     if len(chain) > DEPTH_MOST:
-        message = f"calls go at most {DEPTH_MOST} deep: {' -> '.join(each.name for each in chain)}"
+        names = " -> ".join(each.name for each in chain)
         raise Refused(
             "ELIMIT",
-            message,
-            source=part.name,
+            f"calls go at most {DEPTH_MOST} deep: {names}",
+            source=capability.name,
             suggestion="have one of them do what another one is required for",
         )
 
 
-def reached(part: Part, facilities: Facilities) -> dict[str, Part]:
-    """Everything that is there of what `part` calls, directly and through others, by digest."""
-    found: dict[str, Part] = {}
-    waiting = [part]
+def list_reachable(capability: Runnable, host_services: HostServices) -> dict[str, Runnable]:
+    """Return everything that a capability calls, directly and through others, by digest.
+
+    What does not exist is left out.
+    """
+    found: dict[str, Runnable] = {}
+    waiting = [capability]
     while waiting:
         caller = waiting.pop()
         for text in declared_calls(caller.manifest):
-            callee = _callee(caller, text, facilities)
-            if callee and callee.digest not in found and len(found) < PARTS_MOST:
+            callee = _find_callee(caller, text, host_services)
+            if callee and callee.digest not in found and len(found) < CALLEES_MOST:
                 found[callee.digest] = callee
                 waiting.append(callee)
     return found
 
 
-def inside(name: str, source: str) -> Refused:
-    """For who wants to run what only an agent can."""
-    hint = "ask the agent for it in a chat"
+def refuse_outside_agent(name: str, source: str) -> Refused:
+    """Return the error for running `name`, which only an agent can."""
     return Refused(
         "EPERM",
         f"{name} runs inside an agent alone, for the chat that calls it",
         source=source,
-        suggestion=hint,
+        suggestion="ask the agent for it in a chat",
     )
 
 
-def _walk(
-    path: tuple[Part, ...], seen: set[tuple[tuple[str, str], str]], facilities: Facilities
+def _require_no_circle(
+    path: tuple[Runnable, ...],
+    seen: set[tuple[tuple[str, str], str]],
+    host_services: HostServices,
 ) -> None:
-    part = path[-1]
-    for text in declared_calls(part.manifest):
-        # what was not there when a callee was deployed counts as what it would be after a deploy of
-        # that callee: a circle is told early
-        callee = _callee(part, text, facilities) or facilities.find(
-            parse_call_rule(text), part.namespace, path[0]
-        )
+    """Follow every call from the end of `path`; `seen` are the versions that were followed."""
+    first = path[0]
+    caller = path[-1]
+    for text in declared_calls(caller.manifest):
+        callee = _find_callee(caller, text, host_services)
+        if callee is None:
+            # It was not there when the caller was deployed. What it would be after a new deploy
+            # counts, so that a circle is found early.
+            callee = host_services.find_version(parse_call_rule(text), caller.namespace, first)
         if callee is None:
             continue
         if callee.manifest.lang == HOST:
-            raise inside(callee.name, part.name)
-        if callee.identity == path[0].identity:
-            message = circle([*(each.name for each in path), callee.name])
+            raise refuse_outside_agent(callee.name, caller.name)
+        if callee.identity == first.identity:
             raise Refused(
                 "ECYCLE",
-                message,
-                source=path[0].name,
+                describe_circle([*(each.name for each in path), callee.name]),
+                source=first.name,
                 suggestion="let one of them work without the other",
             )
         if (callee.identity, callee.digest) in seen:
             continue
         seen.add((callee.identity, callee.digest))
-        if len(seen) > PARTS_MOST:
+        if len(seen) > CALLEES_MOST:
             raise Refused(
                 "ELIMIT",
-                f"it calls more than {PARTS_MOST} capabilities, directly and through others",
-                source=path[0].name,
+                f"it calls more than {CALLEES_MOST} capabilities, directly and through others",
+                source=first.name,
             )
-        _walk((*path, callee), seen, facilities)
+        _require_no_circle((*path, callee), seen, host_services)
 
 
-def _longest(
-    part: Part, facilities: Facilities, known: dict[str, tuple[Part, ...]]
-) -> tuple[Part, ...]:
-    """The longest chain of what requires what, from `part` on. `known`: the chains of those that
-    were gone through, by digest.
+def _find_longest_chain(
+    capability: Runnable, host_services: HostServices, known: dict[str, tuple[Runnable, ...]]
+) -> tuple[Runnable, ...]:
+    """Return the longest chain of what requires what, from a capability on.
+
+    `known` has the chains that were found so far, by digest.
     """
-    if part.digest in known:
-        return known[part.digest]
-    known[
-        part.digest
-    ] = ()  # what an older release stored may require itself in a circle, which a run refuses
-    chains = [
-        _longest(callee, facilities, known)
-        for name in part.manifest.requires
-        if (callee := _callee(part, name, facilities))
-    ]
-    known[part.digest] = (part, *max(chains, key=len, default=()))
-    return known[part.digest]
+    if capability.digest in known:
+        return known[capability.digest]
+    # What an older release stored may require itself in a circle, which a run refuses.
+    known[capability.digest] = ()
+    longest: tuple[Runnable, ...] = ()
+    for name in capability.manifest.requires:
+        callee = _find_callee(capability, name, host_services)
+        if callee:
+            chain = _find_longest_chain(callee, host_services, known)
+            longest = max(longest, chain, key=len)
+    known[capability.digest] = (capability, *longest)
+    return known[capability.digest]
 
 
-def _callee(part: Part, text: str, facilities: Facilities) -> Part | None:
+def _find_callee(capability: Runnable, text: str, host_services: HostServices) -> Runnable | None:
     try:
-        return facilities.callee(part, text)
+        return host_services.load_callee(capability, text)
     except (UsageError, Refused):
         return None

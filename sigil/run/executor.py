@@ -1,12 +1,13 @@
-"""One call of a capability and the calls within it: arguments made valid, programs run with what
-they were granted, failures signed.
+"""The executor runs one call of a capability and the calls within it.
+
+It validates the arguments, runs the programs with what they were granted, and signs failures with
+the name of the capability that failed.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
@@ -17,7 +18,13 @@ from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.manifest import schema
 from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
-from sigil.manifest.permission_rules import parse_call_rule, parse_http_rule, parse_secret_rule
+from sigil.manifest.permission_rules import (
+    HttpRule,
+    SecretRule,
+    parse_call_rule,
+    parse_http_rule,
+    parse_secret_rule,
+)
 from sigil.manifest.permissions import (
     CALL,
     HTTP,
@@ -28,8 +35,8 @@ from sigil.manifest.permissions import (
 )
 from sigil.protocol import Caller, Json
 from sigil.run.call_chain import CallLink, FailureRecorder, NestedFailure, on_behalf_of
-from sigil.run.dependencies import DEPTH_MOST, circle, inside
-from sigil.run.host_calls.context import Begun, Facilities, Part
+from sigil.run.dependencies import DEPTH_MOST, describe_circle, refuse_outside_agent
+from sigil.run.host_calls.context import HostServices, Runnable, StartedCall
 from sigil.run.host_calls.dispatch import HostCallDispatcher
 from sigil.run.host_calls.fetch import NetworkRights
 from sigil.run.host_calls.placeholders import Values, scrub, scrub_text, split_body, split_text
@@ -47,29 +54,33 @@ PATIENCE_MS = 30_000
 class CallLog(Protocol):
     """A log of every call, those within a call too."""
 
-    def record_start(self, part: Part, caller: str) -> Begun:
-        """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it."""
+    def record_start(self, capability: Runnable, caller: str) -> StartedCall:
+        """Record that a call on behalf of `caller` begins.
 
-    def record_success(self, begun: Begun) -> None:
-        """It has an answer."""
+        Raises `Refused` EDEGRADED while the version rests for it.
+        """
 
-    def record_failure(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
-        """It failed. `blamed`: by the part's own code, and not by what it called or by who called
-        it.
+    def record_success(self, call: StartedCall) -> None:
+        """Record that the call has an answer."""
+
+    def record_failure(self, call: StartedCall, problem: SigilError, *, blamed: bool) -> None:
+        """Record that the call failed.
+
+        `blamed` says that the capability's own code did, and neither what it called nor its caller.
         """
 
 
 class NoCallLog:
-    """No books, as in a rehearsal."""
+    """A log that records nothing, for golden tests."""
 
-    def record_start(self, part: Part, caller: str) -> Begun:
-        return Begun(part)
+    def record_start(self, capability: Runnable, caller: str) -> StartedCall:
+        return StartedCall(capability)
 
-    def record_success(self, begun: Begun) -> None:
-        """Nothing is written."""
+    def record_success(self, call: StartedCall) -> None:
+        """Record nothing."""
 
-    def record_failure(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
-        """Nothing is written."""
+    def record_failure(self, call: StartedCall, problem: SigilError, *, blamed: bool) -> None:
+        """Record nothing."""
 
 
 @dataclass(slots=True)
@@ -80,51 +91,56 @@ class _CallTree:
     calls: int = 0
     logs: list[str] = field(default_factory=list)
 
-    def hear(self, callee: CallLink, name: str, lines: Sequence[str]) -> None:
-        """Keep what a callee said, under its name. What a capability logs is its home's: of another
-        namespace nothing is told.
+    def add_logs(self, callee: CallLink, name: str, lines: Sequence[str]) -> None:
+        """Add the lines that a callee logged, under its name.
+
+        The logs of another namespace are left out: they are its home's.
         """
         if callee.home in self.caller.sees:
-            self.logs += [f"{name}: {line}" for line in lines][: LINES_MOST - len(self.logs)]
+            room = LINES_MOST - len(self.logs)
+            self.logs += [f"{name}: {line}" for line in lines][:room]
 
 
 class Executor:
-    """Runs capabilities in a sandbox, their services answered out of `facilities`, every call
-    written down in `recorder`.
+    """Runs capabilities in a sandbox.
 
-    What runs counts for whoever asks, or all of it for `tenant`.
+    `host_services` answer their host calls, and `recorder` records every call. The sandbox's time
+    counts for whoever calls, or all of it for `tenant`.
     """
 
     def __init__(
         self,
         sandbox: Sandbox,
-        facilities: Facilities,
+        host_services: HostServices,
         recorder: CallLog | None = None,
         servers: Servers | None = None,
         tenant: Tenant | None = None,
     ) -> None:
         self._sandbox = sandbox
-        self._facilities = facilities
+        self._host_services = host_services
         self._recorder = recorder or NoCallLog()
         self._servers = servers or Servers()
         self._tenant = tenant
 
-    def run(self, part: Part, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
-        """Run `part` on `arguments`; every failure carries the capability's name as its source."""
-        tree, limit = _CallTree(caller), part.manifest.limits.timeout_ms
+    def run(self, capability: Runnable, arguments: Mapping[str, Json], caller: Caller) -> Outcome:
+        """Run a capability; every failure carries the capability's name as its source."""
+        tree = _CallTree(caller)
+        limit = capability.manifest.limits.timeout_ms
         root = CallLink(
-            part, limit, part, home_of(part.namespace, caller), on_behalf_of(caller, part)
+            capability,
+            limit,
+            capability,
+            home_of(capability.namespace, caller),
+            on_behalf_of(caller, capability),
         )
         try:
             outcome = self._run(arguments, tree, (root,), SandboxLimits(timeout_ms=limit))
         except SigilError as problem:
             problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
             raise
-        return (
-            replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST])
-            if tree.logs
-            else outcome
-        )
+        if not tree.logs:
+            return outcome
+        return replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST])
 
     def _run(
         self,
@@ -133,16 +149,18 @@ class Executor:
         path: tuple[CallLink, ...],
         limits: SandboxLimits,
     ) -> Outcome:
+        """Run the last link of `path`, and record how the call ended."""
         link = path[-1]
-        if link.part.manifest.lang == HOST:
-            raise inside(link.part.name, link.part.name)
-        begun = self._recorder.record_start(link.part, link.caller)
+        name = link.capability.name
+        if link.capability.manifest.lang == HOST:
+            raise refuse_outside_agent(name, name)
+        call = self._recorder.record_start(link.capability, link.caller)
         try:
             outcome = self._run_program(arguments, tree, path, limits)
         except SigilError as problem:
-            self._recorder.record_failure(begun, problem, blamed=link.blame is link.part)
+            self._recorder.record_failure(call, problem, blamed=link.blame is link.capability)
             raise
-        self._recorder.record_success(begun)
+        self._recorder.record_success(call)
         return outcome
 
     def _run_program(
@@ -152,28 +170,34 @@ class Executor:
         path: tuple[CallLink, ...],
         limits: SandboxLimits,
     ) -> Outcome:
-        """Run the program of the last link of `path`, with its secrets taken out of what it says.
+        """Run the program of the last link of `path`, and take its secrets out of the output.
 
         A failure is judged, see `CallLink.judge`, and carries the capability's name.
         """
         link = path[-1]
-        part = link.part
+        capability = link.capability
         secrets = _LazySecrets(dict)
         try:
-            body = strict_json.dumps(schema.accept(part.manifest.input, arguments))
-            _require_no_mark(body, part.manifest)
-            grants = offered(part.manifest)
+            body = strict_json.dumps(schema.accept(capability.manifest.input, arguments))
+            _require_no_placeholder(body, capability.manifest)
+            grants = derive_grants(capability.manifest)
             services = None
             if grants.services:
-                granted = self._facilities.granted(part, link.home)
+                granted = self._host_services.list_granted(capability, link.home)
                 secrets = _LazySecrets(lambda: self._read_secrets(link, granted))
                 services = self._open_services(tree, path, granted, secrets)
             tenant = self._tenant or tenant_of(tree.caller)
-            outcome = self._sandbox.run(part.program, body, grants, limits, services, tenant=tenant)
-            return _scrubbed(outcome, secrets.known)
+            outcome = self._sandbox.run(
+                capability.program, body, grants, limits, services, tenant=tenant
+            )
+            return _scrub_outcome(outcome, secrets.known)
         except SigilError as failure:
             problem = link.judge(failure)
-            _sign(problem, part.name, secrets.known)
+            problem.source = problem.source or capability.name
+            if secrets.known:
+                problem.message = scrub_text(problem.message, secrets.known)
+                problem.args = (f"{problem.code}: {problem.message}",)
+                problem.logs = tuple(scrub_text(line, secrets.known) for line in problem.logs)
             raise problem from None
 
     def _open_services(
@@ -183,19 +207,19 @@ class Executor:
         granted: frozenset[str],
         secrets: _LazySecrets,
     ) -> FailureRecorder:
-        """Return what answers the requests of a run: network, own store, calls, an MCP server."""
+        """Return the services of a run: the network, its own store, calls, and an MCP server."""
         link = path[-1]
-        part = link.part
-        rights = _rights(link, granted, secrets)
+        capability = link.capability
+        rights = _make_network_rights(link, granted, secrets)
         call_server = None
-        if part.manifest.lang == "mcp":
+        if capability.manifest.lang == "mcp":
             call_server = _ServerCalls(
-                part, self._servers, rights, granted, self._facilities
+                capability, self._servers, rights, granted, self._host_services
             ).answer
         dispatcher = HostCallDispatcher(
             rights,
-            self._facilities.web,
-            self._facilities.store(part, link.home),
+            self._host_services.open_web,
+            self._host_services.open_store(capability, link.home),
             _NestedCalls(self, tree, path, granted).answer,
             call_server,
         )
@@ -208,74 +232,79 @@ class Executor:
             if text.startswith(SECRET):
                 names.add(parse_secret_rule(text.removeprefix(SECRET)).name)
             if text.startswith(MCP):
-                names.update(document.secrets_in(text.removeprefix(MCP)))
+                names.update(document.list_secrets(text.removeprefix(MCP)))
         agent = link.home.partition("~")[0]
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for name in sorted(names):
-            value = self._facilities.secret(agent, name)
+            value = self._host_services.get_secret(agent, name)
             if value is not None:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
-    def within(
-        self, call: str, given: Json, seconds: float, tree: _CallTree, path: tuple[CallLink, ...]
+    def call_nested(
+        self,
+        call: str,
+        arguments: Json,
+        seconds: float,
+        tree: _CallTree,
+        path: tuple[CallLink, ...],
     ) -> Json:
-        """The output of another capability, called by the last one of `path` within its time; with
-        the other's grants.
+        """Return the output of another capability, called by the last one of `path`.
 
-        `call`: as it is declared. The version that runs is the one that was recorded when the
-        caller was deployed.
+        It runs within the caller's time and with grants of its own. `call` is written as it is
+        declared; the version that runs is the one recorded when the caller was deployed.
         """
-        caller, rule = path[-1], parse_call_rule(call)
-        callee = self._facilities.callee(caller.part, call)
-        if callee.identity in {link.part.identity for link in path}:
-            raise Refused("ECYCLE", circle([*(link.part.name for link in path), callee.name]))
+        caller = path[-1]
+        name = parse_call_rule(call).full_name
+        callee = self._host_services.load_callee(caller.capability, call)
+        if callee.identity in {link.capability.identity for link in path}:
+            names = [link.capability.name for link in path]
+            raise Refused("ECYCLE", describe_circle([*names, callee.name]))
         tree.calls += 1
         if len(path) >= DEPTH_MOST or tree.calls > CALLS_MOST:
-            most = (
+            message = (
                 f"calls go at most {DEPTH_MOST} deep, and there are at most {CALLS_MOST} within one"
             )
-            raise NestedFailure(Refused("ELIMIT", most), most, path[0].part)
+            raise NestedFailure(Refused("ELIMIT", message), message, path[0].capability)
         left = max(int(seconds * 1000), 1)
         limits = SandboxLimits(
             timeout_ms=min(callee.manifest.limits.timeout_ms, left),
             patience_ms=min(PATIENCE_MS, left),
         )
-        link, started = caller.to(callee, left), time.perf_counter()
+        link = caller.link_callee(callee, left)
+        own_secrets = _list_own_secrets(caller.capability.manifest)
+        started = time.perf_counter()
         try:
-            outcome = self._run(given, tree, (*path, link), limits)
+            outcome = self._run(arguments, tree, (*path, link), limits)
         except SigilError as problem:
-            tree.hear(link, rule.full_name, problem.logs)
-            caller.lose((time.perf_counter() - started) * 1000, link.blame)
-            message = split_text(
-                f"{rule.full_name}: {problem.message}", _own_secrets(caller.part.manifest)
-            )
-            raise NestedFailure(problem, message, link.blame, host=link.troubled) from None
-        tree.hear(link, rule.full_name, outcome.logs)
-        return strict_json.loads(split_body(outcome.output, _own_secrets(caller.part.manifest)))
+            tree.add_logs(link, name, problem.logs)
+            caller.take_time((time.perf_counter() - started) * 1000, link.blame)
+            message = split_text(f"{name}: {problem.message}", own_secrets)
+            host = link.has_foreign_failure
+            raise NestedFailure(problem, message, link.blame, host=host) from None
+        tree.add_logs(link, name, outcome.logs)
+        return strict_json.loads(split_body(outcome.output, own_secrets))
 
 
 @dataclass(frozen=True, slots=True)
 class _NestedCalls:
-    """The calls of one part."""
+    """Answers the calls that one capability makes of others."""
 
-    execution: Executor
+    executor: Executor
     tree: _CallTree
     path: tuple[CallLink, ...]
     granted: frozenset[str]
 
-    def answer(self, name: str, given: Json, seconds: float) -> Json:
-        part = self.path[-1].part
-        for text in declared_calls(part.manifest):
+    def answer(self, name: str, arguments: Json, seconds: float) -> Json:
+        capability = self.path[-1].capability
+        for text in declared_calls(capability.manifest):
             rule = parse_call_rule(text)
-            if rule.full_name == name and rule.namespace and f"{CALL}{text}" not in self.granted:
-                raise Refused(
-                    "EPERM",
-                    f"a call of {name} waits for an owner's grant:"
-                    f" {how_to_grant(part.namespace, part.name)}",
-                )
-            if rule.full_name == name:
-                return self.execution.within(text, given, seconds, self.tree, self.path)
+            if rule.full_name != name:
+                continue
+            if rule.namespace and f"{CALL}{text}" not in self.granted:
+                command = how_to_grant(capability.namespace, capability.name)
+                raise Refused("EPERM", f"a call of {name} waits for an owner's grant: {command}")
+            return self.executor.call_nested(text, arguments, seconds, self.tree, self.path)
         raise Refused(
             "EPERM",
             f"a call of {one_line(name, 80)} is not declared: add permissions.call to the manifest",
@@ -284,40 +313,38 @@ class _NestedCalls:
 
 @dataclass(frozen=True, slots=True)
 class _ServerCalls:
-    """The MCP server that one part stands for. Its document came with the part's own module, which
-    was made of nothing else.
+    """Answers the calls of the MCP server that one capability stands for.
+
+    The server's document came with the capability's own module, which was made of nothing else.
     """
 
-    part: Part
+    capability: Runnable
     servers: Servers
     rights: NetworkRights
     granted: frozenset[str]
-    facilities: Facilities
+    host_services: HostServices
 
     def answer(self, argument: Json, seconds: float) -> Json:
-        wanted = document.read(strict_json.dumps(argument["document"]))
-        for text in wanted.server.mcp:
+        tool = document.read_document(strict_json.dumps(argument["document"]))
+        for text in tool.server.mcp:
             if f"{MCP}{text}" not in self.granted:
-                grant = how_to_grant(self.part.namespace, self.part.name)
+                command = how_to_grant(self.capability.namespace, self.capability.name)
                 raise Refused(
                     "EPERM",
-                    f"the program of {wanted.server.name} waits for an owner's grant: {grant}",
+                    f"the program of {tool.server.name} waits for an owner's grant: {command}",
                 )
-        means = ServerAccess(
-            self.rights,
-            self.facilities.web,
-            time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2),
-        )
+        end = time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2)
+        access = ServerAccess(self.rights, self.host_services.open_web, end)
         try:
-            return self.servers.call(wanted, argument["input"], means)
+            return self.servers.call_tool(tool, argument["input"], access)
         except ToolError as problem:
             if problem.code != "ETIMEDOUT":
                 raise
-            raise NestedFailure(problem, problem.message, self.part) from None
+            raise NestedFailure(problem, problem.message, self.capability) from None
 
 
 class _LazySecrets:
-    """A part's secrets, read at the first need. `known`: those that were read."""
+    """The secrets of a capability, read when the first is needed; `known` has those read so far."""
 
     def __init__(self, read: Callable[[], Values]) -> None:
         self._read = read
@@ -333,95 +360,87 @@ class _LazySecrets:
         return self._values or {}
 
 
-def _require_no_mark(given: bytes, manifest: Manifest) -> None:
-    """Refuse an input that holds the mark of one of the capability's own secrets: it may stand in a
-    request, and be filled there.
+def _require_no_placeholder(body: bytes, manifest: Manifest) -> None:
+    """Raise `UsageError` when the input has the placeholder of one of the capability's own secrets.
 
-    What is sent to an MCP server is filled in its own headers alone.
+    It might come to stand in a request and be filled there. What is sent to an MCP server is filled
+    in its own headers alone.
     """
-    if name := next(
-        (name for name in sorted(_own_secrets(manifest)) if split_body(given, (name,)) != given), ""
-    ):
-        message = f"the input holds {{{{{name}}}}}, which stands for a secret here"
-        raise UsageError("EINVAL", message, suggestion="leave it out, or write it in another way")
+    for name in sorted(_list_own_secrets(manifest)):
+        if split_body(body, (name,)) != body:
+            message = f"the input holds {{{{{name}}}}}, which stands for a secret here"
+            raise UsageError("EINVAL", message, suggestion="leave it out, or write it another way")
 
 
-def _own_secrets(manifest: Manifest) -> set[str]:
-    """The secrets whose marks are filled in what it sends."""
-    return {
-        parse_secret_rule(text).name
-        for text in manifest.permissions.secrets
-        if manifest.lang != "mcp"
-    }
+def _list_own_secrets(manifest: Manifest) -> set[str]:
+    """Return the names of the secrets whose placeholders are filled in its requests."""
+    if manifest.lang == "mcp":
+        return set()
+    return {parse_secret_rule(text).name for text in manifest.permissions.secrets}
 
 
-def _rights(link: CallLink, granted: frozenset[str], values: _LazySecrets) -> NetworkRights:
-    wanted = requested_permissions(link.part.manifest)
-    http = {
-        text: parse_http_rule(text.removeprefix(HTTP)) for text in wanted if text.startswith(HTTP)
-    }
-    secrets = {
-        text: parse_secret_rule(text.removeprefix(SECRET))
-        for text in wanted
-        if text.startswith(SECRET)
-    }
+def _make_network_rights(
+    link: CallLink, granted: frozenset[str], values: _LazySecrets
+) -> NetworkRights:
+    http: list[HttpRule] = []
+    http_waiting: list[HttpRule] = []
+    secrets: list[SecretRule] = []
+    secrets_waiting: list[SecretRule] = []
+    for text in requested_permissions(link.capability.manifest):
+        if text.startswith(HTTP):
+            http_rule = parse_http_rule(text.removeprefix(HTTP))
+            (http if text in granted else http_waiting).append(http_rule)
+        elif text.startswith(SECRET):
+            secret_rule = parse_secret_rule(text.removeprefix(SECRET))
+            (secrets if text in granted else secrets_waiting).append(secret_rule)
     return NetworkRights(
-        link.part.name,
-        tuple(rule for text, rule in http.items() if text in granted),
-        tuple(rule for text, rule in http.items() if text not in granted),
-        tuple(rule for text, rule in secrets.items() if text in granted),
-        tuple(rule for text, rule in secrets.items() if text not in granted),
+        link.capability.name,
+        tuple(http),
+        tuple(http_waiting),
+        tuple(secrets),
+        tuple(secrets_waiting),
         values,
         link.home,
     )
 
 
-def _sign(problem: SigilError, name: str, values: Values) -> None:
-    """Give the failure its source and take secrets out of it."""
-    problem.source = problem.source or name
-    if values:
-        problem.message = scrub_text(problem.message, values)
-        problem.args = (f"{problem.code}: {problem.message}",)
-        problem.logs = tuple(scrub_text(line, values) for line in problem.logs)
+def _scrub_outcome(outcome: Outcome, values: Values) -> Outcome:
+    """Return the outcome without secrets.
 
-
-def _scrubbed(outcome: Outcome, values: Values) -> Outcome:
-    """The outcome without secrets: a guest has never seen one, but a server may have told it in a
-    way that nobody thought of.
+    A guest has never seen one, but a server may have sent it in a form that nobody thought of.
+    Raises `ToolError` EOUTPUT when the output is no JSON without them.
     """
+    if not values:
+        return outcome
     output = scrub(outcome.output, values)
     if output != outcome.output:
-        with suppress(UsageError):
+        try:
             strict_json.loads(output)
-            return replace(
-                outcome,
-                output=output,
-                logs=tuple(scrub_text(line, values) for line in outcome.logs),
-            )
-        raise ToolError("EOUTPUT", "the output holds a secret")
-    return (
-        replace(outcome, logs=tuple(scrub_text(line, values) for line in outcome.logs))
-        if values
-        else outcome
-    )
+        except UsageError:
+            raise ToolError("EOUTPUT", "the output holds a secret") from None
+    logs = tuple(scrub_text(line, values) for line in outcome.logs)
+    return replace(outcome, output=output, logs=logs)
 
 
-def offered(manifest: Manifest) -> Grants:
-    """Return what the sandbox passes on: everything declared. What waits for an owner is told apart
-    where it is asked for, by name.
+def derive_grants(manifest: Manifest) -> Grants:
+    """Return what the sandbox passes on: everything that is declared.
+
+    What waits for an owner is refused by the service that is asked for it, by name.
     """
-    wants = manifest.permissions
-    called = bool(wants.call or manifest.requires)
-    return _grants(
-        (wants.clock, wants.random, wants.log),
-        (bool(wants.http), wants.kv, called, manifest.lang == "mcp"),
-    )
+    permissions = manifest.permissions
+    names = []
+    if permissions.http:
+        names.append("http")
+    if permissions.kv:
+        names.append("kv")
+    if permissions.call or manifest.requires:
+        names.append("call")
+    if manifest.lang == "mcp":
+        names.append("mcp")
+    return _share_grants(permissions.clock, permissions.random, permissions.log, tuple(names))
 
 
 @lru_cache(maxsize=64)
-def _grants(own: tuple[bool, bool, bool], served: tuple[bool, bool, bool, bool]) -> Grants:
-    clock, random, log = own
-    services = frozenset(
-        name for name, wanted in zip(("http", "kv", "call", "mcp"), served, strict=True) if wanted
-    )
-    return Grants(clock=clock, random=random, log=log, services=services)
+def _share_grants(clock: bool, random: bool, log: bool, services: tuple[str, ...]) -> Grants:
+    """Return equal grants as one value, which the sandbox recognizes at once."""
+    return Grants(clock=clock, random=random, log=log, services=frozenset(services))

@@ -1,12 +1,13 @@
-"""What the services of a run stand on in earnest: the store, the secrets, the network, the other
-capabilities.
+"""The services of a registry behind the host calls of a run.
+
+They are its store, its secrets, the network, and the other capabilities.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -22,7 +23,7 @@ from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.network.exchange import WebTransport
 from sigil.protocol import LIBRARY, Caller, Ref, viewed
 from sigil.run import dependencies
-from sigil.run.host_calls.context import Part
+from sigil.run.host_calls.context import Runnable
 from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.program import Program, Rank
 from sigil.storage.artifacts import Artifacts
@@ -31,14 +32,14 @@ from sigil.storage.kv import KV
 if TYPE_CHECKING:
     from sigil.rows import PinRow
 
-__all__ = ["LazyNetwork", "LiveServices", "WebTransport", "to_the_web"]
+__all__ = ["LazyNetwork", "LiveServices", "WebTransport", "open_network"]
 
 DIGEST_SHOWN = 19
 """Characters of a digest that tell one version from another in a message."""
 
 
 class LazyNetwork:
-    """The way to the network: opened when the first request needs it, once."""
+    """The network, opened once, when the first request needs it."""
 
     def __init__(self, open_web: Callable[[], WebTransport]) -> None:
         self._open = open_web
@@ -52,186 +53,209 @@ class LazyNetwork:
             return self._web
 
     def close(self) -> None:
-        """Close every connection; the next request opens it again."""
+        """Close every connection; the next request opens the network again."""
         with self._lock:
-            web, self._web = self._web, None
+            web = self._web
+            self._web = None
         if web:
             web.close()
 
 
 @dataclass(frozen=True, slots=True)
 class LiveServices:
-    """The `Facilities` of a registry."""
+    """The `HostServices` of a registry."""
 
     kv: KV
     catalog: Catalog
     artifacts: Artifacts
     grant_store: GrantStore
     secret_store: SecretStore
-    way: LazyNetwork
+    network: LazyNetwork
     clock: Callable[[], float] = time.time
 
     def snapshot(self) -> LiveServices:
-        """Return the same services for the length of one task, which reads no item of the catalog
-        twice: see `SnapshotKV`.
+        """Return the same services for one task, which reads no item of the catalog twice.
+
+        See `SnapshotKV`.
         """
         catalog = self.catalog.snapshot()
         return replace(self, kv=catalog.kv, catalog=catalog)
 
-    def web(self) -> WebTransport:
-        return self.way()
+    def open_web(self) -> WebTransport:
+        return self.network()
 
-    def store(self, part: Part, home: str) -> KvService:
-        life = (
-            None
-            if part.expires_at is None or self._lasts(part)
-            else max(part.expires_at - self.clock(), 1.0)
-        )
-        owner = (part.store, part.store, part.name) if part.store else (home, *part.identity)
+    def open_store(self, capability: Runnable, home: str) -> KvService:
+        owner = (home, *capability.identity)
+        if capability.store:
+            owner = (capability.store, capability.store, capability.name)
+        life = None
+        if capability.expires_at is not None and not self._has_lasting_version(capability):
+            life = max(capability.expires_at - self.clock(), 1.0)
         return KvService(self.kv, owner, life, self.clock)
 
-    def _lasts(self, part: Part) -> bool:
-        """Return whether a version of the name will be there when this one has ended: what they
-        keep together stays.
-        """
-        head = self.catalog.load_head(part.namespace, part.name)
-        return head is not None and any(
-            record.expires_at is None for record in self.catalog.list_versions(head)
-        )
+    def _has_lasting_version(self, capability: Runnable) -> bool:
+        """Return whether some version of the name never expires: what they share stays then."""
+        head = self.catalog.load_head(capability.namespace, capability.name)
+        if head is None:
+            return False
+        return any(record.expires_at is None for record in self.catalog.list_versions(head))
 
-    def granted(self, part: Part, home: str) -> frozenset[str]:
-        return self.grant_store.granted_permissions(part, home)
+    def list_granted(self, capability: Runnable, home: str) -> frozenset[str]:
+        return self.grant_store.granted_permissions(capability, home)
 
-    def secret(self, namespace: str, name: str) -> str | None:
+    def get_secret(self, namespace: str, name: str) -> str | None:
         return self.secret_store.read_value(namespace, name)
 
-    def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
-        record = self._elsewhere(rule) if rule.namespace else None
-        for namespace in () if rule.namespace else viewed(view).sees:
-            if (
-                over
-                and over.identity == (namespace, rule.name)
-                and rule.digest in ("", over.digest)
-            ):
+    def find_version(
+        self, rule: CallRule, view: str, over: Runnable | None = None
+    ) -> Runnable | None:
+        if rule.namespace:
+            # The name itself must be public, not only an old version of it.
+            if not PublicCapabilities(self.kv, self.clock).load_head(rule.namespace, rule.name):
+                return None
+            record = self._find_record(rule.namespace, rule)
+            return self.make_runnable(record) if record and record.manifest.public else None
+        for namespace in viewed(view).sees:
+            is_over = over and over.identity == (namespace, rule.name)
+            if over and is_over and rule.digest in ("", over.digest):
                 return over
-            record = self._in(namespace, rule)
+            record = self._find_record(namespace, rule)
             if record:
-                break
-        return self.part(record) if record else None
+                return self.make_runnable(record)
+        return None
 
-    def pins(self, part: Part) -> Mapping[str, str]:
-        if part.pins is not None:
-            return part.pins
-        if not permissions.declared_calls(part.manifest):
+    def _find_record(self, namespace: str, rule: CallRule) -> Record | None:
+        if not rule.digest:
+            return self.catalog.load_active(namespace, rule.name)
+        record = self.catalog.find(Ref(rule.name, digest=rule.digest), Caller(namespace))
+        return record if record and record.namespace == namespace else None
+
+    def load_pins(self, capability: Runnable) -> Mapping[str, str]:
+        if capability.pins is not None:
+            return capability.pins
+        if not permissions.declared_calls(capability.manifest):
             return {}
-        recorded = self.catalog.deployments.read(part.namespace, part.name, part.digest)
-        return recorded.pins if recorded else self._pin_older(part)
+        deployment = self.catalog.deployments.read(
+            capability.namespace, capability.name, capability.digest
+        )
+        return deployment.pins if deployment else self._pin_older(capability)
 
-    def _pin_older(self, part: Part) -> Mapping[str, str]:
-        """Return what a version of a release before 0.2.0 calls, recorded as it stands now.
+    def _pin_older(self, capability: Runnable) -> Mapping[str, str]:
+        """Return what a version of a release before 0.2.0 calls, and record it.
 
-        Whoever records it first does it for all. What began to stand after the version was granted
-        something is left out, and then nothing is recorded: the owner did not see it. A grant or a
-        deploy that comes after it ends that.
+        Whoever records it first does it for all. What came after the version was granted something
+        is left out, and then nothing is recorded: the owner did not see it. A later grant or deploy
+        ends that.
         """
-        pins = dependencies.resolve(part.manifest, part.namespace, self)
-        granted = self.grant_store.granted_at(part)
+        pins = dependencies.resolve_calls(capability.manifest, capability.namespace, self)
+        granted = self.grant_store.granted_at(capability)
         if granted is not None:
-            now = replace(part, pins=pins)
-            seen = {call: pins[call] for call in pins if self._stood(now, call, granted)}
+            now = replace(capability, pins=pins)
+            seen = {call: pins[call] for call in pins if self._was_complete(now, call, granted)}
             if seen != pins:
                 return seen
-        record = self.catalog.find_digest(part.namespace, part.name, part.digest)
+        record = self.catalog.find_digest(capability.namespace, capability.name, capability.digest)
         if record is None:
             return pins
         recorded = self.catalog.note_deployment(record, Deployment(pins)).pins
-        for callee in self._called(replace(part, pins=recorded), recorded):
-            self.pins(callee)  # what it calls in its turn is a part of what was granted
+        for callee in self._list_callees(replace(capability, pins=recorded), recorded):
+            self.load_pins(callee)  # what it calls in its turn is a part of what was granted
         return recorded
 
-    def _stood(self, part: Part, call: str, granted: float) -> bool:
-        """Return whether all that runs for this call stood at the time `granted`.
+    def _was_complete(self, capability: Runnable, call: str, granted: float) -> bool:
+        """Return whether all that runs for this call was active at the time `granted`.
 
-        The library is a part of the program, and counts as if it always did.
+        The library is a part of the program, and counts as if it always was.
         """
-        waiting, seen = [*self._called(part, (call,))], {part.digest}
+        waiting = self._list_callees(capability, (call,))
+        seen = {capability.digest}
         while waiting:
             callee = waiting.pop()
             if callee.digest in seen or callee.namespace == LIBRARY:
                 continue
             seen.add(callee.digest)
-            if self._began(callee) > granted:
+            if self._active_since(callee) > granted:
                 return False
-            recorded = self.catalog.deployments.read(callee.namespace, callee.name, callee.digest)
-            calls: Mapping[str, str] = recorded.pins if recorded else {}
-            if recorded is None:
-                calls = dependencies.resolve(callee.manifest, callee.namespace, self)
-            waiting += self._called(replace(callee, pins=calls), calls)
+            deployment = self.catalog.deployments.read(callee.namespace, callee.name, callee.digest)
+            calls: Mapping[str, str]
+            if deployment:
+                calls = deployment.pins
+            else:
+                calls = dependencies.resolve_calls(callee.manifest, callee.namespace, self)
+            waiting += self._list_callees(replace(callee, pins=calls), calls)
         return True
 
-    def _called(self, part: Part, calls: Iterable[str]) -> Iterator[Part]:
-        """Those of the callees that are there."""
+    def _list_callees(self, capability: Runnable, calls: Iterable[str]) -> list[Runnable]:
+        """Return those of the callees that exist."""
+        callees = []
         for call in calls:
             with suppress(UsageError, Refused):
-                yield self.callee(part, call)
+                callees.append(self.load_callee(capability, call))
+        return callees
 
-    def _began(self, part: Part) -> float:
-        """Return when a version began to stand: it was deployed, or its name came back to it."""
-        head = self.catalog.load_head(part.namespace, part.name)
-        record = self.catalog.find_digest(part.namespace, part.name, part.digest)
-        steps = head.state.history if head else ()
-        begun = (step.at for step in reversed(steps) if step.version == part.version)
-        return max(record.at if record else 0.0, next(begun, 0.0))
+    def _active_since(self, capability: Runnable) -> float:
+        """Return when a version became active: it was deployed, or its name came back to it."""
+        head = self.catalog.load_head(capability.namespace, capability.name)
+        record = self.catalog.find_digest(capability.namespace, capability.name, capability.digest)
+        since = record.at if record else 0.0
+        for step in reversed(head.state.history if head else ()):
+            if step.version == capability.version:
+                return max(since, step.at)
+        return since
 
-    def callee(self, part: Part, call: str) -> Part:
-        rule, digest = parse_call_rule(call), self.pins(part).get(call)
+    def load_callee(self, capability: Runnable, call: str) -> Runnable:
+        rule = parse_call_rule(call)
+        name = capability.name
+        digest = self.load_pins(capability).get(call)
         if digest is None:
-            what = f"{rule.full_name}, or what it calls, is newer than what {part.name} was granted"
-            hint = f"deploy {part.name} again, or `sigil grant {part.name}`"
-            message = f"{what}, so it waits for an owner: {hint}"
-            raise Refused("EPERM", message, source=part.name, suggestion=hint)
+            hint = f"deploy {name} again, or `sigil grant {name}`"
+            raise Refused(
+                "EPERM",
+                f"{rule.full_name}, or what it calls, is newer than what {name} was granted, so it"
+                f" waits for an owner: {hint}",
+                source=name,
+                suggestion=hint,
+            )
         if not digest:
-            what = f"it was not there when {part.name} was deployed"
             raise UsageError(
                 "ENOENT",
-                f"there is no {rule.full_name} for {part.name} to call: {what}. Deploy {part.name}"
-                " again",
+                f"there is no {rule.full_name} for {name} to call: it was not there when {name} was"
+                f" deployed. Deploy {name} again",
             )
-        record, withdrawn = self._recorded(rule, digest, part.namespace)
+        record, withdrawn = self._find_pinned(rule, digest, capability.namespace)
         if record and not withdrawn:
-            return self.part(record)
-        version, how = (
-            f"{rule.full_name}@{digest[:DIGEST_SHOWN]}…",
-            f"which {part.name} was deployed with",
-        )
+            return self.make_runnable(record)
+        version = f"{rule.full_name}@{digest[:DIGEST_SHOWN]}…"
         if withdrawn:
             raise UsageError(
                 "ENOENT",
-                f"{version}, {how}, was withdrawn: deploy {part.name} again, or take that back",
+                f"{version}, which {name} was deployed with, was withdrawn: deploy {name} again,"
+                " or take that back",
             )
         raise UsageError(
-            "ENOENT", f"there is no {version} any more, {how}: deploy {part.name} again"
+            "ENOENT",
+            f"there is no {version} any more, which {name} was deployed with: deploy {name} again",
         )
 
-    def pins_of(self, record: Record) -> Mapping[str, str]:
-        """Return what a version calls, see `pins`; recorded from now on."""
-        return self.pins(self.part(record))
+    def load_record_pins(self, record: Record) -> Mapping[str, str]:
+        """Return what a version calls, see `load_pins`; recorded from now on."""
+        return self.load_pins(self.make_runnable(record))
 
-    def pin_rows(self, record: Record) -> list[PinRow]:
-        """Return what a version calls, and how each of them stands.
+    def list_pin_rows(self, record: Record) -> list[PinRow]:
+        """Return a row for each call of a version, with the state of what it calls.
 
         It is `ok`, `yanked`, `gone`, `absent` from the beginning, or `waiting` for an owner, who
         granted the version something before that came.
         """
         rows: list[PinRow] = []
-        pins = self.pins_of(record)
+        pins = self.load_record_pins(record)
         for call in permissions.declared_calls(record.manifest):
             digest = pins.get(call)
-            found, withdrawn = (
-                self._recorded(parse_call_rule(call), digest, record.namespace)
-                if digest
-                else (None, False)
-            )
+            found, withdrawn = None, False
+            if digest:
+                found, withdrawn = self._find_pinned(
+                    parse_call_rule(call), digest, record.namespace
+                )
             state: Literal["ok", "yanked", "gone", "absent", "waiting"]
             if withdrawn:
                 state = "yanked"
@@ -239,8 +263,10 @@ class LiveServices:
                 state = "ok"
             elif digest:
                 state = "gone"
+            elif digest is None:
+                state = "waiting"
             else:
-                state = "waiting" if digest is None else "absent"
+                state = "absent"
             rows.append(
                 {
                     "call": call,
@@ -252,21 +278,18 @@ class LiveServices:
             )
         return rows
 
-    def _recorded(self, rule: CallRule, digest: str, view: str) -> tuple[Record | None, bool]:
-        """The version with this digest that a capability of `view` may call, and whether it was
-        withdrawn.
+    def _find_pinned(self, rule: CallRule, digest: str, view: str) -> tuple[Record | None, bool]:
+        """Return the version with this digest that a capability of `view` may call.
+
+        The second value says that it was withdrawn.
         """
+        namespaces = viewed(view).sees
+        if rule.namespace:
+            # The name itself must be public, not only an old version of it.
+            public = PublicCapabilities(self.kv, self.clock).load_head(rule.namespace, rule.name)
+            namespaces = (rule.namespace,) if public else ()
         withdrawn: Record | None = None
-        places = viewed(view).sees
-        if (
-            rule.namespace
-        ):  # another namespace's name must be public itself, not only an old version of it
-            places = (
-                (rule.namespace,)
-                if PublicCapabilities(self.kv, self.clock).load_head(rule.namespace, rule.name)
-                else ()
-            )
-        for namespace in places:
+        for namespace in namespaces:
             head = self.catalog.load_head(namespace, rule.name)
             record = (
                 self.catalog.find_version(head, Ref(rule.name, digest=digest)) if head else None
@@ -278,17 +301,16 @@ class LiveServices:
             withdrawn = withdrawn or record
         return withdrawn, withdrawn is not None
 
-    def part(self, record: Record) -> Part:
-        """The record as a part of a run."""
-        rank = Rank[record.manifest.lifetime.upper()]
+    def make_runnable(self, record: Record) -> Runnable:
+        """Return the capability of a record, ready to run."""
         program = Program(
             record.wasm,
             record.kind,
             lambda: self.artifacts.get(record.wasm),
-            rank,
+            Rank[record.manifest.lifetime.upper()],
             record.expires_at,
         )
-        return Part(
+        return Runnable(
             record.namespace,
             record.manifest,
             record.digest,
@@ -298,23 +320,9 @@ class LiveServices:
             record.store,
         )
 
-    def _elsewhere(self, rule: CallRule) -> Record | None:
-        """Another namespace's, if it is public."""
-        open = PublicCapabilities(self.kv, self.clock).load_head(
-            rule.namespace, rule.name
-        )  # the name itself must be public, not only an old version
-        record = self._in(rule.namespace, rule) if open else None
-        return record if record and record.manifest.public else None
 
-    def _in(self, namespace: str, rule: CallRule) -> Record | None:
-        if not rule.digest:
-            return self.catalog.load_active(namespace, rule.name)
-        record = self.catalog.find(Ref(rule.name, digest=rule.digest), Caller(namespace))
-        return record if record and record.namespace == namespace else None
-
-
-def to_the_web(*, loopback: bool = False) -> WebTransport:
-    """The network."""
+def open_network(*, loopback: bool = False) -> WebTransport:
+    """Open the network; `loopback` allows requests to this machine."""
     from sigil.network.http_transport import open_transport
 
     return open_transport(loopback=loopback)

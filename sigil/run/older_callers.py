@@ -1,4 +1,4 @@
-"""The records of what versions call that release 0.1.0 stored without one.
+"""Older callers are the versions that release 0.1.0 stored without a record of what they call.
 
 Before a name means something else, what the stored versions that call it mean by it is recorded, so
 that nothing which was granted before calls what comes now. Release 0.1.0 may write at any time,
@@ -34,7 +34,7 @@ _AFTER_EVERY_CHAT = f"{CHAT_MARK}\x7f"
 
 
 class OlderCallers:
-    """Records what stored versions call, by `record_calls`. Thread-safe."""
+    """Records what stored versions call, by `record_calls`. It is thread-safe."""
 
     def __init__(self, kv: KV, catalog: Catalog, record_calls: Callable[[Record], object]) -> None:
         self._kv = kv
@@ -44,22 +44,30 @@ class OlderCallers:
         self._unstored: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def record(self, namespace: str, *, public: bool = True) -> Read | None:
+    def record_callers(self, namespace: str, *, public: bool = True) -> Read | None:
         """Record what all those call who may call a name of `namespace`, before the name changes.
 
-        `public`: whether other namespaces may call it, before the change or after it. Returns the
+        `public` says that other namespaces may call it, before the change or after it. Returns the
         namespace's log of changes as it was read; None of a chat's, which is not read.
         """
         if chat_of(namespace):
             return None
         log = self._catalog.read_log(namespace)
         if log:  # else nothing was ever stored there
-            self._follow(namespace, log, self._position(namespace))
+            position = self._followed.get(namespace)
+            if position is None:
+                position = changes.position_of(self._kv.get(keys.callers_pinned(namespace)))
+            self._follow_log(namespace, log, position)
         if public:
-            stored = dict(self._stored_positions())
-            for other, item in self._logs_of_agents():
+            stored: dict[str, LogPosition] = {}
+            partition = keys.callers_pinned("").partition
+            for sort, item in scan_all(self._kv, partition, page=PAGE):
+                position = changes.position_of(item)
+                if position:
+                    stored[keys.unescape(sort)] = position
+            for other, item in self._scan_agent_logs():
                 if other != namespace:
-                    self._follow(other, item, self._followed.get(other) or stored.get(other))
+                    self._follow_log(other, item, self._followed.get(other) or stored.get(other))
         return log or ABSENT
 
     def advance(self, namespace: str, log: Read | None, position: LogPosition | None) -> None:
@@ -75,12 +83,10 @@ class OlderCallers:
             self._unstored[namespace] = self._unstored.get(namespace, 0) + 1
             is_due = self._unstored[namespace] >= UNSTORED_MOST
         if is_due:
-            self._store(namespace, position)
+            self._store_position(namespace, position)
 
-    def _follow(self, namespace: str, item: Item, position: LogPosition | None) -> None:
-        """Record what those versions call that changed after `position`; all of them when that is
-        not known.
-        """
+    def _follow_log(self, namespace: str, item: Item, position: LogPosition | None) -> None:
+        """Record what the versions call that changed after `position`, or all when it is None."""
         log = changes.log_of(item)
         names = None
         if log and position and position.epoch == log.epoch:
@@ -95,30 +101,18 @@ class OlderCallers:
         with self._lock:
             self._followed[namespace] = reached
         if reached != position:
-            self._store(namespace, reached)
+            self._store_position(namespace, reached)
 
     def _record_all(self, namespace: str, name: str = "") -> None:
         for record in self._catalog.list_stored_versions(namespace, name):
             self._record_calls(record)
 
-    def _position(self, namespace: str) -> LogPosition | None:
-        known = self._followed.get(namespace)
-        return known or changes.position_of(self._kv.get(keys.callers_pinned(namespace)))
-
-    def _store(self, namespace: str, position: LogPosition) -> None:
+    def _store_position(self, namespace: str, position: LogPosition) -> None:
         self._kv.put(keys.callers_pinned(namespace), dumps(position))
         with self._lock:
             self._unstored.pop(namespace, None)
 
-    def _stored_positions(self) -> Iterator[tuple[str, LogPosition]]:
-        """Yield up to which change all is recorded, by namespace."""
-        partition = keys.callers_pinned("").partition
-        for sort, item in scan_all(self._kv, partition, page=PAGE):
-            position = changes.position_of(item)
-            if position:
-                yield keys.unescape(sort), position
-
-    def _logs_of_agents(self) -> Iterator[tuple[str, Item]]:
+    def _scan_agent_logs(self) -> Iterator[tuple[str, Item]]:
         """Yield the namespaces of agents, each with its log, and pass over those of chats."""
         partition = keys.generation("").partition
         after = ""

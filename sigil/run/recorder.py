@@ -1,6 +1,4 @@
-"""What is written of a call, whoever made it: whether its version may run at all, that it was used,
-how it ended.
-"""
+"""The recorder of calls: whether a version may run at all, that it was used, and how it ended."""
 
 from __future__ import annotations
 
@@ -13,12 +11,13 @@ from sigil.catalog.health import CircuitBreaker, owner_of
 from sigil.catalog.usage import UsageStatistics
 from sigil.catalog.versions import VersionAdmin
 from sigil.errors import BackendError, SigilError, UsageError
-from sigil.run.host_calls.context import Begun, Part
+from sigil.run.host_calls.context import Runnable, StartedCall
 
 
 class CallRecorder:
-    """The books of a registry: breaker, statistics and audit. Once a call has begun, a store that
-    is away does not fail it.
+    """Records calls in a registry's circuit breaker, statistics and audit.
+
+    Once a call has begun, a store that is away does not fail it.
     """
 
     def __init__(
@@ -35,58 +34,60 @@ class CallRecorder:
         self._versions = versions
         self._audit = audit
 
-    def record_start(self, part: Part, caller: str = "") -> Begun:
-        """A call for `caller` begins; `Refused` EDEGRADED while the version rests for it after
-        failures of its own.
+    def record_start(self, capability: Runnable, caller: str = "") -> StartedCall:
+        """Record that a call on behalf of `caller` begins.
+
+        Raises `Refused` EDEGRADED while the version rests for it after failures of its own.
         """
-        return Begun(part, self._breaker.admit(part, caller), time.perf_counter(), caller)
+        ticket = self._breaker.admit(capability, caller)
+        return StartedCall(capability, ticket, time.perf_counter(), caller)
 
-    def record_success(self, begun: Begun) -> None:
-        """The call has an answer."""
-        part = begun.part
+    def record_success(self, call: StartedCall) -> None:
+        """Record that the call has an answer."""
         with suppress(BackendError):
-            self._use(begun, failed=False)
-            if self._breaker.record_success(part, begun.ticket, begun.caller):
-                self._note("recovered", begun)
+            self._record_use(call, failed=False)
+            if self._breaker.record_success(call.capability, call.ticket, call.caller):
+                self._audit_change("recovered", call)
 
-    def record_failure(self, begun: Begun, problem: SigilError, *, blamed: bool) -> None:
-        """The call failed. `blamed`: by the part's own code; what failed in the machinery below is
-        no use of it either.
+    def record_failure(self, call: StartedCall, problem: SigilError, *, blamed: bool) -> None:
+        """Record that the call failed; `blamed` says that the capability's own code did.
+
+        A failure of the machinery below is no use of the capability either.
         """
         with suppress(BackendError):
             if not isinstance(problem, BackendError):
-                self._use(begun, failed=not isinstance(problem, UsageError))
+                self._record_use(call, failed=not isinstance(problem, UsageError))
+            capability = call.capability
             if not blamed:
-                self._breaker.release_trial(begun.part, begun.ticket, begun.caller)
-            elif self._breaker.record_failure(begun.part, problem, begun.ticket, begun.caller):
-                self._degraded(begun, problem)
+                self._breaker.release_trial(capability, call.ticket, call.caller)
+            elif self._breaker.record_failure(capability, problem, call.ticket, call.caller):
+                self._audit_change("degraded", call, code=problem.code)
+                # Only the version's own namespace, and nobody else's inputs, decides which of its
+                # versions runs.
+                is_own = call.caller in ("", owner_of(capability))
+                if is_own and capability.manifest.on_degraded == "rollback":
+                    self._versions.fall_back(capability)
 
-    def _use(self, begun: Begun, *, failed: bool) -> None:
-        part, milliseconds = begun.part, (time.perf_counter() - begun.at) * 1000
+    def _record_use(self, call: StartedCall, *, failed: bool) -> None:
+        capability = call.capability
+        milliseconds = (time.perf_counter() - call.at) * 1000
         if self._statistics.record_call(
-            part.namespace, part.name, milliseconds, failed=failed, version=part.version
+            capability.namespace,
+            capability.name,
+            milliseconds,
+            failed=failed,
+            version=capability.version,
         ):
-            self._catalog.reactivate(part.namespace, part.name)
+            self._catalog.reactivate(capability.namespace, capability.name)
 
-    def _degraded(self, begun: Begun, problem: SigilError) -> None:
-        """The version's own namespace alone, and nobody else's inputs, decides which of its
-        versions runs.
-        """
-        self._note("degraded", begun, code=problem.code)
-        if begun.part.manifest.on_degraded == "rollback" and begun.caller in (
-            "",
-            owner_of(begun.part),
-        ):
-            self._versions.fall_back(begun.part)
-
-    def _note(self, action: str, begun: Begun, code: str | None = None) -> None:
-        part = begun.part
-        whose = None if begun.caller in ("", owner_of(part)) else begun.caller
+    def _audit_change(self, action: str, call: StartedCall, code: str | None = None) -> None:
+        capability = call.capability
+        is_own = call.caller in ("", owner_of(capability))
         facts = {
             "code": code,
-            "name": part.name,
-            "version": part.version,
-            "digest": part.digest,
-            "on_behalf_of": whose,
+            "name": capability.name,
+            "version": capability.version,
+            "digest": capability.digest,
+            "on_behalf_of": None if is_own else call.caller,
         }
-        self._audit.note(part.namespace, action, caller=None, **facts)
+        self._audit.note(capability.namespace, action, caller=None, **facts)

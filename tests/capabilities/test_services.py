@@ -14,7 +14,7 @@ from sigil.manifest.package import Package, read_folder
 from sigil.network.http_transport import GuardedTransport
 from sigil.protocol import Caller, Json
 from sigil.run.executor import Executor
-from sigil.run.host_calls.context import Part
+from sigil.run.host_calls.context import Runnable
 from tests.capabilities.conftest import FOLDER, Library, program_of
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 
@@ -111,7 +111,7 @@ def ask(library: Library, services: Services) -> Iterator[Ask]:
         manifest = package.manifest.model_copy(update={"permissions": permissions})
         program = program_of(Package(manifest, source.encode()), library.sandbox)
         run = Executor(library.sandbox, GoldenServices(line)).run(
-            Part("tests", manifest, "", program), arguments, Caller("tests")
+            Runnable("tests", manifest, "", program), arguments, Caller("tests")
         )  # type: ignore[arg-type]
         return orjson.loads(run.output)
 

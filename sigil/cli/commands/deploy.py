@@ -126,7 +126,7 @@ def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
     what was deployed by then is reported.
     """
     from sigil.manifest.package import flat_spec
-    from sigil.run.dependencies import callees_first
+    from sigil.run.dependencies import order_callees_first
 
     rows: list[dict[str, Json]] = []
     folder = folders[0]
@@ -135,7 +135,9 @@ def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
         for folder in folders:
             package = read_package(folder)
             packages[package.manifest.name] = (package, folder)
-        order = callees_first({name: package.manifest for name, (package, _) in packages.items()})
+        order = order_callees_first(
+            {name: package.manifest for name, (package, _) in packages.items()}
+        )
         for name in order:
             package, folder = packages[name]
             if dry_run:

@@ -216,7 +216,7 @@ def diff_output(bench: TestBench, manifest: Manifest, program: Program, number: 
     test = manifest.tests[number - 1]
     if test.error is not None:
         return []
-    web = FixtureWeb(test.http, bool(bench.others and bench.others.web().loopback))
+    web = FixtureWeb(test.http, bool(bench.others and bench.others.open_web().loopback))
     try:
         outcome = golden_tests.run_as_test(bench, manifest, program, test.input, web)
     except SigilError:

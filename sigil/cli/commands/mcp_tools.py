@@ -82,7 +82,10 @@ class ServerTools:
         """
         deployed = self._inspect_deployed()
         name = self._server.name
-        if any(document.read(row["source"]).server != self._server for row in deployed.values()):
+        if any(
+            document.read_document(row["source"]).server != self._server
+            for row in deployed.values()
+        ):
             raise UsageError(
                 "EUSAGE",
                 "another server has this name already",
@@ -251,4 +254,4 @@ def _inspect_tools(
         if row["namespace"] == caller.namespace and TAG in row["tags"]:
             detail = registry.inspect(row["capability"], caller)
             if detail.get("kind") == "mcp":
-                yield detail, document.read(detail["source"])
+                yield detail, document.read_document(detail["source"])

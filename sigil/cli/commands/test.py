@@ -108,11 +108,11 @@ def test_program(
     """Run the tests of a compiled package as a deploy would, and return the results."""
     from sigil.deploy import golden_tests
     from sigil.run import dependencies
-    from sigil.run.host_calls.context import Part
+    from sigil.run.host_calls.context import Runnable
 
     manifest = package.manifest
     if bench.others:
-        part = Part(bench.namespace, manifest, package.digest, program)
+        part = Runnable(bench.namespace, manifest, package.digest, program)
         dependencies.require_dependencies(part, bench.others, later=shell.is_remote())
     golden_tests.require_loadable(bench.sandbox, manifest, program)
     with shell.printer.progress(f"testing {manifest.name}"):

@@ -1,4 +1,7 @@
-"""One capability in a run, and what stands behind its services: the world, or a rehearsal of it."""
+"""A capability that runs, and the contract of what stands behind its host calls.
+
+There are two implementations: `LiveServices` of a registry, and `TestServices` of a golden test.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from sigil.sandbox.program import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A version of a capability that is about to run. `expires_at`: seconds since the epoch, None
-    for never.
+class Runnable:
+    """A version of a capability that is about to run.
 
-    `version`: its number, 0 before it is deployed. `store`: the namespace in which its own store
-    began, empty for its own. `pins`: the digests of what it calls, see `sigil.catalog.deployments`;
-    None while they are in the store alone, or not decided yet.
+    `expires_at` is in seconds since 1970, None for never. `version` is its number, 0 before it is
+    deployed. `store` is the namespace in which its own store began, empty for its own. `pins` are
+    the digests of what it calls, see `sigil.catalog.deployments`; None while only the store has
+    them, or they are not decided yet.
     """
 
     namespace: str
@@ -38,49 +41,58 @@ class Part:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What makes two parts the same capability, whatever their versions."""
+        """The namespace and the name, which all versions of a capability share."""
         return self.namespace, self.name
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedCall:
     """A call that was let in.
 
-    `ticket`: the breaker's, see `CircuitBreaker.admit`. `at`: seconds of the monotonic clock.
-
-    `caller`: for whom, empty for its owner.
+    `ticket` is the circuit breaker's, see `CircuitBreaker.admit`. `at` is a time of the monotonic
+    clock. `caller` is on whose behalf it runs, empty for the capability's owner.
     """
 
-    part: Part
+    capability: Runnable
     ticket: str = ""
     at: float = 0.0
     caller: str = ""
 
 
-class Facilities(Protocol):
-    """What services stand on. `home`: for whom a capability of the library runs."""
+class HostServices(Protocol):
+    """The store, secrets, network and other capabilities behind the host calls of a run.
 
-    def web(self) -> WebTransport:
-        """The way to the network."""
+    `home` is the namespace for which a capability of the library runs.
+    """
 
-    def store(self, part: Part, home: str) -> KvService:
-        """The capability's own store."""
+    def open_web(self) -> WebTransport:
+        """Return the network."""
 
-    def granted(self, part: Part, home: str) -> frozenset[str]:
-        """Those of the permissions it asks for that it has."""
+    def open_store(self, capability: Runnable, home: str) -> KvService:
+        """Return the capability's own store."""
 
-    def secret(self, namespace: str, name: str) -> str | None:
-        """A secret's value, None when it is not set."""
+    def list_granted(self, capability: Runnable, home: str) -> frozenset[str]:
+        """Return those of the permissions it asks for that it was granted."""
 
-    def find(self, rule: CallRule, view: str, over: Part | None = None) -> Part | None:
-        """What `rule` means in the namespace `view`, where `over` is thought to stand already."""
+    def get_secret(self, namespace: str, name: str) -> str | None:
+        """Return a secret's value, None when it is not set."""
 
-    def pins(self, part: Part) -> Mapping[str, str]:
-        """Which versions the calls of `part` mean: what was recorded when it was deployed, and
-        before that what stands now.
+    def find_version(
+        self, rule: CallRule, view: str, over: Runnable | None = None
+    ) -> Runnable | None:
+        """Return the version that `rule` means in the namespace `view`, None when there is none.
+
+        `over` counts as deployed there already.
         """
 
-    def callee(self, part: Part, call: str) -> Part:
-        """The version that a declared call of `part` means; `UsageError` ENOENT says why there is
-        none, and what to do.
+    def load_pins(self, capability: Runnable) -> Mapping[str, str]:
+        """Return the digest of the version that each of its calls means.
+
+        They are those that were recorded when it was deployed, and before that the active ones.
+        """
+
+    def load_callee(self, capability: Runnable, call: str) -> Runnable:
+        """Return the version that a declared call of the capability means.
+
+        Raises `UsageError` ENOENT that says why there is none and what to do.
         """

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from sigil.errors import Refused, ToolError
 from sigil.manifest.permission_rules import HttpRule, SecretRule
-from sigil.network.exchange import Asker, HttpAnswer, HttpRequest, WebTransport
+from sigil.network.exchange import HttpAnswer, HttpRequest, RequestSource, WebTransport
 from sigil.network.headers import CREDENTIALS, drop_body_headers, normalize_name
 from sigil.network.urls import Target
 from sigil.protocol import Json
@@ -42,9 +42,9 @@ class NetworkRights:
     namespace: str = ""
 
     @property
-    def asker(self) -> Asker:
+    def asker(self) -> RequestSource:
         """For whom its requests are sent."""
-        return Asker(self.namespace.partition("~")[0], f"{self.namespace}/{self.name}")
+        return RequestSource(self.namespace.partition("~")[0], f"{self.namespace}/{self.name}")
 
     @property
     def named(self) -> frozenset[str]:

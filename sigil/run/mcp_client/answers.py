@@ -17,7 +17,7 @@ PARTS_MOST = 1_000
 REMOTE = "EREMOTE"
 
 
-def reply_in(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
+def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
     """The answer to the request `id`; `ToolError` EREMOTE when there is none. `streamed`: it is a
     stream of events.
     """
@@ -25,23 +25,23 @@ def reply_in(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
         try:
             message = jsonrpc.parse_message(jsonrpc.parse_body(text))
         except RpcError as problem:
-            raise foreign_reply(problem.message) from None
+            raise invalid_reply(problem.message) from None
         if isinstance(message, RpcReply) and message.id in (id, None):
             return message
-    raise foreign_reply("it is none to this request")
+    raise invalid_reply("it is none to this request")
 
 
-def output_of(result: Json) -> Json:
+def read_output(result: Json) -> Json:
     """What a capability returns for a tool's result; `ToolError` EREMOTE when the tool failed or
     asks something back.
     """
     if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-        raise foreign_reply(
+        raise invalid_reply(
             "it asks something back" if isinstance(result, dict) else "it is no result"
         )
     parts = result.get("content", [])
     if not isinstance(parts, list) or len(parts) > PARTS_MOST:
-        raise foreign_reply("its content is no list")
+        raise invalid_reply("its content is no list")
     shown = [_shown(part) for part in parts]
     if result.get("isError"):
         raise ToolError(REMOTE, one_line(" ".join(shown)) or "the tool failed and does not say why")
@@ -65,7 +65,7 @@ def refused_call(problem: RpcError) -> ToolError:
     return ToolError(REMOTE, f"the server refuses: {problem.message or 'it does not say why'}")
 
 
-def foreign_reply(why: str) -> ToolError:
+def invalid_reply(why: str) -> ToolError:
     """For an answer that is none."""
     return ToolError(REMOTE, f"the server's answer is not one of MCP: {one_line(why, 120)}")
 

@@ -65,13 +65,13 @@ class ServerToolLister:
         told: list[ServerToolRow] = loads(scrub(rows, rights.values()))
         return told
 
-    def _rights(self, wanted: document.Server, caller: Caller) -> NetworkRights:
+    def _rights(self, wanted: document.McpServer, caller: Caller) -> NetworkRights:
         http, secrets = (
             tuple(map(parse_http_rule, wanted.http)),
             tuple(map(parse_secret_rule, wanted.secrets)),
         )
         names = {rule.name for rule in secrets} | {
-            name for text in wanted.mcp for name in document.secrets_in(text)
+            name for text in wanted.mcp for name in document.list_secrets(text)
         }
 
         def values() -> Values:

@@ -111,14 +111,14 @@ class ProgramCommand:
         }
 
 
-Server = WebAddress | ProgramCommand
+McpServer = WebAddress | ProgramCommand
 
 
 @dataclass(frozen=True, slots=True)
 class ServerToolDocument:
     """One tool of one server."""
 
-    server: Server
+    server: McpServer
     tool: str
 
     @property
@@ -127,7 +127,7 @@ class ServerToolDocument:
         return canonical({"server": self.server.row, "tool": self.tool})
 
 
-def read(code: bytes | str) -> ServerToolDocument:
+def read_document(code: bytes | str) -> ServerToolDocument:
     """The document that `code` is; `UsageError` EMANIFEST when it is none."""
     value = loads(code)
     if not isinstance(value, dict) or set(value) != {"server", "tool"}:
@@ -135,7 +135,7 @@ def read(code: bytes | str) -> ServerToolDocument:
     return ServerToolDocument(parse_server(value["server"]), read_tool_name(value["tool"]))
 
 
-def secrets_in(permission: str) -> frozenset[str]:
+def list_secrets(permission: str) -> frozenset[str]:
     """The secrets that a permission to start a program passes on: it begins with a name, then the
     variables, then the command.
     """
@@ -155,7 +155,7 @@ def read_tool_name(value: Json) -> str:
     return value
 
 
-def parse_server(row: Json) -> Server:
+def parse_server(row: Json) -> McpServer:
     """The server that a row describes; `UsageError` EMANIFEST that says what is wrong with it."""
     if (
         not isinstance(row, dict)

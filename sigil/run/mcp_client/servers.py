@@ -17,9 +17,9 @@ from sigil.manifest.permissions import MCP
 from sigil.network.exchange import WebTransport as Network
 from sigil.protocol import Json
 from sigil.run.host_calls.fetch import NetworkRights, fetch
-from sigil.run.mcp_client.answers import REMOTE, foreign_reply, output_of
+from sigil.run.mcp_client.answers import REMOTE, invalid_reply, read_output
 from sigil.run.mcp_client.child import IDLE_SECONDS
-from sigil.run.mcp_client.document import Server, ServerToolDocument, WebAddress
+from sigil.run.mcp_client.document import McpServer, ServerToolDocument, WebAddress
 from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.web import WebServer
 from sigil.strict_json import canonical
@@ -75,7 +75,7 @@ class Servers:
         self._asked: Counter[bytes] = Counter()
         self._lock = threading.Lock()
 
-    def call(
+    def call_tool(
         self, document: ServerToolDocument, arguments: Mapping[str, Json], means: ServerAccess
     ) -> Json:
         """What the tool returns; `ToolError` EREMOTE when it fails, ETIMEDOUT, or what the network
@@ -87,9 +87,9 @@ class Servers:
             {"name": document.tool, "arguments": dict(arguments)},
             means,
         )
-        return output_of(result)
+        return read_output(result)
 
-    def tools(self, server: Server, means: ServerAccess) -> Iterator[Json]:
+    def tools(self, server: McpServer, means: ServerAccess) -> Iterator[Json]:
         """The tools of a server, as it tells them, page by page; `ToolError` when it tells no end
         of them.
         """
@@ -99,7 +99,7 @@ class Servers:
             page = self._ask(server, "tools/list", cursor, means)
             tools = page.get("tools") if isinstance(page, dict) else None
             if not isinstance(tools, list):
-                raise foreign_reply("it lists no tools")
+                raise invalid_reply("it lists no tools")
             count += len(tools)
             if count > TOOLS_MOST:
                 break
@@ -108,7 +108,7 @@ class Servers:
             if not isinstance(after, str) or not after:
                 return
             if len(after) > 10_000 or {"cursor": after} == cursor:
-                raise foreign_reply("its list does not go on")
+                raise invalid_reply("its list does not go on")
             cursor = {"cursor": after}
         raise ToolError(REMOTE, f"the server tells no end of tools: more than {count:,}")
 
@@ -142,7 +142,7 @@ class Servers:
                 each.close()
 
     def _ask(
-        self, server: Server, method: str, params: Mapping[str, Json], means: ServerAccess
+        self, server: McpServer, method: str, params: Mapping[str, Json], means: ServerAccess
     ) -> Json:
         with self._conversation(server, means.rights.namespace) as spoken:
             if isinstance(spoken, ProgramServer):
@@ -150,7 +150,9 @@ class Servers:
             return spoken.ask(partial(means.fetch, spoken.server), method, params, means.left)
 
     @contextmanager
-    def _conversation(self, server: Server, namespace: str) -> Iterator[WebServer | ProgramServer]:
+    def _conversation(
+        self, server: McpServer, namespace: str
+    ) -> Iterator[WebServer | ProgramServer]:
         """The conversation with a server, which makes no room for another while it is asked
         something.
         """
@@ -169,7 +171,7 @@ class Servers:
             with self._lock:
                 self._asked -= Counter((key,))
 
-    def _opened(self, server: Server) -> WebServer | ProgramServer:
+    def _opened(self, server: McpServer) -> WebServer | ProgramServer:
         if isinstance(server, WebAddress):
             return WebServer(server)
         if self._environment is None:
@@ -203,5 +205,5 @@ class Servers:
         return [each for key in keys if isinstance(each := self._kept.pop(key), ProgramServer)]
 
 
-def _key(namespace: str, server: Server) -> bytes:
+def _key(namespace: str, server: McpServer) -> bytes:
     return canonical([namespace, server.row])

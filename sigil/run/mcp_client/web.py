@@ -27,7 +27,7 @@ from sigil.mcp.revisions import (
     server_info,
 )
 from sigil.protocol import Json
-from sigil.run.mcp_client.answers import REMOTE, foreign_reply, refused_call, reply_in
+from sigil.run.mcp_client.answers import REMOTE, find_reply, invalid_reply, refused_call
 from sigil.run.mcp_client.document import WebAddress
 from sigil.strict_json import dumps
 
@@ -187,9 +187,9 @@ class WebServer:
 
 def _read(said: bytes, id: int, kind: str, status: int) -> RpcReply | None:
     if kind not in ("application/json", "text/event-stream"):
-        raise foreign_reply(f"it is {kind or 'of no type'}")
+        raise invalid_reply(f"it is {kind or 'of no type'}")
     try:
-        return reply_in(said, id, streamed=kind == "text/event-stream")
+        return find_reply(said, id, streamed=kind == "text/event-stream")
     except ToolError:
         if status < 300:
             raise

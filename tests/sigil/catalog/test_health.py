@@ -253,7 +253,9 @@ def test_a_store_that_is_away_in_a_trial_leaves_the_place_to_the_next(
     clock.now += REST_SECONDS + 1
     record = registry._catalog.load_active("main", "ways")
     assert record
-    begun = registry._execution._recorder.record_start(registry._facilities.part(record), "main")
+    begun = registry._execution._recorder.record_start(
+        registry._live_services.make_runnable(record), "main"
+    )
     registry._execution._recorder.record_failure(
         begun, BackendError("EBUSY", "every runner is busy"), blamed=False
     )

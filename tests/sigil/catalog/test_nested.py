@@ -16,7 +16,7 @@ from sigil.manifest.package import parse_flat
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.run.call_chain import CallLink, NestedFailure
-from sigil.run.host_calls.context import Part
+from sigil.run.host_calls.context import Runnable
 from sigil.sandbox.program import Program
 from sigil.storage.kv import Key
 from sigil.storage.kv.sqlite import SqliteKV
@@ -142,9 +142,9 @@ def test_a_callee_is_not_blamed_for_a_caller_that_gave_it_no_time(registry: Loca
 LATE = ToolError("ETIMEDOUT", "timed out after 100 ms")
 
 
-def part(name: str, milliseconds: int) -> Part:
+def part(name: str, milliseconds: int) -> Runnable:
     manifest = parse_flat(spec(name, limits={"timeout_ms": milliseconds})).manifest
-    return Part("main", manifest, f"sha256:{name}", Program(name, "js", lambda: b""))
+    return Runnable("main", manifest, f"sha256:{name}", Program(name, "js", lambda: b""))
 
 
 def blamed(link: CallLink, problem: SigilError) -> str:
@@ -156,14 +156,16 @@ def blamed(link: CallLink, problem: SigilError) -> str:
 def test_when_time_runs_out_the_one_that_took_it_is_blamed() -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
     root = CallLink(outer, 1_000, outer)
-    assert blamed(root.to(leaf, 900), LATE) == "leaf"
-    assert blamed(root.to(leaf, 499), LATE) == "outer"
-    assert blamed(root.to(leaf, 499).to(part("last", 1_000), 400), LATE) == "outer"
-    assert blamed(root.to(leaf, 499), ToolError("ETHROWN", "a mistake")) == "leaf"
+    assert blamed(root.link_callee(leaf, 900), LATE) == "leaf"
+    assert blamed(root.link_callee(leaf, 499), LATE) == "outer"
+    assert (
+        blamed(root.link_callee(leaf, 499).link_callee(part("last", 1_000), 400), LATE) == "outer"
+    )
+    assert blamed(root.link_callee(leaf, 499), ToolError("ETHROWN", "a mistake")) == "leaf"
 
-    root.lose(400, leaf)
+    root.take_time(400, leaf)
     assert blamed(root, LATE) == "outer"
-    root.lose(101, leaf)
+    root.take_time(101, leaf)
     assert blamed(root, LATE) == "leaf"
     assert blamed(root, ToolError("EGUEST", "no time is left for kv.get")) == "leaf"
     assert blamed(root, ToolError("ETHROWN", "a mistake")) == "outer"
@@ -173,14 +175,14 @@ def test_a_caller_whose_time_went_into_its_own_mistakes_is_blamed() -> None:
     outer = part("outer", 1_000)
     for to_blame in (None, outer):
         root = CallLink(outer, 1_000, outer)
-        root.lose(900, to_blame)
+        root.take_time(900, to_blame)
         assert blamed(root, LATE) == "outer"
 
 
 def test_a_failure_is_let_through_when_it_is_told_as_it_was_heard() -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
     root = CallLink(outer, 1_000, outer)
-    root.told.append(NestedFailure(ToolError("EODD", "no"), "leaf: no", leaf))
+    root.failures.append(NestedFailure(ToolError("EODD", "no"), "leaf: no", leaf))
     assert blamed(root, ToolError("EGUEST", "leaf: no")) == "leaf"
     assert blamed(root, ToolError("ETHROWN", "leaf: no")) == "outer"
     assert blamed(root, ToolError("EGUEST", "sadly, leaf: no")) == "outer"
@@ -192,23 +194,23 @@ def test_nobody_is_blamed_for_what_the_machinery_did_however_it_is_told_on(
 ) -> None:
     outer, leaf = part("outer", 1_000), part("leaf", 1_000)
     root, top = CallLink(outer, 1_000, outer), CallLink(part("top", 1_000), 1_000, outer)
-    root.told.append(
+    root.failures.append(
         NestedFailure(
             trouble, f"leaf: {trouble.message}", None if isinstance(trouble, BackendError) else leaf
         )
     )
     assert blamed(root, ToolError("ETHROWN", "I cannot go on")) == ""
-    top.told.append(
+    top.failures.append(
         NestedFailure(
             ToolError("ETHROWN", "I cannot go on"),
             "outer: I cannot go on",
             root.blame,
-            host=root.troubled,
+            host=root.has_foreign_failure,
         )
     )
     assert blamed(top, ToolError("ETHROWN", "sadly, neither can I")) == ""
     mine = CallLink(outer, 1_000, outer)
-    mine.told.append(
+    mine.failures.append(
         NestedFailure(LATE, f"leaf: {LATE.message}", outer)
     )  # it had given the other one no time
     assert blamed(mine, ToolError("ETHROWN", "I cannot go on")) == "outer"

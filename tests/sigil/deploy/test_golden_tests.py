@@ -9,7 +9,7 @@ import pytest
 from sigil.errors import Refused
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry, RegistryRules
-from sigil.run.live_services import to_the_web
+from sigil.run.live_services import open_network
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
@@ -32,7 +32,7 @@ def deployed(sandbox: Sandbox, url: str = URL, *, loopback: bool) -> int:
         MemoryArtifacts(),
         sandbox,
         rules=RegistryRules(pause=0),
-        web=partial(to_the_web, loopback=loopback),
+        web=partial(open_network, loopback=loopback),
     )
     return registry.deploy(spec, PERSON).passed
 

@@ -55,7 +55,7 @@ class Ground:
         return json.loads(self.registry.run(ref, given, OWNER).output)
 
 
-def spec(server: document.Server, row: dict[str, Any], timeout: int = 5_000) -> dict[str, Any]:
+def spec(server: document.McpServer, row: dict[str, Any], timeout: int = 5_000) -> dict[str, Any]:
     """A tool as a deploy takes it."""
     return {
         "name": row["capability"],

@@ -12,7 +12,7 @@ import pytest
 
 from sigil.errors import ToolError
 from sigil.network.connection_pool import MOST, PER_HOST, PER_NAMESPACE
-from sigil.network.exchange import Asker, HttpAnswer, HttpRequest
+from sigil.network.exchange import HttpAnswer, HttpRequest, RequestSource
 from sigil.network.guarded_connections import LOOKUPS, LOOKUPS_PER_NAMESPACE
 from sigil.network.http_transport import GuardedTransport
 from sigil.network.urls import Target
@@ -23,7 +23,7 @@ from tests.sigil.conftest import Scripted
 Lines = Callable[..., GuardedTransport]
 Speak = Callable[[socket.socket], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-MINE = Asker("main", "main/far")
+MINE = RequestSource("main", "main/far")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -81,7 +81,9 @@ def raw() -> Iterator[Callable[[Speak], Raw]]:
         yield started
 
 
-def send(line: GuardedTransport, url: str, seconds: float = 10, asker: Asker = MINE) -> HttpAnswer:
+def send(
+    line: GuardedTransport, url: str, seconds: float = 10, asker: RequestSource = MINE
+) -> HttpAnswer:
     return line.send(HttpRequest("GET", Target.parse(url), (), b"", asker), seconds)
 
 
@@ -150,7 +152,11 @@ def test_a_connection_is_used_again_by_the_same_capability_alone(
     raw: Callable[[Speak], Raw], lines: Lines
 ) -> None:
     server, line = raw(lambda connection: connection.sendall(OK)), lines()
-    askers = [Asker("main", "main/far"), Asker("main", "main/near"), Asker("bob", "bob/far")]
+    askers = [
+        RequestSource("main", "main/far"),
+        RequestSource("main", "main/near"),
+        RequestSource("bob", "bob/far"),
+    ]
     for asker in askers * 3:
         send(line, server.url, asker=asker)
     assert server.opened == len(askers)
@@ -170,11 +176,11 @@ class Slow:
 
 @contextmanager
 def hanging(
-    line: GuardedTransport, slow: Slow, urls: list[str], asker: Callable[[int], Asker]
+    line: GuardedTransport, slow: Slow, urls: list[str], asker: Callable[[int], RequestSource]
 ) -> Iterator[None]:
     """Requests that get no answer for as long as this lasts."""
 
-    def wait(url: str, who: Asker) -> None:
+    def wait(url: str, who: RequestSource) -> None:
         with suppress(ToolError):
             send(line, url, 30, who)
 
@@ -197,18 +203,23 @@ def test_one_namespace_does_not_take_every_connection(
     slow, line, server = Slow(), lines(), raw(lambda connection: connection.sendall(OK))
     several = [raw(slow) for _ in range(3)]
     with hanging(
-        line, slow, [each.url for each in several] * (MOST // 2), lambda _: Asker("bob", "bob/slow")
+        line,
+        slow,
+        [each.url for each in several] * (MOST // 2),
+        lambda _: RequestSource("bob", "bob/slow"),
     ):
         assert all(slow.arrived.acquire(timeout=10) for _ in range(PER_NAMESPACE))
         with pytest.raises(ToolError, match="too many requests are under way"):
-            send(line, server.url, 0.1, Asker("bob", "bob/other"))
+            send(line, server.url, 0.1, RequestSource("bob", "bob/other"))
         assert send(line, server.url).body == b"ok"
 
 
 def test_one_host_does_not_take_every_connection(raw: Callable[[Speak], Raw], lines: Lines) -> None:
     slow, line, server = Slow(), lines(), raw(lambda connection: connection.sendall(OK))
     hangs = raw(slow)
-    with hanging(line, slow, [hangs.url] * (MOST + 1), lambda number: Asker(f"n{number}", "far")):
+    with hanging(
+        line, slow, [hangs.url] * (MOST + 1), lambda number: RequestSource(f"n{number}", "far")
+    ):
         assert all(slow.arrived.acquire(timeout=10) for _ in range(PER_HOST))
         with pytest.raises(ToolError, match="too many requests are under way"):
             send(line, hangs.url, 0.1)
@@ -231,7 +242,7 @@ def test_names_that_are_not_found_in_time_do_not_keep_others_from_being_found(
         for number in range(LOOKUPS):
             for host in ("slow.example.test", f"slow{number}.example.test"):
                 with pytest.raises(ToolError, match="did not answer in time"):
-                    send(line, f"https://{host}/", 0.01, Asker("bob", "bob/slow"))
+                    send(line, f"https://{host}/", 0.01, RequestSource("bob", "bob/slow"))
         assert len(asked) == len(set(asked)) == LOOKUPS_PER_NAMESPACE
         local = server.url.replace("127.0.0.1", "quick.example.test")
         assert send(line, local).status == 200
@@ -241,7 +252,7 @@ def test_names_that_are_not_found_in_time_do_not_keep_others_from_being_found(
         send(
             line,
             server.url.replace("127.0.0.1", "other.example.test"),
-            asker=Asker("bob", "bob/slow"),
+            asker=RequestSource("bob", "bob/slow"),
         ).status
         == 200
     )
