@@ -13,7 +13,7 @@ from mangum import Mangum
 
 from functions import log, wiring
 from functions.channels.base import Channel
-from functions.channels.base import Request as Incoming
+from functions.channels.base import PlatformRequest as Incoming
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError

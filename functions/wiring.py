@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
-from functions.channels.http_replies import Replies
+from functions.channels.http_replies import HttpReplies
 from functions.queues.base import Queue
 from functions.settings import Settings
 from functions.turn_lock import TurnLock
@@ -66,7 +66,7 @@ class AgentRuntime:
     queue: Queue
     control: Queue
     channels: Mapping[str, Channel]
-    replies: Replies
+    replies: HttpReplies
     app: App
     notifier: Notifier = field(default_factory=LogOnly)
     turns: TurnLock = field(default_factory=TurnLock)
@@ -335,7 +335,7 @@ def open_runtime(
         queue=queue,
         control=control,
         channels=open_channels(settings),
-        replies=Replies(stores.kv),
+        replies=HttpReplies(stores.kv),
         app=open_app(settings, stores, progress, later=later),
         notifier=open_notifier(settings),
     )

@@ -175,7 +175,7 @@ def handle_event(
         give_up(runtime.stores.kv, event, reason, runtime.app.clock.now(), told=True)
         return
     channel = runtime.channels.get(event.platform)
-    if channel and not channel.for_us(event):
+    if channel and not channel.is_for_us(event):
         return
     if event.is_inquiry and not spent:
         with _lost_body_is_final():
@@ -253,9 +253,9 @@ def _show_typing(channel: Channel | None, session: str) -> Iterator[None]:
     over = threading.Event()
 
     def keep_showing() -> None:
-        channel.typing(session)
+        channel.show_typing(session)
         while not over.wait(TYPING_SECONDS):
-            channel.typing(session)
+            channel.show_typing(session)
 
     thread = threading.Thread(target=keep_showing, name="typing", daemon=True)
     thread.start()

@@ -11,7 +11,7 @@ from sigil.errors import BackendError
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PlatformRequest:
     """A webhook's request: header names in lower case, the raw body, the query string's fields."""
 
     headers: Mapping[str, str]
@@ -32,12 +32,12 @@ class Channel(Protocol):
     the network; the worker uses the rest.
     """
 
-    def verify_head(self, request: Request) -> None:
+    def verify_head(self, request: PlatformRequest) -> None:
         """Refuse with EAUTH what its headers alone show not to be the platform's. The body is not
         read yet, and empty here.
         """
 
-    def verify(self, request: Request) -> None:
+    def verify(self, request: PlatformRequest) -> None:
         """Return when the platform itself sent the request; else `Refused` with EAUTH."""
 
     def parse(self, body: bytes) -> list[Event]:
@@ -45,7 +45,7 @@ class Channel(Protocol):
         with EINVAL when it is no JSON object.
         """
 
-    def for_us(self, event: Event) -> bool:
+    def is_for_us(self, event: Event) -> bool:
         """Return whether a group's message that names somebody (`event.addressed`) names us. May
         ask the platform who we are: `BackendError`.
         """
@@ -67,5 +67,5 @@ class Channel(Protocol):
         later; `Refused` with EBLOCKED: this chat never gets it.
         """
 
-    def typing(self, session: str) -> None:
+    def show_typing(self, session: str) -> None:
         """Show that an answer is on its way; best effort, never raises."""

@@ -1,6 +1,4 @@
-"""Replies that are fetched instead of sent: an HTTP client waits here for its answer, or polls for
-it.
-"""
+"""Replies that are fetched instead of sent: an HTTP client waits for its reply, or polls for it."""
 
 from __future__ import annotations
 
@@ -18,15 +16,15 @@ LOOK_SECONDS = 0.25
 WAITING = b'{"waiting":true}'
 
 
-class Replies:
+class HttpReplies:
     """The replies to events, kept for an hour."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
-        self._kept = threading.Condition()
+        self._changed = threading.Condition()
 
     def expect(self, session: str, event: str) -> None:
-        """Note that an answer to `event` will come, so that a poll can tell a slow one from an
+        """Note that a reply to `event` will come, so that a poll can tell a slow one from an
         unknown one.
         """
         try:
@@ -35,10 +33,10 @@ class Replies:
             return
 
     def keep(self, session: str, event: str, reply: Json) -> None:
-        """Keep the answer to `event` and wake whoever waits for it."""
+        """Keep the reply to `event` and wake the request that waits for it."""
         self._kv.put(keys.event_reply(session, event), orjson.dumps(reply), ttl=KEPT_SECONDS)
-        with self._kept:
-            self._kept.notify_all()
+        with self._changed:
+            self._changed.notify_all()
 
     def get(self, session: str, event: str) -> Json:
         """Return the reply; `{"waiting": true}` while there is none yet; None when the event is
@@ -55,5 +53,5 @@ class Replies:
             left = end - time.monotonic()
             if left <= 0 or not (reply and reply.get("waiting")):
                 return reply
-            with self._kept:
-                self._kept.wait(min(left, LOOK_SECONDS))
+            with self._changed:
+                self._changed.wait(min(left, LOOK_SECONDS))

@@ -1,4 +1,4 @@
-"""Text without the characters that deceive a reader: controls, bidi overrides, tags, lone
+"""Text is cleaned of the characters that deceive a reader: controls, bidi overrides, tags, lone
 surrogates.
 """
 
@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 
 _BREAK = re.compile("\r\n?|[\u2028\u2029]")
-_UNSEEN = re.compile(
+_DECEPTIVE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f\ud800-\udfff]"
 )
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return `text` with plain line breaks; joiners and marks that scripts and emoji need stay."""
-    return _UNSEEN.sub("", _BREAK.sub("\n", text))
+    return _DECEPTIVE.sub("", _BREAK.sub("\n", text))

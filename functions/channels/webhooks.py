@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 PATH = "/webhook/{platform}"
-"""Where the door is, behind whatever stands in front of it."""
+"""The webhook's path at the server, behind whatever proxy stands in front of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookRequest:
+class WebhookRegistration:
     """A webhook to register.
 
     `connections`: how many requests the platform may send at once, 0 for its own default. `drop`:
-    forget what waits there. `commands`: the slash commands that the platform offers to whoever
-    types a slash, as (name, meaning).
+    forget the updates that wait there. `commands`: the slash commands that the platform offers to
+    a person who types a slash, as (name, meaning).
     """
 
     url: str
@@ -25,12 +25,11 @@ class WebhookRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
-    """A webhook as the platform reports it: `url` is empty when there is none; times are Unix
-    seconds, 0 for never.
+class WebhookState:
+    """A webhook as the platform reports it.
 
-    `pending`: updates that wait for it. `error`: why the latest delivery that failed did so;
-    `advice`: what helps.
+    `url` is empty when there is none; times are Unix seconds, 0 for never. `pending`: updates that
+    wait for it. `error`: why the latest delivery that failed did so; `advice`: what helps.
     """
 
     url: str
@@ -44,19 +43,21 @@ class Hook:
 
     @property
     def works(self) -> bool:
-        """Return whether it is set, and nothing waits behind a delivery that failed."""
+        """Return whether it is set, and no update waits behind a delivery that failed."""
         return bool(self.url) and not (self.error and self.pending)
 
 
-class Hooks(Protocol):
-    """One bot's webhook at its platform. `BackendError`: no answer; `Refused` (EBLOCKED): the
-    platform does not accept it, with what helps.
+class WebhookAdmin(Protocol):
+    """One bot's webhook at its platform.
+
+    `BackendError`: no answer; `Refused` (EBLOCKED): the platform does not accept it, with what
+    helps.
     """
 
-    def place(self, wanted: WebhookRequest) -> None:
+    def register(self, webhook: WebhookRegistration) -> None:
         """Register it, with our secret; `UsageError` when the url or the secret cannot be right."""
 
-    def look(self) -> Hook:
+    def read_state(self) -> WebhookState:
         """Return its state as the platform reports it."""
 
     def remove(self, *, drop: bool = False) -> None:
@@ -64,14 +65,14 @@ class Hooks(Protocol):
 
 
 @runtime_checkable
-class Hooked(Protocol):
+class HasWebhook(Protocol):
     """A platform whose webhook can be registered from here."""
 
     @property
-    def hooks(self) -> Hooks:
+    def webhook(self) -> WebhookAdmin:
         """Return its webhook; nothing is requested yet."""
 
-    def known(self) -> str:
+    def fetch_bot_name(self) -> str:
         """Return the bot's name there; `BackendError` when the platform does not answer or does not
         know it.
         """

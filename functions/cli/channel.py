@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from functions.channels.webhooks import PATH, Hook, Hooked, WebhookRequest
+from functions.channels.webhooks import PATH, HasWebhook, WebhookRegistration, WebhookState
 from functions.cli import pairing
 from functions.settings import Settings
 from functions.wiring import Closable, open_channels
@@ -104,10 +104,10 @@ def set_webhook(
         wanted = f"uncaged channel set {platform} --url https://bot.example.com"
         raise UsageError("EINVAL", "--url is missing", source=platform, suggestion=wanted)
     with _open_channel(platform, NEEDED.get(platform, ())) as channel:
-        channel.hooks.place(
-            WebhookRequest(_add_path(url, platform), max_connections, drop, _list_commands())
+        channel.webhook.register(
+            WebhookRegistration(_add_path(url, platform), max_connections, drop, _list_commands())
         )
-        _show_webhook(platform, channel.hooks.look(), json)
+        _show_webhook(platform, channel.webhook.read_state(), json)
 
 
 @cli.command()
@@ -119,7 +119,7 @@ def status(platform: Platform, json: Json = False) -> None:
     Example: uncaged channel status telegram
     """
     with _open_channel(platform, NEEDED.get(platform, ())[:1]) as channel:
-        name, hook = channel.known(), channel.hooks.look()
+        name, hook = channel.fetch_bot_name(), channel.webhook.read_state()
     _show_webhook(platform, hook, json, name)
     if not hook.works:
         raise typer.Exit(FAILED)
@@ -134,15 +134,15 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
     Example: uncaged channel unset telegram
     """
     with _open_channel(platform, NEEDED.get(platform, ())[:1]) as channel:
-        channel.hooks.remove(drop=drop)
-        _show_webhook(platform, channel.hooks.look(), json)
+        channel.webhook.remove(drop=drop)
+        _show_webhook(platform, channel.webhook.read_state(), json)
 
 
 cli.command()(pairing.pair)
 
 
 @contextmanager
-def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
+def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[HasWebhook]:
     """Open the platform's channel once the settings that it needs are there."""
     settings = Settings.read()
     values = _setting_values(settings)
@@ -155,7 +155,7 @@ def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[Hooked]:
             suggestion=_suggest_setting(missing, platform),
         )
     channel = open_channels(settings)[platform]
-    if not isinstance(channel, Hooked):
+    if not isinstance(channel, HasWebhook):
         raise UsageError("EINVAL", f"{platform} has no webhook to set from here", source=platform)
     try:
         yield channel
@@ -250,7 +250,7 @@ def _platform_row(platform: str, given: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _show_webhook(platform: str, hook: Hook, json: bool, name: str = "") -> None:
+def _show_webhook(platform: str, hook: WebhookState, json: bool, name: str = "") -> None:
     if json:
         Printer().document(
             {
@@ -265,7 +265,7 @@ def _show_webhook(platform: str, hook: Hook, json: bool, name: str = "") -> None
         Printer().line(line)
 
 
-def _webhook_lines(platform: str, hook: Hook, name: str) -> Iterator[str]:
+def _webhook_lines(platform: str, hook: WebhookState, name: str) -> Iterator[str]:
     yield f"{platform}{f' @{name}' if name else ''}: {hook.url or 'no webhook is set'}"
     if hook.url:
         yield f"waiting     {hook.pending}"

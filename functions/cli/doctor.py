@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.agent.strategies import strategy_of
-from functions.channels.webhooks import Hooked
+from functions.channels.webhooks import HasWebhook
 from functions.cli.inbox import Counts
 from functions.cli.open_agent import open_agent
 from functions.settings import Settings
@@ -32,7 +32,7 @@ MODEL_SECONDS = 20.0
 class Known(Protocol):
     """A platform that can tell the bot's name."""
 
-    def known(self) -> str:
+    def fetch_bot_name(self) -> str:
         """Return the bot's name there; `BackendError` when the platform does not answer or does not
         know it.
         """
@@ -117,15 +117,15 @@ def _platforms(settings: Settings) -> str:
     said: list[str] = []
     for name, channel in open_channels(settings).items():
         with closing(channel) if isinstance(channel, Closable) else nullcontext():
-            bot = channel.known() if isinstance(channel, Known) else ""
+            bot = channel.fetch_bot_name() if isinstance(channel, Known) else ""
             said.append(f"{name} knows its bot{f' @{bot}' if bot else ''}{_hook(name, channel)}")
     return ", ".join(said) or "none set"
 
 
 def _hook(platform: str, channel: object) -> str:
-    if not isinstance(channel, Hooked):
+    if not isinstance(channel, HasWebhook):
         return ""
-    hook = channel.hooks.look()
+    hook = channel.webhook.read_state()
     if not hook.url:
         mend = f"uncaged channel set {platform} --url https://bot.example.com"
         raise DoctorWarning(f"{platform} knows its bot, and has no webhook", suggestion=mend)

@@ -15,7 +15,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from functions.agent.app import Step
-from functions.channels.visible_text import clean
+from functions.channels.visible_text import clean_text
 from sigil.errors import SigilError, one_line
 
 
@@ -91,7 +91,7 @@ class Screen:
 
 def _drawn(text: str) -> Markdown:
     """Return Markdown whose line breaks stay, as chat platforms show it."""
-    drawn = Markdown(clean(text))
+    drawn = Markdown(clean_text(text))
     for token in drawn.parsed:
         for part in token.children or ():
             if part.type == "softbreak":

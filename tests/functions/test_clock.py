@@ -18,7 +18,7 @@ from functions.agent.model.offline import OfflineModel
 from functions.agent.session.store import Sessions
 from functions.agent.session.trace import read
 from functions.channels.base import Busy
-from functions.channels.http_replies import Replies
+from functions.channels.http_replies import HttpReplies
 from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
@@ -85,10 +85,10 @@ class Chat:
     moods: list[Exception] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
 
-    def for_us(self, event: Event) -> bool:
+    def is_for_us(self, event: Event) -> bool:
         return True
 
-    def typing(self, session: str) -> None: ...
+    def show_typing(self, session: str) -> None: ...
 
     def send(
         self,
@@ -131,7 +131,7 @@ def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> AgentRuntime:
         inbox,
         inbox,
         {"telegram": chat},
-        Replies(kv),
+        HttpReplies(kv),
         app,
     )  # type: ignore[dict-item]
 

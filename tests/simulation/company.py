@@ -16,7 +16,7 @@ from functions.agent.app import App
 from functions.agent.loop import overhead
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
-from functions.channels.http_replies import Replies
+from functions.channels.http_replies import HttpReplies
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
@@ -274,7 +274,7 @@ class Company:
             inbox,
             control,
             {"telegram": self.platform},
-            Replies(self.store),
+            HttpReplies(self.store),
             app,
         )
         for number in range(THREADS[name]):

@@ -15,7 +15,7 @@ from typing import Any
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.channels.base import Busy
-from functions.channels.base import Request as Incoming
+from functions.channels.base import PlatformRequest as Incoming
 from functions.events import Event
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
@@ -101,10 +101,10 @@ class Platform:
     def parse(self, body: bytes) -> list[Event]:
         return []
 
-    def for_us(self, event: Event) -> bool:
+    def is_for_us(self, event: Event) -> bool:
         return True
 
-    def typing(self, session: str) -> None: ...
+    def show_typing(self, session: str) -> None: ...
 
     def send(
         self,

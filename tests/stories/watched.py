@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from functions.agent.model.base import Model, ModelReply
 from functions.agent.model.base import ModelRequest as Asked
-from functions.channels.base import Channel, Request
-from functions.channels.http_replies import Replies
+from functions.channels.base import Channel, PlatformRequest
+from functions.channels.http_replies import HttpReplies
 from functions.events import Event
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, Closable, open_app, open_channels, open_queue
@@ -35,7 +35,7 @@ def open_watched_house(settings: Settings, switch: Switch) -> AgentRuntime:
         channels={
             name: _Platform(channel, switch) for name, channel in open_channels(settings).items()
         },
-        replies=Replies(stores.kv),
+        replies=HttpReplies(stores.kv),
         app=replace(app, model=_Model(app.model, switch), registry=_Registry(app.registry, switch)),
     )
 
@@ -133,17 +133,17 @@ class _Platform(_Part):
         super().__init__(inner, switch)
         self.inner = inner
 
-    def verify_head(self, request: Request) -> None:
+    def verify_head(self, request: PlatformRequest) -> None:
         self.inner.verify_head(request)
 
-    def verify(self, request: Request) -> None:
+    def verify(self, request: PlatformRequest) -> None:
         self.inner.verify(request)
 
     def parse(self, body: bytes) -> list[Event]:
         return self.inner.parse(body)
 
-    def for_us(self, event: Event) -> bool:
-        return self.inner.for_us(event)
+    def is_for_us(self, event: Event) -> bool:
+        return self.inner.is_for_us(event)
 
     def send(
         self,
@@ -157,5 +157,5 @@ class _Platform(_Part):
         with self.switch.around("send"):
             self.inner.send(session, text, reply_to=reply_to, start=start, sent=sent)
 
-    def typing(self, session: str) -> None:
-        self.inner.typing(session)
+    def show_typing(self, session: str) -> None:
+        self.inner.show_typing(session)

@@ -1,5 +1,5 @@
-"""Markdown as rich text, in CommonMark with tables and ~~strikethrough~~, the dialect that language
-models write.
+"""Markdown is parsed into rich text, in CommonMark with tables and ~~strikethrough~~, the dialect
+that language models write.
 
 No word of the source is lost: what a platform could not show (HTML, reference definitions,
 addresses that are no web address, a table row's excess cells, nesting beyond the parser's depth)
@@ -8,44 +8,47 @@ stays in the text as it was written.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import escapedSplit, getLine, table
 from markdown_it.token import Token
 
-from functions.channels.render.blocks import Blocks
-from functions.channels.render.rich_text import Rich
-from functions.channels.visible_text import clean
+from functions.channels.render.rich_text import Kind, RichText, RichTextBuilder
+from functions.channels.render.text_columns import format_table
+from functions.channels.visible_text import clean_text
 
 DEPTH = 20
 MOST_CHARACTERS = 50_000
 """A longer text is taken as it is: the parser is not linear in what a hostile text can hold."""
+_RULE = "─" * 12
+_STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strike"}
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
+_WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 
-def read(markdown: str) -> Rich:
+def parse_markdown(markdown: str) -> RichText:
     """Return `markdown` as text with spans."""
-    text = clean(markdown)
+    text = clean_text(markdown)
     if len(text) > MOST_CHARACTERS:
-        return Rich(text)
-    try:
-        tokens = _parser().parse(text)
-    except RecursionError:
-        return Rich(text)
-    # the parser silently drops what is nested deeper than it may go
-    if any(token.nesting == 1 and token.level >= DEPTH - 1 for token in tokens):
-        return Rich(text)
-    return Blocks().walk(tokens)
-
-
-def _parser() -> MarkdownIt:
-    # a new one each time, in 0.1 ms: its rules are compiled at first use, and not under a lock
+        return RichText(text)
+    # a new parser each time, in 0.1 ms: its rules are compiled at first use, and not under a lock
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH})
     parser.enable(["table", "strikethrough"]).disable("reference")
-    parser.block.ruler.at("table", _whole_table, {"alt": ["paragraph"]})
-    return parser
+    parser.block.ruler.at("table", _parse_whole_table, {"alt": ["paragraph"]})
+    try:
+        tokens = parser.parse(text)
+    except RecursionError:
+        return RichText(text)
+    # the parser silently drops what is nested deeper than it may go
+    if any(token.nesting == 1 and token.level >= DEPTH - 1 for token in tokens):
+        return RichText(text)
+    return _DocumentWriter().write_document(tokens)
 
 
-def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _parse_whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Parse a table as the parser's own rule does, but keep a row's excess cells in its last."""
     before = len(state.tokens)
     if not table(state, start, end, silent):
@@ -54,7 +57,8 @@ def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     row: list[Token] = []
     for token in state.tokens[before:]:
         if token.type == "tr_open":
-            cells, row = _cells(getLine(state, token.map[0]).strip()) if token.map else [], []
+            row = []
+            cells = _split_row(getLine(state, token.map[0]).strip()) if token.map else []
         elif token.type == "inline":
             row.append(token)
         elif token.type == "tr_close" and len(cells) > len(row):
@@ -62,8 +66,167 @@ def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _cells(line: str) -> list[str]:
+def _split_row(line: str) -> list[str]:
+    """Return the cells of a table's line, with or without bars at its ends."""
     cells = escapedSplit(line)
     if cells and not cells[0]:
         cells = cells[1:]
-    return cells[:-1] if cells and not cells[-1] else cells
+    if cells and not cells[-1]:
+        cells = cells[:-1]
+    return cells
+
+
+class _DocumentWriter:
+    """Writes the blocks of one document (paragraphs, lists, tables, …) as lines; used once."""
+
+    def __init__(self) -> None:
+        self._text = RichTextBuilder()
+        self._gap = 0  # line breaks due before the next block
+        self._follows_heading = False  # the next block must stay with its heading
+        self._lists = 0
+        self._quotes = 0
+        self._rows: list[list[str]] = []
+        self._aligns: list[str] = []
+
+    def write_document(self, tokens: Sequence[Token]) -> RichText:
+        """Write the whole document and return it."""
+        in_table = False
+        for token in tokens:
+            if token.type == "table_open":
+                in_table = True
+            elif token.type == "table_close":
+                in_table = False
+                self._write_code(format_table(self._rows, self._aligns))
+                self._rows = []
+                self._aligns = []
+            elif in_table:
+                self._collect_cell(token)
+            else:
+                self._write_block(token)
+        return self._text.build()
+
+    def _write_block(self, token: Token) -> None:
+        match token.type:
+            case "heading_open":
+                self._begin_block()
+                self._text.open_span("bold")
+            case "heading_close":
+                self._text.close_span()
+                self._gap = 2
+                self._follows_heading = True
+            case "paragraph_open":
+                self._begin_block()
+            case "paragraph_close":
+                self._gap = 1 if token.hidden else 2
+            case "inline":
+                _write_inline(self._text, token.children or [])
+            case "bullet_list_open" | "ordered_list_open":
+                self._begin_block()
+                self._lists += 1
+            case "bullet_list_close" | "ordered_list_close":
+                self._lists -= 1
+                if not self._lists:
+                    self._gap = 2
+            case "list_item_open":
+                self._begin_block()
+                if self._text.is_at_line_start():
+                    self._text.write("  " * (self._lists - 1))
+                self._text.write(f"{token.info}{token.markup} " if token.info else "• ")
+            case "list_item_close":
+                self._gap = max(self._gap, 1)
+            case "blockquote_open":
+                self._begin_block()
+                self._text.open_span("quote")
+                self._quotes += 1
+            case "blockquote_close":
+                self._quotes -= 1
+                self._text.close_span()
+                self._gap = 2
+            case "fence" | "code_block":
+                language, code = _split_language(token.info.strip(), token.content.rstrip("\n"))
+                if code.strip():
+                    self._write_code(code, language)
+            case _:
+                content = _RULE if token.type == "hr" else token.content
+                if content:
+                    self._begin_block()
+                    self._text.write(content)
+                    self._gap = 1 if self._lists else 2
+
+    def _begin_block(self) -> None:
+        if self._gap and self._text.length:
+            self._text.write("\n" * self._gap)
+            if not self._follows_heading:
+                self._text.mark_block(self._lists + self._quotes)
+        self._gap = 0
+        self._follows_heading = False
+
+    def _write_code(self, text: str, language: str = "") -> None:
+        self._begin_block()
+        self._text.open_span("pre", language)
+        self._text.write(text)
+        self._text.close_span()
+        self._gap = 1 if self._lists else 2
+
+    def _collect_cell(self, token: Token) -> None:
+        """Add one token of a table to its rows."""
+        if token.type == "tr_open":
+            self._rows.append([])
+        elif token.type == "th_open":
+            self._aligns.append(str(token.attrs.get("style", "")).rpartition(":")[2])
+        elif token.type == "inline":
+            cell = RichTextBuilder()
+            _write_inline(cell, token.children or [])
+            self._rows[-1].append(cell.build().text.replace("\n", " ").strip())
+
+
+def _split_language(info: str, content: str) -> tuple[str, str]:
+    """Return a code block's language and text.
+
+    Anything but a language in its first line becomes the text's first line.
+    """
+    if not content.strip():
+        return "", info
+    language, _, rest = info.partition(" ")
+    if not _LANGUAGE.fullmatch(language):
+        return "", f"{info}\n{content}" if info else content
+    return language, f"{info}\n{content}" if rest.strip() else content
+
+
+def _write_inline(builder: RichTextBuilder, tokens: Sequence[Token]) -> None:
+    """Write the inside of one block: emphasis, code, links, pictures, line breaks."""
+    for token in tokens:
+        name, _, edge = token.type.rpartition("_")
+        if name in _STYLES and edge == "open":
+            builder.open_span(_STYLES[name])
+        elif name in _STYLES:
+            builder.close_span()
+        elif token.type == "link_open":
+            builder.open_span("link", str(token.attrs.get("href", "")))
+        elif token.type == "link_close":
+            _close_link(builder)
+        elif token.type == "image":  # a link to the picture
+            builder.open_span("link", str(token.attrs.get("src", "")))
+            _write_inline(builder, token.children or [])
+            _close_link(builder)
+        elif token.type in ("softbreak", "hardbreak"):
+            builder.write("\n")
+        elif token.type == "code_inline":
+            builder.open_span("code")
+            builder.write(token.content)
+            builder.close_span()
+        else:
+            builder.write(token.content)
+
+
+def _close_link(builder: RichTextBuilder) -> None:
+    """Close a link. Only a web address stays a link; any other is written out, since no platform
+    would open it.
+    """
+    address, text = builder.read_open_span()
+    if not text:
+        builder.write(address)
+    is_web = _WEB.fullmatch(address) is not None
+    builder.close_span(keep=is_web)
+    if text and not is_web and address not in ("", text, f"mailto:{text}"):
+        builder.write(f" ({address})")

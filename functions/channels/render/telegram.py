@@ -9,13 +9,12 @@ link no link.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 
-from functions.channels.render.markdown import read
-from functions.channels.render.rich_text import Kind, Rich, Span
-from functions.channels.render.split import split
+from functions.channels.render.markdown import parse_markdown
+from functions.channels.render.rich_text import Kind, RichText, TextSpan
+from functions.channels.render.split import split_rich_text
 
 LIMIT = 4096
 """UTF-16 units of a message's text."""
@@ -34,8 +33,8 @@ _STYLES: tuple[Kind, ...] = ("bold", "italic", "strike")
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
-    """A MessageEntity; `offset` and `length` in UTF-16 units."""
+class MessageEntity:
+    """A style of a message's text; `offset` and `length` in UTF-16 units."""
 
     type: str
     offset: int
@@ -50,102 +49,97 @@ class Entity:
             "offset": self.offset,
             "length": self.length,
         }
-        return fields | {
-            name: text for name, text in (("url", self.url), ("language", self.language)) if text
-        }
+        if self.url:
+            fields["url"] = self.url
+        if self.language:
+            fields["language"] = self.language
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MessagePart:
     """One message: never blank, at most `LIMIT` units and `MOST_ENTITIES` entities."""
 
     text: str
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[MessageEntity, ...] = ()
 
 
-def parts(markdown: str, most: int | None = None) -> list[Part]:
-    """Return `markdown` as messages; none when there is nothing to see. `most`: the largest number
-    that is made.
+def render_parts(markdown: str, most: int | None = None) -> list[MessagePart]:
+    """Return `markdown` as messages; none when there is nothing to see.
+
+    `most`: the largest number that is made.
     """
-    return [
-        Part(part.text, _entities(part))
-        for part in islice(split(_allow_spans(read(markdown)), LIMIT, _fits), most)
-    ]
+    rich = _remove_forbidden_spans(parse_markdown(markdown))
+    parts = split_rich_text(rich, LIMIT, _fits_message)
+    return [MessagePart(part.text, _make_entities(part)) for part in islice(parts, most)]
 
 
-def units(text: str) -> int:
+def count_units(text: str) -> int:
     """Return the length of `text` in UTF-16 units."""
     return len(text.encode("utf-16-le")) // 2
 
 
-def _fits(rich: Rich) -> bool:
-    return units(rich.text) <= LIMIT and len(rich.spans) <= MOST_ENTITIES
+def _fits_message(rich: RichText) -> bool:
+    return count_units(rich.text) <= LIMIT and len(rich.spans) <= MOST_ENTITIES
 
 
-def _entities(rich: Rich) -> tuple[Entity, ...]:
-    at = [0, *accumulate(1 + (character > "\uffff") for character in rich.text)]
-    tight = (_trim_span(span, rich.text) for span in rich.spans)
-    return tuple(
-        _entity(span, at) for span in sorted(tight, key=_position) if span.start < span.end
-    )
+def _make_entities(rich: RichText) -> tuple[MessageEntity, ...]:
+    offsets = [0, *accumulate(1 + (character > "\uffff") for character in rich.text)]
+    trimmed = [_trim_span(span, rich.text) for span in rich.spans]
+    entities = []
+    for span in sorted(trimmed, key=_nesting_order):
+        if span.start < span.end:
+            start = offsets[span.start]
+            entities.append(
+                MessageEntity(
+                    type=_TYPES[span.kind],
+                    offset=start,
+                    length=offsets[span.end] - start,
+                    url=span.value if span.kind == "link" else "",
+                    language="" if span.kind == "link" else span.value,
+                )
+            )
+    return tuple(entities)
 
 
-def _entity(span: Span, at: Sequence[int]) -> Entity:
-    url, language = (span.value, "") if span.kind == "link" else ("", span.value)
-    return Entity(_TYPES[span.kind], at[span.start], at[span.end] - at[span.start], url, language)
-
-
-def _position(span: Span) -> tuple[int, int]:
+def _nesting_order(span: TextSpan) -> tuple[int, int]:
+    """Return the sort key that puts an outer span before those in it."""
     return span.start, -span.end
 
 
-def _allow_spans(rich: Rich) -> Rich:
+def _remove_forbidden_spans(rich: RichText) -> RichText:
     """Return the same text with the spans that Telegram allows."""
-    outer = [span for span, around in _with_outer(rich.spans) if not _is_redundant(span, around)]
-    code = [span for span in outer if span.kind in _CODE]
-    starts = [span.start for span in code]
-    spans: list[Span] = []
-    for span in outer:
-        inside = (
-            code[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
-            if span.kind in _STYLES
-            else []
-        )
-        spans += (piece for piece in _without(span, inside) if piece.start < piece.end)
-    return replace(rich, spans=tuple(sorted(spans, key=_position)))
-
-
-def _with_outer(spans: Iterable[Span]) -> Iterator[tuple[Span, list[Span]]]:
-    """Yield each span with those around it."""
-    around: list[Span] = []
-    for span in spans:
+    allowed: list[TextSpan] = []
+    around: list[TextSpan] = []
+    for span in rich.spans:
         around = [outer for outer in around if span.start < outer.end]
-        yield span, around
-        around = [*around, span]
+        has_style = any(outer.kind == span.kind for outer in around)
+        in_link = any(outer.kind == "link" for outer in around)
+        if not has_style and not (in_link and span.kind in _CODE):
+            allowed.append(span)
+        around.append(span)
+    code = [span for span in allowed if span.kind in _CODE]
+    starts = [span.start for span in code]
+    pieces: list[TextSpan] = []
+    for span in allowed:
+        start = span.start
+        if span.kind in _STYLES:
+            # a style ends before code and begins anew behind it
+            for hole in code[bisect_left(starts, span.start) : bisect_left(starts, span.end)]:
+                pieces.append(TextSpan(span.kind, start, hole.start, span.value))
+                start = hole.end
+        pieces.append(TextSpan(span.kind, start, span.end, span.value))
+    pieces = [piece for piece in pieces if piece.start < piece.end]
+    return replace(rich, spans=tuple(sorted(pieces, key=_nesting_order)))
 
 
-def _is_redundant(span: Span, around: Iterable[Span]) -> bool:
-    """Return whether a span around `span` has its style already, or may not hold it."""
-    return any(
-        outer.kind == span.kind or (outer.kind == "link" and span.kind in _CODE) for outer in around
-    )
-
-
-def _without(span: Span, holes: Iterable[Span]) -> Iterator[Span]:
-    """Yield what is left of `span` between the holes in it."""
-    start = span.start
-    for hole in holes:
-        yield Span(span.kind, start, hole.start, span.value)
-        start = hole.end
-    yield Span(span.kind, start, span.end, span.value)
-
-
-def _trim_span(span: Span, text: str) -> Span:
+def _trim_span(span: TextSpan, text: str) -> TextSpan:
     """Return `span` without the white space at its ends, where Telegram would not count it; code
-    keeps its own.
+    and quotes keep theirs.
     """
     inside = text[span.start : span.end]
     if span.kind in (*_CODE, "quote") and inside.strip():
         return span
     start = span.start + len(inside) - len(inside.lstrip())
-    return Span(span.kind, start, max(start, span.start + len(inside.rstrip())), span.value)
+    end = max(start, span.start + len(inside.rstrip()))
+    return TextSpan(span.kind, start, end, span.value)

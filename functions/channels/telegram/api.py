@@ -14,14 +14,14 @@ import httpx
 import orjson
 
 from functions.channels.base import Busy
-from functions.channels.telegram.fields import integer, mapping, string
+from functions.channels.telegram.fields import as_integer, as_mapping, as_string
 from functions.http_connection import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
 
 TIMEOUT = 20.0
 UPLOAD_TIMEOUT = 60.0
 MOST_BYTES = 8 * 1024 * 1024
-"""Of an answer; a hundred updates stay far below."""
+"""Bytes of an answer; a hundred updates stay far below."""
 _SOURCE = "telegram"
 _JSON = "application/json"
 
@@ -44,7 +44,7 @@ class Rejected(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class UploadFile:
     """A file to upload: its name is plain ASCII without quotes."""
 
     name: str
@@ -52,7 +52,7 @@ class File:
     content: bytes
 
 
-class Api:
+class TelegramApi:
     """One bot's Bot API at `base`. Safe to share between threads; connections are kept until
     `close`.
     """
@@ -84,22 +84,30 @@ class Api:
         method: str,
         params: Mapping[str, object],
         field: str,
-        file: File,
+        file: UploadFile,
         *,
         timeout: float = UPLOAD_TIMEOUT,
     ) -> Any:
         """Call a method that takes a file, in `field`, as multipart/form-data."""
         boundary = uuid.uuid4().hex
-        return self._request(
-            method,
-            _encode_multipart(boundary, params, field, file),
-            f"multipart/form-data; boundary={boundary}",
-            timeout,
-        )
+        content = _encode_multipart(boundary, params, field, file)
+        kind = f"multipart/form-data; boundary={boundary}"
+        return self._request(method, content, kind, timeout)
 
     def _request(self, method: str, content: bytes, kind: str, timeout: float) -> Any:
+        # httpx bounds each wait, not their sum: a body that arrives too slowly is cut off here
+        deadline = time.monotonic() + timeout
+        waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
+        headers = {"content-type": kind}
+        body = bytearray()
         try:
-            status, body = self._post(method, content, kind, timeout)
+            with self._client.stream(
+                "POST", f"/{method}", content=content, headers=headers, timeout=waits
+            ) as response:
+                for chunk in response.iter_raw():
+                    body += chunk
+                    if len(body) > MOST_BYTES or time.monotonic() > deadline:
+                        raise httpx.ReadError("the answer is too long")
         except httpx.HTTPError as problem:
             # its text may name the address
             raise BackendError(
@@ -107,27 +115,11 @@ class Api:
                 f"Telegram did not answer ({type(problem).__name__})",
                 source=_SOURCE,
             ) from None
-        return _read_result(status, body)
+        return _read_result(response.status_code, bytes(body))
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-    def _post(self, method: str, content: bytes, kind: str, timeout: float) -> tuple[int, bytes]:
-        """Return status and body. httpx bounds each wait, not their sum: a body that arrives too
-        slowly is cut off here.
-        """
-        deadline = time.monotonic() + timeout
-        waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
-        body = bytearray()
-        with self._client.stream(
-            "POST", f"/{method}", content=content, headers={"content-type": kind}, timeout=waits
-        ) as response:
-            for chunk in response.iter_raw():
-                body += chunk
-                if len(body) > MOST_BYTES or time.monotonic() > deadline:
-                    raise httpx.ReadError("the answer is too long")
-        return response.status_code, bytes(body)
 
 
 class _TokenTransport(httpx.BaseTransport):
@@ -155,40 +147,42 @@ class _TokenTransport(httpx.BaseTransport):
         self._inner.close()
 
 
-def _encode_multipart(boundary: str, params: Mapping[str, object], field: str, file: File) -> bytes:
+def _encode_multipart(
+    boundary: str, params: Mapping[str, object], field: str, file: UploadFile
+) -> bytes:
     """Return the fields and the file as https://www.rfc-editor.org/rfc/rfc7578 has them; a field
     that is no text travels as JSON.
     """
     head = f"--{boundary}\r\ncontent-disposition: form-data; name="
-    texts = {
-        name: value if isinstance(value, str) else orjson.dumps(value).decode()
-        for name, value in params.items()
-    }
-    fields = "".join(f'{head}"{name}"\r\n\r\n{text}\r\n' for name, text in texts.items())
-    begin = f'{head}"{field}"; filename="{file.name}"\r\ncontent-type: {file.kind}\r\n\r\n'
-    return b"".join(
-        [fields.encode(), begin.encode(), file.content, f"\r\n--{boundary}--\r\n".encode()]
-    )
+    body = bytearray()
+    for name, value in params.items():
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        body += f'{head}"{name}"\r\n\r\n{text}\r\n'.encode()
+    body += f'{head}"{field}"; filename="{file.name}"\r\n'.encode()
+    body += f"content-type: {file.kind}\r\n\r\n".encode()
+    body += file.content
+    body += f"\r\n--{boundary}--\r\n".encode()
+    return bytes(body)
 
 
 def _read_result(status: int, body: bytes) -> Any:
     try:
-        answer = mapping(orjson.loads(body))
+        answer = as_mapping(orjson.loads(body))
     except orjson.JSONDecodeError:
         answer = {}
     if status == 200 and answer.get("ok") is True:
         return answer.get("result")
-    parameters = mapping(answer.get("parameters"))
-    description = string(answer.get("description"))
+    parameters = as_mapping(answer.get("parameters"))
+    description = as_string(answer.get("description"))
     if status == 429:
-        wait = integer(parameters.get("retry_after"), 0)
+        wait = as_integer(parameters.get("retry_after"), 0)
         raise Busy(
             "Telegram asks to slow down",
             source=_SOURCE,
             retry_after=None if wait is None else float(wait),
         )
     if status in (400, 403, 413):
-        moved_to = integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0
+        moved_to = as_integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0
         raise Rejected(description or f"status {status}", moved_to, status)
     hint = "check the bot token" if status in (401, 404) else ""
     raise BackendError(

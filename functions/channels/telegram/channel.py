@@ -1,4 +1,4 @@
-"""Telegram as a channel: verify, parse, for_us, send, typing.
+"""Telegram as a channel: verify, parse, is_for_us, send, show_typing.
 
 Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
 """
@@ -12,15 +12,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from functions.channels.base import Request
-from functions.channels.telegram.fields import mapping, string
-from functions.channels.telegram.updates import events
+from functions.channels.base import PlatformRequest
+from functions.channels.telegram.fields import as_mapping, as_string
+from functions.channels.telegram.updates import parse_update
 from functions.events import Event
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
-    from functions.channels.telegram.api import Api, Transport
-    from functions.channels.telegram.webhook_setup import TelegramHooks
+    from functions.channels.telegram.api import TelegramApi, Transport
+    from functions.channels.telegram.webhook_setup import TelegramWebhook
 
 API = "https://api.telegram.org"
 SECRET_HEADER = "x-telegram-bot-api-secret-token"
@@ -31,13 +31,13 @@ _BASE = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class Telegram:
-    """One bot. `token` names it to Telegram, `secret` is what its webhook was set with (empty:
-    every webhook is refused).
+    """One bot.
 
-    `agent`: whose sessions its chats are. `username`: the bot's name without @ (None: Telegram is
-    asked once, when a group's message needs it). `bot`: its id, for a webhook that only receives
-    and needs no token. `transport` makes the HTTP transport (None: httpx's own). `UsageError` when
-    `token`, `bot` or `api` cannot be right.
+    `token` names it to Telegram, `secret` is what its webhook was set with (empty: every webhook is
+    refused). `agent`: whose sessions its chats are. `username`: the bot's name without @ (None:
+    Telegram is asked once, when a group's message needs it). `bot`: its id, for a webhook that only
+    receives and needs no token. `transport` makes the HTTP transport (None: httpx's own).
+    `UsageError` when `token`, `bot` or `api` cannot be right.
     """
 
     def __init__(
@@ -70,49 +70,50 @@ class Telegram:
         self._username = (username or "").removeprefix("@").lower()
         self._transport = transport
         self._lock = threading.Lock()
-        self._opened: Api | None = None
+        self._opened: TelegramApi | None = None
 
     @property
-    def api(self) -> Api:
+    def api(self) -> TelegramApi:
         """Return the Bot API, opened at its first use."""
-        from functions.channels.telegram.api import Api
+        from functions.channels.telegram.api import TelegramApi
 
         with self._lock:
             if self._opened is None:
-                self._opened = Api(self._base, self._token, self._transport)
+                self._opened = TelegramApi(self._base, self._token, self._transport)
             return self._opened
 
     @property
-    def hooks(self) -> TelegramHooks:
+    def webhook(self) -> TelegramWebhook:
         """Return the bot's webhook at Telegram."""
-        from functions.channels.telegram.webhook_setup import TelegramHooks
+        from functions.channels.telegram.webhook_setup import TelegramWebhook
 
-        return TelegramHooks(self.api, self._secret.decode())
+        return TelegramWebhook(self.api, self._secret.decode())
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
         with self._lock:
-            opened, self._opened = self._opened, None
+            opened = self._opened
+            self._opened = None
         if opened:
             opened.close()
 
-    def verify_head(self, request: Request) -> None:
+    def verify_head(self, request: PlatformRequest) -> None:
         """Compare the secret's bytes in constant time; without a secret nothing passes."""
         given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogatepass")
         if not self._secret or not hmac.compare_digest(given, self._secret):
             raise Refused("EAUTH", "the request is not Telegram's", source="telegram")
 
-    def verify(self, request: Request) -> None:
+    def verify(self, request: PlatformRequest) -> None:
         """Compare the secret once more: the header is all that Telegram signs with."""
         self.verify_head(request)
 
     def parse(self, body: bytes) -> list[Event]:
         """Return the event of an update (at most one)."""
-        return events(body, self.bot, self._agent)
+        return parse_update(body, self.bot, self._agent)
 
-    def for_us(self, event: Event) -> bool:
+    def is_for_us(self, event: Event) -> bool:
         """Return whether our name is among those that the message names."""
-        return not event.addressed or self._name() in event.addressed
+        return not event.addressed or self.fetch_bot_name() in event.addressed
 
     def send(
         self,
@@ -128,46 +129,45 @@ class Telegram:
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
-        from functions.channels.render.telegram import parts
+        from functions.channels.render.telegram import render_parts
         from functions.channels.telegram.sending import (
             MESSAGES_MOST,
-            Chat,
-            Outgoing,
-            deliver,
-            deliver_file,
+            TelegramChat,
+            TelegramMessage,
+            send_file,
+            send_message,
         )
 
-        chat, made = Chat.of(session), parts(text, MESSAGES_MOST + 1)
-        filed = len(made) > MESSAGES_MOST
-        if filed:
-            made = made[: MESSAGES_MOST - 1]
-        for number, part in enumerate(made):
+        chat = TelegramChat.parse(session)
+        parts = render_parts(text, MESSAGES_MOST + 1)
+        needs_file = len(parts) > MESSAGES_MOST
+        if needs_file:
+            parts = parts[: MESSAGES_MOST - 1]
+        for number, part in enumerate(parts):
             if number >= start:
-                chat = deliver(self.api, Outgoing(chat, part, reply_to if number == 0 else ""))
-                if number + 1 < len(made) or filed:
+                message = TelegramMessage(chat, part, reply_to if number == 0 else "")
+                chat = send_message(self.api, message)
+                if number + 1 < len(parts) or needs_file:
                     sent(number + 1)
-        if filed:
-            deliver_file(self.api, chat, text, len(text) - sum(len(part.text) for part in made))
+        if needs_file:
+            rest = len(text) - sum(len(part.text) for part in parts)
+            send_file(self.api, chat, text, rest)
 
-    def typing(self, session: str) -> None:
-        """`sendChatAction`: shown for five seconds or until a message comes."""
-        from functions.channels.telegram.sending import Chat
+    def show_typing(self, session: str) -> None:
+        """Call `sendChatAction`, which Telegram shows for five seconds or until a message comes."""
+        from functions.channels.telegram.sending import TelegramChat
 
         with suppress(SigilError):
             self.api.call(
                 "sendChatAction",
-                {**Chat.of(session).params(), "action": "typing"},
+                {**TelegramChat.parse(session).params(), "action": "typing"},
                 timeout=TYPING_TIMEOUT,
             )
 
-    def known(self) -> str:
-        """Return the bot's own name; asks Telegram when it is not set. `BackendError` when it does
-        not answer.
-        """
-        return self._name()
+    def fetch_bot_name(self) -> str:
+        """Return the bot's own name in lower case; Telegram is asked once when it is not set.
 
-    def _name(self) -> str:
-        """Return the bot's own name in lower case. Two threads may both ask; the answer is the
+        `BackendError` when Telegram does not answer. Two threads may both ask; the answer is the
         same.
         """
         if not self._username:
@@ -175,7 +175,7 @@ class Telegram:
                 me = self.api.call("getMe", {})
             except Refused as problem:
                 raise BackendError("EUNAVAILABLE", problem.message, source="telegram") from None
-            self._username = string(mapping(me).get("username")).lower()
+            self._username = as_string(as_mapping(me).get("username")).lower()
         if not self._username:
             raise BackendError(
                 "EUNAVAILABLE", "Telegram does not tell the bot's name", source="telegram"

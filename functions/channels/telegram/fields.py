@@ -1,4 +1,4 @@
-"""Readers for fields of foreign JSON: each returns one type, or its empty value."""
+"""Fields of foreign JSON: each reader returns one type, or its empty value."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from typing import Any
 ID_LIMIT = 2**63 - 1
 
 
-def integer(value: object, low: int) -> int | None:
+def as_integer(value: object, low: int) -> int | None:
     """Return `value` when it is an integer from `low` to 2**63 - 1; True is none."""
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= ID_LIMIT
-        else None
-    )
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if low <= value <= ID_LIMIT else None
 
 
-def string(value: object) -> str:
+def as_string(value: object) -> str:
     """Return `value` when it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
-def mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, Any]:
     """Return `value` when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def sequence(value: object) -> Sequence[Any]:
+def as_sequence(value: object) -> Sequence[Any]:
     """Return `value` when it is an array, else an empty one."""
     return value if isinstance(value, list) else ()

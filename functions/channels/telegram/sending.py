@@ -1,4 +1,4 @@
-"""Sending a message to a chat, and repairing it when Telegram refuses it."""
+"""Messages are sent to a chat, and repaired when Telegram refuses them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from functions.channels.render.telegram import Part
-from functions.channels.telegram.api import File, Rejected
-from functions.channels.visible_text import clean
+from functions.channels.render.telegram import MessagePart
+from functions.channels.telegram.api import Rejected, UploadFile
+from functions.channels.visible_text import clean_text
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from functions.channels.telegram.api import Api
+    from functions.channels.telegram.api import TelegramApi
 
 _SESSION = re.compile(r"telegram:(-?[0-9]{1,19})(?::([0-9]{1,19}))?")
 _MESSAGE_ID = re.compile(r"[0-9]{1,18}")
@@ -21,10 +21,12 @@ _ABOUT_CHAT = re.compile(
     r"chat|peer|user|\bbot\b|right|forbidden|thread|topic|group|member|block|kick|channel|allowed|restrict|upgraded",
     re.IGNORECASE,
 )
-"""Of a 400: what it says when the place is wrong, and nothing that is said there helps."""
-NOT_TAKEN = Part("(Telegram did not take this part of my answer. Ask me to say it in another way.)")
+"""The words of a 400 that is about the chat, so that no other text helps."""
+NOT_TAKEN = MessagePart(
+    "(Telegram did not take this part of my answer. Ask me to say it in another way.)"
+)
 MESSAGES_MOST = 10
-"""Of one reply; the last of them is a file when there would be more."""
+"""Messages of one reply; the last of them is a file when there would be more."""
 FILE_NAME = "answer.md"
 NO_FILE = (
     "(The answer goes on for {rest:,} more characters, and this chat takes no files from me. Ask me"
@@ -33,14 +35,14 @@ NO_FILE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class TelegramChat:
     """A chat, or a topic in it (`thread`, 0: none). Groups have negative ids."""
 
     id: int
     thread: int = 0
 
     @classmethod
-    def of(cls, session: str) -> Chat:
+    def parse(cls, session: str) -> TelegramChat:
         """Return the chat of `telegram:CHAT[:THREAD]`; `UsageError` for any other session."""
         match = _SESSION.fullmatch(session)
         if not match:
@@ -49,19 +51,18 @@ class Chat:
 
     def params(self) -> dict[str, object]:
         """Return the fields that name the chat in a request."""
-        return (
-            {"chat_id": self.id, "message_thread_id": self.thread}
-            if self.thread
-            else {"chat_id": self.id}
-        )
+        params: dict[str, object] = {"chat_id": self.id}
+        if self.thread:
+            params["message_thread_id"] = self.thread
+        return params
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class TelegramMessage:
     """One `sendMessage`. `reply_to`: the id of the message that a group sees it answer."""
 
-    chat: Chat
-    part: Part
+    chat: TelegramChat
+    part: MessagePart
     reply_to: str = ""
 
     def params(self) -> dict[str, object]:
@@ -79,7 +80,7 @@ class Outgoing:
             }
         return params
 
-    def mended(self, problem: Rejected) -> Outgoing | None:
+    def repair(self, problem: Rejected) -> TelegramMessage | None:
         """Return the message to try instead, None when nothing helps.
 
         That is the chat's new id, plain text when its styles are refused, or a note in place of a
@@ -87,9 +88,9 @@ class Outgoing:
         """
         if problem.moved_to not in (0, self.chat.id):
             # message ids are counted anew in a supergroup
-            return Outgoing(Chat(problem.moved_to), self.part)
+            return TelegramMessage(TelegramChat(problem.moved_to), self.part)
         if self.part.entities and _ABOUT_ENTITIES.search(problem.message):
-            return replace(self, part=Part(self.part.text))
+            return replace(self, part=MessagePart(self.part.text))
         if (
             problem.status == 400
             and not _ABOUT_CHAT.search(problem.description)
@@ -99,35 +100,38 @@ class Outgoing:
         return None
 
 
-def deliver_file(api: Api, chat: Chat, text: str, rest: int, *, follow: bool = True) -> None:
+def send_file(
+    api: TelegramApi, chat: TelegramChat, text: str, rest: int, *, follow: bool = True
+) -> None:
     """Send the whole of a reply as a file; a chat that takes none gets a note that there is more.
+
     `rest`: the number of characters not yet sent.
     """
-    text = clean(text)
+    text = clean_text(text)
     caption = f"The whole answer: {len(text):,} characters."
     try:
         api.upload(
             "sendDocument",
             {**chat.params(), "caption": caption},
             "document",
-            File(FILE_NAME, "text/markdown", text.encode()),
+            UploadFile(FILE_NAME, "text/markdown", text.encode()),
         )
     except Rejected as problem:
         if problem.moved_to not in (0, chat.id) and follow:
-            deliver_file(api, Chat(problem.moved_to), text, rest, follow=False)
+            send_file(api, TelegramChat(problem.moved_to), text, rest, follow=False)
             return
-        deliver(api, Outgoing(chat, Part(NO_FILE.format(rest=rest))))
+        send_message(api, TelegramMessage(chat, MessagePart(NO_FILE.format(rest=rest))))
 
 
-def deliver(api: Api, message: Outgoing, tries: int = 4) -> Chat:
+def send_message(api: TelegramApi, message: TelegramMessage, tries: int = 4) -> TelegramChat:
     """Send `message`, repaired at most three times, and return the chat that took it. Errors as
     `Api.call`.
     """
     try:
         api.call("sendMessage", message.params())
     except Rejected as problem:
-        mended = message.mended(problem)
-        if mended is None or tries == 1:
+        repaired = message.repair(problem)
+        if repaired is None or tries == 1:
             raise
-        return deliver(api, mended, tries - 1)
+        return send_message(api, repaired, tries - 1)
     return message.chat

@@ -9,17 +9,19 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from functions.channels.telegram.api import Api, Rejected
-from functions.channels.telegram.fields import integer, mapping, sequence, string
-from functions.channels.webhooks import Hook, WebhookRequest
+from functions.channels.telegram.api import Rejected, TelegramApi
+from functions.channels.telegram.fields import as_integer, as_mapping, as_sequence, as_string
+from functions.channels.webhooks import WebhookRegistration, WebhookState
 from sigil.errors import Refused, UsageError, one_line
 
 PORTS = (443, 80, 88, 8443)
 MOST_CONNECTIONS = 100
 DESCRIPTION_CHARACTERS = 256
-"""Of a command, in the menu (https://core.telegram.org/bots/api#botcommand)."""
+"""Characters of a command's description in the menu
+(https://core.telegram.org/bots/api#botcommand).
+"""
 UPDATES = ("message",)
-"""What `updates` reads; everything else would be sent for nothing."""
+"""The kinds of updates that we read; everything else would be sent for nothing."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _URL = re.compile(r"[!-~]{1,2000}")
 _SOURCE = "telegram"
@@ -40,7 +42,7 @@ _ADVICE = (
     ),
     (
         "403",
-        "what stands in front of the server refuses Telegram: let POST /webhook/telegram through",
+        "the proxy in front of the server refuses Telegram: let POST /webhook/telegram through",
     ),
     (
         "404",
@@ -54,22 +56,28 @@ _ADVICE = (
     ("refused", "nothing listens there: is the server running, and the port open?"),
     ("timed out", "nothing answers there in time: is the server running, and the port open?"),
     ("timeout", "nothing answers there in time: is the server running, and the port open?"),
-    ("unreachable", "no way leads there: check address and firewall"),
+    ("unreachable", "Telegram cannot reach that address: check it and the firewall"),
     ("50", "the server failed: its log says why; Telegram tries again"),
 )
-"""What Telegram's words mean for the operator; the first that is found counts."""
+"""Words of Telegram's errors, and what helps against them; the first that is found counts."""
 
 
-class TelegramHooks:
+class TelegramWebhook:
     """One bot's webhook. `secret`: the value that Telegram sends with each update."""
 
-    def __init__(self, api: Api, secret: str) -> None:
+    def __init__(self, api: TelegramApi, secret: str) -> None:
         self._api = api
         self._secret = secret
 
-    def place(self, webhook: WebhookRequest) -> None:
+    def register(self, webhook: WebhookRegistration) -> None:
         """Call `setWebhook`, and `setMyCommands` for the menu of commands."""
-        _require_valid(webhook)
+        problem = _find_url_problem(webhook.url)
+        if problem:
+            raise UsageError("EINVAL", f"the url {problem}", source=_SOURCE, suggestion=_SUCH_AS)
+        if not 0 <= webhook.connections <= MOST_CONNECTIONS:
+            raise UsageError(
+                "EINVAL", f"Telegram opens 1 to {MOST_CONNECTIONS} connections", source=_SOURCE
+            )
         if not _SECRET.fullmatch(self._secret):
             raise UsageError(
                 "ESETTING",
@@ -77,16 +85,15 @@ class TelegramHooks:
                 source=_SOURCE,
                 suggestion=_ANOTHER,
             )
-        params = {
+        params: dict[str, object] = {
             "url": webhook.url,
             "secret_token": self._secret,
             "allowed_updates": UPDATES,
             "drop_pending_updates": webhook.drop,
         }
-        self._call(
-            "setWebhook",
-            {**params, "max_connections": webhook.connections} if webhook.connections else params,
-        )
+        if webhook.connections:
+            params["max_connections"] = webhook.connections
+        self._call("setWebhook", params)
         if webhook.commands:
             menu = [
                 {"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)}
@@ -94,19 +101,21 @@ class TelegramHooks:
             ]
             self._call("setMyCommands", {"commands": menu})
 
-    def look(self) -> Hook:
+    def read_state(self) -> WebhookState:
         """Call `getWebhookInfo`."""
-        info = mapping(self._call("getWebhookInfo", {}))
-        error = one_line(string(info.get("last_error_message")))
-        return Hook(
-            url=one_line(string(info.get("url")), 2000),
-            pending=integer(info.get("pending_update_count"), 0) or 0,
+        info = as_mapping(self._call("getWebhookInfo", {}))
+        error = one_line(as_string(info.get("last_error_message")))
+        return WebhookState(
+            url=one_line(as_string(info.get("url")), 2000),
+            pending=as_integer(info.get("pending_update_count"), 0) or 0,
             error=error,
-            error_at=integer(info.get("last_error_date"), 0) or 0,
-            advice=advice(error),
-            address=one_line(string(info.get("ip_address"))),
-            connections=integer(info.get("max_connections"), 0) or 0,
-            updates=tuple(one_line(string(kind)) for kind in sequence(info.get("allowed_updates"))),
+            error_at=as_integer(info.get("last_error_date"), 0) or 0,
+            advice=find_advice(error),
+            address=one_line(as_string(info.get("ip_address"))),
+            connections=as_integer(info.get("max_connections"), 0) or 0,
+            updates=tuple(
+                one_line(as_string(kind)) for kind in as_sequence(info.get("allowed_updates"))
+            ),
         )
 
     def remove(self, *, drop: bool = False) -> None:
@@ -118,28 +127,21 @@ class TelegramHooks:
             return self._api.call(method, params)
         except Rejected as problem:
             raise Refused(
-                problem.code, problem.message, source=_SOURCE, suggestion=advice(problem.message)
+                problem.code,
+                problem.message,
+                source=_SOURCE,
+                suggestion=find_advice(problem.message),
             ) from None
 
 
-def advice(info: str) -> str:
+def find_advice(info: str) -> str:
     """Return what helps against a failure in Telegram's words; empty when nothing is known."""
     lower = info.lower()
     return next((help for words, help in _ADVICE if words in lower), "")
 
 
-def _require_valid(webhook: WebhookRequest) -> None:
-    """Refuse what Telegram would refuse anyway, before it is asked."""
-    problem = _find_problem(webhook.url)
-    if problem:
-        raise UsageError("EINVAL", f"the url {problem}", source=_SOURCE, suggestion=_SUCH_AS)
-    if not 0 <= webhook.connections <= MOST_CONNECTIONS:
-        raise UsageError(
-            "EINVAL", f"Telegram opens 1 to {MOST_CONNECTIONS} connections", source=_SOURCE
-        )
-
-
-def _find_problem(url: str) -> str:
+def _find_url_problem(url: str) -> str:
+    """Return why Telegram would refuse the url, before it is asked; empty when it would not."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -151,8 +153,6 @@ def _find_problem(url: str) -> str:
         return "has to begin with https://"
     if parts.username is not None or parts.fragment:
         return "takes no user name and no #fragment"
-    return (
-        ""
-        if port is None or port in PORTS
-        else f"has port {port}; Telegram reaches {', '.join(map(str, PORTS))} only"
-    )
+    if port is not None and port not in PORTS:
+        return f"has port {port}; Telegram reaches {', '.join(map(str, PORTS))} only"
+    return ""

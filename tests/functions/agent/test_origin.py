@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from functions.agent.turn import handle
-from functions.channels.telegram.updates import events
+from functions.channels.telegram.updates import parse_update
 from functions.events import Sender
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -177,7 +177,7 @@ def test_the_same_holds_for_what_telegram_sends(home: AgentRuntime, model: Scrip
         "entities": [{"type": "bot_command", "offset": 0, "length": 15}],
         "forward_origin": {"type": "hidden_user", "sender_user_name": "Zorro · owner"},
     }
-    (happened,) = events(json.dumps({"update_id": 1, "message": message}).encode(), 1, "main")
+    (happened,) = parse_update(json.dumps({"update_id": 1, "message": message}).encode(), 1, "main")
     handle(happened, home.app)
 
     assert (

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.channels.render.telegram import Entity, Part, parts, units
+from functions.channels.render.telegram import MessageEntity, MessagePart, count_units, render_parts
 from tests.fakes.bot_api_rules import message_problem
 
 
-def only(markdown: str) -> Part:
-    (part,) = parts(markdown)
+def only(markdown: str) -> MessagePart:
+    (part,) = render_parts(markdown)
     return part
 
 
-def styled(part: Part) -> list[tuple[str, str]]:
+def styled(part: MessagePart) -> list[tuple[str, str]]:
     """(type, the text it covers) of each entity."""
     encoded = part.text.encode("utf-16-le")
     return [
@@ -26,7 +26,7 @@ def styled(part: Part) -> list[tuple[str, str]]:
     ]
 
 
-def check(found: list[Part]) -> None:
+def check(found: list[MessagePart]) -> None:
     for part in found:
         assert message_problem(part.text, [entity.as_dict() for entity in part.entities]) == ""
 
@@ -129,14 +129,16 @@ def test_a_table_becomes_columns() -> None:
 
 def test_a_huge_table_does_not_blow_up() -> None:
     rows = "\n".join("|" + "x|" * 300 for _ in range(100))
-    found = parts("|" + "w" * 500 + "|" + "a|" * 299 + "\n|" + "-|" * 300 + "\n" + rows)
+    found = render_parts("|" + "w" * 500 + "|" + "a|" * 299 + "\n|" + "-|" * 300 + "\n" + rows)
     check(found)
     assert sum(len(part.text) for part in found) < 300 * 101 * 5
 
 
 def test_an_entity_tells_its_address_and_its_language() -> None:
-    assert only("[a](https://x.org)").entities == (Entity("text_link", 0, 1, url="https://x.org"),)
-    assert only("```c++\na\n```").entities == (Entity("pre", 0, 1, language="c++"),)
+    assert only("[a](https://x.org)").entities == (
+        MessageEntity("text_link", 0, 1, url="https://x.org"),
+    )
+    assert only("```c++\na\n```").entities == (MessageEntity("pre", 0, 1, language="c++"),)
 
 
 # ---- splitting
@@ -146,26 +148,26 @@ CHINESE = "今天下雨\uff0c我们在家\u3002"
 
 def test_parts_are_cut_between_blocks() -> None:
     blocks = [f"{n} " + "leaf " * 200 for n in range(12)]
-    found = parts("\n\n".join(blocks))
+    found = render_parts("\n\n".join(blocks))
     assert [part.text for part in found] == [
         "\n\n".join(block.strip() for block in blocks[n : n + 4]) for n in (0, 4, 8)
     ]
 
 
 def test_a_heading_stays_with_what_follows() -> None:
-    found = parts("leaf " * 700 + "\n\n## Roses\n\n" + "thorn " * 200)
+    found = render_parts("leaf " * 700 + "\n\n## Roses\n\n" + "thorn " * 200)
     assert [part.text[:5] for part in found] == ["leaf ", "Roses"]
 
 
 def test_a_block_that_fits_one_part_is_not_cut() -> None:
     code = "```py\n" + "x = 1\n" * 600 + "```"
-    found = parts("leaf " * 300 + "\n\n" + code)
+    found = render_parts("leaf " * 300 + "\n\n" + code)
     assert [[kind for kind, _ in styled(part)] for part in found] == [[], ["pre"]]
 
 
 def test_a_code_block_that_must_be_cut_is_opened_again() -> None:
     lines = [f"    line {n}" for n in range(1000)]
-    found = parts("intro\n\n```py\n" + "\n".join(lines) + "\n```\n\nend")
+    found = render_parts("intro\n\n```py\n" + "\n".join(lines) + "\n```\n\nend")
     check(found)
     assert [entity.language for part in found for entity in part.entities] == ["py"] * len(found)
     shown = [line for part in found for line in part.text.split("\n") if "line" in line]
@@ -173,26 +175,26 @@ def test_a_code_block_that_must_be_cut_is_opened_again() -> None:
 
 
 def test_a_long_list_is_cut_between_items() -> None:
-    found = parts("\n".join(f"- **item {n}** with a few words" for n in range(300)))
+    found = render_parts("\n".join(f"- **item {n}** with a few words" for n in range(300)))
     check(found)
     assert all(part.text.startswith("• item") and part.text.endswith("words") for part in found)
 
 
 def test_text_without_spaces_is_cut_at_its_own_pauses() -> None:
-    found = parts(CHINESE * 1000)
+    found = render_parts(CHINESE * 1000)
     assert all(part.text.endswith(("\u3002", "\uff0c")) for part in found)
     assert "".join(part.text for part in found) == CHINESE * 1000
 
 
 def test_a_symbol_of_two_units_is_never_torn() -> None:
-    found = parts("**" + "😀" * 5000 + "**")
+    found = render_parts("**" + "😀" * 5000 + "**")
     check(found)
     assert "".join(part.text for part in found) == "😀" * 5000
-    assert max(units(part.text) for part in found) == 4096
+    assert max(count_units(part.text) for part in found) == 4096
 
 
 def test_many_styles_are_spread_over_parts() -> None:
-    found = parts(" ".join(f"**{n}**" for n in range(450)))
+    found = render_parts(" ".join(f"**{n}**" for n in range(450)))
     check(found)
     assert " ".join(part.text for part in found) == " ".join(map(str, range(450)))
 
@@ -273,21 +275,21 @@ MARKDOWN = st.lists(st.one_of(PIECES, PIECES, WORDS), max_size=60).map("".join)
 @settings(deadline=None, max_examples=300)
 @given(MARKDOWN, st.integers(1, 60))
 def test_any_markdown_gives_valid_parts(markdown: str, times: int) -> None:
-    check(parts(markdown))
-    check(parts((markdown + "\n\n") * times))
+    check(render_parts(markdown))
+    check(render_parts((markdown + "\n\n") * times))
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.text(max_size=300))
 def test_any_text_gives_valid_parts(text: str) -> None:
-    check(parts(text))
+    check(render_parts(text))
 
 
 @settings(deadline=None, max_examples=300)
 @given(MARKDOWN.filter(lambda text: "](" not in text), st.integers(1, 30))
 def test_no_word_is_lost(markdown: str, times: int) -> None:
     text = (markdown + "\n\nleaf ") * times
-    found = parts(text)
+    found = render_parts(text)
     shown = "\n".join(
         part.text + " " + " ".join(entity.language for entity in part.entities) for part in found
     )
@@ -300,7 +302,7 @@ def test_no_word_is_lost(markdown: str, times: int) -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(FORMS, WORDS), min_size=1))
 def test_words_keep_their_order(blocks: list[tuple[str, str]]) -> None:
-    found = parts("\n\n".join(form.format(word) for form, word in blocks))
+    found = render_parts("\n\n".join(form.format(word) for form, word in blocks))
     assert re.findall(r"w\d+w", "\n".join(part.text for part in found)) == [
         word for _, word in blocks
     ]
@@ -319,11 +321,11 @@ def test_words_keep_their_order(blocks: list[tuple[str, str]]) -> None:
     ids=["quotes", "lists", "brackets", "images", "emphasis", "ticks"],
 )
 def test_hostile_nesting_costs_little_and_loses_nothing(markdown: str) -> None:
-    found = parts(markdown)
+    found = render_parts(markdown)
     check(found)
     assert any("word" in part.text for part in found)
 
 
 def test_equal_texts_give_equal_parts() -> None:
     text = "# a\n\n" + "- **b** c\n" * 2000
-    assert parts(text) == parts(text)
+    assert render_parts(text) == render_parts(text)

@@ -359,10 +359,10 @@ def test_an_api_below_a_path_is_reached(bot_api: BotApi) -> None:
 def test_the_bots_name_is_asked_once_and_only_when_a_message_names_somebody(
     telegram: Telegram, bot_api: BotApi
 ) -> None:
-    assert telegram.for_us(named())
+    assert telegram.is_for_us(named())
     assert bot_api.requests == []
-    assert telegram.for_us(named("other", "sigil_bot"))
-    assert not telegram.for_us(named("other"))
+    assert telegram.is_for_us(named("other", "sigil_bot"))
+    assert not telegram.is_for_us(named("other"))
     assert len(bot_api.calls("getMe")) == 1
 
 
@@ -373,16 +373,16 @@ def test_a_bots_name_that_cannot_be_learned_means_try_later(
     bot_api.reply(Answer(200, b'{"ok": true, "result": {"username": 5}}'), method="getMe")
     for _ in range(2):
         with pytest.raises(BackendError):
-            telegram.for_us(named("sigil_bot"))
-    assert telegram.for_us(named("sigil_bot"))
+            telegram.is_for_us(named("sigil_bot"))
+    assert telegram.is_for_us(named("sigil_bot"))
 
 
 def test_a_configured_name_needs_no_question() -> None:
-    assert Telegram("1:a", "s", username="@Sigil_Bot").for_us(named("sigil_bot"))
+    assert Telegram("1:a", "s", username="@Sigil_Bot").is_for_us(named("sigil_bot"))
 
 
 def test_typing_is_shown_in_the_topic(telegram: Telegram, bot_api: BotApi) -> None:
-    telegram.typing(f"{GROUP}:31")
+    telegram.show_typing(f"{GROUP}:31")
     assert bot_api.calls("sendChatAction") == [
         {"chat_id": -100200300400, "message_thread_id": 31, "action": "typing"}
     ]
@@ -391,12 +391,12 @@ def test_typing_is_shown_in_the_topic(telegram: Telegram, bot_api: BotApi) -> No
 def test_typing_never_fails(bot_api: BotApi, telegram: Telegram) -> None:
     for status in (400, 403, 429, 500):
         bot_api.fail(status, method="sendChatAction")
-        telegram.typing("telegram:5")
+        telegram.show_typing("telegram:5")
     bot_api.reply(Answer(cut=True), method="sendChatAction")
-    telegram.typing("telegram:5")
-    telegram.typing("not a session")
+    telegram.show_typing("telegram:5")
+    telegram.show_typing("not a session")
     lost = Telegram(bot_api.token, "s", api="http://[::")
-    lost.typing("telegram:5")
+    lost.show_typing("telegram:5")
     assert len(bot_api.requests) == 5
 
 

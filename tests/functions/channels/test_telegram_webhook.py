@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.channels.base import Channel, Request
+from functions.channels.base import Channel, PlatformRequest
 from functions.channels.telegram import Telegram
 from functions.events import Event, Sender, decode, encode
 from sigil.errors import Refused, UsageError
@@ -24,8 +24,8 @@ SAMPLES = Path(__file__).parents[2] / "events" / "telegram"
 BOT = Telegram(TOKEN, "hush-hush", username="Sigil_Bot")
 
 
-def request(headers: Mapping[str, str]) -> Request:
-    return Request(headers, b"{}", {})
+def request(headers: Mapping[str, str]) -> PlatformRequest:
+    return PlatformRequest(headers, b"{}", {})
 
 
 def parse(name: str) -> list[Event]:
@@ -155,7 +155,7 @@ def test_a_message_for_us_knows_its_session_text_and_addressee(
 ) -> None:
     found = event(name)
     assert (found.session, found.text, found.addressed) == (session, text, addressed)
-    assert BOT.for_us(found)
+    assert BOT.is_for_us(found)
     assert decode(encode(found)) == found
 
 
@@ -166,7 +166,7 @@ def test_a_message_for_us_knows_its_session_text_and_addressee(
 def test_a_group_message_that_names_another_is_not_for_us(name: str, addressed: str) -> None:
     found = event(name)
     assert found.addressed == (addressed,)
-    assert not BOT.for_us(found)
+    assert not BOT.is_for_us(found)
 
 
 @pytest.mark.parametrize(
