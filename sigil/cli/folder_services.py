@@ -74,7 +74,10 @@ def open_folder_services(
     """Return the services for the tests of the capability in `folder`. No store is opened for one
     that calls nothing.
     """
-    from sigil.wiring import library_folder
+    from sigil.access.grants import GrantStore
+    from sigil.access.secret_store import SecretStore
+    from sigil.catalog.catalog import Catalog
+    from sigil.wiring import library_folder, open_stores
 
     web = FixtureWeb((), settings.loopback)
     if not permissions.declared_calls(manifest):
@@ -83,28 +86,16 @@ def open_folder_services(
     library = library_folder(settings)
     if library:
         folders[LIBRARY] = library
-    deployed = _open_deployed_services(settings)
+    deployed = None
+    if not settings.registry_url:  # a remote registry's capabilities cannot be run from here
+        stores = open_stores(settings)
+        kv = stores.kv
+        deployed = LiveServices(
+            kv,
+            Catalog(kv),
+            stores.artifacts,
+            GrantStore(kv),
+            SecretStore(kv),
+            LazyNetwork(open_network),
+        )
     return FolderTestServices(web, deployed, sandbox=sandbox, folders=folders)
-
-
-def _open_deployed_services(settings: Settings) -> LiveServices | None:
-    """Return the services over this process's registry; None for a remote registry, whose
-    capabilities cannot be run from here.
-    """
-    if settings.registry_url:
-        return None
-    from sigil.access.grants import GrantStore
-    from sigil.access.secret_store import SecretStore
-    from sigil.catalog.catalog import Catalog
-    from sigil.wiring import open_stores
-
-    stores = open_stores(settings)
-    kv = stores.kv
-    return LiveServices(
-        kv,
-        Catalog(kv),
-        stores.artifacts,
-        GrantStore(kv),
-        SecretStore(kv),
-        LazyNetwork(open_network),
-    )

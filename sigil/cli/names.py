@@ -22,7 +22,7 @@ NAMES_MOST = 1_000
 
 Namespace = Annotated[
     str,
-    typer.Option("--namespace", metavar="NS", help="Of another namespace (default: the agent's)."),
+    typer.Option("--namespace", metavar="NS", help="The namespace to use (default: the agent's)."),
 ]
 
 

@@ -27,19 +27,24 @@ class SharedOptions:
         typer.Option(
             "--url",
             metavar="URL",
-            help="A remote registry (default: SIGIL_URL, else in this process).",
+            help=(
+                "The address of a remote registry (default: SIGIL_URL, else the registry in this"
+                " process)."
+            ),
         ),
     ] = ""
     token: Annotated[
         str,
-        typer.Option("--token", metavar="TOKEN", help="Its bearer token (default: SIGIL_TOKEN)."),
+        typer.Option("--token", metavar="TOKEN", help="The token for it (default: SIGIL_TOKEN)."),
     ] = ""
     profile: Annotated[
         str,
         typer.Option(
             "--profile",
             metavar="NAME",
-            help="A registry and its token by name; `here` is this process (SIGIL_PROFILE).",
+            help=(
+                "A registry and its token by name (default: SIGIL_PROFILE); `here` is this process."
+            ),
             autocompletion=profile_names,
         ),
     ] = ""
@@ -50,22 +55,24 @@ class SharedOptions:
             metavar="SECONDS",
             min=0.001,
             max=TIMEOUT_MOST,
-            help="Give up after so long.",
+            help="Give up after this many seconds.",
         ),
     ] = None
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Answer every question with yes.")] = (
+        False
+    )
     json: Annotated[
         bool, typer.Option("--json", help="Print exactly one JSON document on stdout.")
     ] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = (
-        False
-    )
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but errors on stderr.")
+    ] = False
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Say on stderr which registry is asked, and what."),
+        typer.Option("--verbose", "-v", help="Print the registry and each request on stderr."),
     ] = False
     no_color: Annotated[
-        bool, typer.Option("--no-color", help="No colours (NO_COLOR does the same).")
+        bool, typer.Option("--no-color", help="Print no colours; NO_COLOR does the same.")
     ] = False
 
 

@@ -65,20 +65,16 @@ class Spinner:
             if not self._text or self._live:
                 return
             console = Console(stderr=True, no_color=None if color else True, highlight=False)
+            name = "dots"
+            try:
+                "⠋".encode(console.encoding)
+            except (UnicodeError, LookupError):
+                name = "line"  # its characters are in every encoding
             self._live = Live(
-                RichSpinner(_choose_spinner(console.encoding), self._text),
+                RichSpinner(name, self._text),
                 console=console,
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
             self._live.start()
-
-
-def _choose_spinner(encoding: str) -> str:
-    """Return the name of a spinner whose characters the terminal's encoding has."""
-    try:
-        "⠋".encode(encoding)
-    except (UnicodeError, LookupError):
-        return "line"
-    return "dots"

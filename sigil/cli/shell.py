@@ -86,7 +86,20 @@ class Shell:
 
         settings = self.read_settings()
         with self.printer.progress("opening the registry"):
-            registry = _connect(settings, self.printer)
+            registry: AdminRegistry
+            if settings.registry_url:
+                from sigil.client.registry import RemoteRegistry
+
+                client = open_logging_client(self.printer) if self.printer.verbose else None
+                url, token = settings.registry_url, settings.registry_token
+                registry = RemoteRegistry(url, token, client=client)
+            else:
+                from sigil.settings import without_userinfo
+                from sigil.wiring import local_registry, open_stores
+
+                store = without_userinfo(settings.store) or settings.data_folder / "uncaged.db"
+                self.printer.detail(f"registry: in this process, {store}")
+                registry = local_registry(settings, open_stores(settings), self.printer.note)
         try:
             yield OpenRegistry(registry, Caller(settings.agent, owner=True, author="person"))
         except Interrupted:
@@ -116,20 +129,6 @@ def get_shell(context: typer.Context) -> Shell:
     if not isinstance(shell, Shell):
         raise TypeError("the root command has not run")
     return shell
-
-
-def _connect(settings: Settings, printer: Printer) -> AdminRegistry:
-    if settings.registry_url:
-        from sigil.client.registry import RemoteRegistry
-
-        client = open_logging_client(printer) if printer.verbose else None
-        return RemoteRegistry(settings.registry_url, settings.registry_token, client=client)
-    from sigil.settings import without_userinfo
-    from sigil.wiring import local_registry, open_stores
-
-    store = without_userinfo(settings.store) or settings.data_folder / "uncaged.db"
-    printer.detail(f"registry: in this process, {store}")
-    return local_registry(settings, open_stores(settings), printer.note)
 
 
 def open_logging_client(printer: Printer) -> httpx.Client:

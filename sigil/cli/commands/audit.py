@@ -36,7 +36,7 @@ _COLUMN_FIELDS = (
 """The fields of an entry that have a column of their own; the others are its facts."""
 
 Limit = Annotated[
-    int, typer.Option("--limit", "-n", min=1, max=ENTRIES_MOST, help="At most so many.")
+    int, typer.Option("--limit", "-n", min=1, max=ENTRIES_MOST, help="Show at most this many.")
 ]
 After = Annotated[
     int | None,
@@ -67,14 +67,26 @@ def audit(
     Each entry carries the hash of the one before it.
     """
     shell = get_shell(context)
-    if verify:
-        _verify_chain(shell, namespace)
+    if not verify:
+        with shell.open_registry() as opened:
+            rows = opened.registry.log.rows(
+                opened.caller, namespace=namespace, after=after, limit=limit
+            )
+        _print_entries(shell, rows)
         return
     with shell.open_registry() as opened:
-        rows = opened.registry.log.rows(
-            opened.caller, namespace=namespace, after=after, limit=limit
+        found = opened.registry.log.verify(opened.caller, namespace=namespace)
+    place = str(found["namespace"])
+    if shell.printer.json:
+        shell.printer.document(found)
+    elif found["ok"]:
+        shell.printer.line(
+            f"{place}: {found['entries']} entries hold; the last one is {found['tip']}"
         )
-    _print_entries(shell, rows)
+    else:
+        shell.printer.error(SigilError("EAUDIT", str(found["problem"]), source=place))
+    if not found["ok"]:
+        raise typer.Exit(FAILED)
 
 
 def logs(
@@ -102,49 +114,31 @@ def logs(
     _print_entries(shell, found)
 
 
-def _verify_chain(shell: Shell, namespace: str) -> None:
-    with shell.open_registry() as opened:
-        found = opened.registry.log.verify(opened.caller, namespace=namespace)
-    place = str(found["namespace"])
-    if shell.printer.json:
-        shell.printer.document(found)
-    elif found["ok"]:
-        shell.printer.line(
-            f"{place}: {found['entries']} entries hold; the last one is {found['tip']}"
-        )
-    else:
-        shell.printer.error(SigilError("EAUDIT", str(found["problem"]), source=place))
-    if not found["ok"]:
-        raise typer.Exit(FAILED)
-
-
 def _print_entries(shell: Shell, rows: Sequence[Mapping[str, Json]]) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows})
-    elif rows:
-        shell.printer.table(
-            ("number", "when", "who", "what", "name", "digest", "facts"),
-            [_make_entry_cells(row) for row in rows],
-        )
-    else:
+        return
+    if not rows:
         shell.printer.note("there are no entries")
-
-
-def _make_entry_cells(row: Mapping[str, Json]) -> tuple[object, ...]:
-    who = " ".join(str(row[field]) for field in ("author", "token", "session") if row.get(field))
-    digest = str(row.get("digest", "")).removeprefix("sha256:")[:12]
-    facts = []
-    for field, value in row.items():
-        if field in _COLUMN_FIELDS:
-            continue
-        is_time = field == "expires" and isinstance(value, int | float)
-        facts.append(f"{field}={format_time(value) if is_time else format_cell(value)}")
-    return (
-        row["number"],
-        format_time(row["at"]),
-        who,
-        row["action"],
-        row.get("name", ""),
-        digest,
-        " ".join(facts),
-    )
+        return
+    cells = []
+    for row in rows:
+        actor = [str(row[field]) for field in ("author", "token", "session") if row.get(field)]
+        facts = []
+        for field, value in row.items():
+            if field not in _COLUMN_FIELDS:
+                is_time = field == "expires" and isinstance(value, int | float)
+                text = format_time(value) if is_time else format_cell(value)
+                facts.append(f"{field}={text}")
+        cells.append(
+            (
+                row["number"],
+                format_time(row["at"]),
+                " ".join(actor),
+                row["action"],
+                row.get("name", ""),
+                str(row.get("digest", "")).removeprefix("sha256:")[:12],
+                " ".join(facts),
+            )
+        )
+    shell.printer.table(("number", "when", "who", "what", "name", "digest", "facts"), cells)

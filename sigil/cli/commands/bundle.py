@@ -51,18 +51,22 @@ def import_bundle(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sigil export` wrote.")],
     public: Annotated[
-        bool, typer.Option("--public", help="What was public stays so; else it is your own alone.")
+        bool,
+        typer.Option(
+            "--public", help="Keep public what was public; without this, all becomes your own."
+        ),
     ] = False,
     replace: Annotated[
         bool,
         typer.Option(
-            "--replace", help="Also where a name of yours has kept data, which it takes over."
+            "--replace",
+            help="Import also under a name of yours that has stored data, and take the data over.",
         ),
     ] = False,
 ) -> None:
-    """Deploy what such a file holds.
+    """Deploy the capabilities in such a file.
 
-    Digests are checked, and nothing of it runs, not even its tests.
+    Checks their digests, and runs nothing in it, not even its tests.
     """
     shell = get_shell(context)
     body = _read_bundle(file)

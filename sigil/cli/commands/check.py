@@ -15,7 +15,6 @@ from sigil.cli.source_folder import CURRENT_FOLDER, Folder, locate_errors, read_
 from sigil.cli.times import format_count
 
 if TYPE_CHECKING:
-    from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Json
 
@@ -93,23 +92,27 @@ def check(
 
 def find_advice(package: Package, module: bytes) -> list[Advice]:
     """Return what could be better in a package; `module` is its compiled code."""
-    return [
-        *_advise_on_texts(package.manifest),
-        *_advise_on_schema(package.manifest.input),
-        *_advise_on_tests(package.manifest),
-        *_advise_on_permissions(package, module),
-    ]
-
-
-def _advise_on_texts(manifest: Manifest) -> Iterator[Advice]:
+    manifest = package.manifest
+    advice = []
     if len(manifest.description.split()) < DESCRIPTION_WORDS_LEAST:
-        yield Advice("description", "says little: a query searches it, and a model reads it")
-    if not manifest.examples and not manifest.aliases:
-        yield Advice(
-            "examples",
-            "there are none, and no aliases: write what a user would say, so that a query in other"
-            " words finds it too",
+        advice.append(
+            Advice("description", "says little: a query searches it, and a model reads it")
         )
+    if not manifest.examples and not manifest.aliases:
+        advice.append(
+            Advice(
+                "examples",
+                "there are none, and no aliases: write what a user would say, so that a query in"
+                " other words finds it too",
+            )
+        )
+    advice += _advise_on_schema(manifest.input)
+    if not manifest.tests:
+        advice.append(Advice("test", "there are none: nothing tells when a change breaks it"))
+    elif all(test.error for test in manifest.tests):
+        advice.append(Advice("test", "every one expects an error: none shows that it works"))
+    advice += _advise_on_permissions(package, module)
+    return advice
 
 
 def _advise_on_schema(schema: Mapping[str, Json]) -> Iterator[Advice]:
@@ -131,13 +134,6 @@ def _advise_on_schema(schema: Mapping[str, Json]) -> Iterator[Advice]:
                 f"input.{name}",
                 "is required and has a default: the default makes the requirement pointless",
             )
-
-
-def _advise_on_tests(manifest: Manifest) -> Iterator[Advice]:
-    if not manifest.tests:
-        yield Advice("test", "there are none: nothing tells when a change breaks it")
-    elif all(test.error for test in manifest.tests):
-        yield Advice("test", "every one expects an error: none shows that it works")
 
 
 def _advise_on_permissions(package: Package, module: bytes) -> Iterator[Advice]:

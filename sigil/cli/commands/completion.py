@@ -35,7 +35,7 @@ ShellArgument = Annotated[ShellName, typer.Argument(metavar="bash|zsh|fish", hel
 
 
 def completion(context: typer.Context, shell: ShellArgument) -> None:
-    """Print the script with which your shell completes on Tab.
+    """Print your shell's script for completion with Tab.
 
     It completes commands, options, and the names in this machine's own store.
 

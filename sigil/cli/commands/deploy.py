@@ -65,41 +65,34 @@ def deploy(
     It comes from a folder with a sigil.toml, or in one line with --execute. In a folder of such
     folders each is deployed; a capability that others call comes before them.
     """
+    from sigil.manifest.package import flat_spec
+
     shell = get_shell(context)
-    place = folder or Path()
     if inline != NO_INLINE:
         if folder:
             raise UsageError("EUSAGE", "give a folder or options, not both")
-        _deploy_or_preview(shell, _read_inline_spec(inline), None, dry_run=dry_run)
+        if inline.execute is None:
+            raise UsageError(
+                "EUSAGE",
+                "--execute is missing",
+                suggestion="add --execute, or change the folder's sigil.toml and deploy that",
+            )
+        spec = inline.flat_spec()
+        _require_ephemeral_for_ttl(spec, "--ttl", "--type ephemeral")
+        _deploy_or_preview(shell, spec, None, dry_run=dry_run)
         return
+    place = folder or Path()
     folders = _find_folders(place)
     if folders:
         _deploy_all(shell, folders, dry_run=dry_run)
         return
-    _deploy_or_preview(shell, _read_folder_spec(place), place, dry_run=dry_run)
+    spec = flat_spec(read_package(place))
+    _require_ephemeral_for_ttl(spec, "ttl", 'lifetime = "ephemeral"')
+    _deploy_or_preview(shell, spec, place, dry_run=dry_run)
 
 
-def _read_inline_spec(inline: InlineCapability) -> dict[str, Json]:
-    if inline.execute is None:
-        raise UsageError(
-            "EUSAGE",
-            "--execute is missing",
-            suggestion="add --execute, or change the folder's sigil.toml and deploy that",
-        )
-    spec = inline.flat_spec()
-    _require_ttl_to_matter(spec, "--ttl", "--type ephemeral")
-    return spec
-
-
-def _read_folder_spec(folder: Path) -> dict[str, Json]:
-    from sigil.manifest.package import flat_spec
-
-    spec = flat_spec(read_package(folder))
-    _require_ttl_to_matter(spec, "ttl", 'lifetime = "ephemeral"')
-    return spec
-
-
-def _require_ttl_to_matter(spec: Mapping[str, Json], ttl: str, ephemeral: str) -> None:
+def _require_ephemeral_for_ttl(spec: Mapping[str, Json], ttl: str, ephemeral: str) -> None:
+    """Refuse a time to live that does nothing; `ttl` and `ephemeral` are the words to write."""
     if spec.get("ttl") is not None and spec.get("type") != "ephemeral":
         raise UsageError(
             "EUSAGE",

@@ -72,9 +72,7 @@ class InlineCapability:
     ] = None
     output_schema: Annotated[
         str | None,
-        typer.Option(
-            "--output-schema", metavar="JSON|@FILE", help="What it answers, as a JSON Schema."
-        ),
+        typer.Option("--output-schema", metavar="JSON|@FILE", help="The output's JSON Schema."),
     ] = None
     permission: Annotated[
         Texts,
@@ -92,7 +90,7 @@ class InlineCapability:
         typer.Option(
             "--requires",
             metavar="NAME",
-            help="A capability that it cannot do without; may be repeated.",
+            help="A capability that it cannot work without; may be repeated.",
         ),
     ] = None
     test: Annotated[
@@ -105,11 +103,13 @@ class InlineCapability:
     ] = None
     public: Annotated[bool, typer.Option("--public", help="Let every namespace run it.")] = False
     idempotent: Annotated[
-        bool, typer.Option("--idempotent", help="A call whose answer was lost may run again.")
+        bool, typer.Option("--idempotent", help="Run a call again when its answer was lost.")
     ] = False
     ttl: Annotated[
         int | None,
-        typer.Option("--ttl", metavar="SECONDS", help="For ephemeral ones (default: 3600)."),
+        typer.Option(
+            "--ttl", metavar="SECONDS", help="How long an ephemeral one lives (default: 3600)."
+        ),
     ] = None
 
     def flat_spec(self) -> dict[str, Json]:

@@ -175,6 +175,8 @@ def _find_called_folders(folder: Path, package: Package | None) -> list[Path]:
 def _run_round(setup: DevContext, package: Package) -> DevRound:
     """Build a package and run its tests, then the input of `--run`; deploy it when all passed."""
     from sigil.compile.compiler import build
+    from sigil.deploy import golden_tests
+    from sigil.manifest.package import flat_spec
     from sigil.sandbox.program import Program
 
     shell = setup.shell
@@ -190,18 +192,30 @@ def _run_round(setup: DevContext, package: Package) -> DevRound:
             tests = tuple(test_program(bench, shell, package, program))
         seconds = time.perf_counter() - start
         failed = [test.number for test in tests if test.problem]
-        return replace(
-            result,
-            tests=tests,
-            differences={
-                number: diff_output(bench, manifest, program, number) for number in failed
-            },
-            run=_run_input(setup, bench, manifest, program),
-            deployed=None if failed else _deploy_round(setup, package),
-            seconds=seconds,
-        )
+        differences = {number: diff_output(bench, manifest, program, number) for number in failed}
+        run: Outcome | SigilError | None = None
+        if setup.run_input is not None:
+            try:
+                run = golden_tests.run_as_test(bench, manifest, program, setup.run_input)
+            except SigilError as problem:
+                run = problem
+        deployed = None
+        opened = setup.registry
+        if opened and not failed:
+            spec = flat_spec(package)
+            deployed = deploy_package(
+                shell, lambda: opened.registry.deploy(spec, opened.caller), spec, setup.folder
+            )
     except SigilError as problem:
         return replace(result, problem=problem, seconds=time.perf_counter() - start)
+    return replace(
+        result,
+        tests=tests,
+        differences=differences,
+        run=run,
+        deployed=deployed,
+        seconds=seconds,
+    )
 
 
 def diff_output(bench: TestBench, manifest: Manifest, program: Program, number: int) -> list[str]:
@@ -234,31 +248,6 @@ def _output_lines(value: Json) -> list[str]:
         return value.split("\n")
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
     return text.split("\n")
-
-
-def _run_input(
-    setup: DevContext, bench: TestBench, manifest: Manifest, program: Program
-) -> Outcome | SigilError | None:
-    from sigil.deploy import golden_tests
-
-    if setup.run_input is None:
-        return None
-    try:
-        return golden_tests.run_as_test(bench, manifest, program, setup.run_input)
-    except SigilError as problem:
-        return problem
-
-
-def _deploy_round(setup: DevContext, package: Package) -> Deployed | None:
-    from sigil.manifest.package import flat_spec
-
-    opened = setup.registry
-    if opened is None:
-        return None
-    spec = flat_spec(package)
-    return deploy_package(
-        setup.shell, lambda: opened.registry.deploy(spec, opened.caller), spec, setup.folder
-    )
 
 
 def print_round(shell: Shell, result: DevRound) -> None:

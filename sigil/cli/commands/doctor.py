@@ -8,11 +8,11 @@ from sigil.cli.shell import get_shell
 
 
 def doctor(context: typer.Context) -> None:
-    """Find what is wrong, and say how to mend it.
+    """Find what is wrong, and how to fix it.
 
-    Looks at the engine, the runners, the compilers, and at the store, the token and the library
-    here, or at the registry elsewhere and its token. Exit code 1 when something does not work; a
-    warning works today.
+    Checks the engine, the runners and the compilers; also the store, the token and the library of
+    this machine, or the remote registry and its token. Exit code 1 when something does not work; a
+    warning is about something that works now and should be changed.
     """
     from sigil.cli.doctor import local_registry, machine, remote_registry
     from sigil.cli.doctor.report import run_doctor

@@ -75,7 +75,7 @@ def _print_request(shell: Shell, row: Mapping[str, Json]) -> None:
 
 
 def grants(context: typer.Context, namespace: Namespace = "") -> None:
-    """List what waits for a grant and what stands."""
+    """List what waits for a grant, and what is granted."""
     shell = get_shell(context)
     with shell.open_registry() as opened:
         found = opened.registry.granting.rows(in_namespace(opened.caller, namespace))
@@ -108,9 +108,9 @@ def revoke(
     ] = "",
     namespace: Namespace = "",
 ) -> None:
-    """Take granted permissions back.
+    """Revoke granted permissions.
 
-    It holds at once, for every version and for whoever has the capability already.
+    Takes effect at once, for every version and for everyone who uses the capability already.
     """
     shell = get_shell(context)
     with shell.open_registry(unsure_message("sigil grants")) as opened:

@@ -39,7 +39,7 @@ def init(
     """Make a folder with a capability that works."""
     from sigil.cli.templates import make_files
     from sigil.protocol import Ref, is_name
-    from sigil.storage.files import write_folder
+    from sigil.storage.files import unwritten, write_folder
 
     if not is_name(name):
         Ref.parse(name)
@@ -50,7 +50,16 @@ def init(
         )
     shell = get_shell(context)
     place = folder or Path(name)
-    _require_free(place)
+    try:
+        taken = place.exists() and (not place.is_dir() or any(place.iterdir()))
+    except OSError as problem:
+        raise unwritten(place, problem) from None
+    if taken:
+        raise Refused(
+            "EEXIST",
+            f"{place} exists already",
+            suggestion="choose another name, or --folder PATH",
+        )
 
     def assemble(text: bytes) -> bytes:
         with shell.open_sandbox() as sandbox:
@@ -63,18 +72,3 @@ def init(
     else:
         shell.printer.line(str(place))
         shell.printer.note(f"try: sigil test {place}, then: sigil deploy {place}")
-
-
-def _require_free(folder: Path) -> None:
-    from sigil.storage.files import unwritten
-
-    try:
-        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    except OSError as problem:
-        raise unwritten(folder, problem) from None
-    if taken:
-        raise Refused(
-            "EEXIST",
-            f"{folder} exists already",
-            suggestion="choose another name, or --folder PATH",
-        )

@@ -24,7 +24,7 @@ def inspect(
 ) -> None:
     """Show everything about a capability.
 
-    Its manifest, version, digest, permissions and source.
+    Prints its manifest, version, digest, permissions and source.
     """
     from sigil.cli.details import describe_fields
 

@@ -44,11 +44,13 @@ class KeyOptions:
 
     kind: Annotated[
         KeyKind,
-        typer.Option("--kind", help="invoke: run and query. deploy: deploy and inspect as well."),
+        typer.Option("--kind", help="invoke: run and query; deploy: also deploy and inspect."),
     ] = KeyKind.invoke
     name: Annotated[
         str,
-        typer.Option("--name", metavar="TEXT", help="A word for people: whose it is, what for."),
+        typer.Option(
+            "--name", metavar="TEXT", help="A note for people: whose it is, and for what."
+        ),
     ] = ""
     scope: Annotated[
         list[str] | None,
@@ -87,7 +89,7 @@ NO_OPTIONS = KeyOptions()
 def create_key(context: typer.Context, options: KeyOptions = NO_OPTIONS) -> None:
     """Make an access token.
 
-    It is printed this once, and stored as a hash.
+    The token is printed here once, and stored only as a hash.
     """
     from sigil.access.tokens import TokenRequest
 

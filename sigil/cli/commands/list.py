@@ -31,10 +31,10 @@ def list_capabilities(
     context: typer.Context,
     text: Annotated[
         str,
-        typer.Argument(metavar="TEXT", help="Words of the name or the description."),
+        typer.Argument(metavar="TEXT", help="Only those with these words in name or description."),
     ] = "",
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="At most so many.")
+        int | None, typer.Option("--limit", "-n", min=1, help="Show at most this many.")
     ] = None,
 ) -> None:
     """List the capabilities that you see."""

@@ -15,7 +15,6 @@ from sigil.cli.shell import Shell, get_shell
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from sigil.client.profiles import Profile
     from sigil.protocol import Json
     from sigil.settings import Settings
 
@@ -35,9 +34,9 @@ TokenSource = Annotated[
 
 
 def login(context: typer.Context, source: TokenSource = "") -> None:
-    """Keep a token for a remote registry.
+    """Store a token for a remote registry.
 
-    The token is read from a prompt or from stdin and tried first. It is kept for the address of
+    The token is read from a prompt or from stdin and tried first. It is stored for the address of
     --url (or SIGIL_URL) and sent nowhere else. With --profile the address gets a name too, and
     `sigil profiles use NAME` makes it the default.
     """
@@ -65,10 +64,25 @@ def login(context: typer.Context, source: TokenSource = "") -> None:
 
 
 def _login_to_profile(shell: Shell, settings: Settings, source: str) -> None:
+    """Log in to the address of --url, or to the one that the profile has already."""
     from sigil.client.credentials import Credentials
-    from sigil.client.profiles import KEPT, Profiles, demand_token
+    from sigil.client.profiles import HERE, KEPT, Profile, Profiles, demand_name, demand_token
+    from sigil.client.transport import base_of
 
-    profile = _make_profile(shell, settings, demand_token(source) if source else KEPT)
+    token_reference = demand_token(source) if source else KEPT
+    name = demand_name(shell.choice.profile)
+    if name == HERE:
+        raise UsageError(
+            "EUSAGE",
+            f"{HERE} is the registry in this process, which needs no login",
+            suggestion="choose another name",
+        )
+    profiles = Profiles(settings.profiles)
+    url = shell.choice.url
+    known = profiles.book().profiles.get(name)
+    if known and not url:
+        url = known.url
+    profile = Profile(name, base_of(_require_address(url)), token_reference)
     if source:
         token = reveal_token(profile)
         if not token:
@@ -81,39 +95,18 @@ def _login_to_profile(shell: Shell, settings: Settings, source: str) -> None:
         token = _require_well_typed(shell.choice.token or _ask_for_token(profile.url))
     row = _try_token(profile.url, token, settings)
     if not source:
-        Credentials(settings.credentials).keep(profile.url, token, profile.name)
-    profiles = Profiles(settings.profiles)
+        Credentials(settings.credentials).keep(profile.url, token, name)
     profiles.keep(profile)
     _warn_of_plain_http(shell, profile.url)
-    show_holder(shell, row, f"logged in to {profile.url} as profile {profile.name}")
-    if profiles.book().usual != profile.name:
+    show_holder(shell, row, f"logged in to {profile.url} as profile {name}")
+    if profiles.book().usual != name:
         shell.printer.note(
-            f"commands go there with --profile {profile.name}, or always: sigil profiles use"
-            f" {profile.name}"
+            f"commands go there with --profile {name}, or always: sigil profiles use {name}"
         )
-
-
-def _make_profile(shell: Shell, settings: Settings, token: str) -> Profile:
-    """Return the profile to keep: its address is --url, else the one that it has already."""
-    from sigil.client.profiles import HERE, Profile, Profiles, demand_name
-    from sigil.client.transport import base_of
-
-    name = demand_name(shell.choice.profile)
-    if name == HERE:
-        raise UsageError(
-            "EUSAGE",
-            f"{HERE} is the registry in this process, which needs no login",
-            suggestion="choose another name",
-        )
-    url = shell.choice.url
-    known = Profiles(settings.profiles).book().profiles.get(name)
-    if known and not url:
-        url = known.url
-    return Profile(name, base_of(_require_address(url)), token)
 
 
 def logout(context: typer.Context) -> None:
-    """Forget the token kept for a remote registry.
+    """Forget the token stored for a remote registry.
 
     The token itself goes on working until it ends or is revoked. A profile keeps its address.
     """

@@ -29,14 +29,14 @@ from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     from sigil.cli.commands.mcp_tools import ServerTools, ToolState
-    from sigil.protocol import Caller, Json
+    from sigil.protocol import Json
 
 CALL_SECONDS = 30
 _UNSURE = unsure_message("sigil mcp list")
 
 mcp = typer.Typer(
     name="mcp",
-    help="Serve the registry over MCP; bring in MCP servers' tools.",
+    help="Serve the registry over MCP; add the tools of MCP servers.",
     rich_markup_mode=None,
     invoke_without_command=True,
 )
@@ -80,13 +80,15 @@ class AddOptions:
     ] = None
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="TOOL", help="This tool alone; may be repeated."),
+        typer.Option("--only", metavar="TOOL", help="Add only this tool; may be repeated."),
     ] = None
     seconds: Annotated[
-        int, typer.Option("--seconds", min=1, max=30, help="How long a call of its tools may take.")
+        int,
+        typer.Option("--seconds", min=1, max=30, help="The longest time of a call, in seconds."),
     ] = CALL_SECONDS
     grant: Annotated[
-        bool, typer.Option("--grant", help="Grant them what they ask for: to reach this server.")
+        bool,
+        typer.Option("--grant", help="Grant the tools what they ask for: to reach this server."),
     ] = False
 
 
@@ -97,20 +99,24 @@ class StdioOptions:
     namespace: Annotated[
         str,
         typer.Option(
-            "--namespace", metavar="NS", help="Whose capabilities (default: the agent's)."
+            "--namespace", metavar="NS", help="The namespace to offer (default: the agent's)."
         ),
     ] = ""
     session: Annotated[
         str,
         typer.Option(
-            "--session", metavar="NAME", help="The chat in whose name the client's model speaks."
+            "--session", metavar="NAME", help="The chat in whose name the client's model acts."
         ),
     ] = "mcp"
-    read_only: Annotated[bool, typer.Option("--read-only", help="Without sigil_deploy.")] = False
+    read_only: Annotated[bool, typer.Option("--read-only", help="Do not offer sigil_deploy.")] = (
+        False
+    )
     preload: Annotated[
         list[str] | None,
         typer.Option(
-            "--preload", metavar="NAME", help="Have its tool there from the start; may be repeated."
+            "--preload",
+            metavar="NAME",
+            help="Offer this capability's tool from the start; may be repeated.",
         ),
     ] = None
 
@@ -138,7 +144,11 @@ def serve_stdio(context: typer.Context, options: StdioOptions = STDIO_DEFAULTS) 
 
     shell = get_shell(context)
     with shell.open_registry() as opened, _reserve_stdout() as stdout:
-        caller = _choose_caller(opened, options, remote=shell.is_remote())
+        caller = replace(opened.caller, namespace=options.namespace or opened.caller.namespace)
+        # the client's model acts in a chat of the person at the shell; a remote registry's token
+        # that is not the admin's acts only for itself
+        if not shell.is_remote() or opened.registry.keys.whoami(opened.caller)["kind"] == "admin":
+            caller = replace(caller, author="model", session=options.session)
         server = StdioServer(sys.stdin.buffer, stdout)
         toolbox = Toolbox(
             opened.registry,
@@ -151,16 +161,6 @@ def serve_stdio(context: typer.Context, options: StdioOptions = STDIO_DEFAULTS) 
         if sys.stdin.isatty():
             shell.printer.note("this speaks MCP with a program that starts it; Ctrl-D ends it")
         server.serve(Methods(toolbox, changes=True))
-
-
-def _choose_caller(opened: OpenRegistry, options: StdioOptions, *, remote: bool) -> Caller:
-    """Return the caller for the client's model: a model in a chat of the person at the shell. A
-    token of a remote registry that is not the admin's speaks only for itself.
-    """
-    caller = replace(opened.caller, namespace=options.namespace or opened.caller.namespace)
-    if remote and opened.registry.keys.whoami(opened.caller)["kind"] != "admin":
-        return caller
-    return replace(caller, author="model", session=options.session)
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def add_server(
     ],
     options: AddOptions = ADD_DEFAULTS,
 ) -> None:
-    """Bring in the tools of an MCP server as capabilities.
+    """Add the tools of an MCP server as capabilities.
 
     Each waits for a grant (--grant, `sigil mcp grant NAME`) before it may reach the server.
     """
@@ -236,7 +236,7 @@ def list_servers(context: typer.Context) -> None:
         shell.printer.document({"items": rows})
         return
     if not rows:
-        shell.printer.note("there are no servers; `sigil mcp add URL` brings one in")
+        shell.printer.note("there are no servers; `sigil mcp add URL` adds one")
         return
     cells = []
     for row in rows:
@@ -279,7 +279,7 @@ def refresh_server(
         bool, typer.Option("--dry-run", help="Show what differs, and change nothing.")
     ] = False,
     new: Annotated[
-        bool, typer.Option("--new", help="Bring in tools that were not there before.")
+        bool, typer.Option("--new", help="Add tools that were not there before.")
     ] = False,
 ) -> None:
     """Ask a server again for its tools, and show what differs.

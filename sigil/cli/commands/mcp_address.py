@@ -49,9 +49,17 @@ def parse_server_address(
     if len(place) == 1 and re.match(r"https?://", place[0]):
         _require_empty(env, "--env", "an address")
         row = {"name": name or _name_after_host(place[0]), "url": place[0]}
-        sent = dict(_parse_header(text) for text in headers)
-        if sent:
-            row["headers"] = sent
+        for text in headers:
+            header = _HEADER.fullmatch(text)
+            if header is None:
+                raise UsageError(
+                    "EUSAGE",
+                    f"--header {text!r} is not a header",
+                    suggestion="--header 'Authorization: Bearer secret:NAME'",
+                )
+            header_name, value = header.groups()
+            sent = row.setdefault("headers", {})
+            sent[header_name.lower()] = _SECRET.sub(r"{{\1}}", value)
     else:
         _require_empty(headers, "--header", "a command")
         row = {"name": name or _name_after_command(place), "command": list(place)}
@@ -65,17 +73,6 @@ def parse_server_address(
             suggestion="add --name NAME: lower-case words joined by hyphens",
         )
     return row
-
-
-def _parse_header(text: str) -> tuple[str, str]:
-    header = _HEADER.fullmatch(text)
-    if header is None:
-        raise UsageError(
-            "EUSAGE",
-            f"--header {text!r} is not a header",
-            suggestion="--header 'Authorization: Bearer secret:NAME'",
-        )
-    return header[1].lower(), _SECRET.sub(r"{{\1}}", header[2])
 
 
 def _require_empty(values: Iterable[str], option: str, place: str) -> None:

@@ -126,15 +126,20 @@ class ServerTools:
         """Grant what waits and return the new states. `Conflict` when a tool has changed since its
         state was read.
         """
-        return [self._grant_tool(state) if state.waits else state for state in states]
-
-    def _grant_tool(self, state: ToolState) -> ToolState:
-        row = self._registry.granting.grant(state.capability, self._caller, state.digest)
-        missing = [
-            f"the secret {name} is not set: sigil secret set {name}"
-            for name in row["secrets_missing"]
-        ]
-        return replace(state, state="granted", waits=(), changes=(*state.changes, *missing))
+        granted = []
+        for state in states:
+            if not state.waits:
+                granted.append(state)
+                continue
+            row = self._registry.granting.grant(state.capability, self._caller, state.digest)
+            missing = [
+                f"the secret {name} is not set: sigil secret set {name}"
+                for name in row["secrets_missing"]
+            ]
+            granted.append(
+                replace(state, state="granted", waits=(), changes=(*state.changes, *missing))
+            )
+        return granted
 
     def _inspect_deployed(self) -> dict[str, dict[str, Json]]:
         """Return the inspections of the server's capabilities, by tool."""

@@ -70,7 +70,7 @@ def list_profiles(context: typer.Context) -> None:
     "use", epilog=format_examples("sigil", "sigil profiles use work\nsigil profiles use here")
 )
 def use_profile(context: typer.Context, name: Name) -> None:
-    """Let commands use a profile from now on.
+    """Make a profile the default.
 
     `here` is the registry in this process.
     """

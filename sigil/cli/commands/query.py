@@ -18,7 +18,7 @@ def query(
         str, typer.Argument(metavar="TEXT", help="What you need, in your own words.")
     ] = "",
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, max=50, help="At most so many.")
+        int | None, typer.Option("--limit", "-n", min=1, max=50, help="Show at most this many.")
     ] = None,
     explore: Annotated[
         bool,
@@ -28,9 +28,9 @@ def query(
         ),
     ] = False,
 ) -> None:
-    """Find capabilities, or look around.
+    """Find capabilities by what you need, or explore them.
 
-    Only what is relevant is shown, which may be nothing.
+    Shows only what is relevant, which may be nothing.
     """
     shell = get_shell(context)
     if explore or not text.strip():

@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Run a capability.
 
-    A string is printed as it is, anything else as JSON.
+    Prints a string as it is, and anything else as JSON.
     """
     from sigil.cli.values import read_arguments
     from sigil.strict_json import loads

@@ -18,7 +18,7 @@ SECRET_BYTES = 64 << 10
 
 secret = typer.Typer(
     name="secret",
-    help="Keep secrets that capabilities use and never see.",
+    help="Store secrets that capabilities use and never see.",
     epilog=format_examples("sigil", "sigil secret set API_KEY < key.txt\nsigil secret list"),
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -36,13 +36,20 @@ SecretName = Annotated[
 
 @secret.command("set", epilog=format_examples("sigil", "sigil secret set API_KEY < key.txt"))
 def set_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
-    """Keep a secret.
+    """Store a secret.
 
-    The value comes from a prompt or from stdin, never from the command line. `ssm:NAME` and
-    `secretsmanager:NAME` name one that AWS keeps.
+    The value is read from a prompt or from stdin, never from the command line. A value `ssm:NAME`
+    or `secretsmanager:NAME` refers to a secret that AWS stores.
     """
     shell = get_shell(context)
-    value = _read_value(name)
+    if sys.stdin.isatty():
+        value = str(typer.prompt(f"The value of {name}", hide_input=True, err=True))
+    else:
+        body = sys.stdin.buffer.read(SECRET_BYTES)
+        try:
+            value = body.decode().removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise UsageError("EUSAGE", "stdin is not UTF-8", source=name) from None
     with shell.open_registry(unsure_message("sigil secret list")) as opened:
         row = opened.registry.secrets.set(name, value, in_namespace(opened.caller, namespace))
     shell.printer.result(row, f"{name} is set")
@@ -70,13 +77,3 @@ def remove_secret(context: typer.Context, name: SecretName, namespace: Namespace
     with shell.open_registry(unsure_message("sigil secret list")) as opened:
         opened.registry.secrets.remove(name, in_namespace(opened.caller, namespace))
     shell.printer.result({"removed": name}, f"removed {name}")
-
-
-def _read_value(name: str) -> str:
-    if sys.stdin.isatty():
-        return str(typer.prompt(f"The value of {name}", hide_input=True, err=True))
-    body = sys.stdin.buffer.read(SECRET_BYTES)
-    try:
-        return body.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError:
-        raise UsageError("EUSAGE", "stdin is not UTF-8", source=name) from None

@@ -16,7 +16,7 @@ _FIELDS = ("capability", "namespace", "version", "state", "calls", "errors", "me
 
 
 def status(context: typer.Context) -> None:
-    """Show how the capabilities do, and what the registry does."""
+    """Show the state of the capabilities and of the registry."""
     shell = get_shell(context)
     with shell.open_registry() as opened:
         row = opened.registry.status(opened.caller)

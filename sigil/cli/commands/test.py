@@ -18,11 +18,11 @@ from sigil.cli.source_folder import (
     read_package,
     warn_of_slow_compile,
 )
+from sigil.errors import one_line
 
 if TYPE_CHECKING:
     from sigil.deploy.golden_tests import TestBench, TestResult
     from sigil.manifest.package import Package
-    from sigil.protocol import Json
     from sigil.sandbox.pool import Sandbox
     from sigil.sandbox.program import Program
     from sigil.settings import Settings
@@ -36,6 +36,8 @@ def run_tests(context: typer.Context, folder: Folder = CURRENT_FOLDER) -> None:
     Exit code 8 when one fails. A capability that it calls is the one in the registry of this
     process, else the folder of that name beside it.
     """
+    import orjson
+
     shell = get_shell(context)
     package = read_package(folder)
     manifest = package.manifest
@@ -56,17 +58,11 @@ def run_tests(context: typer.Context, folder: Folder = CURRENT_FOLDER) -> None:
             if result.problem:
                 shell.printer.line(f"FAIL {result.number}: {result.problem}")
             else:
-                shell.printer.line(f"ok   {result.number}: {_shorten_json(test.input)}")
+                given = one_line(orjson.dumps(test.input).decode(), INPUT_CHARACTERS)
+                shell.printer.line(f"ok   {result.number}: {given}")
         shell.printer.note(f"{passed} passed, {failed} failed" if results else "there are no tests")
     if failed:
         raise typer.Exit(TESTS_FAILED)
-
-
-def _shorten_json(value: Json) -> str:
-    import orjson
-
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= INPUT_CHARACTERS else f"{text[: INPUT_CHARACTERS - 1]}…"
 
 
 def test_package(shell: Shell, package: Package, folder: Path) -> list[TestResult]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -55,19 +55,11 @@ def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> N
             )
         )
     shell.printer.table(("version", "state", "author", "at", "digest"), cells)
-    for line in _describe_steps(steps):
-        shell.printer.note(line)
-
-
-def _describe_steps(steps: Sequence[Mapping[str, Json]]) -> Iterator[str]:
-    """Yield a line for each step that made a version active; a yank and an expiry name the version
-    that was active before.
-    """
     for number, step in enumerate(steps):
         action = step["action"]
         if number and action in ("yank", "expire"):
-            action += f" of version {steps[number - 1]['version']}"
-        yield (
+            action += f" of version {steps[number - 1]['version']}"  # the one active before
+        shell.printer.note(
             f"{format_time(step['at'])}  version {step['version']} became active: {action} by"
             f" {step['by']}"
         )
@@ -113,7 +105,7 @@ def rollback(
 ) -> None:
     """Make an older version active again.
 
-    VERSION, or the one before the last deploy.
+    Activates VERSION, or the version before the last deploy.
     """
     shell = get_shell(context)
     with shell.open_registry(unsure_message(f"sigil versions {name}")) as opened:

@@ -52,22 +52,19 @@ def run_checks(
 ) -> Iterator[Finding]:
     """Yield each check's finding as soon as it is there."""
     for name, check in checks.items():
+        mend = ""
         with show_progress(name) if show_progress else nullcontext():
-            finding = _run_check(name, check)
-        yield finding
-
-
-def _run_check(name: str, check: Check) -> Finding:
-    try:
-        return Finding(name, State.ok, one_line(check(), FOUND_CHARACTERS))
-    except SigilError as problem:
-        state = State.warn if isinstance(problem, DoctorWarning) else State.fail
-        message = problem.message
-        mend = problem.suggestion
-    except Exception as problem:  # noqa: BLE001  entry point: a doctor reports whatever is wrong, and goes on
-        state = State.fail
-        message = f"{type(problem).__name__}: {problem}"
-        mend = "examine what it names, or report it"
-    return Finding(
-        name, state, one_line(message, FOUND_CHARACTERS), one_line(mend, MEND_CHARACTERS)
-    )
+            try:
+                state = State.ok
+                message = check()
+            except SigilError as problem:
+                state = State.warn if isinstance(problem, DoctorWarning) else State.fail
+                message = problem.message
+                mend = problem.suggestion
+            except Exception as problem:  # noqa: BLE001  entry point: a doctor reports whatever is wrong, and goes on
+                state = State.fail
+                message = f"{type(problem).__name__}: {problem}"
+                mend = "examine what it names, or report it"
+        yield Finding(
+            name, state, one_line(message, FOUND_CHARACTERS), one_line(mend, MEND_CHARACTERS)
+        )

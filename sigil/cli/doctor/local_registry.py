@@ -7,7 +7,6 @@ import shutil
 import stat
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sigil.cli.doctor.findings import Check, DoctorWarning
@@ -126,39 +125,28 @@ def check_artifacts(settings: Settings) -> str:
 
 def check_token(settings: Settings) -> str:
     """Check that there is an admin token which nobody else can read or guess."""
-    value = admin_token(settings)
+    token = admin_token(settings)
+    if settings.token:
+        if len(token) < GUESSABLE:
+            raise DoctorWarning(
+                f"UNCAGED_TOKEN has {len(token)} characters and could be guessed",
+                suggestion="take one of 32 random characters or more",
+            )
+        return "set by UNCAGED_TOKEN"
     path = settings.data_folder / "token"
-    if not settings.token:
-        return _check_token_file(path, value)
-    if len(value) < GUESSABLE:
-        raise DoctorWarning(
-            f"UNCAGED_TOKEN has {len(value)} characters and could be guessed",
-            suggestion="take one of 32 random characters or more",
-        )
-    return "set by UNCAGED_TOKEN"
-
-
-def _check_token_file(path: Path, value: str) -> str:
     facts = path.stat()
     if stat.S_IMODE(facts.st_mode) & 0o077:
-        raise BackendError(
-            "EUNSAFE",
-            f"{path} can be read by others",
-            suggestion=f"chmod 600 {path}; if somebody may have read it, remove it",
-        )
-    if facts.st_uid != os.geteuid():
-        raise BackendError(
-            "EUNSAFE",
-            f"{path} is somebody else's",
-            suggestion="remove it; the next start makes another one",
-        )
-    if len(value) < GUESSABLE:
-        raise BackendError(
-            "EUNSAFE",
-            f"{path} holds no token",
-            suggestion="remove it; the next start makes another one",
-        )
-    return f"in {path}, for its owner alone"
+        problem = f"{path} can be read by others"
+        mend = f"chmod 600 {path}; if somebody may have read it, remove it"
+    elif facts.st_uid != os.geteuid():
+        problem = f"{path} is somebody else's"
+        mend = "remove it; the next start makes another one"
+    elif len(token) < GUESSABLE:
+        problem = f"{path} holds no token"
+        mend = "remove it; the next start makes another one"
+    else:
+        return f"in {path}, for its owner alone"
+    raise BackendError("EUNSAFE", problem, suggestion=mend)
 
 
 def check_library(settings: Settings) -> str:
