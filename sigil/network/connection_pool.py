@@ -49,16 +49,16 @@ class ConnectionPool:
         self._lock = threading.Lock()
 
     @contextmanager
-    def lent(self, target: Target, asker: RequestSource, seconds: float) -> Iterator[_Connection]:
+    def lent(self, target: Target, source: RequestSource, seconds: float) -> Iterator[_Connection]:
         """A connection to the target; `ToolError` ENET when too many are in use for all of
         `seconds`.
         """
-        with self._shares.taken((target.authority, asker.namespace), seconds) as free:
+        with self._shares.taken((target.authority, source.namespace), seconds) as free:
             if not free:
                 raise ToolError(
                     "ENET", f"{target.host}: too many requests are under way", source="http"
                 )
-            key = (target.origin, asker.capability)
+            key = (target.origin, source.capability)
             connection = self._again(key) or self._opened(target)
             try:
                 yield connection

@@ -17,8 +17,8 @@ answered.
 
 
 class RequestSource(NamedTuple):
-    """For whom a request is sent. `namespace`: whose share of the connections it takes;
-    `capability`: who may use its connection again.
+    """The sender of a request: the namespace whose share of the connections it takes, and the
+    capability that may use its connection again.
     """
 
     namespace: str = ""
@@ -33,7 +33,7 @@ class HttpRequest:
     target: Target
     headers: Headers
     body: bytes
-    asker: RequestSource = RequestSource()
+    source: RequestSource = RequestSource()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class GuardedTransport:
         """The answer to one request, no redirect followed; `ToolError` ENET when there is none in
         time.
         """
-        self._guard.allowance.begin(seconds, hop.asker.namespace)
+        self._guard.allowance.begin(seconds, hop.source.namespace)
         try:
             return self._sent(hop, seconds)
         except httpcore.TimeoutException:
@@ -80,7 +80,7 @@ class GuardedTransport:
             headers=_fields(hop),
             content=hop.body,
         )
-        with self._connections.lent(target, hop.asker, seconds) as connection:
+        with self._connections.lent(target, hop.source, seconds) as connection:
             response = connection.handle_request(request)
             self._guard.allowance.go_on()
             try:

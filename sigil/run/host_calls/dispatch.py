@@ -1,6 +1,4 @@
-"""Where one run's requests are answered: each operation goes to its service, which looks at what is
-granted.
-"""
+"""The dispatcher answers the host calls of one run: each operation goes to its service."""
 
 from __future__ import annotations
 
@@ -13,46 +11,49 @@ from sigil.protocol import Json
 from sigil.run.host_calls.fetch import NetworkRights, fetch
 from sigil.run.host_calls.kv_service import KvService
 
-Compose = Callable[[str, Json, float], Json]
-Consult = Callable[[Json, float], Json]
+CallCapability = Callable[[str, Json, float], Json]
+"""Calls another capability with a name, an input and the seconds that are left."""
+CallServer = Callable[[Json, float], Json]
+"""Calls the MCP server that the capability stands for, within so many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostCallDispatcher:
-    """The services of one run. `web` opens the way to the network when it is needed; `compose(name,
-    input, seconds)` runs another.
+    """The services of one run. Each checks what the capability was granted.
 
-    `consult(argument, seconds)` asks the MCP server that the capability stands for; None for one
-    that stands for none.
+    `open_web` opens the network when it is needed. `call_server` is None for a capability that
+    stands for no MCP server.
     """
 
     rights: NetworkRights
-    web: Callable[[], WebTransport]
+    open_web: Callable[[], WebTransport]
     store: KvService
-    compose: Compose
-    consult: Consult | None = None
+    call_capability: CallCapability
+    call_server: CallServer | None = None
 
     def answer(self, operation: str, argument: Json, seconds: float) -> Json:
-        """The answer to one request of the guest; `SigilError` when there is none."""
+        """Return the answer to one request of the guest; raise `SigilError` when there is none."""
         if operation == "http.fetch":
-            return fetch(self.web(), self.rights, argument, seconds)
+            return fetch(self.open_web(), self.rights, argument, seconds)
         if operation.startswith("kv."):
             return self.store.answer(operation, argument)
         if operation == "call":
-            return self.compose(*_call(argument), seconds)
-        if operation == "mcp" and self.consult:
-            return self.consult(argument, seconds)
+            name, arguments = _parse_call(argument)
+            return self.call_capability(name, arguments, seconds)
+        if operation == "mcp" and self.call_server:
+            return self.call_server(argument, seconds)
         raise ToolError("EINVAL", f"no such operation: {one_line(operation, 40)}")
 
 
-def _call(argument: Json) -> tuple[str, Json]:
+def _parse_call(argument: Json) -> tuple[str, Json]:
+    """Return the name and the input of a call."""
     if (
         not isinstance(argument, dict)
         or not argument.keys() <= {"name", "input"}
         or not isinstance(argument.get("name"), str)
     ):
         raise ToolError("EINVAL", "a call has a name and an input", source="call")
-    given = argument.get("input")
-    if given is not None and not isinstance(given, dict):
+    arguments = argument.get("input")
+    if arguments is not None and not isinstance(arguments, dict):
         raise ToolError("EINVAL", "the input of a call is an object", source="call")
-    return argument["name"], given or {}
+    return argument["name"], arguments or {}

@@ -1,5 +1,7 @@
-"""`http.fetch`: a request within its grants, redirects followed under the same rules, secrets put
-in and taken out again.
+"""`http.fetch` sends a capability's request within its grants.
+
+Redirects are followed under the same rules. Secrets are put into the request, and taken out of the
+answer again.
 """
 
 from __future__ import annotations
@@ -7,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
 from sigil.errors import Refused, ToolError
 from sigil.manifest.permission_rules import HttpRule, SecretRule
@@ -21,16 +22,16 @@ from sigil.run.host_calls.placeholders import Values
 
 REDIRECTS_MOST = 5
 AGENT = "main"
-"""The namespace that `sigil` means when it is told none."""
-_MOVED = (301, 302, 303, 307, 308)
+"""The namespace that `sigil` uses when none is named."""
+_REDIRECTS = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkRights:
-    """What one capability may fetch, and which of it waits for an owner. `values`: its granted
-    secrets, read when they are needed.
+    """The requests that one capability may send, and those that wait for an owner's grant.
 
-    `namespace`: whose owners grant it, and for whom it asks; empty for the agent's own.
+    `values` returns its granted secrets, read when they are needed. `namespace` is the one whose
+    owners grant it, and for which it sends; empty for the agent's own.
     """
 
     name: str
@@ -42,37 +43,38 @@ class NetworkRights:
     namespace: str = ""
 
     @property
-    def asker(self) -> RequestSource:
-        """For whom its requests are sent."""
+    def source(self) -> RequestSource:
+        """The agent and the capability for which its requests are sent."""
         return RequestSource(self.namespace.partition("~")[0], f"{self.namespace}/{self.name}")
 
     @property
-    def named(self) -> frozenset[str]:
-        """The names of its secrets, of those that wait too."""
+    def secret_names(self) -> frozenset[str]:
+        """The names of its secrets, those that wait for a grant included."""
         return frozenset(rule.name for rule in (*self.secrets, *self.secrets_waiting))
 
-    def demand(self, method: str, target: Target) -> None:
-        """`Refused` EPERM that says what is missing unless the request is granted."""
+    def require_granted(self, method: str, target: Target) -> None:
+        """Raise `Refused` EPERM, which says what is missing, unless the request is granted."""
         if any(rule.allows(method, target) for rule in self.http):
             return
         what = f"{method} {target.scheme}://{target.authority}{target.path}"
         if any(rule.allows(method, target) for rule in self.http_waiting):
-            raise Refused("EPERM", f"{what} waits for an owner's grant: {self._way}")
+            raise Refused("EPERM", f"{what} waits for an owner's grant: {self._grant_command}")
         raise Refused("EPERM", f"{what} is not declared: add permissions.http to the manifest")
 
-    def secret(self, name: str, target: Target) -> bool:
-        """Whether `name` is a secret of this capability; `Refused` EPERM when it is, but must not
-        go to `target`.
+    def may_send_secret(self, name: str, target: Target) -> bool:
+        """Return whether `name` is a secret of this capability that goes to `target`.
+
+        Raises `Refused` EPERM when it is one that must not go there, or that is not set.
         """
         if any(rule.name == name and rule.fits(target) for rule in self.secrets):
             if name not in self.values():
-                raise Refused(
-                    "EPERM", f"the secret {name} is not set: `sigil secret set {name}{self._where}`"
-                )
+                command = f"`sigil secret set {name}{self._namespace_option}`"
+                raise Refused("EPERM", f"the secret {name} is not set: {command}")
             return True
         if any(rule.name == name and rule.fits(target) for rule in self.secrets_waiting):
-            raise Refused("EPERM", f"the secret {name} waits for an owner's grant: {self._way}")
-        if any(rule.name == name for rule in (*self.secrets, *self.secrets_waiting)):
+            message = f"the secret {name} waits for an owner's grant: {self._grant_command}"
+            raise Refused("EPERM", message)
+        if name in self.secret_names:
             why = "" if target.scheme == "https" else ": secrets go by https alone"
             raise Refused(
                 "EPERM", f"the secret {name} is not for {target.scheme}://{target.authority}{why}"
@@ -80,18 +82,16 @@ class NetworkRights:
         return False
 
     @property
-    def _way(self) -> str:
-        """How an owner grants it: of a chat's own nothing is granted."""
+    def _grant_command(self) -> str:
+        """The command by which an owner grants it; nothing is granted to a chat's own."""
         chat = self.namespace.partition("~")[2]
-        return (
-            f"publish it first: `sigil publish {self.name} --session {chat}`"
-            if chat
-            else f"`sigil grant {self.name}{self._where}`"
-        )
+        if chat:
+            return f"publish it first: `sigil publish {self.name} --session {chat}`"
+        return f"`sigil grant {self.name}{self._namespace_option}`"
 
     @property
-    def _where(self) -> str:
-        """The option that names the namespace, for a person whose agent has another one."""
+    def _namespace_option(self) -> str:
+        """The option that names the namespace, where the agent is not the usual one."""
         agent = self.namespace.partition("~")[0]
         return f" --namespace {agent}" if agent not in ("", AGENT) else ""
 
@@ -103,167 +103,146 @@ def fetch(
     seconds: float,
     own: frozenset[str] | None = None,
 ) -> Json:
-    """The answer to a guest's request; `Refused` EPERM, `ToolError` EINVAL or ENET. Shapes:
-    `parse_request` and `build_reply`.
+    """Send a guest's request and return its answer; for both shapes see `fetch_messages`.
 
-    `own`: the headers that secrets are put into, beside the query, where everything else is
-    somebody else's words; None for all, and the body.
+    `own` names the headers that secrets are put into, beside the query, where everything else is
+    somebody else's words; None stands for all of them and the body. Raises `Refused` EPERM, and
+    `ToolError` EINVAL or ENET.
     """
     end = time.monotonic() + seconds
-    wanted, written = parse_request(argument), True
-    for count in range(REDIRECTS_MOST + 1):
-        rights.demand(wanted.method, wanted.target)
-        _require_scheme(web, wanted.target)
-        answer = web.send(_filled(wanted, rights, own, written=written), end - time.monotonic())
-        location = _location(answer)
-        if location is None or wanted.redirect == "manual":
-            said = answer if own is not None else _parted(answer, rights)
-            return build_reply(
-                _scrubbed(said, rights),
-                _shown(wanted.target, rights, written=written),
-                redirected=count > 0,
-            )
-        if wanted.redirect == "error":
-            raise ToolError("ENET", f"{wanted.target.host} redirects", source="http")
-        wanted, written = _moved(wanted, answer.status, location, rights), False
+    request = parse_request(argument)
+    is_own_address = True
+    for redirects in range(REDIRECTS_MOST + 1):
+        target = request.target
+        rights.require_granted(request.method, target)
+        if target.scheme != "https" and not (web.loopback and target.here):
+            raise Refused("EPERM", "only https is allowed", source="http")
+        filled = _fill_secrets(request, rights, own, is_own_address=is_own_address)
+        answer = web.send(filled, end - time.monotonic())
+        location = None
+        if answer.status in _REDIRECTS:
+            headers = answer.headers
+            location = next((value for name, value in headers if name == "location"), None)
+        if location is None or request.redirect == "manual":
+            url = target.url
+            if own is None:
+                answer = _split_placeholders(answer, rights.secret_names)
+            if rights.secrets:
+                if not is_own_address:
+                    url = placeholders.split_text(url, rights.secret_names)
+                url = scrubbing.scrub_text(url, rights.values())
+                answer = _scrub_answer(answer, rights.values())
+            return build_reply(answer, url, redirected=redirects > 0)
+        if request.redirect == "error":
+            raise ToolError("ENET", f"{target.host} redirects", source="http")
+        request = _follow_redirect(request, answer.status, location, rights)
+        is_own_address = False
     raise ToolError("ENET", f"more than {REDIRECTS_MOST} redirects", source="http")
 
 
-def _require_scheme(web: WebTransport, target: Target) -> None:
-    if target.scheme != "https" and not (web.loopback and target.here):
-        raise Refused("EPERM", "only https is allowed", source="http")
-
-
-def _filled(
-    wanted: FetchRequest, rights: NetworkRights, own: frozenset[str] | None, *, written: bool
+def _fill_secrets(
+    request: FetchRequest,
+    rights: NetworkRights,
+    own: frozenset[str] | None,
+    *,
+    is_own_address: bool,
 ) -> HttpRequest:
-    """The request with its secrets in place. `own`: see `fetch`. `written`: the address is the
-    capability's own, not one a server sent.
+    """Return the request with its secrets in place; for `own` see `fetch`.
+
+    `is_own_address` says that the capability wrote the address, and no server did.
     """
-    target = wanted.target
-    if written and any(rights.secret(name, target) for name in placeholders.names_in(target.path)):
-        raise Refused(
-            "EPERM",
-            "a secret goes into headers, the query or the body, not into the path",
-            source="http",
-        )
-    query, body = target.query if written else "", wanted.body if own is None else b""
-    fields = [field for field in wanted.headers if own is None or field[0] in own]
-    used = {
-        name
-        for name in placeholders.names_in(query, *(value for _, value in fields), body)
-        if rights.secret(name, target)
-    }
-    _require_credentials(wanted, rights, used)
-    if not used:
-        return HttpRequest(wanted.method, target, wanted.headers, wanted.body, rights.asker)
-    known = {name: rights.values()[name] for name in used}
-    headers = tuple(
-        (field[0], placeholders.fill_header(field[1], known)) if field in fields else field
-        for field in wanted.headers
-    )
-    if not all(value.isascii() for _, value in headers):
-        raise Refused(
-            "EPERM", "a secret that is not plain ASCII does not go into a header", source="http"
-        )
-    body = (
-        placeholders.fill_body(wanted.body, dict(wanted.headers).get("content-type", ""), known)
-        if own is None
-        else wanted.body
-    )
-    return HttpRequest(
-        wanted.method,
-        target.asking(placeholders.fill_query(query, known)) if written else target,
-        headers,
-        body,
-        rights.asker,
-    )
-
-
-def _require_credentials(wanted: FetchRequest, rights: NetworkRights, used: set[str]) -> None:
-    for name, value in wanted.headers:
+    target = request.target
+    if is_own_address:
+        for name in placeholders.names_in(target.path):
+            if rights.may_send_secret(name, target):
+                message = "a secret goes into headers, the query or the body, not into the path"
+                raise Refused("EPERM", message, source="http")
+    query = target.query if is_own_address else ""
+    body = request.body if own is None else b""
+    fields = [field for field in request.headers if own is None or field[0] in own]
+    names = placeholders.names_in(query, *(value for _, value in fields), body)
+    used = {name for name in names if rights.may_send_secret(name, target)}
+    for name, value in request.headers:
         if name == "authorization" and not placeholders.names_in(value) & used:
-            _refuse("authorization is set from a secret alone: declare it, and write {{NAME}}")
+            message = "authorization is set from a secret alone: declare it, and write {{NAME}}"
+            raise Refused("EPERM", message, source="http")
         if normalize_name(name) in ("range", "if-range") and rights.secrets:
-            _refuse(f"the header {name} could cut a secret in two")
+            message = f"the header {name} could cut a secret in two"
+            raise Refused("EPERM", message, source="http")
+    if not used:
+        return HttpRequest(request.method, target, request.headers, request.body, rights.source)
+    values = {name: rights.values()[name] for name in used}
+    headers = []
+    for field in request.headers:
+        name, value = field
+        if field in fields:
+            value = placeholders.fill_header(value, values)
+        if not value.isascii():
+            message = "a secret that is not plain ASCII does not go into a header"
+            raise Refused("EPERM", message, source="http")
+        headers.append((name, value))
+    body = request.body
+    if own is None:
+        kind = dict(request.headers).get("content-type", "")
+        body = placeholders.fill_body(body, kind, values)
+    if is_own_address:
+        target = target.asking(placeholders.fill_query(query, values))
+    return HttpRequest(request.method, target, tuple(headers), body, rights.source)
 
 
-def _location(answer: HttpAnswer) -> str | None:
-    return (
-        next((value for name, value in answer.headers if name == "location"), None)
-        if answer.status in _MOVED
-        else None
-    )
+def _follow_redirect(
+    request: FetchRequest, status: int, location: str, rights: NetworkRights
+) -> FetchRequest:
+    """Return the next request, as the fetch standard makes it.
 
-
-def _moved(wanted: FetchRequest, status: int, location: str, rights: NetworkRights) -> FetchRequest:
-    """The next request, as the fetch standard makes it; what is secret stays behind when it goes to
-    another place.
+    What is secret stays behind when it goes to another place.
     """
-    target = wanted.target.join(location)
-    if target.scheme not in (wanted.target.scheme, "https"):
-        _refuse("a redirect leads from https to http")
-    moved = replace(wanted, target=target)
-    if (status == 303 and wanted.method != "HEAD") or (
-        status in (301, 302) and wanted.method == "POST"
-    ):
-        moved = replace(moved, method="GET", headers=drop_body_headers(moved.headers), body=b"")
-    if target.origin == wanted.target.origin:
-        return moved
-    own = {rule.name for rule in rights.secrets}
-    if (
-        placeholders.names_in(moved.body) & own
-        or scrubbing.scrub_text(target.url, rights.values()) != target.url
-    ):
-        _refuse("a redirect would carry a secret to another host")
-    kept = tuple(
-        (name, value)
-        for name, value in moved.headers
-        if name not in CREDENTIALS and not placeholders.names_in(value) & own
-    )
-    return replace(moved, headers=kept)
-
-
-def _scrubbed(answer: HttpAnswer, rights: NetworkRights) -> HttpAnswer:
-    if not rights.secrets:
-        return answer
-    values = rights.values()
+    target = request.target.join(location)
+    if target.scheme not in (request.target.scheme, "https"):
+        raise Refused("EPERM", "a redirect leads from https to http", source="http")
+    following = replace(request, target=target)
+    becomes_get = status == 303 and request.method != "HEAD"
+    if becomes_get or (status in (301, 302) and request.method == "POST"):
+        headers = drop_body_headers(following.headers)
+        following = replace(following, method="GET", headers=headers, body=b"")
+    if target.origin == request.target.origin:
+        return following
+    secrets = {rule.name for rule in rights.secrets}
+    has_secret = bool(placeholders.names_in(following.body) & secrets)
+    if has_secret or scrubbing.scrub_text(target.url, rights.values()) != target.url:
+        message = "a redirect would carry a secret to another host"
+        raise Refused("EPERM", message, source="http")
     headers = tuple(
-        (scrubbing.scrub_name(name, values), scrubbing.scrub_field(value, values))
-        for name, value in answer.headers
+        (name, value)
+        for name, value in following.headers
+        if name not in CREDENTIALS and not placeholders.names_in(value) & secrets
     )
+    return replace(following, headers=headers)
+
+
+def _scrub_answer(answer: HttpAnswer, values: Values) -> HttpAnswer:
+    headers = []
+    for name, value in answer.headers:
+        headers.append((scrubbing.scrub_name(name, values), scrubbing.scrub_field(value, values)))
     return HttpAnswer(
         answer.status,
         scrubbing.scrub_field(answer.reason, values),
-        headers,
+        tuple(headers),
         scrubbing.scrub(answer.body, values),
     )
 
 
-def _parted(answer: HttpAnswer, rights: NetworkRights) -> HttpAnswer:
-    """Before it is scrubbed: what stands for a secret afterwards was one, and may be sent back as
-    it is.
+def _split_placeholders(answer: HttpAnswer, names: frozenset[str]) -> HttpAnswer:
+    """Return an answer in which no placeholder stands that the server wrote.
+
+    One that stands there after scrubbing was a secret, and may be sent back as it is.
     """
-    names = rights.named
-    headers = tuple(
-        (name, placeholders.split_field(value, names)) for name, value in answer.headers
-    )
+    headers = []
+    for name, value in answer.headers:
+        headers.append((name, placeholders.split_field(value, names)))
     return HttpAnswer(
         answer.status,
         placeholders.split_field(answer.reason, names),
-        headers,
+        tuple(headers),
         placeholders.split_body(answer.body, names),
     )
-
-
-def _shown(target: Target, rights: NetworkRights, *, written: bool) -> str:
-    if not rights.secrets:
-        return target.url
-    return scrubbing.scrub_text(
-        target.url if written else placeholders.split_text(target.url, rights.named),
-        rights.values(),
-    )
-
-
-def _refuse(why: str) -> NoReturn:
-    raise Refused("EPERM", why, source="http")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Literal
 
 from sigil.errors import ToolError, one_line
 from sigil.manifest.permission_rules import METHODS
@@ -33,32 +33,37 @@ class FetchRequest:
 
 
 def parse_request(argument: Json) -> FetchRequest:
-    """The request that a guest's argument describes; `ToolError` EINVAL, or `Refused` EPERM for a
-    header that is not the guest's to set.
+    """Return the request that a guest's argument describes.
+
+    Raises `ToolError` EINVAL, and `Refused` EPERM for a header that is not the guest's to set.
     """
     if (
         not isinstance(argument, dict)
         or not argument.keys() <= _FIELDS
         or not isinstance(argument.get("url"), str)
     ):
-        _wrong("a request has a url, and may have method, headers, body and redirect")
-    method, mode = argument.get("method") or "GET", argument.get("redirect") or "follow"
+        raise _invalid("a request has a url, and may have method, headers, body and redirect")
+    method = argument.get("method") or "GET"
     if not isinstance(method, str) or method.upper() not in METHODS:
-        _wrong(f"methods are {', '.join(METHODS)}, not {one_line(str(method), 20)!r}")
-    body = _body(argument.get("body"))
+        raise _invalid(f"methods are {', '.join(METHODS)}, not {one_line(str(method), 20)!r}")
+    body = _parse_body(argument.get("body"))
     if body and method.upper() in ("GET", "HEAD"):
-        _wrong(f"a {method.upper()} request has no body")
+        raise _invalid(f"a {method.upper()} request has no body")
+    redirect = argument.get("redirect") or "follow"
+    mode = _MODES.get(redirect) if isinstance(redirect, str) else None
+    if mode is None:
+        raise _invalid("redirect is follow, manual or error")
     return FetchRequest(
         method.upper(),
         Target.parse(argument["url"]),
         check_outgoing(argument.get("headers") or []),
         body,
-        _mode(mode),
+        mode,
     )
 
 
 def build_reply(answer: HttpAnswer, url: str, *, redirected: bool) -> Json:
-    """What the guest reads."""
+    """Return an answer as the guest reads it."""
     return {
         "status": answer.status,
         "statusText": one_line(answer.reason, 100),
@@ -69,22 +74,16 @@ def build_reply(answer: HttpAnswer, url: str, *, redirected: bool) -> Json:
     }
 
 
-def _mode(text: Json) -> Mode:
-    mode = _MODES.get(text) if isinstance(text, str) else None
-    return mode or _wrong("redirect is follow, manual or error")
-
-
-def _body(text: Json) -> bytes:
+def _parse_body(text: Json) -> bytes:
+    """Return the body, which a guest writes in base64."""
     if text is None:
         return b""
+    if not isinstance(text, str):
+        raise _invalid("a body is base64")
     try:
-        body = (
-            base64.b64decode(text, validate=True)
-            if isinstance(text, str)
-            else _wrong("a body is base64")
-        )
+        body = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        _wrong("a body is base64")
+        raise _invalid("a body is base64") from None
     if len(body) > BODY_BYTES:
         raise ToolError(
             "ETOOBIG", f"a request's body has at most {BODY_BYTES:,} bytes", source="http"
@@ -92,5 +91,5 @@ def _body(text: Json) -> bytes:
     return body
 
 
-def _wrong(why: str) -> NoReturn:
-    raise ToolError("EINVAL", why, source="http")
+def _invalid(why: str) -> ToolError:
+    return ToolError("EINVAL", why, source="http")

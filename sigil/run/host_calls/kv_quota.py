@@ -1,21 +1,18 @@
-"""How much a capability's store holds: one item that every writer changes over what it read, and
-that mends itself.
+"""The usage of a capability's store: one item that every writer changes by compare-and-set.
 
     [keys, bytes, epoch, [[mark, keys, bytes, at], …]]
 
-Whoever makes the store larger takes the room before and leaves a mark until the write is done, so
-that somebody who counts what is stored knows what may be on its way. Whoever makes it smaller says
-so afterwards, unless somebody counted meanwhile, which gives the store another `epoch`. So the item
-never says too little, and when it says too much (after a crash, or when items have expired),
-whoever finds the store full counts anew. Only a writer that stalls for longer than `HOLD_SECONDS`
-is not expected; it counts anew itself.
+Whoever makes the store larger reserves the room before, and leaves a mark until the write is done,
+so that somebody who counts what is stored knows what may still come. Whoever makes it smaller says
+so afterwards, unless somebody counted meanwhile, which gives the item another `epoch`. So the item
+never says too little. When it says too much (after a crash, or when values have expired), whoever
+finds the store full counts again. Only a writer that stalls for longer than `HOLD_SECONDS` is not
+expected any more; it counts again itself.
 """
 
 from __future__ import annotations
 
-import random
 import secrets
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,33 +23,36 @@ import orjson
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, Key
+from sigil.storage.kv.update import pause_after_race, scan_all, update_item
 
 HOLD_SECONDS = 60.0
-"""How long a write may be on its way: longer than a run, in which it has to be answered."""
+"""A write may take so long: longer than a run, in which it has to be answered."""
 RACES = 50
 DAMAGED = "damaged"
-"""The epoch of a count that cannot be read."""
+"""The epoch of a usage that cannot be read."""
 COUNTS = 8
-"""How often somebody counts before it believes that what is on its way will stay."""
-PAUSE_SECONDS = 0.002
-PAGE = 200
+"""After so many counts it is believed that the room which others reserved stays theirs."""
 
 
 class QuotaChange(NamedTuple):
-    """So many keys and bytes more."""
+    """A number of keys and of bytes that are added, or taken away where they are negative."""
 
     keys: int = 0
     size: int = 0
 
-    @property
-    def undone(self) -> QuotaChange:
+    def reverse(self) -> QuotaChange:
+        """Return the change that undoes this one."""
         return QuotaChange(-self.keys, -self.size)
+
+
+NO_CHANGE = QuotaChange()
 
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Room that was taken for a write. `at`: seconds since the epoch. `rest`: what a newer version
-    wrote behind them.
+    """The room that was reserved for a write, at `at` (seconds since 1970).
+
+    `rest` is what a newer version wrote behind them.
     """
 
     name: str
@@ -63,180 +63,161 @@ class _Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """What the item says; `token` is its version, empty when there is none. `rest`: what a newer
-    version wrote behind it.
-    """
+class _Usage:
+    """The usage as its item says it; `rest` is what a newer version wrote behind it."""
 
     keys: int = 0
     size: int = 0
     epoch: str = ""
     marks: tuple[_Mark, ...] = ()
-    token: str = ""
     rest: tuple[Json, ...] = ()
 
-    def after(self, change: QuotaChange) -> _State:
-        return replace(
-            self, keys=max(self.keys + change.keys, 0), size=max(self.size + change.size, 0)
-        )
+    def add(self, change: QuotaChange) -> _Usage:
+        """Return the usage after a change."""
+        keys = max(self.keys + change.keys, 0)
+        size = max(self.size + change.size, 0)
+        return replace(self, keys=keys, size=size)
 
-    def without(self, name: str) -> _State:
-        return replace(self, marks=tuple(mark for mark in self.marks if mark.name != name))
-
-    def body(self) -> bytes:
+    def encode(self) -> bytes:
+        """Return the usage as it is stored."""
         marks = [[mark.name, mark.keys, mark.size, mark.at, *mark.rest] for mark in self.marks]
         return orjson.dumps([self.keys, self.size, self.epoch, marks, *self.rest])
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What somebody found before its write. `mark`: the name of the room that it took, empty when
-    it took none.
+    """The usage's item before a write, and its epoch.
+
+    `mark` names the room that was reserved, empty when none was.
     """
 
-    state: _State
+    item: Item | None
+    epoch: str
     mark: str = ""
 
 
 class StorageUsage:
-    """The usage at `places`: the key of its item, and the partition that it is about. `life`:
-    seconds for which the item is kept.
+    """The usage in the item `key`, of the values in `partition`.
+
+    The item is kept for `life` seconds, None for good.
     """
 
     def __init__(
-        self, kv: KV, places: tuple[Key, str], life: float | None, clock: Callable[[], float]
+        self, kv: KV, key: Key, partition: str, life: float | None, clock: Callable[[], float]
     ) -> None:
         self._kv = kv
-        self._key, self._partition = places
+        self._key = key
+        self._partition = partition
         self._life = life
         self._clock = clock
 
-    def take(self, change: QuotaChange, most: QuotaChange) -> Reservation:
-        """Take room for a write; `Refused` EQUOTA when more than `most` would be stored, also after
-        counting anew.
+    def reserve(self, change: QuotaChange, most: QuotaChange) -> Reservation:
+        """Reserve the room for a write.
+
+        Raises `Refused` EQUOTA when more than `most` would be stored, also after counting again.
         """
-        counts = 0
-        for attempt in range(RACES):
-            read = self._read()
-            state = self._fresh(read) if counts or not read.token or read.epoch == DAMAGED else read
-            counts += state is not read
-            wanted = self._marked(state, change)
-            if wanted.keys <= most.keys and wanted.size <= most.size:
-                held = self._written(wanted, read)
-                if held:
-                    return Reservation(held, wanted.marks[-1].name)
-            elif counts and (not state.marks or counts >= COUNTS):
-                raise Refused(
-                    "EQUOTA",
-                    f"a capability keeps at most {most.keys:,} keys and {most.size:,} bytes",
-                    source="kv",
-                )
-            elif not counts:
-                counts = 1
-                continue
-            pause(attempt)
-        raise Conflict("the store is being written by too many at this moment")
+        for count in range(COUNTS + 1):
+            reservation = self._try_to_reserve(change, most, counts=count > 0)
+            if reservation.mark:
+                return reservation
+            if count and not self._parse(reservation.item).marks:
+                break
+            pause_after_race(count)
+        raise Refused(
+            "EQUOTA",
+            f"a capability keeps at most {most.keys:,} keys and {most.size:,} bytes",
+            source="kv",
+        )
 
-    def watch(self) -> Reservation:
-        """Look before a write that takes no room."""
-        return Reservation(self._read())
+    def _try_to_reserve(
+        self, change: QuotaChange, most: QuotaChange, *, counts: bool
+    ) -> Reservation:
+        """Return a reservation, which has no mark when there is no room.
 
-    def settle(self, held: Reservation, change: QuotaChange = QuotaChange()) -> None:  # noqa: B008 (a constant)
-        """The write is done, and the store is that much larger beside what was taken. A store that
-        is away fails nothing here.
+        `counts` says that the values are counted first, whatever the item says.
         """
-        with suppress(BackendError):
-            state = held.state
-            for attempt in range(RACES):
-                if self._is_settled(state, held, change):
-                    return
-                late = bool(held.mark) and all(
-                    mark.name != held.mark for mark in state.marks
-                )  # somebody may have counted without it
-                if self._written(
-                    self._fresh(state) if late else state.without(held.mark).after(change), state
-                ):
-                    return
-                pause(attempt)
-                state = self._read()
+        mark = _Mark(secrets.token_hex(6), change.keys, change.size, self._clock())
 
-    def count(self) -> QuotaChange:
-        """What is stored."""
+        def decide(item: Item | None) -> tuple[bytes | None, Reservation]:
+            usage = self._parse(item)
+            if counts or item is None or usage.epoch == DAMAGED:
+                usage = self._count_again(usage)
+            after = usage.add(change)
+            if after.keys > most.keys or after.size > most.size:
+                return None, Reservation(item, usage.epoch)
+            after = replace(after, marks=(*after.marks, mark))
+            return after.encode(), Reservation(item, after.epoch, mark.name)
+
+        try:
+            updated = update_item(self._kv, self._key, decide, self._life, tries=RACES)
+        except Conflict:
+            message = "the store is being written by too many at this moment"
+            raise Conflict(message) from None
+        return replace(updated.answer, item=updated.item)
+
+    def observe(self) -> Reservation:
+        """Look at the usage before a write that needs no room."""
+        item = self._kv.get(self._key)
+        return Reservation(item, self._parse(item).epoch)
+
+    def settle(self, held: Reservation, change: QuotaChange = NO_CHANGE) -> None:
+        """Note that the write is done, and changed the usage beside what was reserved.
+
+        A store that is away fails nothing here.
+        """
+
+        def decide(item: Item | None) -> tuple[bytes | None, None]:
+            if item is None:
+                return None, None
+            usage = self._parse(item)
+            if not held.mark:
+                if change == NO_CHANGE or usage.epoch != held.epoch:  # somebody counted it since
+                    return None, None
+                return usage.add(change).encode(), None
+            others = tuple(mark for mark in usage.marks if mark.name != held.mark)
+            if len(others) == len(usage.marks):  # somebody may have counted without it
+                return self._count_again(usage).encode(), None
+            return replace(usage, marks=others).add(change).encode(), None
+
+        known = held.item or ABSENT
+        with suppress(BackendError, Conflict):
+            update_item(self._kv, self._key, decide, self._life, known=known, tries=RACES)
+
+    def count_stored(self) -> QuotaChange:
+        """Return the keys and bytes that are stored."""
         keys = size = 0
-        after = ""
-        while page := self._kv.scan(self._partition, after=after, limit=PAGE):
-            keys += len(page)
-            size += sum(len(sort.encode()) + len(item.value) for sort, item in page)
-            after = page[-1][0]
+        for sort, item in scan_all(self._kv, self._partition):
+            keys += 1
+            size += len(sort.encode()) + len(item.value)
         return QuotaChange(keys, size)
 
     def clear(self) -> None:
-        """Forget the count; the next writer counts anew."""
+        """Forget the usage; the next writer counts again."""
         self._kv.delete(self._key)
 
-    def _is_settled(self, state: _State, held: Reservation, change: QuotaChange) -> bool:
-        """Whether there is nothing to tell: no count to change, or one that somebody made since."""
-        return not state.token or (
-            not held.mark and (change == (0, 0) or state.epoch != held.state.epoch)
-        )
+    def _count_again(self, before: _Usage) -> _Usage:
+        """Return the usage of what is stored, and of what others have reserved."""
+        stored = self.count_stored()
+        usage = replace(before, keys=stored.keys, size=stored.size, epoch=secrets.token_hex(4))
+        for mark in before.marks:
+            usage = usage.add(QuotaChange(mark.keys, mark.size))
+        return usage
 
-    def _fresh(self, read: _State) -> _State:
-        """What is stored, and what may come by those who took room."""
-        keys, size = self.count()
-        coming = QuotaChange(
-            sum(mark.keys for mark in read.marks), sum(mark.size for mark in read.marks)
-        )
-        return replace(read, keys=keys, size=size, epoch=secrets.token_hex(4)).after(coming)
+    def _parse(self, item: Item | None) -> _Usage:
+        """Return the usage in an item, with only those marks whose write may still come.
 
-    def _marked(self, state: _State, change: QuotaChange) -> _State:
-        mark = _Mark(secrets.token_hex(6), change.keys, change.size, self._clock())
-        return replace(state.after(change), marks=(*state.marks, mark))
-
-    def _read(self) -> _State:
-        """What stands; of marks only those that may still be on their way."""
-        item = self._kv.get(self._key)
-        now = self._clock()
-        state = _state(item) if item else _State()
-        return replace(
-            state, marks=tuple(mark for mark in state.marks if abs(now - mark.at) < HOLD_SECONDS)
-        )
-
-    def _written(self, state: _State, over: _State) -> _State | None:
-        """The state with its token, None when somebody else wrote."""
+        One that cannot be read is `DAMAGED`; whoever writes next counts again.
+        """
+        if item is None:
+            return _Usage()
         try:
-            return replace(
-                state,
-                token=self._kv.put(
-                    self._key, state.body(), expect=over.token or ABSENT, ttl=self._life
-                ),
-            )
-        except Conflict:
-            return None
-
-
-def pause(attempt: int) -> None:
-    """Let others go first, the longer the more often it came to nothing."""
-    if attempt:
-        time.sleep(random.uniform(0, PAUSE_SECONDS) * min(attempt, 10))
-
-
-def _state(item: Item) -> _State:
-    """What stands; a count that cannot be read is none, and whoever writes next counts anew."""
-    try:
-        keys, size, *more = orjson.loads(item.value)
-        epoch, marks, *rest = more or ("", [])
-        state = _State(
-            int(keys),
-            int(size),
-            str(epoch),
-            tuple(_mark(*mark) for mark in marks),
-            item.version,
-            tuple(rest),
-        )
-    except (ValueError, TypeError):
-        return _State(epoch=DAMAGED, token=item.version)
-    return state
-
-
-def _mark(name: str, keys: int, size: int, at: float, *rest: Json) -> _Mark:
-    return _Mark(str(name), int(keys), int(size), float(at), rest)
+            keys, size, *more = orjson.loads(item.value)
+            epoch, rows, *rest = more or ("", [])
+            marks = []
+            for name, mark_keys, mark_size, at, *mark_rest in rows:
+                mark = _Mark(str(name), int(mark_keys), int(mark_size), float(at), tuple(mark_rest))
+                if abs(self._clock() - mark.at) < HOLD_SECONDS:
+                    marks.append(mark)
+            return _Usage(int(keys), int(size), str(epoch), tuple(marks), tuple(rest))
+        except (ValueError, TypeError):
+            return _Usage(epoch=DAMAGED)

@@ -13,7 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sigil.errors import Refused, ToolError
 from sigil.run.host_calls import kv_service
 from sigil.run.host_calls.kv_service import KvService
+from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.run.host_calls.test_kv_quota import read_usage
 
 OWNER = ("main", "main", "notes")
 
@@ -156,8 +158,10 @@ def test_many_writers_at_once_keep_within_the_quota_and_count_right(
     assert len(names) == 10
     for name in names:
         ask(book, "delete", key=name)
-    assert book._usage.count() == (0, 0)
-    assert book._usage._read().body().startswith(b"[0,0,")
+    assert book._usage.count_stored() == (0, 0)
+    item = kv.get(keys.stored_usage(*OWNER))
+    assert item is not None
+    assert item.value.startswith(b"[0,0,")
 
 
 class AsADictionary(RuleBasedStateMachine):
@@ -183,7 +187,7 @@ class AsADictionary(RuleBasedStateMachine):
         names = [row["name"] for row in ask(self.book, "list")["keys"]]
         assert names == sorted(self.model)
         assert {name: ask(self.book, "get", key=name)["value"] for name in names} == self.model
-        used = self.book._usage._read()
+        used = read_usage(self.book)
         size = sum(len(name.encode()) + len(value) for name, value in self.model.items())
         assert (used.keys, used.size, used.marks) == (len(self.model), size, ())
 
