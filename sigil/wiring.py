@@ -245,7 +245,7 @@ def local_registry(
         stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web, servers=servers
     )
     if folder := library_folder(settings):
-        LibraryFolder(stores.kv, folder).stock(registry, progress)
+        LibraryFolder(stores.kv, folder).update(registry, progress)
     return registry
 
 

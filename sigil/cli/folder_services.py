@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigil.compile.compiler import build
-from sigil.deploy.golden_tests import FixtureWeb, TestServices
+from sigil.deploy.golden_tests import FixtureWeb, GoldenTestServices
 from sigil.manifest import permissions
 from sigil.manifest.package import read_folder
 from sigil.manifest.permission_rules import CallRule
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FolderTestServices(TestServices):
+class FolderTestServices(GoldenTestServices):
     """Test services that also find capabilities that are not deployed yet. `folders`: by namespace,
     the folder whose folders are capabilities.
     """
@@ -41,7 +41,7 @@ class FolderTestServices(TestServices):
         """Return the capability that a call means: the deployed one, else one in a folder; None
         when there is neither.
         """
-        deployed = TestServices.find_version(self, rule, view, over)
+        deployed = GoldenTestServices.find_version(self, rule, view, over)
         if deployed or rule.namespace:
             return deployed
         for namespace in viewed(view).sees:

@@ -1,4 +1,4 @@
-"""A pause between two deploys of one token, and of a model in one chat."""
+"""The cooldown is a pause between two deploys of one token, and of a model in one chat."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from sigil.errors import BackendError, Conflict, Refused, SigilError
-from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import update
 
-RACES = 10
+GRACE_SECONDS = 60
+"""How long the store keeps the end of a pause that is over."""
 
 
 class Cooldown:
-    """One deploy in `seconds` for each holder, and so many at once as it is told, whichever process
-    they reach; 0 switches it off.
+    """Lets a holder deploy once in `seconds`, in whichever process; 0 switches it off.
 
-    The store keeps when the pauses of all turns taken are over: a turn adds `seconds` to it.
+    The store keeps when the pauses of all turns that were taken are over: a turn adds `seconds` to
+    it. So a holder may take several turns at once, and waits for their pauses afterwards.
     """
 
     def __init__(
@@ -29,64 +31,65 @@ class Cooldown:
 
     @contextmanager
     def take_turn(self, who: str, name: str, at_once: int = 1) -> Iterator[None]:
-        """Take a turn of `who` for the deploy of `name` inside; one that comes to nothing gives it
-        back.
+        """Take a turn of `who` for the deploy of `name` inside; a deploy that fails gives it back.
 
-        `Refused` ERATE says when the next one is due.
+        `at_once` turns may be taken without a pause between them. Raises `Refused` ERATE, which
+        says when the next turn is due.
         """
-        over = self._take(who, name, at_once)
+        if self._seconds <= 0:
+            yield
+            return
+        over = self._add_pause(who, name, at_once)
         try:
             yield
         except SigilError:
-            with suppress(BackendError):  # it comes back by itself
-                self._give_back(who, over)
+            with suppress(BackendError):  # the turn comes back by itself
+                self._remove_pause(who, over, at_once)
             raise
 
-    def _take(self, who: str, name: str, at_once: int) -> float:
-        if self._seconds <= 0:
-            return 0.0
-        early = self._seconds
-        for _ in range(RACES):
-            now, item = self._clock(), self._kv.get(keys.deploy_cooldown(who))
-            over = _number(item)
-            over = (
-                over if now < over <= now + at_once * self._seconds else now
-            )  # a clock that was set back must not lock anybody out
+    def _add_pause(self, who: str, name: str, at_once: int) -> float:
+        """Add one pause, and return when all pauses are over (seconds since 1970)."""
+
+        def decide(value: bytes | None) -> tuple[bytes, float]:
+            now = self._clock()
+            over = _parse_seconds(value)
+            if not now < over <= now + at_once * self._seconds:
+                over = now  # a clock that was set back must not lock anybody out
             early = over - now - (at_once - 1) * self._seconds
             if early > 0:
-                break
-            with suppress(Conflict):
-                self._put(who, over + self._seconds, item)
-                return over + self._seconds
-        raise _early(max(early, 1.0), name)
+                raise _too_fast(early, name)
+            over += self._seconds
+            return b"%.3f" % over, over
 
-    def _give_back(self, who: str, over: float) -> None:
-        for _ in range(RACES):
-            item = self._kv.get(keys.deploy_cooldown(who))
-            if item is None or self._clock() >= over:
-                return
-            with suppress(Conflict):
-                self._put(who, _number(item) - self._seconds, item)
-                return
+        try:
+            return update(self._kv, keys.deploy_cooldown(who), decide, self._ttl(at_once))
+        except Conflict:
+            raise _too_fast(1.0, name) from None
 
-    def _put(self, who: str, over: float, item: Item | None) -> None:
-        ttl = max(over - self._clock(), 0.0) + 60
-        self._kv.put(
-            keys.deploy_cooldown(who),
-            b"%.3f" % over,
-            expect=item.version if item else ABSENT,
-            ttl=ttl,
-        )
+    def _remove_pause(self, who: str, over: float, at_once: int) -> None:
+        """Take one pause away again, unless all of them are over by now."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            if value is None or self._clock() >= over:
+                return None, None
+            return b"%.3f" % (_parse_seconds(value) - self._seconds), None
+
+        update(self._kv, keys.deploy_cooldown(who), decide, self._ttl(at_once))
+
+    def _ttl(self, at_once: int) -> float:
+        return at_once * self._seconds + GRACE_SECONDS
 
 
-def _number(item: Item | None) -> float:
-    with suppress(ValueError):  # damaged: nobody knows of a pause, and the next turn writes it anew
-        return float(item.value) if item else 0.0
-    return 0.0
+def _parse_seconds(value: bytes | None) -> float:
+    """Return the stored time; 0 for a damaged one, which the next turn writes anew."""
+    try:
+        return float(value) if value else 0.0
+    except ValueError:
+        return 0.0
 
 
-def _early(left: float, name: str) -> Refused:
-    seconds = max(math.ceil(left), 1)
+def _too_fast(wait: float, name: str) -> Refused:
+    seconds = max(math.ceil(wait), 1)
     return Refused(
         "ERATE",
         "deploys follow each other too fast",

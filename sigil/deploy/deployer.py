@@ -134,7 +134,7 @@ class Deployer:
             program = _program(checked.built, manifest, self._clock())
             part = Runnable(caller.target, manifest, linked.digest, program, pins=linked.pins)
             dependencies.require_dependencies(part, linked.seen, later=caller.author == "library")
-            bench = golden_tests.TestBench(
+            bench = golden_tests.GoldenTestBench(
                 self._sandbox, caller.target, linked.seen, tenant_of(caller), linked.pins
             )
             passed = 0

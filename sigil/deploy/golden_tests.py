@@ -1,7 +1,7 @@
 """Golden tests hold a capability to what its author promised, before anybody else may call it.
 
-A test runs with everything declared granted, an empty store, and a web that knows the test's own
-answers alone.
+A test runs with an empty store and everything granted that is declared, and the web answers only
+what the test itself states.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 import orjson
 
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
-from sigil.manifest.model import Limits as Bounds
+from sigil.manifest.model import Limits as ManifestLimits
 from sigil.manifest.model import Manifest, Test
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.manifest.permissions import requested_permissions
@@ -35,6 +35,36 @@ from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 from sigil.strict_json import dumps
 
+MEND = "mend the code or the test and deploy again"
+UNRETURNED = (
+    "nothing was returned: end the code itself with return, since a function that it only defines"
+    " never runs"
+)
+NO_OUTPUT = " gave null, expected "
+NO_JSON = b"!"
+"""An input that the engine refuses once the source is loaded, so that nothing of it has run."""
+LOADING_MS = 500
+UNLOADABLE = {
+    "ESYNTAX": "",
+    "ESTACK": "it is nested too deep to be read",
+    "ENOMEM": "it takes too much memory to be read",
+}
+"""The codes of JavaScript that no input could ever reach, each with a message.
+
+Where it is empty, the engine's own message says more.
+"""
+FAILED_SHOWN = 3
+LINE_SHOWN = 80
+VALUE_SHOWN = 80
+BEFORE_SHOWN = 20
+"""Characters of a value that are shown before its first difference from the other one."""
+BUDGET_SECONDS = 10.0
+"""The time for all tests of a deploy together.
+
+A deploy must not outlast the turn that asks for it, nor keep others' calls waiting.
+"""
+_PLACE = re.compile(r"(.*) \(([0-9]{1,9}):([0-9]{1,9})\)")
+
 
 class WebFixture(Protocol):
     """An answer of the web in a test."""
@@ -53,31 +83,54 @@ class WebFixture(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FixtureWeb:
-    """A web that knows these answers alone."""
+    """A web that knows these answers alone; `loopback` says whether a test may ask this machine."""
 
     known: Sequence[WebFixture]
     loopback: bool = False
 
     def send(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
-        """The answer that the test states for this very method and address."""
+        """Return the answer that the test states for this very method and address.
+
+        Raises `Refused` ENET when it states none.
+        """
         for fixture in self.known:
-            if fixture.method.upper() == hop.method and _url(fixture.url) == hop.target.url:
+            if fixture.method.upper() == hop.method and _normalize(fixture.url) == hop.target.url:
                 return _answer(fixture)
-        what = f"{hop.method} {hop.target.url}"
         raise Refused(
             "ENET",
-            f"a test reaches no network: state what {what} answers in the test's http",
+            f"a test reaches no network: state what {hop.method} {hop.target.url} answers in the"
+            " test's http",
             source="http",
         )
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, since nothing is held."""
+
+
+NO_WEB = FixtureWeb(())
+
+
+def _normalize(url: str) -> str:
+    try:
+        return Target.parse(url).url
+    except SigilError:
+        return url
+
+
+def _answer(fixture: WebFixture) -> HttpAnswer:
+    headers: Headers = tuple((name.lower(), value) for name, value in fixture.headers.items())
+    if isinstance(fixture.body, str):
+        return HttpAnswer(fixture.status, "", headers, fixture.body.encode("utf-8", "replace"))
+    if "content-type" not in dict(headers):
+        headers = (*headers, ("content-type", "application/json"))
+    return HttpAnswer(fixture.status, "", headers, orjson.dumps(fixture.body))
 
 
 @dataclass(frozen=True, slots=True)
-class TestServices:
-    """The `HostServices` of one test. `others`: where the capabilities that it calls are; they are
-    rehearsed with it.
+class GoldenTestServices:
+    """The `HostServices` of one test.
+
+    `others` finds the capabilities that the tested one calls; they run as in a test, too.
     """
 
     fixtures: FixtureWeb
@@ -94,25 +147,21 @@ class TestServices:
         return frozenset(requested_permissions(part.manifest))
 
     def get_secret(self, namespace: str, name: str) -> str | None:
-        """The placeholder stays what it is: tests know no secrets."""
+        """Return the placeholder of the secret as it is: tests know no secrets."""
         return f"{{{{{name}}}}}"
 
-    def find_version(
-        self, rule: CallRule, view: str, over: Runnable | None = None
-    ) -> Runnable | None:
+    def find_version(self, rule: CallRule, view: str, over: Runnable | None = None) -> Runnable | None:
         return self.others.find_version(rule, view, over) if self.others else None
 
     def load_pins(self, part: Runnable) -> Mapping[str, str]:
-        if self.others and _is_decided(part):
+        if self.others and _has_pins(part):
             return self.others.load_pins(part)
-        return (
-            dependencies.resolve_calls(part.manifest, part.namespace, self)
-            if part.pins is None
-            else part.pins
-        )
+        if part.pins is not None:
+            return part.pins
+        return dependencies.resolve_calls(part.manifest, part.namespace, self)
 
     def load_callee(self, part: Runnable, call: str) -> Runnable:
-        if self.others and _is_decided(part):
+        if self.others and _has_pins(part):
             return self.others.load_callee(part, call)
         rule = parse_call_rule(call)
         found = self.find_version(rule, part.namespace)
@@ -121,58 +170,13 @@ class TestServices:
         return found
 
 
-def _is_decided(part: Runnable) -> bool:
-    """Return whether it is settled which versions it calls: it is deployed, or about to be."""
+def _has_pins(part: Runnable) -> bool:
+    """Return whether it is decided which versions it calls: it is deployed, or about to be."""
     return part.pins is not None or part.version > 0
 
 
-def _url(text: str) -> str:
-    try:
-        return Target.parse(text).url
-    except SigilError:
-        return text
-
-
-def _answer(fixture: WebFixture) -> HttpAnswer:
-    headers: Headers = tuple((name.lower(), value) for name, value in fixture.headers.items())
-    if isinstance(fixture.body, str):
-        return HttpAnswer(fixture.status, "", headers, fixture.body.encode("utf-8", "replace"))
-    kind: Headers = (
-        () if "content-type" in dict(headers) else (("content-type", "application/json"),)
-    )
-    return HttpAnswer(fixture.status, "", (*headers, *kind), orjson.dumps(fixture.body))
-
-
-LOADING_MS = 500
-NO_JSON = b"!"
-"""An input that the engine refuses once the source is loaded, so that nothing of it has run."""
-UNREADABLE = {
-    "ESYNTAX": "",
-    "ESTACK": "it is nested too deep to be read",
-    "ENOMEM": "it takes too much memory to be read",
-}
-"""How JavaScript fails that no input could ever reach, and what is said then; empty: the engine's
-own words.
-"""
-SHOWN, LINE_SHOWN = 3, 80
-VALUE_SHOWN, BEFORE_SHOWN = 80, 20
-"""Characters of a value in a failed test, and of those before the first difference."""
-SILENT = " gave null, expected "
-MEND = "mend the code or the test and deploy again"
-UNRETURNED = (
-    "nothing was returned: end the code itself with return, since a function that it only defines"
-    " never runs"
-)
-NOTHING = FixtureWeb(())
-_PLACE = re.compile(r"(.*) \(([0-9]{1,9}):([0-9]{1,9})\)")
-BUDGET_SECONDS = 10.0
-"""For all tests of a deploy together: a deploy must not outlast the turn that asks for it, nor keep
-others' calls waiting.
-"""
-
-
 @dataclass(frozen=True, slots=True)
-class TestResult:
+class GoldenTestResult:
     """One test's outcome; `problem` is empty when it passed."""
 
     number: int
@@ -180,12 +184,11 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TestBench:
-    """Where tests run: a sandbox, the namespace that the tested one will stand in, and the
-    capabilities that it may call.
+class GoldenTestBench:
+    """The sandbox and namespace in which tests run, and the capabilities that they may call.
 
-    `tenant`: whom they count for. `pins`: which versions of the others; None when that is decided
-    by a later deploy.
+    `tenant` is whom the runs count for. `pins` are the versions that are called; None when a later
+    deploy decides that.
     """
 
     sandbox: Sandbox
@@ -196,67 +199,88 @@ class TestBench:
 
 
 def run_as_test(
-    bench: TestBench,
+    bench: GoldenTestBench,
     manifest: Manifest,
     program: Program,
-    given: dict[str, Json],
-    fixtures: FixtureWeb = NOTHING,
+    input: dict[str, Json],
+    fixtures: FixtureWeb = NO_WEB,
 ) -> Outcome:
-    """One call as a test makes it: everything declared is granted, the web answers `fixtures`, the
-    store is empty.
+    """Make one call as a test makes it, and return its outcome.
+
+    Everything declared is granted, the web answers `fixtures`, and the store is empty.
     """
     part = Runnable(bench.namespace, manifest, "", program, pins=bench.pins)
-    execution = Executor(bench.sandbox, TestServices(fixtures, bench.others), tenant=bench.tenant)
-    return execution.run(part, given, Caller(bench.namespace.partition("~")[0]))
+    services = GoldenTestServices(fixtures, bench.others)
+    executor = Executor(bench.sandbox, services, tenant=bench.tenant)
+    return executor.run(part, input, Caller(bench.namespace.partition("~")[0]))
 
 
-def run_tests(bench: TestBench, manifest: Manifest, program: Program) -> list[TestResult]:
+def run_tests(
+    bench: GoldenTestBench, manifest: Manifest, program: Program
+) -> list[GoldenTestResult]:
     """Run every test of the manifest, in order."""
     end = time.monotonic() + BUDGET_SECONDS
-    return [
-        TestResult(number, _within(end, bench, manifest, program, test))
-        for number, test in enumerate(manifest.tests, 1)
-    ]
+    results = []
+    for number, test in enumerate(manifest.tests, 1):
+        milliseconds = int((end - time.monotonic()) * 1000)
+        if milliseconds <= 0:
+            problem = f"not run: all tests together may take {BUDGET_SECONDS:.0f} s"
+        else:
+            limited = manifest
+            if manifest.limits.timeout_ms > milliseconds:
+                limits = ManifestLimits(timeout_ms=milliseconds)
+                limited = manifest.model_copy(update={"limits": limits})
+            problem = _run_test(bench, limited, program, test)
+        results.append(GoldenTestResult(number, problem))
+    return results
 
 
-def require_passing_tests(bench: TestBench, manifest: Manifest, program: Program) -> int:
-    """Return how many tests passed; `Refused` with ETESTS that says which failed and why, with
-    EMODULE when the program does not load.
+def require_passing_tests(bench: GoldenTestBench, manifest: Manifest, program: Program) -> int:
+    """Run all tests, and return how many those were.
+
+    Raises `Refused` ETESTS, which says which failed and why, or EMODULE when the program does not
+    load.
     """
     require_loadable(bench.sandbox, manifest, program, bench.tenant)
-    failed = [verdict for verdict in run_tests(bench, manifest, program) if verdict.problem]
-    if failed:
-        shown = "; ".join(f"test {verdict.number}: {verdict.problem}" for verdict in failed[:SHOWN])
-        more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
-        tests = "1 test" if len(manifest.tests) == 1 else f"{len(manifest.tests)} tests"
-        message = f"{len(failed)} of {tests} failed: {shown}{more}"
-        silent = program.kind == "js" and all(SILENT in verdict.problem for verdict in failed)
-        raise Refused(
-            "ETESTS", message, source=manifest.name, suggestion=UNRETURNED if silent else MEND
-        )
-    return len(manifest.tests)
+    failed = [result for result in run_tests(bench, manifest, program) if result.problem]
+    if not failed:
+        return len(manifest.tests)
+    problems = [f"test {result.number}: {result.problem}" for result in failed[:FAILED_SHOWN]]
+    if len(failed) > FAILED_SHOWN:
+        problems.append(f"and {len(failed) - FAILED_SHOWN} more")
+    tests = "1 test" if len(manifest.tests) == 1 else f"{len(manifest.tests)} tests"
+    is_unreturned = program.kind == "js" and all(NO_OUTPUT in each.problem for each in failed)
+    raise Refused(
+        "ETESTS",
+        f"{len(failed)} of {tests} failed: {'; '.join(problems)}",
+        source=manifest.name,
+        suggestion=UNRETURNED if is_unreturned else MEND,
+    )
 
 
 def require_loadable(
     sandbox: Sandbox, manifest: Manifest, program: Program, tenant: Tenant = NOBODY
 ) -> None:
-    """`Refused` with EMODULE when no call could ever reach the code; of JavaScript with the line,
-    which is quoted.
+    """Raise `Refused` EMODULE when no call could ever reach the code.
+
+    Of JavaScript it says the line, which is quoted.
     """
+    runner = sandbox.for_tenant(tenant)
     if program.kind == "js":
-        problem = _tried(sandbox.for_tenant(tenant), program, NO_JSON)
-        if problem and problem.code in UNREADABLE:
-            raise _unloadable(
-                UNREADABLE[problem.code] or _placed(problem.message, program), manifest
-            )
-    problem = None if manifest.tests else _tried(sandbox.for_tenant(tenant), program, b"{}")
-    if problem and problem.code == "EMODULE":
-        raise _unloadable(problem.message, manifest)
+        problem = _try_loading(runner, program, NO_JSON)
+        if problem and problem.code in UNLOADABLE:
+            message = UNLOADABLE[problem.code] or _quote_line(problem.message, program)
+            raise _unloadable(message, manifest)
+    if not manifest.tests:
+        problem = _try_loading(runner, program, b"{}")
+        if problem and problem.code == "EMODULE":
+            raise _unloadable(problem.message, manifest)
 
 
-def _tried(sandbox: TenantSandbox, program: Program, given: bytes) -> ToolError | None:
+def _try_loading(sandbox: TenantSandbox, program: Program, input: bytes) -> ToolError | None:
+    """Return the error of a short run, None when there was none."""
     try:
-        sandbox.run(program, given, Grants(), SandboxLimits(timeout_ms=LOADING_MS))
+        sandbox.run(program, input, Grants(), SandboxLimits(timeout_ms=LOADING_MS))
     except ToolError as problem:
         return problem
     return None
@@ -268,92 +292,86 @@ def _unloadable(message: str, manifest: Manifest) -> Refused:
     )
 
 
-def _placed(message: str, program: Program) -> str:
-    """`what is wrong (2:3)` as `line 2, column 3: what is wrong: CODE`, with what stands there."""
-    found = _PLACE.fullmatch(message)
-    if not found:
+def _quote_line(message: str, program: Program) -> str:
+    """Return `PROBLEM (2:3)` as `line 2, column 3: PROBLEM: CODE`, with the code of that place."""
+    place = _PLACE.fullmatch(message)
+    if not place:
         return message
-    line, column = int(found[2]), int(found[3])
+    line = int(place[2])
+    column = int(place[3])
+    located = f"line {line}, column {column}: {place[1]}"
     lines = read_source(program.load()).split("\n")
+    if line > len(lines):
+        return located
     begin = max(column - LINE_SHOWN // 2, 0)
-    text = one_line(lines[line - 1][begin : begin + LINE_SHOWN]) if line <= len(lines) else ""
-    return f"line {line}, column {column}: {found[1]}" + (f": `{text}`" if text else "")
+    code = one_line(lines[line - 1][begin : begin + LINE_SHOWN])
+    return f"{located}: `{code}`" if code else located
 
 
-def _within(end: float, bench: TestBench, manifest: Manifest, program: Program, test: Test) -> str:
-    left = int((end - time.monotonic()) * 1000)
-    if left <= 0:
-        return f"not run: all tests together may take {BUDGET_SECONDS:.0f} s"
-    short = manifest.limits.timeout_ms > left
-    limited = manifest.model_copy(update={"limits": Bounds(timeout_ms=left)}) if short else manifest
-    return _problem(bench, limited, program, test)
-
-
-def _problem(bench: TestBench, manifest: Manifest, program: Program, test: Test) -> str:
+def _run_test(bench: GoldenTestBench, manifest: Manifest, program: Program, test: Test) -> str:
+    """Run one test and return its problem, empty when it passed."""
+    fixtures = FixtureWeb(test.http)
+    if test.http and bench.others:
+        # a test may ask this machine where the capability itself may
+        fixtures = FixtureWeb(test.http, bench.others.open_web().loopback)
     try:
-        output = orjson.loads(
-            run_as_test(bench, manifest, program, test.input, _fixtures(bench, test)).output
-        )
+        output = orjson.loads(run_as_test(bench, manifest, program, test.input, fixtures).output)
     except BackendError:
         raise
     except SigilError as problem:
-        return (
-            ""
-            if problem.code == test.error
-            else _instead(test, f"{problem.code} ({problem.message})")
-        )
-    if test.error is None and _same(output, test.output):
+        if problem.code == test.error:
+            return ""
+        return _describe_failure(test, f"{problem.code} ({problem.message})")
+    if test.error is None and _is_same(output, test.output):
         return ""
-    return _instead(test, *_apart(output, test.output))
+    return _describe_failure(test, *_show_difference(output, test.output))
 
 
-def _fixtures(bench: TestBench, test: Test) -> FixtureWeb:
-    """This machine may be asked in a test where it may be asked in earnest."""
-    return (
-        FixtureWeb(test.http, bench.others.open_web().loopback)
-        if test.http and bench.others
-        else FixtureWeb(test.http)
-    )
+def _describe_failure(test: Test, got: str, expected: str = "") -> str:
+    if test.error is not None:
+        expected = test.error
+    elif not expected:
+        expected = _shorten(test.output)
+    return one_line(f"{_shorten(test.input)} gave {got}, expected {expected}", 240)
 
 
-def _instead(test: Test, got: str, wanted: str = "") -> str:
-    expected = test.error if test.error is not None else wanted or _short(test.output)
-    return one_line(f"{_short(test.input)} gave {got}, expected {expected}", 240)
+def _show_difference(got: Json, expected: Json) -> tuple[str, str]:
+    """Return both values as short texts.
 
-
-def _apart(got: Json, wanted: Json) -> tuple[str, str]:
-    """Both values; of two that would look the same once they are cut, what stands around the first
-    difference.
+    Of two that would look the same once they are cut, what surrounds the first difference is shown.
     """
-    left, right = _written(got), _written(wanted)
-    same = next(
-        (at for at, (ours, theirs) in enumerate(zip(left, right, strict=False)) if ours != theirs),
-        min(len(left), len(right)),
+    texts = (_to_text(got), _to_text(expected))
+    same = min(map(len, texts))
+    for place, (ours, theirs) in enumerate(zip(*texts, strict=False)):
+        if ours != theirs:
+            same = place
+            break
+    if same < VALUE_SHOWN - 1:
+        return one_line(texts[0], VALUE_SHOWN), one_line(texts[1], VALUE_SHOWN)
+    start = same - BEFORE_SHOWN
+    return (
+        one_line(f"…{texts[0][start:]}", VALUE_SHOWN),
+        one_line(f"…{texts[1][start:]}", VALUE_SHOWN),
     )
-    start = same - BEFORE_SHOWN if same >= VALUE_SHOWN - 1 else 0
-    shown = [
-        one_line(f"{'…' if start else ''}{text[start:]}", VALUE_SHOWN) for text in (left, right)
-    ]
-    return shown[0], shown[1]
 
 
-def _short(value: Json) -> str:
-    return one_line(_written(value), VALUE_SHOWN)
+def _shorten(value: Json) -> str:
+    return one_line(_to_text(value), VALUE_SHOWN)
 
 
-def _written(value: Json) -> str:
+def _to_text(value: Json) -> str:
     try:
         return dumps(value).decode()
     except UsageError:
         return "something nested too deep to show"
 
 
-def _same(left: Json, right: Json) -> bool:
-    """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
+def _is_same(left: Json, right: Json) -> bool:
+    """Return whether two values are equal as JSON: 1 and 1.0 are, 1 and true are not."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(_is_same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(_is_same, left, right))
     return bool(left == right)

@@ -1,8 +1,8 @@
-"""The standard library: a folder of capabilities that a registry starts with."""
+"""The standard library is a folder of capabilities that a registry starts with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,8 +15,8 @@ from sigil.run.dependencies import order_callees_first
 from sigil.settings import installed_version
 from sigil.storage.kv import KV, keys
 
-NAMED = 5
-"""So many new ones are told by name."""
+NAMED_MOST = 5
+"""New capabilities that are reported by name; of more, only their number is reported."""
 
 
 class LibraryTarget(Protocol):
@@ -26,31 +26,33 @@ class LibraryTarget(Protocol):
         """Check, test and activate a package; `created` says whether it is new."""
 
     def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
-        """Remove what stands in the caller's namespace under other names; the names that went."""
+        """Remove what has other names in the caller's namespace, and return those names."""
 
 
 def read_packages(folder: Path) -> list[Package]:
-    """The packages of a folder's subfolders, by name."""
+    """Return the packages of a folder's subfolders, by name."""
     return [read_folder(path.parent) for path in sorted(folder.glob("*/sigil.toml"))]
 
 
 def update_library(
     registry: LibraryTarget, folder: Path | None, caller: Caller, progress: Callable[[str], None]
 ) -> bool:
-    """Deploy what is new or changed in `folder`, remove what is no longer there; whether there was
-    anything to do.
+    """Deploy what is new or changed in `folder`, and remove what is no longer there.
+
+    Return whether there was anything to do.
     """
     if folder is None:
         return False
-    shelf = {package.manifest.name: package for package in read_packages(folder)}
-    order = order_callees_first({name: package.manifest for name, package in shelf.items()})
-    new = [name for name in order if registry.deploy_package(shelf[name], caller).created]
+    packages = {package.manifest.name: package for package in read_packages(folder)}
+    order = order_callees_first({name: package.manifest for name, package in packages.items()})
+    new = [name for name in order if registry.deploy_package(packages[name], caller).created]
     if new:
-        progress(f"library: {', '.join(new) if len(new) <= NAMED else f'{len(new)} capabilities'}")
-    gone = registry.keep(set(shelf), caller)
-    for name in gone:
+        named = ", ".join(new) if len(new) <= NAMED_MOST else f"{len(new)} capabilities"
+        progress(f"library: {named}")
+    removed = registry.keep(set(packages), caller)
+    for name in removed:
         progress(f"library: {name} is gone")
-    return bool(new or gone)
+    return bool(new or removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,38 +62,27 @@ class LibraryFolder:
     kv: KV
     folder: Path
 
-    def stock(self, registry: LibraryTarget, progress: Callable[[str], None]) -> None:
-        """Do what `update_library` does, unless a start found that there is nothing to do.
+    def update(self, registry: LibraryTarget, progress: Callable[[str], None]) -> None:
+        """Do what `update_library` does, unless an earlier start found nothing to do.
 
-        That start's mark says so for as long as folder, program and the library's namespace stay.
-        """
-        mark = self._mark()
-        noted = self.kv.get(keys.library_state())
-        if noted and noted.value == mark:
-            return
-        if not update_library(registry, self.folder, Caller(LIBRARY, author="library"), progress):
-            self.kv.put(keys.library_state(), mark)
-
-    def _mark(self) -> bytes:
-        """Return what the folder is made of, and the version of the log of what the library's
-        namespace holds.
+        What it found counts as long as folder, program and the library's namespace stay the same.
         """
         log = self.kv.get(keys.generation(LIBRARY))
-        return f"{self._made_of()} {log.version if log else ''}".encode()
+        state = f"{self._fingerprint()} {log.version if log else ''}".encode()
+        noted = self.kv.get(keys.library_state())
+        if noted and noted.value == state:
+            return
+        if not update_library(registry, self.folder, Caller(LIBRARY, author="library"), progress):
+            self.kv.put(keys.library_state(), state)
 
-    def _made_of(self) -> str:
-        """The SHA-256 of everything in the folder that a capability is made of, and of the
-        program's version.
-        """
+    def _fingerprint(self) -> str:
+        """Return the SHA-256 of all that the capabilities are made of and the program's version."""
         whole = sha256(installed_version().encode())
-        for path in self._files():
-            body = path.read_bytes()
-            whole.update(
-                f"\0{path.relative_to(self.folder).as_posix()}\0{len(body)}\0".encode() + body
-            )
-        return whole.hexdigest()
-
-    def _files(self) -> Iterator[Path]:
         for manifest in sorted(self.folder.glob("*/sigil.toml")):
             with suppress(OSError):
-                yield from (path for path in sorted(manifest.parent.rglob("*")) if path.is_file())
+                for path in sorted(manifest.parent.rglob("*")):
+                    if path.is_file():
+                        body = path.read_bytes()
+                        name = path.relative_to(self.folder).as_posix()
+                        whole.update(f"\0{name}\0{len(body)}\0".encode() + body)
+        return whole.hexdigest()

@@ -10,7 +10,7 @@ import pytest
 
 import sigil
 from sigil.compile.compiler import build
-from sigil.deploy.golden_tests import TestBench, TestResult, run_as_test, run_tests
+from sigil.deploy.golden_tests import GoldenTestBench, GoldenTestResult, run_as_test, run_tests
 from sigil.deploy.library import read_packages
 from sigil.errors import SigilError
 from sigil.manifest.model import Manifest
@@ -33,7 +33,7 @@ class Library:
         """What the capability answers; `SigilError` when it fails."""
         manifest, program = self.members[name]
         return orjson.loads(
-            run_as_test(TestBench(self.sandbox), manifest, program, arguments).output
+            run_as_test(GoldenTestBench(self.sandbox), manifest, program, arguments).output
         )
 
     def code_of(self, name: str, **arguments: Json) -> str:
@@ -44,9 +44,9 @@ class Library:
             return problem.code
         return ""
 
-    def verdicts_of(self, package: Package) -> list[TestResult]:
+    def verdicts_of(self, package: Package) -> list[GoldenTestResult]:
         return run_tests(
-            TestBench(self.sandbox), package.manifest, program_of(package, self.sandbox)
+            GoldenTestBench(self.sandbox), package.manifest, program_of(package, self.sandbox)
         )
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 import pytest
 
-from sigil.deploy.golden_tests import TestServices as GoldenServices
+from sigil.deploy.golden_tests import GoldenTestServices as GoldenServices
 from sigil.errors import SigilError
 from sigil.manifest.package import Package, read_folder
 from sigil.network.http_transport import GuardedTransport

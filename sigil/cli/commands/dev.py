@@ -28,7 +28,7 @@ from sigil.cli.source_folder import (
 from sigil.errors import SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
-    from sigil.deploy.golden_tests import TestBench, TestResult
+    from sigil.deploy.golden_tests import GoldenTestBench, GoldenTestResult
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
@@ -69,7 +69,7 @@ class DevRound:
 
     name: str
     digest: str = ""
-    tests: tuple[TestResult, ...] = ()
+    tests: tuple[GoldenTestResult, ...] = ()
     differences: Mapping[int, list[str]] = field(default_factory=dict)
     run: Outcome | SigilError | None = None
     deployed: Deployed | None = None
@@ -218,7 +218,7 @@ def _run_round(setup: DevContext, package: Package) -> DevRound:
     )
 
 
-def diff_output(bench: TestBench, manifest: Manifest, program: Program, number: int) -> list[str]:
+def diff_output(bench: GoldenTestBench, manifest: Manifest, program: Program, number: int) -> list[str]:
     """Return, for a failed test that expects an output, the lines it should give (`-`) and gives
     (`+`).
     """

@@ -21,7 +21,7 @@ from sigil.cli.source_folder import (
 from sigil.errors import one_line
 
 if TYPE_CHECKING:
-    from sigil.deploy.golden_tests import TestBench, TestResult
+    from sigil.deploy.golden_tests import GoldenTestBench, GoldenTestResult
     from sigil.manifest.package import Package
     from sigil.sandbox.pool import Sandbox
     from sigil.sandbox.program import Program
@@ -65,7 +65,7 @@ def run_tests(context: typer.Context, folder: Folder = CURRENT_FOLDER) -> None:
         raise typer.Exit(TESTS_FAILED)
 
 
-def test_package(shell: Shell, package: Package, folder: Path) -> list[TestResult]:
+def test_package(shell: Shell, package: Package, folder: Path) -> list[GoldenTestResult]:
     """Compile a package, run its tests as a deploy would, and return the results. The capabilities
     that a remote registry has are unknown here.
     """
@@ -87,20 +87,20 @@ def compile_package(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, P
         yield sandbox, Program(built.digest, built.kind, lambda: built.wasm)
 
 
-def open_bench(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> TestBench:
+def open_bench(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> GoldenTestBench:
     """Return the bench on which a folder's tests run: in `sandbox`, with the capabilities of this
     process's registry or beside the folder.
     """
     from sigil.cli.folder_services import open_folder_services
-    from sigil.deploy.golden_tests import TestBench
+    from sigil.deploy.golden_tests import GoldenTestBench
 
     services = open_folder_services(settings, sandbox, folder, package.manifest)
-    return TestBench(sandbox, settings.agent, services)
+    return GoldenTestBench(sandbox, settings.agent, services)
 
 
 def test_program(
-    bench: TestBench, shell: Shell, package: Package, program: Program
-) -> list[TestResult]:
+    bench: GoldenTestBench, shell: Shell, package: Package, program: Program
+) -> list[GoldenTestResult]:
     """Run the tests of a compiled package as a deploy would, and return the results."""
     from sigil.deploy import golden_tests
     from sigil.run import dependencies

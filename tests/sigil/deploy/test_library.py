@@ -112,7 +112,7 @@ def test_two_folders_over_one_store_each_see_the_others_change(
     other = tmp_path / "other"
     shutil.copytree(ROOT / "capabilities" / "encode", other / "encode")
     registry = starts.registry()
-    LibraryFolder(starts.stores.kv, other).stock(registry, lambda line: None)
+    LibraryFolder(starts.stores.kv, other).update(registry, lambda line: None)
     registry.close()
 
     assert starts.start() == ["library: roman-numerals"]
