@@ -1,5 +1,7 @@
-"""A deploy: what stands already, whose name it is, whether there is room, and only then what is
-stored.
+"""The deployer checks, tests and stores a package.
+
+Nothing is stored before it is known that the name is free, that there is room, and that the tests
+pass.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from sigil.manifest import permissions
 from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
-from sigil.manifest.permission_rules import CallRule, parse_call_rule
+from sigil.manifest.permission_rules import parse_call_rule
 from sigil.manifest.permissions import requested_permissions
 from sigil.protocol import LIBRARY, Caller, Ref
 from sigil.run import dependencies
@@ -36,11 +38,13 @@ from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program, Rank
 from sigil.sandbox.tenants import tenant_of
 from sigil.storage.kv import KV, Read
+from sigil.storage.kv.update import retry_conflicts
 
 RACES = 5
 MODEL_AT_ONCE = 5
-"""Deploys that a model may make one after the other in a chat; then each waits for its pause,
-whatever token the agent has.
+"""Deploys that a model may make one after the other in a chat, whatever token the agent has.
+
+Then each waits for its pause.
 """
 Action = Literal["deploy", "import"]
 _NOTHING: Mapping[str, str] = {}
@@ -48,14 +52,14 @@ _NOTHING: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class LinkedPackage:
-    """A package with the versions that its calls mean where it is about to stand.
+    """A package with the versions that its calls mean where it is about to be stored.
 
-    `seen`: the catalog as it is read for this deploy, each item once.
+    `view` is what it may see there, as it is read for this deploy: each item once.
     """
 
     package: Package
     pins: Pins
-    seen: LiveServices
+    view: LiveServices
 
     @property
     def manifest(self) -> Manifest:
@@ -63,14 +67,16 @@ class LinkedPackage:
 
     @property
     def digest(self) -> str:
-        """Return its digest, which covers manifest, code and everything that is called."""
+        """The digest that covers manifest, code and everything that is called."""
         return pinned_digest(self.package.digest, self.pins)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPackage:
-    """A package that may be stored, with what was read for its checks: what its namespace holds,
-    and the log of the namespace's changes.
+    """A package that may be stored, with what was read for its checks.
+
+    `count` is what its namespace holds, None where nothing is bounded; `log` is the log of the
+    namespace's changes.
     """
 
     linked: LinkedPackage
@@ -80,7 +86,7 @@ class CheckedPackage:
 
 
 class Deployer:
-    """Brings packages into the catalog. `pause`: seconds between two deploys of one token."""
+    """Brings packages into the catalog. `pause` is in seconds between two deploys of one token."""
 
     def __init__(
         self,
@@ -106,248 +112,269 @@ class Deployer:
     def link(
         self, package: Package, caller: Caller, planned: Mapping[str, str] = _NOTHING
     ) -> LinkedPackage:
-        """The package with what its calls mean now. `planned`: the digests of what is about to
-        stand beside it, by name.
+        """Return the package with the versions that its calls mean now.
+
+        `planned` holds the digests of what is about to be stored beside it, by name.
         """
         permissions.require_valid_permissions(package.manifest)
-        seen = self._live_services.snapshot()
-        pins = dependencies.resolve_calls(package.manifest, caller.target, seen, planned)
-        return LinkedPackage(package, pins, seen)
+        view = self._live_services.snapshot()
+        pins = dependencies.resolve_calls(package.manifest, caller.target, view, planned)
+        return LinkedPackage(package, pins, view)
 
     def find_same(self, linked: LinkedPackage, caller: Caller) -> Record | None:
         """Return the record that runs under this very digest already, None when none does."""
         for namespace in caller.sees if caller.author == "model" else (caller.target,):
-            record = linked.seen.catalog.load_active(namespace, linked.manifest.name)
-            if record and self._is(record, linked):
+            record = linked.view.catalog.load_active(namespace, linked.manifest.name)
+            if record and self._is_same_version(record, linked):
                 return record
         return None
 
     def deploy(self, linked: LinkedPackage, caller: Caller) -> tuple[Record, int]:
-        """Check, test and activate; the record and how many of its tests passed. Nothing is stored
-        unless all of it holds.
+        """Check, test and activate a package; return its record and how many tests passed.
+
+        Nothing is stored unless all of it holds.
         """
         manifest = linked.manifest
-        log = self._record_older_callers(linked, caller)
-        self._require_permitted(linked, caller)
-        with self._turn(manifest.name, caller), _named(manifest.name):
-            checked = self._built(linked, caller, log)
-            program = _program(checked.built, manifest, self._clock())
-            part = Runnable(caller.target, manifest, linked.digest, program, pins=linked.pins)
-            dependencies.require_dependencies(part, linked.seen, later=caller.author == "library")
-            bench = golden_tests.GoldenTestBench(
-                self._sandbox, caller.target, linked.seen, tenant_of(caller), linked.pins
-            )
+        # what calls the name's older version keeps it, before the name means a new one
+        head = linked.view.catalog.load_head(caller.target, manifest.name)
+        was_public = head is not None and head.record.manifest.public
+        is_public = was_public or manifest.public or caller.target == LIBRARY
+        log = self._older_callers.record_callers(caller.target, public=is_public)
+        self._require_allowed(linked, caller)
+        with self._take_turn(manifest.name, caller), _named_errors(manifest.name):
+            checked, part, program = self._check(linked, caller, log, later=_is_library(caller))
             passed = 0
-            if caller.author != "library":
+            if not _is_library(caller):
+                bench = golden_tests.GoldenTestBench(
+                    self._sandbox, caller.target, linked.view, tenant_of(caller), part.pins
+                )
                 passed = golden_tests.require_passing_tests(bench, manifest, program)
             record, before = self._activate(checked, caller, "deploy")
-            if before and _is_owner(caller) and self._is_own_doing(before, record, linked.seen):
+            if before and _is_owner(caller) and self._is_trusted(before, record, linked.view):
                 self._live_services.grant_store.carry_over(before, record, caller)
             return record, passed
 
     def deploy_untested(self, linked: LinkedPackage, caller: Caller) -> Record:
-        """Check and activate what somebody else made and tested: nothing of it runs, and no grant
-        is carried over to it.
+        """Check and activate what somebody else made and tested.
+
+        Nothing of it runs, and no grant is carried over to it.
         """
         # what it was linked with may have come with it since
-        linked = replace(linked, seen=self._live_services.snapshot())
-        self._require_permitted(linked, caller)
-        with self._turn(linked.manifest.name, caller), _named(linked.manifest.name):
-            checked = self._built(linked, caller, None)
-            program = _program(checked.built, linked.manifest, self._clock())
-            part = Runnable(
-                caller.target, linked.manifest, linked.digest, program, pins=linked.pins
-            )
-            dependencies.require_dependencies(part, linked.seen, later=True)
+        linked = replace(linked, view=self._live_services.snapshot())
+        self._require_allowed(linked, caller)
+        with self._take_turn(linked.manifest.name, caller), _named_errors(linked.manifest.name):
+            checked, _, _ = self._check(linked, caller, None, later=True)
             record, _ = self._activate(checked, caller, "import")
             return record
 
     def record_moved_calls(self, record: Record, moved: Record) -> None:
-        """Record for `moved`, the same version in another namespace, what it calls; `Refused`
-        EREQUIRES unless all of it is seen there.
+        """Record for `moved`, the same version in another namespace, what it calls.
+
+        Raises `Refused` EREQUIRES unless all of it is seen there.
         """
-        part, there = (
-            self._live_services.make_runnable(record),
-            self._live_services.make_runnable(moved),
-        )
+        part = self._live_services.make_runnable(record)
         pins = self._live_services.load_pins(part)
+        moved_part = replace(self._live_services.make_runnable(moved), pins=pins)
         for call in pins:
-            if self._calls(part, call) and not self._calls(replace(there, pins=pins), call):
-                message = (
-                    f"it calls {call}, and the version that it was deployed with stands in the chat"
-                    " alone"
-                )
+            if self._can_call(part, call) and not self._can_call(moved_part, call):
                 raise Refused(
                     "EREQUIRES",
-                    message,
+                    f"it calls {call}, and only the chat has the version that it was deployed with",
                     source=record.name,
                     suggestion=f"publish {parse_call_rule(call).name} first",
                 )
         if pins:
             self._catalog.note_deployment(moved, Deployment(pins))
 
-    def _calls(self, part: Runnable, call: str) -> bool:
+    def _can_call(self, part: Runnable, call: str) -> bool:
         try:
             self._live_services.load_callee(part, call)
         except (UsageError, Refused):
             return False
         return True
 
-    def _is(self, record: Record, linked: LinkedPackage) -> bool:
-        """Return whether it is this very version. One of a release before 0.2.0 has a digest that
-        does not cover what it calls.
+    def _is_same_version(self, record: Record, linked: LinkedPackage) -> bool:
+        """Return whether a record is this very version.
+
+        One of a release before 0.2.0 has a digest that does not cover what it calls.
         """
         if record.digest == linked.digest:
             return True
-        older = bool(linked.pins) and record.digest == linked.package.digest
-        return (
-            older
-            and self._live_services.load_pins(self._live_services.make_runnable(record))
-            == linked.pins
-        )
+        if not linked.pins or record.digest != linked.package.digest:
+            return False
+        return self._live_services.load_pins(self._live_services.make_runnable(record)) == linked.pins
 
-    def _record_older_callers(self, linked: LinkedPackage, caller: Caller) -> Read | None:
-        """Record what those call to whom the name is about to mean something else; the log of the
-        namespace's changes.
-        """
-        head = linked.seen.catalog.load_head(caller.target, linked.manifest.name)
-        was_public = head is not None and head.record.manifest.public
-        public = was_public or linked.manifest.public or caller.target == LIBRARY
-        return self._older_callers.record_callers(caller.target, public=public)
-
-    def _require_permitted(self, linked: LinkedPackage, caller: Caller) -> None:
-        package = linked.package
-        name = package.manifest.name
-        if package.manifest.lang == HOST and caller.author != "library":
-            message = "what runs inside an agent is a part of the program, and nobody deploys it"
+    def _require_allowed(self, linked: LinkedPackage, caller: Caller) -> None:
+        """Raise `Refused` for a package that this caller may not deploy."""
+        manifest = linked.manifest
+        name = manifest.name
+        if manifest.lang == HOST and not _is_library(caller):
             raise Refused(
                 "EPERM",
-                message,
+                "what runs inside an agent is a part of the program, and nobody deploys it",
                 source=name,
                 suggestion="write it in a language that the sandbox runs, such as js",
             )
-        if package.manifest.permissions.mcp and caller.token:
-            message = "what starts a program of this machine is added on this machine alone"
+        if manifest.permissions.mcp and caller.token:
             raise Refused(
                 "EPERM",
-                message,
+                "what starts a program of this machine is added on this machine alone",
                 source=name,
                 suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address",
             )
-        _require_free_name(name, caller, linked.seen.catalog, caller.sees)
-        if package.manifest.public:
+        _require_free_name(name, caller, linked.view.catalog, caller.sees)
+        if manifest.public:
             public.require_public_name(caller.target, name)
         if caller.author == "model":
-            _require_modest(package.manifest)
-        self._require_reach(package.manifest, caller, linked.seen)
-
-    def _require_reach(self, manifest: Manifest, caller: Caller, seen: LiveServices) -> None:
-        """What a token does not reach, what it deploys does not call either: it would run with
-        powers that others were granted.
-        """
-        for text in permissions.declared_calls(manifest) if caller.only is not None else ():
-            rule = parse_call_rule(text)
-            namespace = rule.namespace or _namespace_called(rule, caller.target, seen)
-            if not caller.reaches(namespace, rule.name):
-                message = f"it calls {namespace}/{rule.name}, which this token is not about"
+            if manifest.lang != "js":
                 raise Refused(
                     "EPERM",
-                    message,
+                    "an agent deploys JavaScript alone",
+                    source=name,
+                    suggestion="write it in JavaScript, or let a person deploy it",
+                )
+            if manifest.public:
+                raise Refused(
+                    "EPERM",
+                    "an agent makes nothing public",
+                    source=name,
+                    suggestion="leave public out; a person may deploy it so",
+                )
+        if caller.only is not None:
+            self._require_reach(manifest, caller, linked.view)
+
+    def _require_reach(self, manifest: Manifest, caller: Caller, view: LiveServices) -> None:
+        """Raise `Refused` EPERM when a package calls what the caller's token does not reach.
+
+        It would run with powers that others were granted.
+        """
+        for text in permissions.declared_calls(manifest):
+            rule = parse_call_rule(text)
+            namespace = rule.namespace
+            if not namespace:
+                # a plain name is the library's when nobody has it here, and may not exist yet
+                own = view.catalog.load_head(caller.target, rule.name)
+                found = None if own and not own.removed else view.find_version(rule, caller.target)
+                namespace = found.namespace if found else caller.target
+            if not caller.reaches(namespace, rule.name):
+                raise Refused(
+                    "EPERM",
+                    f"it calls {namespace}/{rule.name}, which this token is not about",
                     source=manifest.name,
                     suggestion="`sigil whoami` shows its scopes",
                 )
 
-    def _turn(self, name: str, caller: Caller) -> AbstractContextManager[None]:
+    def _take_turn(self, name: str, caller: Caller) -> AbstractContextManager[None]:
+        """Return the pause of a model or token; this process and the admin token have none."""
         if caller.author == "model":
             return self._cooldown.take_turn(f"model:{caller.own}", name, MODEL_AT_ONCE)
-        return (
-            nullcontext()
-            if caller.token in OWN_TOKENS
-            else self._cooldown.take_turn(caller.token, name)
+        if caller.token in OWN_TOKENS:
+            return nullcontext()
+        return self._cooldown.take_turn(caller.token, name)
+
+    def _check(
+        self, linked: LinkedPackage, caller: Caller, log: Read | None, *, later: bool
+    ) -> tuple[CheckedPackage, Runnable, Program]:
+        """Build a package and require that it has room and all that it calls.
+
+        `later` allows calls of what does not exist yet. Return the package with its part of a run
+        and its program.
+        """
+        manifest = linked.manifest
+        built = build(linked.package, self._sandbox.for_tenant(tenant_of(caller)))
+        head = linked.view.catalog.load_head(caller.target, manifest.name)
+        size = _count_bytes(linked.package, built) + (head.state.size if head else 0)
+        claim = RoomClaim(manifest.name, size, manifest.lifetime == "ephemeral")
+        # before its tests run; it is asked again when the package is stored
+        count = self._room.require_room(caller.target, claim)
+        program = Program(
+            built.digest,
+            built.kind,
+            lambda: built.wasm,
+            Rank[manifest.lifetime.upper()],
+            self._end_of(manifest),
         )
+        part = Runnable(caller.target, manifest, linked.digest, program, pins=linked.pins)
+        dependencies.require_dependencies(part, linked.view, later=later)
+        return CheckedPackage(linked, built, count, log), part, program
 
-    def _built(self, linked: LinkedPackage, caller: Caller, log: Read | None) -> CheckedPackage:
-        package = linked.package
-        built = build(package, self._sandbox.for_tenant(tenant_of(caller)))
-        head = linked.seen.catalog.load_head(caller.target, package.manifest.name)
-        claim = RoomClaim(
-            package.manifest.name,
-            _size(package, built) + (head.state.size if head else 0),
-            package.manifest.lifetime == "ephemeral",
-        )
-        # before its tests run; whether there still is room is asked when it is stored
-        return CheckedPackage(linked, built, self._room.require_room(caller.target, claim), log)
+    def _end_of(self, manifest: Manifest) -> float | None:
+        """Return when a version that begins now ends (seconds since 1970), None for never."""
+        seconds = manifest.seconds_to_live
+        return self._clock() + seconds if seconds else None
 
-    def _is_own_doing(self, before: Record, record: Record, seen: LiveServices) -> bool:
-        """Return whether all that is called now was called by `before` too, came with the program,
-        or was deployed by an owner here.
+    def _is_trusted(self, before: Record, record: Record, view: LiveServices) -> bool:
+        """Return whether an owner's grants of `before` may be carried over to `record`.
 
-        Else the new version may be what a model or a stranger made of it, and what an owner granted
-        was not meant for that.
+        All that is called now must have been called before, come with the program, or have been
+        deployed by an owner here. Else the new version may be what a model or a stranger made of
+        it, and what an owner granted was not meant for that.
         """
         if not permissions.declared_calls(record.manifest):
             return True
-        old = dependencies.list_reachable(seen.make_runnable(before), seen)
-        new = dependencies.list_reachable(seen.make_runnable(record), seen)
-        return all(
-            digest in old or self._is_owners(part, record.namespace) for digest, part in new.items()
-        )
-
-    def _is_owners(self, part: Runnable, namespace: str) -> bool:
-        deployment = self._catalog.deployments.read(part.namespace, part.name, part.digest)
-        return part.namespace == LIBRARY or (
-            part.namespace == namespace and deployment is not None and deployment.owner
-        )
+        known = dependencies.list_reachable(view.make_runnable(before), view)
+        for digest, part in dependencies.list_reachable(view.make_runnable(record), view).items():
+            if digest in known or part.namespace == LIBRARY:
+                continue
+            deployment = self._catalog.deployments.read(part.namespace, part.name, part.digest)
+            is_owners = deployment is not None and deployment.owner
+            if part.namespace != record.namespace or not is_owners:
+                return False
+        return True
 
     def _activate(
         self, checked: CheckedPackage, caller: Caller, action: Action
     ) -> tuple[Record, Record | None]:
-        """Store what was checked; its record, and the one that ran under the name before it."""
-        linked, built = checked.linked, checked.built
-        wasm = self._artifacts.put(built.wasm)
-        source = self._artifacts.put(linked.package.code)
+        """Store what was checked; return its record, and the one that ran under the name before."""
+        linked = checked.linked
         name = linked.manifest.name
+        draft = self._make_record(linked, checked.built, caller)
+        catalog = linked.view.catalog
         number = 0
-        catalog = linked.seen.catalog
-        for tried in range(RACES):
-            if tried:
-                catalog = self._catalog.snapshot()
+
+        def store() -> tuple[Record, Record | None]:
+            nonlocal catalog, number
+            read = catalog
+            catalog = self._catalog.snapshot()  # for the next try, if this one loses its race
             # somebody may have taken the name while the tests ran; in the namespace itself the
             # write of the head finds that out
-            elsewhere = (namespace for namespace in caller.sees if namespace != caller.target)
+            elsewhere = [namespace for namespace in caller.sees if namespace != caller.target]
             _require_free_name(name, caller, self._catalog, elsewhere)
-            _require_free_name(name, caller, catalog, (caller.target,))
-            head = catalog.load_head(caller.target, name)
-            known = self._known(catalog, head, linked, caller)
-            again = known if known and known.expires_at is None else None
+            _require_free_name(name, caller, read, (caller.target,))
+            head = read.load_head(caller.target, name)
+            before = head.record if head and read.is_running(head) else None
             number = max(number, head.latest if head else 0) + 1
-            record = again or replace(
-                self._record(linked, caller, number, built, (wasm, source)), store=self._store(head)
-            )
+            known = self._find_known(read, head, linked, caller) if head else None
+            if head and known and known.expires_at is None:
+                # it becomes active again, and no other number is given
+                step = Activation(known.version, self._clock(), caller.author, action)
+                self._activate_known(known, head, step, checked.count)
+                return known, before
+            record = replace(draft, version=number, store=self._store_of(head))
+            is_new = known is None or known.digest != linked.digest
+            if is_new and requested_permissions(linked.manifest):
+                # what was granted to it before it went is not for whoever brings it back
+                self._live_services.grant_store.forget_version(record.namespace, name, record.digest)
             step = Activation(record.version, self._clock(), caller.author, action)
-            try:
-                if head and again:
-                    self._stand_again(again, head, step, checked.count)
-                else:
-                    if (known is None or known.digest != linked.digest) and requested_permissions(
-                        linked.manifest
-                    ):
-                        self._live_services.grant_store.forget_version(
-                            record.namespace, name, record.digest
-                        )
-                    self._save(record, head, step, checked, owner=_vouches(caller, action))
-            except Conflict:
-                continue
-            self._audit.note(
-                caller.target,
-                action,
-                caller=caller,
-                name=name,
-                version=record.version,
-                digest=record.digest,
-            )
-            return record, head.record if head and catalog.is_running(head) else None
-        raise Conflict(f"{name} is being deployed by somebody else at this moment")
+            # who imports does not vouch for it as an owner: whoever made the bundle wrote it
+            is_owners = action == "deploy" and _is_owner(caller)
+            self._save(record, head, step, checked, is_owners=is_owners)
+            return record, before
+
+        try:
+            record, before = retry_conflicts(store, RACES)
+        except Conflict:
+            message = f"{name} is being deployed by somebody else at this moment"
+            raise Conflict(message) from None
+        self._audit.note(
+            caller.target,
+            action,
+            caller=caller,
+            name=name,
+            version=record.version,
+            digest=record.digest,
+        )
+        return record, before
 
     def _save(
         self,
@@ -356,117 +383,94 @@ class Deployer:
         step: Activation,
         checked: CheckedPackage,
         *,
-        owner: bool,
+        is_owners: bool,
     ) -> None:
+        """Write a new version over `head`, and what it calls; `Conflict` when the head changed."""
         pins = checked.linked.pins
         with self._room.hold_room(record.namespace, claim_of(record, head), checked.count):
-            if pins or owner:  # before the version is there, so that none is ever seen without
-                self._catalog.note_deployment(record, Deployment(pins, owner))
+            if pins or is_owners:  # before the version is there, so that none is seen without
+                self._catalog.note_deployment(record, Deployment(pins, is_owners))
             position = self._catalog.save_version(record, head, step, checked.log)
         self._older_callers.advance(record.namespace, checked.log, position)
 
-    def _stand_again(
+    def _activate_known(
         self, record: Record, head: Head, step: Activation, count: RoomCount | None
     ) -> None:
+        """Make a version that is stored the active one; `Conflict` when the head changed."""
         claim = RoomClaim(record.name, head.state.size, record.manifest.lifetime == "ephemeral")
         with self._room.hold_room(record.namespace, claim, count):
-            self._catalog.save_head(record, head.state.activate(step).unyank(record.version), head)
+            state = head.state.activate(step).unyank(record.version)
+            self._catalog.save_head(record, state, head)
 
-    def _known(
-        self, catalog: Catalog, head: Head | None, linked: LinkedPackage, caller: Caller
+    def _find_known(
+        self, catalog: Catalog, head: Head, linked: LinkedPackage, caller: Caller
     ) -> Record | None:
-        """The version of the name that has this very digest: it becomes active again unless it has
-        an end, and no other number is given.
-        """
-        if head is None:
-            return None
-        known = None
-        for digest in dict.fromkeys((linked.digest, linked.package.digest)):
-            found = catalog.find_version(head, Ref(linked.manifest.name, digest=digest))
-            if found and self._is(found, linked):
-                known = found
-                break
-        if known and known.version in head.state.yanked and caller.author == "model":
-            raise Refused(
-                "EEXIST",
-                "a person withdrew this very version",
-                source=known.name,
-                suggestion="change what was wrong with it, or choose another name",
-            )
-        return known
+        """Return the version of the name that has this very digest, None when none has it.
 
-    def _store(self, head: Head | None) -> str:
-        """Return where the capability's own store is: the next version goes on with what the one
-        before it kept.
+        Raises `Refused` EEXIST when a model deploys what a person withdrew.
         """
+        for digest in dict.fromkeys((linked.digest, linked.package.digest)):
+            known = catalog.find_version(head, Ref(linked.manifest.name, digest=digest))
+            if known and self._is_same_version(known, linked):
+                if known.version in head.state.yanked and caller.author == "model":
+                    raise Refused(
+                        "EEXIST",
+                        "a person withdrew this very version",
+                        source=known.name,
+                        suggestion="change what was wrong with it, or choose another name",
+                    )
+                return known
+        return None
+
+    def _store_of(self, head: Head | None) -> str:
+        """Return the capability's own store: a version goes on with that of the one before it."""
         if head and not head.removed and self._catalog.is_alive(head.record):
             return head.record.store
         return ""
 
-    def _record(
-        self,
-        linked: LinkedPackage,
-        caller: Caller,
-        number: int,
-        built: BuiltModule,
-        artifacts: tuple[str, str],
-    ) -> Record:
-        manifest, now = linked.manifest, self._clock()
-        alive = manifest.seconds_to_live
+    def _make_record(self, linked: LinkedPackage, built: BuiltModule, caller: Caller) -> Record:
+        """Store the artifacts of a new version, and return its record without a number."""
         return Record(
             namespace=caller.target,
-            name=manifest.name,
-            version=number,
+            name=linked.manifest.name,
+            version=0,
             digest=linked.digest,
             kind=built.kind,
-            wasm=artifacts[0],
-            source=artifacts[1],
-            manifest=manifest,
+            wasm=self._artifacts.put(built.wasm),
+            source=self._artifacts.put(linked.package.code),
+            manifest=linked.manifest,
             author=caller.author,
             session=caller.session,
-            at=now,
-            expires_at=now + alive if alive else None,
-            size=_size(linked.package, built),
+            at=self._clock(),
+            expires_at=self._end_of(linked.manifest),
+            size=_count_bytes(linked.package, built),
         )
 
 
 def _is_owner(caller: Caller) -> bool:
-    """Return whether an owner deploys, with their own hands."""
+    """Return whether an owner deploys in person."""
     return caller.owner and caller.author == "person"
 
 
-def _vouches(caller: Caller, action: Action) -> bool:
-    """Return whether an owner vouches for it. Who imports does not: whoever made the bundle wrote
-    it.
-    """
-    return action == "deploy" and _is_owner(caller)
-
-
-def _namespace_called(rule: CallRule, view: str, seen: LiveServices) -> str:
-    """Return where a plain name is called: in the library when nobody has it in `view`, else in
-    `view`, though it may not exist yet.
-    """
-    own = seen.catalog.load_head(view, rule.name)
-    found = None if own and not own.removed else seen.find_version(rule, view)
-    return found.namespace if found else view
+def _is_library(caller: Caller) -> bool:
+    return caller.author == "library"
 
 
 def _require_free_name(
     name: str, caller: Caller, catalog: Catalog, namespaces: Iterable[str]
 ) -> None:
-    """`Refused` EEXIST for a model when the library, a person or another session's model has
-    deployed the name in one of `namespaces`.
+    """Raise `Refused` EEXIST when a model deploys under a name that somebody else has.
+
+    That is the library, a person or another session's model, in one of `namespaces`.
     """
-    for namespace in namespaces if caller.author == "model" else ():
+    if caller.author != "model":
+        return
+    for namespace in namespaces:
         record = catalog.load_holder(namespace, name)
         if record is None:
             continue
-        is_theirs = (record.namespace, record.author, record.session) == (
-            caller.target,
-            "model",
-            caller.session,
-        )
-        if not is_theirs:
+        holder = (record.namespace, record.author, record.session)
+        if holder != (caller.target, "model", caller.session):
             owners = {"library": "the standard library", "person": "a person"}
             raise Refused(
                 "EEXIST",
@@ -476,43 +480,16 @@ def _require_free_name(
             )
 
 
-def _size(package: Package, built: BuiltModule) -> int:
-    return len(built.wasm) + (0 if built.wasm == package.code else len(package.code))
-
-
-def _program(built: BuiltModule, manifest: Manifest, now: float) -> Program:
-    alive = manifest.seconds_to_live
-    return Program(
-        built.digest,
-        built.kind,
-        lambda: built.wasm,
-        Rank[manifest.lifetime.upper()],
-        now + alive if alive else None,
-    )
-
-
-def _require_modest(manifest: Manifest) -> None:
-    """Raise `Refused` EPERM for what a model does not do by itself."""
-    if manifest.lang != "js":
-        suggestion = "write it in JavaScript, or let a person deploy it"
-        raise Refused(
-            "EPERM",
-            "an agent deploys JavaScript alone",
-            source=manifest.name,
-            suggestion=suggestion,
-        )
-    if manifest.public:
-        raise Refused(
-            "EPERM",
-            "an agent makes nothing public",
-            source=manifest.name,
-            suggestion="leave public out; a person may deploy it so",
-        )
+def _count_bytes(package: Package, built: BuiltModule) -> int:
+    """Return the bytes of a module and, where it is another one, of its source."""
+    if built.wasm == package.code:
+        return len(built.wasm)
+    return len(built.wasm) + len(package.code)
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
-    """A failure inside that names no source is the capability's."""
+def _named_errors(name: str) -> Iterator[None]:
+    """Name the capability as the source of an error that is raised inside and names none."""
     try:
         yield
     except SigilError as problem:

@@ -333,7 +333,7 @@ def test_what_is_published_goes_on_with_what_it_calls_or_is_refused(
     deploy(registry, "part", "return 'of the chat'", GUEST)
     digest = deploy(registry, "whole", CALLS_PART, GUEST, requires=["part"])
 
-    with pytest.raises(Refused, match="stands in the chat alone") as caught:
+    with pytest.raises(Refused, match="only the chat has the version") as caught:
         registry.publish("whole", PERSON)
     assert (caught.value.code, caught.value.suggestion) == ("EREQUIRES", "publish part first")
     registry.publish("part", PERSON)
