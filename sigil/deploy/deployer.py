@@ -202,7 +202,9 @@ class Deployer:
             return True
         if not linked.pins or record.digest != linked.package.digest:
             return False
-        return self._live_services.load_pins(self._live_services.make_runnable(record)) == linked.pins
+        return (
+            self._live_services.load_pins(self._live_services.make_runnable(record)) == linked.pins
+        )
 
     def _require_allowed(self, linked: LinkedPackage, caller: Caller) -> None:
         """Raise `Refused` for a package that this caller may not deploy."""
@@ -354,7 +356,9 @@ class Deployer:
             is_new = known is None or known.digest != linked.digest
             if is_new and requested_permissions(linked.manifest):
                 # what was granted to it before it went is not for whoever brings it back
-                self._live_services.grant_store.forget_version(record.namespace, name, record.digest)
+                self._live_services.grant_store.forget_version(
+                    record.namespace, name, record.digest
+                )
             step = Activation(record.version, self._clock(), caller.author, action)
             # who imports does not vouch for it as an owner: whoever made the bundle wrote it
             is_owners = action == "deploy" and _is_owner(caller)

@@ -150,7 +150,9 @@ class GoldenTestServices:
         """Return the placeholder of the secret as it is: tests know no secrets."""
         return f"{{{{{name}}}}}"
 
-    def find_version(self, rule: CallRule, view: str, over: Runnable | None = None) -> Runnable | None:
+    def find_version(
+        self, rule: CallRule, view: str, over: Runnable | None = None
+    ) -> Runnable | None:
         return self.others.find_version(rule, view, over) if self.others else None
 
     def load_pins(self, part: Runnable) -> Mapping[str, str]:

@@ -1,6 +1,4 @@
-"""Capabilities that go from one place to another: from a chat to its agent, into a file, out of
-one.
-"""
+"""Transfer takes capabilities from a chat to its agent, into a file and out of one."""
 
 from __future__ import annotations
 
@@ -24,6 +22,7 @@ from sigil.protocol import Caller, Ref, is_name
 from sigil.run.dependencies import order_callees_first
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
+from sigil.storage.kv.update import retry_conflicts
 
 
 class Transfer:
@@ -50,35 +49,51 @@ class Transfer:
     def publish(
         self, name: str, caller: Caller, *, session: str = "", replace: bool = False
     ) -> tuple[Record, bool]:
-        """A chat's capability becomes the agent's: same digest, same author, and with its own
-        store, which stays where it began.
+        """Make a chat's capability the agent's; return its record, and whether it is new there.
 
-        The record, and whether it is new there.
+        Digest and author stay the same, and so does its own store, which stays where it began.
 
-        `session`: the chat; by default the caller's own, or the only one that has it. `replace`:
-        over what somebody else made.
+        `session` is the chat; by default the caller's own, or the only one that has it. `replace`
+        allows to replace what somebody else made.
         """
         require_owner(caller, "publishes", "registry")
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
-        source = self._source(name, caller, session)
+        source = self._find_source(name, caller, session)
         if source is None:
-            standing = self._catalog.load_active(caller.namespace, name)
-            if standing and standing.session and standing.author == "model":
-                return standing, False  # it was published already
+            published = self._catalog.load_active(caller.namespace, name)
+            if published and published.session and published.author == "model":
+                return published, False  # it was published already
             raise UsageError(
                 "ENOENT",
                 f"no chat has {name}",
                 source=name,
                 suggestion="`sigil publish NAME --session CHAT`",
             )
-        record, created = self._published(source.record, caller, replace)
-        self._leave(source)
-        return record, created
+        record, is_new = self._copy_to_agent(source.record, caller, replace)
+        try:
+            self._catalog.remove(source)
+        except Conflict:
+            return record, is_new  # the chat has a newer one by now, which stays its own
+        self._grant_store.revoke(source.record.namespace, name)
+        usage.forget_counts(self._kv, source.record.namespace, name)
+        return record, is_new
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
-        """The bundle of what these refs mean."""
-        records = [self._exported(Ref.parse(ref), caller) for ref in refs]
+        """Return the bundle of what these refs mean.
+
+        Raises `Refused` EPERM for another namespace's capability, whose source is not shown.
+        """
+        records = []
+        for ref in refs:
+            record = self._catalog.resolve(Ref.parse(ref), caller)
+            if record.namespace not in caller.sees:
+                raise Refused(
+                    "EPERM",
+                    f"it is {record.namespace}'s, whose owners export it",
+                    source=record.name,
+                )
+            records.append(record)
         return bundle.pack(
             [BundleEntry(record, self._artifacts.get(record.source)) for record in records]
         )
@@ -86,174 +101,160 @@ class Transfer:
     def import_bundle(
         self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
     ) -> list[tuple[Record, bool]]:
-        """What a bundle holds becomes the caller's own; each record, and whether it is new. Nothing
-        of it runs, and no test either.
+        """Make what a bundle holds the caller's own; return each record, and whether it is new.
 
-        Unless `public`, what is public in the bundle is the caller's alone here, and so another
-        digest. `replace`: also what would read what another capability of its name has stored.
+        Nothing of it runs, and no test either. Unless `public`, what is public in the bundle is the
+        caller's alone here, and so it has another digest. `replace` also allows what would read
+        the values that another capability of its name has stored.
         """
         require_owner(caller, "imports", "registry")
-        packages = self._linked(
-            [package if public else _private(package) for package in bundle.unpack(body)], caller
-        )
-        for linked in () if replace else packages:
-            self._require_no_store(linked, caller)
-        done = {}
-        for linked in packages:
-            standing = self._deployer.find_same(linked, caller)
-            done[linked.manifest.name] = (
-                (standing, False)
-                if standing
-                else (self._deployer.deploy_untested(linked, caller), True)
-            )
-        return [done[name] for name in sorted(done)]
+        packages = bundle.unpack(body)
+        if not public:
+            packages = [_make_private(package) for package in packages]
+        linked = self._link(packages, caller)
+        if not replace:
+            for each in linked:
+                self._require_no_store(each, caller)
+        imported = {}
+        for each in linked:
+            same = self._deployer.find_same(each, caller)
+            record = same or self._deployer.deploy_untested(each, caller)
+            imported[each.manifest.name] = (record, same is None)
+        return [imported[name] for name in sorted(imported)]
 
-    def _linked(self, packages: Sequence[Package], caller: Caller) -> list[LinkedPackage]:
-        """Return what a bundle holds, with what it calls: the bundle's own before what stands here.
-        In an order in which they can come.
+    def _link(self, packages: Sequence[Package], caller: Caller) -> list[LinkedPackage]:
+        """Return the packages with what they call, in an order in which they can be deployed.
+
+        A call means the bundle's own package before one that is stored here.
         """
         named = {package.manifest.name: package for package in packages}
         linked: dict[str, LinkedPackage] = {}
-        for name in order_callees_first(
-            {name: package.manifest for name, package in named.items()}
-        ):
+        manifests = {name: package.manifest for name, package in named.items()}
+        for name in order_callees_first(manifests):
             planned = {other: each.digest for other, each in linked.items()}
             linked[name] = self._deployer.link(named[name], caller, planned)
         return [*linked.values()]
 
-    def _exported(self, ref: Ref, caller: Caller) -> Record:
-        """Return what `ref` means to the caller; `Refused` EPERM for another namespace's, whose
-        source is not shown.
-        """
-        record = self._catalog.resolve(ref, caller)
-        if record.namespace not in caller.sees:
-            raise Refused(
-                "EPERM", f"it is {record.namespace}'s, whose owners export it", source=record.name
-            )
-        return record
-
     def _require_no_store(self, package: LinkedPackage, caller: Caller) -> None:
-        """`Refused` EEXIST when what is imported would go on with the store of another capability
-        of its name.
-        """
-        head = self._catalog.load_head(caller.target, package.manifest.name)
+        """Raise `Refused` EEXIST when a package would go on with another capability's store."""
+        name = package.manifest.name
+        head = self._catalog.load_head(caller.target, name)
         if not package.manifest.permissions.kv or head is None or head.removed:
             return
-        if self._catalog.find_digest(caller.target, package.manifest.name, package.digest):
+        if self._catalog.find_digest(caller.target, name, package.digest):
             return  # it is this very one's
-        if any(
-            record.manifest.permissions.kv
-            for record in (head.record, *self._catalog.list_versions(head))
-        ):
-            name = package.manifest.name
-            message = f"it would have what {name} has stored here"
-            ways = (
-                f"`sigil import --replace` takes that over, `sigil remove {name}` forgets it first"
+        records = (head.record, *self._catalog.list_versions(head))
+        if any(record.manifest.permissions.kv for record in records):
+            raise Refused(
+                "EEXIST",
+                f"it would have what {name} has stored here",
+                source=name,
+                suggestion="`sigil import --replace` takes that over,"
+                f" `sigil remove {name}` forgets it first",
             )
-            raise Refused("EEXIST", message, source=name, suggestion=ways)
 
-    def _source(self, name: str, caller: Caller, session: str) -> Head | None:
+    def _find_source(self, name: str, caller: Caller, session: str) -> Head | None:
+        """Return the head of the chat that has the capability, None when no chat has it.
+
+        Raises `UsageError` EAMBIGUOUS when several chats have it and none was named.
+        """
         if session or caller.session:
-            return self._live(
-                dataclasses.replace(caller, session=session or caller.session).own, name
-            )
-        found = (
-            self._live(namespace, name)
-            for namespace in self._catalog.list_namespaces(f"{caller.namespace}{SESSION_MARK}")
-        )
-        heads = [head for head in found if head]
-        if len(heads) > 1:
-            chats = ", ".join(sorted(head.record.session for head in heads)[:5])
+            chat = dataclasses.replace(caller, session=session or caller.session)
+            return self._find_running(chat.own, name)
+        found = []
+        for namespace in self._catalog.list_namespaces(f"{caller.namespace}{SESSION_MARK}"):
+            head = self._find_running(namespace, name)
+            if head:
+                found.append(head)
+        if len(found) > 1:
+            chats = ", ".join(sorted(head.record.session for head in found)[:5])
             raise UsageError(
                 "EAMBIGUOUS",
-                f"{len(heads)} chats have {name}: {chats}",
+                f"{len(found)} chats have {name}: {chats}",
                 source=name,
                 suggestion="say which with --session",
             )
-        return heads[0] if heads else None
+        return found[0] if found else None
 
-    def _live(self, namespace: str, name: str) -> Head | None:
+    def _find_running(self, namespace: str, name: str) -> Head | None:
         head = self._catalog.load_head(namespace, name)
         return head if head and self._catalog.is_running(head) else None
 
-    def _published(self, record: Record, caller: Caller, over: bool) -> tuple[Record, bool]:
-        for _ in range(RACES):
-            head = self._catalog.load_head(caller.namespace, record.name)
-            standing = self._standing(record, head, over)
-            if standing:
-                return standing, False
-            number, store = (head.latest if head else 0) + 1, record.store or record.namespace
+    def _copy_to_agent(
+        self, record: Record, caller: Caller, may_replace: bool
+    ) -> tuple[Record, bool]:
+        """Store a chat's version in the agent's namespace; return it, and whether it is new."""
+        place = caller.namespace
+
+        def copy() -> tuple[Record, bool]:
+            head = self._catalog.load_head(place, record.name)
+            if self._is_published(record, head, may_replace) and head:
+                return head.record, False
             moved = dataclasses.replace(
-                record, namespace=caller.namespace, version=number, store=store
+                record,
+                namespace=place,
+                version=(head.latest if head else 0) + 1,
+                store=record.store or record.namespace,
             )
-            if self._catalog.find_digest(moved.namespace, moved.name, moved.digest) is None:
-                self._grant_store.forget_version(moved.namespace, moved.name, moved.digest)
+            if self._catalog.find_digest(place, moved.name, moved.digest) is None:
+                self._grant_store.forget_version(place, moved.name, moved.digest)
             self._deployer.record_moved_calls(record, moved)
-            try:
-                with self._room.hold_room(caller.namespace, claim_of(moved, head)):
-                    self._catalog.save_version(
-                        moved,
-                        head,
-                        Activation(moved.version, self._clock(), caller.author, "publish"),
-                    )
-            except Conflict:
-                continue
-            facts = {
-                "name": moved.name,
-                "version": moved.version,
-                "digest": moved.digest,
-                "chat": record.session,
-            }
-            self._audit.note(caller.namespace, "publish", caller=caller, **facts)
+            step = Activation(moved.version, self._clock(), caller.author, "publish")
+            with self._room.hold_room(place, claim_of(moved, head)):
+                self._catalog.save_version(moved, head, step)
             return moved, True
-        raise Conflict(f"{record.name} is being deployed by somebody else at this moment")
 
-    def _standing(self, record: Record, head: Head | None, over: bool) -> Record | None:
-        """Return what runs under this very digest already; `Refused` when the name is held by what
-        must not be replaced, withdrawn or not.
-        """
-        held = (
-            head.record
-            if head and not head.removed and self._catalog.is_alive(head.record)
-            else None
-        )
-        same = held is not None and held.digest == record.digest
-        if head and same and not head.yanked:
-            return held
-        if record.manifest.public and not (held and held.manifest.public):
-            raise _too_wide(record)
-        if (
-            held
-            and not over
-            and (same or (held.author, held.session) != (record.author, record.session))
-        ):
-            message = (
-                f"{record.name} was withdrawn there"
-                if same
-                else f"{record.name} stands there already"
-            )
-            raise Refused(
-                "EEXIST", message, source=record.name, suggestion="--replace puts it in its place"
-            )
-        return None
-
-    def _leave(self, source: Head) -> None:
         try:
-            self._catalog.remove(source)
+            moved, is_new = retry_conflicts(copy, RACES)
         except Conflict:
-            return  # the chat has a newer one by now, which stays its own
-        self._grant_store.revoke(source.record.namespace, source.record.name)
-        usage.forget_counts(self._kv, source.record.namespace, source.record.name)
+            message = f"{record.name} is being deployed by somebody else at this moment"
+            raise Conflict(message) from None
+        if is_new:
+            self._audit.note(
+                place,
+                "publish",
+                caller=caller,
+                name=moved.name,
+                version=moved.version,
+                digest=moved.digest,
+                chat=record.session,
+            )
+        return moved, is_new
+
+    def _is_published(self, record: Record, head: Head | None, may_replace: bool) -> bool:
+        """Return whether a head runs this very digest already.
+
+        Raises `Refused` when the name's holder, withdrawn or not, must not be replaced by it.
+        """
+        holder = None
+        if head and not head.removed and self._catalog.is_alive(head.record):
+            holder = head.record
+        is_same = holder is not None and holder.digest == record.digest
+        if head and is_same and not head.yanked:
+            return True
+        if record.manifest.public and not (holder and holder.manifest.public):
+            raise Refused(
+                "EPERM",
+                "other namespaces could call it: what a chat made is published for the agent alone",
+                source=record.name,
+                suggestion="have the chat deploy it without `public`; an owner deploys it with it",
+            )
+        if holder is None or may_replace:
+            return False
+        is_by_same = (holder.author, holder.session) == (record.author, record.session)
+        if is_same or not is_by_same:
+            reason = "was withdrawn there" if is_same else "stands there already"
+            raise Refused(
+                "EEXIST",
+                f"{record.name} {reason}",
+                source=record.name,
+                suggestion="--replace puts it in its place",
+            )
+        return False
 
 
-def _too_wide(record: Record) -> Refused:
-    message = "other namespaces could call it: what a chat made is published for the agent alone"
-    suggestion = "have the chat deploy it without `public`; an owner deploys it with it"
-    return Refused("EPERM", message, source=record.name, suggestion=suggestion)
-
-
-def _private(package: Package) -> Package:
-    """The package for its owner alone."""
+def _make_private(package: Package) -> Package:
+    """Return the package for its owner alone."""
     if not package.manifest.public:
         return package
     return Package(package.manifest.model_copy(update={"public": False}), package.code)

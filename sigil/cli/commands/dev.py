@@ -218,7 +218,9 @@ def _run_round(setup: DevContext, package: Package) -> DevRound:
     )
 
 
-def diff_output(bench: GoldenTestBench, manifest: Manifest, program: Program, number: int) -> list[str]:
+def diff_output(
+    bench: GoldenTestBench, manifest: Manifest, program: Program, number: int
+) -> list[str]:
     """Return, for a failed test that expects an output, the lines it should give (`-`) and gives
     (`+`).
     """

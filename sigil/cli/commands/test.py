@@ -87,7 +87,9 @@ def compile_package(shell: Shell, package: Package) -> Iterator[tuple[Sandbox, P
         yield sandbox, Program(built.digest, built.kind, lambda: built.wasm)
 
 
-def open_bench(settings: Settings, sandbox: Sandbox, package: Package, folder: Path) -> GoldenTestBench:
+def open_bench(
+    settings: Settings, sandbox: Sandbox, package: Package, folder: Path
+) -> GoldenTestBench:
     """Return the bench on which a folder's tests run: in `sandbox`, with the capabilities of this
     process's registry or beside the folder.
     """

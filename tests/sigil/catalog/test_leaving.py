@@ -182,7 +182,9 @@ def test_a_crash_between_does_not_separate_it_from_what_it_kept(
     count(registry, GUEST)
     with monkeypatch.context() as patch:
         patch.setattr(
-            registry._mover, "_leave", lambda source: (_ for _ in ()).throw(KeyboardInterrupt)
+            registry._mover._catalog,
+            "remove",
+            lambda source: (_ for _ in ()).throw(KeyboardInterrupt),
         )
         with pytest.raises(KeyboardInterrupt):
             registry.publish("notes", PERSON)
