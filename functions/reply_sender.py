@@ -19,7 +19,7 @@ import orjson
 from functions import log
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
-from functions.agent.session.store import Opened
+from functions.agent.session.store import SessionHandle
 from functions.events import Event
 from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.status_alerts import alert_model_failures, alert_session_status
@@ -34,7 +34,7 @@ again: its age alone may be a clock that was set.
 """
 
 
-def send_outbox(opened: Opened, runtime: AgentRuntime) -> Opened:
+def send_outbox(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
     """Send every reply in the outbox of a session, and the alerts about it.
 
     The alerts are sent even when the platform does not answer. `BackendError` when a reply has to
@@ -43,7 +43,7 @@ def send_outbox(opened: Opened, runtime: AgentRuntime) -> Opened:
     try:
         while opened.document.outbox:
             opened = _send_first_reply(opened, runtime)
-            opened = runtime.app.sessions.left(opened)
+            opened = runtime.app.sessions.remove_first_reply(opened)
     except Conflict:
         raise
     except BackendError:
@@ -54,11 +54,11 @@ def send_outbox(opened: Opened, runtime: AgentRuntime) -> Opened:
     return alert_session_status(opened, runtime)
 
 
-def _send_first_reply(opened: Opened, runtime: AgentRuntime) -> Opened:
+def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
     """Send the first reply in the outbox, or log why it never leaves."""
     reply = opened.document.outbox[0]
     channel = runtime.channels.get(reply.session.partition(":")[0])
-    if not runtime.app.sessions.holds(opened):
+    if not runtime.app.sessions.still_holds(opened):
         raise Conflict("another worker has the session")
     if channel is None:
         _keep_for_http(reply, opened.key, runtime)
@@ -66,7 +66,7 @@ def _send_first_reply(opened: Opened, runtime: AgentRuntime) -> Opened:
 
     def mark_sent(parts: int) -> None:
         nonlocal opened
-        opened = runtime.app.sessions.sent(opened, parts)
+        opened = runtime.app.sessions.mark_sent(opened, parts)
 
     try:
         channel.send(

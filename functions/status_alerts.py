@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from functions.agent.safety.budget import name_period
 from functions.agent.safety.status import REASONS
-from functions.agent.session.store import Opened
+from functions.agent.session.store import SessionHandle
 from functions.alerts import Alert, model_failure_alert, send_alert
 from functions.wiring import AgentRuntime
 from sigil.errors import Conflict
@@ -23,7 +23,7 @@ MODEL_SECONDS = 3_600.0
 """For so long after an alert about one kind of a model's failures, no other is sent."""
 
 
-def alert_session_status(opened: Opened, runtime: AgentRuntime) -> Opened:
+def alert_session_status(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
     """Send an alert when the session does not go on, and note in its document that it was sent."""
     safety = opened.document.safety
     if safety.told or not safety.reason or safety.reason in QUIET:

@@ -23,7 +23,7 @@ from sigil.wiring import LazyRegistry, Stores, local_registry, open_registry, op
 if TYPE_CHECKING:
     from functions.agent.access.roles import Rules
     from functions.agent.app import App
-    from functions.agent.helpers import Aids
+    from functions.agent.memory.helpers import ServiceHelpers
     from functions.agent.model.base import Model
     from functions.agent.safety.budget import SafetyLimits
     from functions.queues.sqs_batch import SqsBatch
@@ -212,9 +212,9 @@ def open_app(
     `later`: its registry is opened by the first turn that needs it.
     """
     from functions.agent.app import App
+    from functions.agent.compaction import load_strategy
     from functions.agent.safety.guides import load_guide
     from functions.agent.session.store import Sessions
-    from functions.agent.strategies import strategy_of
 
     registry: Registry
     if later and not settings.registry_url:
@@ -230,18 +230,18 @@ def open_app(
         rules=_make_access_rules(settings),
         turn_seconds=settings.turn_seconds,
         guide=load_guide(settings.guide),
-        strategy=strategy_of(settings.context),
+        strategy=load_strategy(settings.context),
         limits=_make_safety_limits(settings),
-        aids=make_helpers(),
+        helpers=make_helpers(),
         redact=_make_redactor(settings),
     )
 
 
-def make_helpers() -> Aids:
+def make_helpers() -> ServiceHelpers:
     """Return the helpers that the agent's services take from Sigil; each is loaded at its first
     use.
     """
-    from functions.agent.helpers import Aids
+    from functions.agent.memory.helpers import ServiceHelpers
 
     @lru_cache(maxsize=1)
     def words() -> Tokenizer:
@@ -259,7 +259,7 @@ def make_helpers() -> Aids:
 
         return schemas.accept(schema, arguments)
 
-    return Aids(accept, terms)
+    return ServiceHelpers(accept, terms)
 
 
 def _make_redactor(settings: Settings) -> Callable[[str], str]:

@@ -11,9 +11,9 @@ from math import inf
 from typing import Any
 
 from functions import cloudformation, log
-from functions.agent.app import Step
+from functions.agent.app import TurnStep
 from functions.agent.commands import control
-from functions.agent.turn import GAVE_UP, NeedsIsolation, Shift, abandon, handle
+from functions.agent.turn import GAVE_UP, NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
 from functions.events import Event
@@ -185,8 +185,8 @@ def handle_event(
     else:
         # whoever waits for an answer over HTTP waits for one to each message
         behind = behind if channel else ()
-        shift = Shift(until, patient=True, shared=shared, behind=behind)
-        _run_turn(event, runtime, channel, shift, spent=spent)
+        worker = WorkerBudget(until, patient=True, shared=shared, behind=behind)
+        _run_turn(event, runtime, channel, worker, spent=spent)
 
 
 def _obey_control(event: Event, runtime: AgentRuntime) -> None:
@@ -202,7 +202,12 @@ def _obey_control(event: Event, runtime: AgentRuntime) -> None:
 
 
 def _run_turn(
-    event: Event, runtime: AgentRuntime, channel: Channel | None, shift: Shift, *, spent: bool
+    event: Event,
+    runtime: AgentRuntime,
+    channel: Channel | None,
+    worker: WorkerBudget,
+    *,
+    spent: bool,
 ) -> None:
     """Run the event's turn, or close it when it is spent, and send the replies.
 
@@ -214,10 +219,10 @@ def _run_turn(
     may_talk = rules.access == "open" or rules.may_talk(runtime.app.people.find_role(event))
     with _show_typing(channel if may_talk else None, event.session), _lost_body_is_final():
         if spent:
-            opened = abandon(event, runtime.app)
+            opened = abandon_turn(event, runtime.app)
         else:
             send = partial(send_outbox, runtime=runtime)
-            opened = handle(event, runtime.app, partial(_log_step, event), shift, send)
+            opened = run_turn(event, runtime.app, partial(_log_step, event), worker, send)
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait = opened.wait
     continuation = opened.next
@@ -265,7 +270,7 @@ def _show_typing(channel: Channel | None, session: str) -> Iterator[None]:
         over.set()
 
 
-def _log_step(event: Event, step: Step) -> None:
+def _log_step(event: Event, step: TurnStep) -> None:
     """Log a step of the turn: what took how long, never what was said."""
     facts: dict[str, Any] = {}
     if step.name and step.kind != "note":

@@ -1,5 +1,6 @@
-"""What a turn works with: the store, the model, the registry and the rules, put together once by
-the wiring.
+"""An app is one agent: the store, the model, the registry and the rules that its turns work with.
+
+The wiring makes it once for a process.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Rules
-from functions.agent.context import DOCUMENTS_SHARE, Preamble, preamble
-from functions.agent.helpers import Aids
+from functions.agent.compaction import Strategy, load_strategy
+from functions.agent.context import PREAMBLE_SHARE, Preamble, build_preamble
 from functions.agent.memory.documents import Doc, Documents
+from functions.agent.memory.helpers import ServiceHelpers
 from functions.agent.model.base import Failure, Model
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.safety.guides import Guide, load_guide
 from functions.agent.session.store import Sessions
-from functions.agent.strategies import Strategy, strategy_of
 from functions.clock import SYSTEM, Clock
 from sigil.protocol import Registry
 from sigil.storage.kv import KV
@@ -33,10 +34,8 @@ FAILURES_MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """Something that a turn just did, for whoever watches: a terminal, a log. `ms` is how long it
-    took.
-    """
+class TurnStep:
+    """A step that a turn just took, for a terminal or a log; it took `ms` milliseconds."""
 
     kind: Literal["open", "request", "call", "answer", "load", "evict", "save", "note"]
     name: str = ""
@@ -46,24 +45,24 @@ class Step:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-Watch = Callable[[Step], None]
+Watch = Callable[[TurnStep], None]
 
 
-def unwatched(step: Step) -> None:
-    """Nobody watches."""
+def ignore_step(step: TurnStep) -> None:
+    """Do nothing with the step: nobody watches."""
 
 
-def unchanged(text: str) -> str:
+def keep_text(text: str) -> str:
     """Return the text: there is no secret to take out of it."""
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One agent. Stamps are of `clock.now`, deadlines of `clock.monotonic`.
+    """One agent. Stamps are times of `clock.now`, deadlines of `clock.monotonic`.
 
-    `failures`: what its model failed with lately, by session (S of the keys), until whoever looks
-    after the agent has been told.
+    `failures` are those of its model, each with its session (S of the keys), until an alert has
+    told whoever looks after the agent.
     """
 
     name: str
@@ -75,16 +74,16 @@ class App:
     clock: Clock = SYSTEM
     turn_seconds: float = 120.0
     look_seconds: float = 0.25
-    """For so long a turn goes by what it last read of halts, stops and the budget. It reads them
-    again before it acts on what the model answered. 0: it reads them before every request and call,
-    and writes down what it spent after each.
+    """A turn relies for so long on what it last read about halts, stops and the budget. It reads
+    them again before it acts on the model's answer. With 0 it reads them before every request and
+    call, and writes down what it spent after each.
     """
     guide: Guide = field(default_factory=lambda: load_guide("default"))
     limits: SafetyLimits = SafetyLimits()
-    strategy: Strategy = field(default_factory=lambda: strategy_of("window"))
-    aids: Aids = field(default_factory=Aids)
-    redact: Callable[[str], str] = unchanged
-    """Takes the secrets of the settings out of a text that leaves."""
+    strategy: Strategy = field(default_factory=lambda: load_strategy("window"))
+    helpers: ServiceHelpers = field(default_factory=ServiceHelpers)
+    redact: Callable[[str], str] = keep_text
+    """Takes the secrets of the settings out of a text that is sent."""
     failures: deque[tuple[str, Failure]] = field(
         default_factory=lambda: deque(maxlen=FAILURES_MOST)
     )
@@ -94,39 +93,40 @@ class App:
 
     @property
     def documents(self) -> Documents:
-        """What it and its chats keep in words."""
+        """Return the documents of the agent and of its chats."""
         return Documents(self.kv, self.name, self.clock.now)
 
     @property
     def people(self) -> People:
-        """Who was let in."""
+        """Return the people who may talk to it."""
         return People(self.kv, self.name, self.rules, self.clock.now)
 
     @property
     def pairing(self) -> Pairing:
-        """The codes that let people in."""
+        """Return the codes that let people in."""
         return Pairing(self.kv, self.name, self.people, self.clock.now)
 
     @property
     def claim(self) -> OwnerClaim:
-        """The code that makes the first owner."""
+        """Return the code that makes the first owner."""
         return OwnerClaim(self.kv, self.name, self.people, self.clock.now)
 
     @property
     def allowances(self) -> Allowances:
-        """What each person may use in a day."""
+        """Return the daily limits of its people."""
         return Allowances(self.kv, self.name, self.rules, self.clock.now)
 
-    def preamble(self, session: str, documents: tuple[Doc, ...] | None = None) -> Preamble:
-        """The system message of a session (S of the keys), its documents read anew unless they were
-        just read.
+    def build_preamble(self, session: str, documents: tuple[Doc, ...] | None = None) -> Preamble:
+        """Return the system message of a session (S of the keys).
+
+        The documents are read, unless those that were just read are given.
         """
         if documents is None:
             documents = self.documents.list_for_prompt(session)
-        return preamble(self.name, documents, self.model.window * DOCUMENTS_SHARE)
+        return build_preamble(self.name, documents, self.model.window * PREAMBLE_SHARE)
 
-    def breakers(self, session: str) -> Breakers:
-        """The breakers of a turn in a session (S of the keys)."""
+    def make_breakers(self, session: str) -> Breakers:
+        """Return the breakers of a turn in a session (S of the keys)."""
         return make_breakers(
             session,
             self.kv,

@@ -1,40 +1,74 @@
-"""Consolidation: the model tells in one call what happened, and what is to be remembered of it."""
+"""Consolidation tells memory about messages, by one path that loses and doubles nothing.
+
+The model writes in one call what happened, as an entry of HISTORY, and the chat's memory after it.
+The entry is written first: no two workers can both write it, and it carries the new memory. Then
+follows the memory, then the session's document, which says up to which message memory has heard.
+Whoever comes after a crash in between goes on from the entry.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import inf
 from typing import Any, Final
 
+from functions.agent import context, tokens
+from functions.agent.app import TurnStep, Watch, ignore_step
 from functions.agent.memory import transcript
 from functions.agent.memory.documents import CAPS
+from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
 from functions.agent.memory.statements import Comparison, compare, find_new_lines
+from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
-from functions.agent.sanitize import clean, fenced, unfenced
-from functions.agent.side_request import Aside
+from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
+from functions.agent.session.document import Document, Outgoing
+from functions.agent.side_request import SideRequests
+from sigil.errors import BackendError, Conflict, UsageError
 from sigil.protocol import Json
+from sigil.storage.kv import keys
 
+TRIES = 3
+"""After so many useless answers in a row, the messages themselves enter HISTORY."""
+ENOUGH = 10
+"""So many messages that /new put away are worth a request of their own."""
+TRANSCRIPT_SHARE = 0.6
+"""The transcript's part of the room in the model's window; the rest is for the answer."""
+BY = "consolidation"
+REFUSED = (
+    "I kept what I remember of this chat: the model wrote my memory anew without {lost:,} of the"
+    " {count:,} things in it, twice, so I only added what is new. `/mem history` shows how the"
+    " memory changed, `/mem rollback N` takes a version back."
+)
+"""The notice to the people of the chat when a rewrite of their memory was refused."""
+SHORTENED = (
+    "What I remember of this chat was full, so the model wrote it shorter: {lost:,} of the"
+    " {count:,} things in it are gone or changed. `/recall WORDS` finds them, `/mem history` shows"
+    " how the memory changed, `/mem rollback N` takes a version back."
+)
+"""The notice when a full memory lost more than another rewrite may lose."""
 MOST: Final = CAPS["memory"]
 AIM: Final = MOST // 4
-"""Characters that the memory should not pass; it is shortened when it passes `MOST`."""
+"""The memory should have at most so many characters; above `MOST` it is shortened."""
 SHORTER: Final = MOST // 2
-"""Characters to which it is shortened then."""
+"""The most characters of a memory that was shortened."""
 LEAST: Final = MOST // 20
-"""Characters below which what was too long is not shortened but lost."""
+"""With fewer characters, a memory that was too long is not shortened but lost."""
 LARGEST: Final = 4
-"""So many times as long as its cap an answer is read at all."""
+"""An answer is read up to so many times the memory's cap."""
 FULL: Final = MOST * 3 // 4
-"""Characters from which a memory has to give when it passes `MOST`; before, there is room for what
-is new.
+"""A memory of so many characters may lose statements when it passes `MOST`; a shorter one has room
+for what is new.
 """
 KEPT_PART: Final = 4
-"""A full memory, written shorter, keeps a fourth of the statements that stood as they were, or it
-is none of this memory.
-"""
+"""A full memory that was written shorter is accepted when it keeps a fourth of the statements."""
 ENTRY_CHARACTERS: Final = 4_000
 LOST_CHARACTERS: Final = 2_000
-"""Of what a refused answer leaves out, so many are shown to the model."""
+"""So many characters of what a refused answer leaves out are shown to the model."""
 TOOL: Final[dict[str, Any]] = {
     "type": "function",
     "function": {
@@ -90,179 +124,376 @@ and still holds, in these words or shorter ones, and what is new. What is over s
 that says so."""
 _STAMPED = re.compile(r"\[\d{4}-\d{2}-\d{2} \d{2}:\d{2}\]", re.ASCII)
 _THINKING_TAG: Final = re.compile(r"</?think", re.IGNORECASE)
-_CODE: Final = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
+_ESCAPE: Final = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
 _LAYOUT: Final = re.compile("\\\\[nrtbf]|[\\W_\U00010000-\U0010ffff]")
-"""What is no letter and no digit, and what stands for that in a string of JSON.
+"""Characters that are no letter and no digit, and their escapes in a string of JSON.
 
-Above the first plane a string of JSON has two codes for one character, so that none of those count.
+Above the first plane a string of JSON has two codes for one character, so none of those count.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """What the model makes of messages: an entry of HISTORY, and the memory after them.
+class Backlog:
+    """The messages that memory has not heard of, in order.
 
-    `refused`: what its own memory would have lost, where that was too much and what stood was kept
-    instead. `given`: what a full memory lost when it was written shorter, where that is more than
-    any other rewrite may lose.
+    `ends` are the last messages of the archived chunks that they come from, by the first ones.
+    """
+
+    messages: tuple[Message, ...]
+    ends: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationResult:
+    """The number of entries that were written, and a notice to the people of the chat, if any."""
+
+    entries: int = 0
+    notice: str = ""
+
+
+def load_backlog(side: SideRequests) -> Backlog:
+    """Return the messages that memory has not heard of.
+
+    They are archived, were said to memory alone, or are still in the history. Messages that the
+    runtime wrote are no news.
+    """
+    document = side.document
+    chunks = {first: _load_chunk(side, first) for first in document.unheard}
+    known = chain(document.noted, *chunks.values(), document.messages)
+    by_number = {message.seq: message for message in known}
+    news = []
+    for number in sorted(by_number):
+        message = by_number[number]
+        if number > document.consolidated and message.origin != RUNTIME_ORIGIN:
+            news.append(message)
+    ends = {first: chunk[-1].seq if chunk else 0 for first, chunk in chunks.items()}
+    return Backlog(tuple(news), ends)
+
+
+def _load_chunk(side: SideRequests, first: int) -> tuple[Message, ...]:
+    try:
+        return side.app.sessions.load_archived(side.session, first)
+    except BackendError as problem:
+        if problem.code != "EDAMAGED":
+            raise
+        return ()
+
+
+def consolidate(
+    side: SideRequests, backlog: Backlog, upto: float = inf, tries: int = 1
+) -> ConsolidationResult:
+    """Tell memory what it has not heard of, up to the message `upto`, in one entry or more.
+
+    It ends after `tries` useless answers; `side.document` says how far it came. Raises
+    `BackendError` when the store cannot be used.
+    """
+    history = History(side.app.kv, side.session)
+    result = ConsolidationResult()
+    raw = False
+    while True:
+        heard = side.document.consolidated
+        news = [message for message in backlog.messages if heard < message.seq <= upto]
+        if not news:
+            return result
+        entry = history.get(news[0].seq)
+        notice = ""
+        if entry is None:
+            written, notice = _write_entry(side, news, tries, raw)
+            if written is None:
+                return result
+            raw = written.raw
+            entry = history.add(written)
+        else:
+            raw = False
+        followed = _follow_entry(side, history, entry)
+        last = min(entry.last, side.document.next_seq - 1)
+        unheard = tuple(first for first in side.document.unheard if backlog.ends[first] > last)
+        side.document = replace(side.document, consolidated=last, unheard=unheard, failures=0)
+        result = replace(result, entries=result.entries + 1)
+        if notice and (followed or entry.memory is None):
+            result = replace(result, notice=notice)
+
+
+def consolidate_before_eviction(
+    side: SideRequests, dropped: Sequence[Message], watch: Watch = ignore_step
+) -> None:
+    """Tell memory about messages that are about to leave the history, and all that came before.
+
+    When it cannot hear of them now, it does so the next time. Messages that /new put away do not
+    wait for an eviction: memory hears of them before the next message is answered, once, when they
+    are enough.
+    """
+    document = side.document
+    if not dropped and (document.failures or _count_waiting(document) < ENOUGH):
+        return
+    try:
+        backlog = load_backlog(side)
+        upto = dropped[-1].seq if dropped else max(backlog.ends.values(), default=0)
+        result = consolidate(side, backlog, upto)
+    except BackendError:
+        result = ConsolidationResult()
+    if result.notice:
+        side.document = _add_notice(side, result.notice)
+    if result.entries:
+        text = f"memory has heard of all up to message {side.document.consolidated}"
+    else:
+        text = "memory heard of nothing this time"
+    watch(TurnStep("note", "memory", text))
+
+
+def _add_notice(side: SideRequests, notice: str) -> Document:
+    """Return the document with a notice in its outbox, beside the answer to whatever was asked."""
+    document = side.document
+    chat = keys.unescape(side.session.partition("#")[2])
+    name = f"memory:{chat}:{document.consolidated}"
+    reply = Outgoing(name, chat, notice, at=side.app.clock.now())
+    return replace(document, outbox=(*document.outbox, reply))
+
+
+def _count_waiting(document: Document) -> int:
+    """Return how many messages wait in the archive that memory has not heard of."""
+    if not document.unheard:
+        return 0
+    here = sum(message.seq > document.consolidated for message in document.messages)
+    return document.next_seq - 1 - document.consolidated - here
+
+
+def _write_entry(
+    side: SideRequests, news: Sequence[Message], tries: int, raw: bool
+) -> tuple[HistoryEntry | None, str]:
+    """Return the entry for the first of the messages, as many as fit into one request.
+
+    With it comes the notice for the chat. The entry is None when none can be written this time.
+    With `raw` the messages themselves become the entry, without asking the model.
+    """
+    app = side.app
+    memory = app.documents.read(side.session, "memory")
+    overhead = tokens.of_text(PROMPT) + tokens.of_text(memory.text)
+    room = context.count_available_tokens(app.model.window, overhead, side.document.ratio)
+    count, text = transcript.fit_messages(news, room * TRANSCRIPT_SHARE)
+    first, last = news[0].seq, news[count - 1]
+    for _ in range(0 if raw else tries):
+        if not side.may_ask():
+            return None, ""
+        draft = draft_memory(side, memory.text, text, last.at)
+        if draft:
+            changed = draft.memory if draft.memory != memory.text else None
+            entry = HistoryEntry(
+                first, last.seq, app.clock.now(), draft.entry, memory=changed, base=memory.version
+            )
+            return entry, _describe_losses(draft)
+        if not side.may_ask():
+            return None, ""
+        side.document = replace(side.document, failures=side.document.failures + 1)
+        if side.document.failures >= TRIES:
+            raw = True
+            break
+    if not raw:
+        return None, ""
+    now = app.clock.now()
+    head = f"[{transcript.format_stamp(now)}] [RAW] {count} messages"
+    return HistoryEntry(first, last.seq, now, f"{head}\n{text}", raw=True), ""
+
+
+def _describe_losses(draft: MemoryDraft) -> str:
+    """Return the notice about a memory that was not written as usual, empty for any other."""
+    notices = []
+    for template, loss in ((REFUSED, draft.refused), (SHORTENED, draft.lost)):
+        if loss:
+            notices.append(template.format(lost=len(loss.lost), count=loss.count))
+    return "\n\n".join(notices)
+
+
+def _follow_entry(side: SideRequests, history: History, entry: HistoryEntry) -> bool:
+    """Make the chat's memory what the entry says, and return whether it is so now.
+
+    When somebody else wrote the memory in between, theirs stays. Statements that leave the memory
+    are written down first, so that a crash in between loses none.
+    """
+    if entry.memory is None:
+        return False
+    app = side.app
+    why = f"message {entry.first}"
+    if entry.last > entry.first:
+        why = f"messages {entry.first} to {entry.last}"
+    followed = False
+    with suppress(Conflict, UsageError):
+        before = app.documents.read(side.session, "memory")
+        if before.version == entry.base:
+            lost = compare(before.text, entry.memory, app.helpers.terms).lost
+            removal = Removal(entry.first, entry.at, tuple(statement.text for statement in lost))
+            RemovedStatements(app.kv, side.session).save(removal)
+        app.documents.write(side.session, "memory", entry.memory, by=BY, why=why, expect=entry.base)
+        followed = True
+    history.mark_followed(entry)
+    return followed
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDraft:
+    """The entry of HISTORY that the model wrote about messages, and the memory after them.
+
+    `refused` is the loss of the model's own memory, where that was too much and the old memory was
+    kept instead. `lost` is the loss of a full memory that was written shorter, where that is more
+    than any other rewrite may lose.
     """
 
     entry: str
     memory: str
     refused: Comparison | None = None
-    given: Comparison | None = None
+    lost: Comparison | None = None
 
 
-def drafted(aside: Aside, memory: str, said: str, at: float) -> Draft | None:
-    """What the model makes of a transcript whose last message is of `at`; None when its answer is
-    of no use.
+def draft_memory(side: SideRequests, memory: str, text: str, at: float) -> MemoryDraft | None:
+    """Return the model's draft about a transcript whose last message is of `at`.
 
-    An answer that drops what stands in the memory is asked for once more. When the next one does so
-    too, everything stays, and what is new is added behind it.
+    It is None when the answer is of no use. An answer that drops statements of the memory is asked
+    for once more. When the next one does so too, all of the memory stays, and what is new is added
+    behind it.
     """
-    terms = aside.app.aids.terms
-    draft = _asked(aside, memory, said, at)
-    if draft is None or not draft.memory:
-        return draft and Draft(draft.entry, memory)
+    terms = side.app.helpers.terms
+    draft = _request_draft(side, memory, text, at)
+    if draft is None:
+        return None
+    if not draft.memory:
+        return MemoryDraft(draft.entry, memory)
     loss = compare(memory, draft.memory, terms)
-    if loss.loses_too_much and aside.may_ask():
-        again = _asked(aside, memory, said, at, loss)
+    if loss.loses_too_much and side.may_ask():
+        again = _request_draft(side, memory, text, at, loss)
         if again and again.memory:
             draft = again
             loss = compare(memory, draft.memory, terms)
-    refused = loss if loss.loses_too_much else None
-    new = (
-        "\n".join([memory, *find_new_lines(memory, draft.memory, terms)])
-        if refused
-        else draft.memory
-    )
-    text, given = shortened(aside, memory, new)
-    return Draft(draft.entry, text, refused, given)
+    refused = None
+    changed = draft.memory
+    if loss.loses_too_much:
+        refused = loss
+        changed = "\n".join([memory, *find_new_lines(memory, draft.memory, terms)])
+    changed, lost = shorten_memory(side, memory, changed)
+    return MemoryDraft(draft.entry, changed, refused, lost)
 
 
-def shortened(aside: Aside, before: str, memory: str) -> tuple[str, Comparison | None]:
-    """A memory within its cap that was made of the one `before`: the model writes a shorter one.
+def shorten_memory(side: SideRequests, before: str, memory: str) -> tuple[str, Comparison | None]:
+    """Return a memory within its cap, which the model writes where it is too long.
 
-    It may drop what is new, and of what stood no more than any other rewrite; only where what stood
-    was `FULL` it may drop more, and what it lost then is given as well. When it writes nothing of
-    use, the memory loses its last lines; those of them that are new, where it would otherwise lose
-    too much of what stood.
+    It may drop what is new, and no more of the memory `before` than any other rewrite; only where
+    that one was `FULL` it may drop more, and that loss is returned as well. When the model writes
+    nothing of use, the memory loses its last lines; of these the new ones, where it would otherwise
+    lose too much of what was there before.
     """
     if len(memory) <= MOST:
         return memory, None
-    terms = aside.app.aids.terms
-    reply = aside.ask(SHORTEN, fenced("MEMORY", memory))
-    shorter = steady(reply.text)
+    terms = side.app.helpers.terms
+    reply = side.ask(SHORTEN, delimit_text("MEMORY", memory))
+    shorter = clean_answer(reply.text)
     if reply.finish == "stop" and LEAST <= len(shorter) < len(memory):
-        shorter = cut(shorter, MOST)
+        shorter = cut_lines(shorter, MOST)
         loss = compare(before, shorter, terms)
         if not loss.loses_too_much:
             return shorter, None
         if len(before) > FULL and len(loss.kept) * KEPT_PART >= loss.count:
             return shorter, loss
-    kept = cut(memory, MOST)
+    kept = cut_lines(memory, MOST)
     if compare(before, kept, terms).loses_too_much:
-        kept = cut("\n".join([before, *find_new_lines(before, memory, terms)]), MOST)
+        new = find_new_lines(before, memory, terms)
+        kept = cut_lines("\n".join([before, *new]), MOST)
     return kept, None
 
 
-def cut(memory: str, most: int) -> str:
-    """The first whole lines of a memory, `most` characters at most: what matters most stands
-    first.
-    """
-    if len(memory) <= most:
-        return memory
-    kept = memory[: most + 1].rpartition("\n")[0].rstrip()
-    return kept or memory[:most].rstrip()
+def cut_lines(text: str, most: int) -> str:
+    """Return the first whole lines of a text, at most `most` characters of it."""
+    if len(text) <= most:
+        return text
+    kept = text[: most + 1].rpartition("\n")[0].rstrip()
+    return kept or text[:most].rstrip()
 
 
-def steady(text: str) -> str:
-    """A model's text, cleaned and without a code fence around it."""
-    return unfenced(clean(text))
+def clean_answer(text: str) -> str:
+    """Return a model's text, cleaned and without a code fence around it."""
+    return strip_code_fence(clean_text(text))
 
 
-def _asked(
-    aside: Aside, memory: str, said: str, at: float, loss: Comparison | None = None
-) -> Draft | None:
-    """The draft in the answer to one request; its memory is empty when it has nothing to remember.
-    `loss`: why one before was refused.
+def _request_draft(
+    side: SideRequests, memory: str, text: str, at: float, loss: Comparison | None = None
+) -> MemoryDraft | None:
+    """Return the draft in the answer to one request, None when it has none.
+
+    Its memory is empty when there is nothing to remember. `loss` is why an answer before this one
+    was refused.
     """
     system = PROMPT
-    parts = [fenced("MEMORY", memory or NO_MEMORY), fenced("TRANSCRIPT", said)]
+    parts = [delimit_text("MEMORY", memory or NO_MEMORY)]
     if loss:
         system = f"{PROMPT}\n{COMPLAINT.format(lost=len(loss.lost), count=loss.count)}"
-        shown = "\n".join(statement.text for statement in loss.lost)
-        parts.insert(1, fenced("LOST", cut(shown, LOST_CHARACTERS)))
-    reply = aside.ask(system, "\n\n".join(parts), (TOOL,), CHOICE)
+        lost = "\n".join(statement.text for statement in loss.lost)
+        parts.append(delimit_text("LOST", cut_lines(lost, LOST_CHARACTERS)))
+    parts.append(delimit_text("TRANSCRIPT", text))
+    reply = side.ask(system, "\n\n".join(parts), (TOOL,), CHOICE)
     if reply.finish not in ("stop", "tool_calls"):
         return None
     call = next((call for call in reply.calls if call.name == SAVE_MEMORY), None)
-    draft = _read(call.arguments if call else _written(reply.text), at)
-    if draft and not call and _repeats(reply.text, draft, memory, said):
+    draft = _parse_draft(call.arguments if call else _find_arguments(reply.text), at)
+    if draft is None:
         return None
-    return Draft(draft.entry, "") if draft and draft.memory == NO_MEMORY else draft
+    if call is None and _is_quoted(reply.text, draft, memory, text):
+        return None
+    return MemoryDraft(draft.entry, "") if draft.memory == NO_MEMORY else draft
 
 
-def _repeats(text: str, draft: Draft, memory: str, said: str) -> bool:
-    """Whether an answer that is written out only repeats what somebody wrote: that is a quote, and
-    no call.
+def _is_quoted(answer: str, draft: MemoryDraft, memory: str, text: str) -> bool:
+    """Return whether an answer that is written out only quotes the memory or the transcript.
 
-    Thinking is taken out of an answer, but not out of what was said, so that a quote with its tags
-    in it cannot be told from an answer.
+    Thinking is taken out of an answer, but not out of a transcript, so a quote with its tags in it
+    cannot be told from an answer.
     """
-    there = _bare(said)
-    if "memoryupdate" in there and _THINKING_TAG.search(said):
+    quotable = _strip_layout(text)
+    if "memoryupdate" in quotable and _THINKING_TAG.search(text):
         return True
-    whole = _bare(unfenced(text))
-    parts = (_bare(draft.memory), _bare(_STAMPED.sub("", draft.entry, count=1)))
-    return whole in there or whole in _bare(memory) or any(part in there for part in parts)
+    whole = _strip_layout(strip_code_fence(answer))
+    if whole in quotable or whole in _strip_layout(memory):
+        return True
+    entry = _STAMPED.sub("", draft.entry, count=1)
+    return _strip_layout(draft.memory) in quotable or _strip_layout(entry) in quotable
 
 
-def _bare(text: str) -> str:
-    """The letters and digits of a text: neither its layout, nor what JSON makes of it in a
-    string.
-    """
-    plain = _CODE.sub(lambda found: chr(int(found[1], 16)), text)
+def _strip_layout(text: str) -> str:
+    """Return the letters and digits of a text, its layout and its JSON escapes taken out."""
+    plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
     return _LAYOUT.sub("", plain).casefold()
 
 
-def _written(text: str) -> str:
-    """The arguments in an answer that writes the call out instead of making it, as small models
-    do.
-    """
-    text = unfenced(text)
+def _find_arguments(text: str) -> str:
+    """Return the arguments in an answer that writes the call out, as small models do."""
     try:
-        given = json.loads(text)
+        answer = json.loads(strip_code_fence(text))
     except (ValueError, RecursionError):
         return ""
-    inner = (
-        given.get("arguments", given.get("parameters"))
-        if isinstance(given, dict) and given.get("name") == SAVE_MEMORY
-        else given
-    )
-    return json.dumps(inner)
+    if isinstance(answer, dict) and answer.get("name") == SAVE_MEMORY:
+        return json.dumps(answer.get("arguments", answer.get("parameters")))
+    return json.dumps(answer)
 
 
-def _read(arguments: str, at: float) -> Draft | None:
-    """The draft in a call's arguments: an object, perhaps in a list, perhaps written as JSON once
-    more.
+def _parse_draft(arguments: str, at: float) -> MemoryDraft | None:
+    """Return the draft in a call's arguments, None when they are of no use.
+
+    They are an object, perhaps in a list, perhaps written as JSON once more.
     """
     try:
-        given = json.loads(
-            arguments
-        )  # which takes halves of characters, as models send them; they are cleaned away
-        given = json.loads(given) if isinstance(given, str) else given
+        # json takes halves of characters, as models send them; they are cleaned away below
+        fields = json.loads(arguments)
+        if isinstance(fields, str):
+            fields = json.loads(fields)
     except (ValueError, RecursionError):
         return None
-    given = given[0] if isinstance(given, list) and given else given
-    fields = (
-        [given.get(name) for name in ("history_entry", "memory_update")]
-        if isinstance(given, dict)
-        else []
-    )
-    texts = [steady(field) for field in fields if isinstance(field, str)]
-    if len(texts) != 2 or not all(texts):
+    if isinstance(fields, list) and fields:
+        fields = fields[0]
+    if not isinstance(fields, dict):
         return None
-    entry, memory = texts
-    entry = entry if _STAMPED.match(entry) else f"[{transcript.format_stamp(at)}] {entry}"
-    return Draft(cut(entry, ENTRY_CHARACTERS), cut(memory, LARGEST * MOST))
+    entry, memory = fields.get("history_entry"), fields.get("memory_update")
+    if not isinstance(entry, str) or not isinstance(memory, str):
+        return None
+    entry, memory = clean_answer(entry), clean_answer(memory)
+    if not entry or not memory:
+        return None
+    if not _STAMPED.match(entry):
+        entry = f"[{transcript.format_stamp(at)}] {entry}"
+    return MemoryDraft(cut_lines(entry, ENTRY_CHARACTERS), cut_lines(memory, LARGEST * MOST))

@@ -1,136 +1,145 @@
-"""What leaves a history is told to memory and archived first, and what failed before stays in
-sight.
+"""Eviction takes messages out of a session's history; memory hears of them first, and the archive
+keeps them.
+
+A digest of the failures of late stays in sight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
-from functions.agent import archive
-from functions.agent.app import App, Step, Watch
-from functions.agent.compaction import Compacted, size
+from functions.agent.app import App, TurnStep, Watch
+from functions.agent.compaction import Ask, Compacted, apply_strategy, estimate_size, write_note
+from functions.agent.consolidation import consolidate_before_eviction
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model import completion_reader
 from functions.agent.safety import guides
 from functions.agent.safety.facts import Fact
 from functions.agent.safety.guides import Guide
 from functions.agent.session.document import Document
-from functions.agent.side_request import Aside
-from functions.agent.strategies import Ask, compacted, noted
+from functions.agent.side_request import SideRequests
 from functions.agent.toolset import in_scope
 from sigil.storage.kv import keys
 
 NATIVE_SECONDS = 30 * 86_400.0
-"""For so long it is known of a chat that native calls left its history."""
+"""For so long it is known that native calls have left a chat's history."""
 FAILED = "These attempts failed before. Do not repeat them as they were:"
 
 
-def evict(aside: Aside, room: float, watch: Watch) -> Document:
-    """The document of a session with the history that fits into `room` estimated tokens. `aside`
-    asks the model for it.
+def evict(side: SideRequests, room: float, watch: Watch) -> Document:
+    """Return the session's document with the history that fits into `room` estimated tokens."""
+    app = side.app
+    compacted = apply_strategy(app.strategy, side.document.messages, room)
+    consolidate_before_eviction(side, compacted.dropped, watch)
+    if not compacted.dropped:
+        return side.document
+    _archive_dropped(side, compacted, watch)
+
+    def ask(system: str, text: str) -> str:
+        reply = side.ask(system, text)
+        # a note that is cut is better than none
+        return reply.text if reply.finish in ("stop", "length") else ""
+
+    document = apply_compaction(side.document, compacted, app, ask)
+    # the note that stands for the dropped messages may have cost a request
+    return replace(document, safety=side.document.safety, usage=side.document.usage)
+
+
+def evict_before_turn(side: SideRequests, room: float, watch: Watch) -> Document | None:
+    """Return the document with less of the history before the turn in progress.
+
+    This is for a turn whose request an endpoint refused as too long. The turn's own messages stay.
+    None when there is nothing else. No note stands for what left: it would come behind the
+    question.
     """
-    app, document = aside.app, aside.document
-    made = compacted(app.strategy, document.messages, room)
-    archive.passively(aside, made.dropped, watch)
-    if not made.dropped:
-        return aside.document
-    _archive(aside, made.kept, made.dropped, watch)
-    kept = left(aside.document, made, app, partial(_told, aside))
-    # the note that stands for what was dropped may have cost a request
-    return replace(kept, safety=aside.document.safety, usage=aside.document.usage)
-
-
-def evict_before_turn(aside: Aside, room: float, watch: Watch) -> Document | None:
-    """The document with less of what was said before the turn in progress, whose request an
-    endpoint refused as too long.
-
-    The turn's own messages stay. None when there is nothing else. No note stands for what left: it
-    would come behind the question.
-    """
-    app, messages = aside.app, aside.document.messages
-    start = turn_start(messages)
+    app, messages = side.app, side.document.messages
+    start = find_turn_start(messages)
     earlier, own = messages[:start], messages[start:]
     if not earlier:
         return None
-    room = max(room - size(own), 0.0)
-    made = compacted(app.strategy, earlier, room)
-    if not made.dropped or size(made.kept) > room:
-        made = Compacted((), earlier)
-    archive.passively(aside, made.dropped, watch)
-    kept = (*made.kept, *own)
-    _archive(aside, kept, made.dropped, watch)
-    return replace(aside.document, messages=kept)
+    room = max(room - estimate_size(own), 0.0)
+    compacted = apply_strategy(app.strategy, earlier, room)
+    if not compacted.dropped or estimate_size(compacted.kept) > room:
+        compacted = Compacted((), earlier)
+    consolidate_before_eviction(side, compacted.dropped, watch)
+    kept = (*compacted.kept, *own)
+    _archive_dropped(side, Compacted(kept, compacted.dropped), watch)
+    return replace(side.document, messages=kept)
 
 
-def turn_start(messages: Sequence[Message]) -> int:
-    """Where the last turn begins: at the last message that somebody sent."""
-    starts = (place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user")
-    return next((place for place in starts if messages[place].origin != RUNTIME_ORIGIN), 0)
+def find_turn_start(messages: Sequence[Message]) -> int:
+    """Return the position of the last message that somebody sent, 0 without one."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if message.role == "user" and message.origin != RUNTIME_ORIGIN:
+            return position
+    return 0
 
 
-def _archive(
-    aside: Aside, kept: Sequence[Message], dropped: Sequence[Message], watch: Watch
-) -> None:
-    """Put away what leaves a history, and say which tools go with it."""
-    app, before = aside.app, aside.document
-    aside.document = archive.put_away(aside.session, before, dropped, app)
-    if _made_native_calls(dropped):
-        app.kv.put(keys.native_calls(aside.session), b"", ttl=NATIVE_SECONDS)
-    stays = {offer.tool for offer in in_scope(kept)}
-    gone = [offer.tool for offer in in_scope(before.messages) if offer.tool not in stays]
-    watch(Step("evict", text=f"{len(dropped)} messages archived", facts={"tools": gone}))
+def apply_compaction(document: Document, compacted: Compacted, app: App, ask: Ask) -> Document:
+    """Return the document with the compacted history, and a note that stands for the rest.
 
-
-def calls_may_be_written(session: str, document: Document, app: App) -> bool:
-    """Whether a call that the model writes as text may count in a session (S of the keys): only
-    while it has made no native one there.
-
-    A model that makes its calls natively has no reason to write any: what it writes is a quote,
-    however it stands there.
+    `ask` is what the strategy may ask the model with.
     """
-    return (
-        not _made_native_calls(document.messages) and app.kv.get(keys.native_calls(session)) is None
-    )
+    if not compacted.dropped:
+        return document
+    summary = write_note(app.strategy, compacted.dropped, ask)
+    digest = format_digest(document.safety.counters.failures, app.guide)
+    note = "\n\n".join(filter(None, (summary, digest)))
+    document = replace(document, messages=compacted.kept)
+    if not note:
+        return document
+    return document.add(Message("user", note, at=app.clock.now(), origin=RUNTIME_ORIGIN))
 
 
-def _made_native_calls(messages: Sequence[Message]) -> bool:
+def format_digest(failures: Sequence[Fact], guide: Guide) -> str:
+    """Return the last failures in the guide's short form, one for each call that failed.
+
+    It is empty when there were none.
+    """
+    last = {fact.fingerprint: fact for fact in failures}
+    if not last:
+        return ""
+    return "\n".join([FAILED, *(guides.brief_fact(guide, fact) for fact in last.values())])
+
+
+def archive_messages(
+    session: str, document: Document, dropped: Sequence[Message], app: App
+) -> Document:
+    """Archive messages that leave a document.
+
+    The returned document names them where memory has not heard of them.
+    """
+    app.sessions.archive(session, dropped)
+    if not dropped or dropped[-1].seq <= document.consolidated:
+        return document
+    return replace(document, unheard=(*document.unheard, dropped[0].seq))
+
+
+def _archive_dropped(side: SideRequests, compacted: Compacted, watch: Watch) -> None:
+    """Archive the dropped messages, and report which tools leave with them."""
+    app, before, dropped = side.app, side.document, compacted.dropped
+    side.document = archive_messages(side.session, before, dropped, app)
+    if _has_native_calls(dropped):
+        app.kv.put(keys.native_calls(side.session), b"", ttl=NATIVE_SECONDS)
+    stays = {offer.tool for offer in in_scope(compacted.kept)}
+    gone = [offer.tool for offer in in_scope(before.messages) if offer.tool not in stays]
+    watch(TurnStep("evict", text=f"{len(dropped)} messages archived", facts={"tools": gone}))
+
+
+def may_write_calls(session: str, document: Document, app: App) -> bool:
+    """Return whether calls that the model writes as text count in a session (S of the keys).
+
+    They do only while it has made no native call there. A model that makes its calls natively has
+    no reason to write any: whatever it writes is a quote.
+    """
+    if _has_native_calls(document.messages):
+        return False
+    return app.kv.get(keys.native_calls(session)) is None
+
+
+def _has_native_calls(messages: Sequence[Message]) -> bool:
     return any(
         completion_reader.is_native_call(call.id) for message in messages for call in message.calls
     )
-
-
-def left(document: Document, made: Compacted, app: App, ask: Ask) -> Document:
-    """The document with what a strategy kept of its history, and the note that stands for the rest.
-    `ask`: see `Strategy.note`.
-    """
-    if not made.dropped:
-        return document
-    notes = [
-        noted(app.strategy, made.dropped, ask),
-        digest(document.safety.counters.failures, app.guide),
-    ]
-    note, kept = "\n\n".join(filter(None, notes)), replace(document, messages=made.kept)
-    return (
-        kept.add(Message("user", note, at=app.clock.now(), origin=RUNTIME_ORIGIN)) if note else kept
-    )
-
-
-def digest(failures: Sequence[Fact], guide: Guide) -> str:
-    """The last failures in the guide's short form, one for each call that failed; empty when there
-    were none.
-    """
-    last = {fact.fingerprint: fact for fact in failures}
-    return (
-        "\n".join([FAILED, *(guides.brief_fact(guide, fact) for fact in last.values())])
-        if last
-        else ""
-    )
-
-
-def _told(aside: Aside, system: str, text: str) -> str:
-    reply = aside.ask(system, text)
-    return (
-        reply.text if reply.finish in ("stop", "length") else ""
-    )  # a note that is cut is better than none

@@ -1,5 +1,6 @@
-"""At most six rounds: ask the model, run its calls, ask again; then a last request without
-tools.
+"""The loop of a turn has at most six rounds: ask the model, run its calls, ask again.
+
+A last request then asks for an answer without tools.
 """
 
 from __future__ import annotations
@@ -9,37 +10,50 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import compaction, context, outage, side_request, tokens, verification
-from functions.agent.app import App, Step, Watch
-from functions.agent.context import Preamble
-from functions.agent.eviction import calls_may_be_written, evict_before_turn
-from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCall, unanswered
+from functions.agent import compaction, tokens, verification
+from functions.agent.app import App, TurnStep, Watch
+from functions.agent.context import (
+    VERIFY,
+    Preamble,
+    build_prompt,
+    count_available_tokens,
+    count_overhead,
+    is_full,
+    make_final_request,
+)
+from functions.agent.eviction import evict_before_turn, may_write_calls
+from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCall, find_unanswered
+from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.breakers import Breakers
-from functions.agent.safety.reaction import Reaction, react
-from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
+from functions.agent.safety.reaction import react
+from functions.agent.safety.status import NoticeReader, write_notice
+from functions.agent.sanitize import is_visible
 from functions.agent.session.document import Document, Turn
-from functions.agent.session.store import Opened
-from functions.agent.tool_calls import Desk, answer_all, interrupted, safe_to_repeat
-from functions.agent.toolset import QUERY, STATIC, definitions, in_scope
-from functions.agent.visibility import is_visible
+from functions.agent.session.store import SessionHandle
+from functions.agent.side_request import SECONDS, SideRequests, fill_usage
+from functions.agent.tool_calls import (
+    ToolCallContext,
+    answer_calls,
+    interrupt_call,
+    is_safe_to_repeat,
+)
+from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
 from sigil.protocol import Offer
-from sigil.strict_json import canonical
 
 ROUNDS = 6
 ROUND_SECONDS = 20.0
-"""What a round takes at least: a worker with less time left begins none."""
+"""A round takes at least so long: a worker with less time left begins none."""
 SAVE_SECONDS = 5.0
-"""What a worker keeps of its time to save and to send."""
-STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
+"""A worker keeps so much of its time to save and to send."""
 NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
 CUT = {
     "length": " […]\n\n(The answer was cut at the model's length limit.)",
     "filtered": " […]\n\n(The answer was cut by the filter of the model's provider.)",
     "refused": "\n\n(The model refused to answer this, or to go on.)",
 }
-"""What stands below an answer that is not whole."""
-KEPT_BACK = {
+"""Stands below an answer that is not whole."""
+WITHHELD = {
     "filtered": (
         "The filter of the model's provider kept back the answer to this. Please say it in another"
         " way."
@@ -50,349 +64,396 @@ STOPPED = "Stopped."
 OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
 
 
-def _never(turn: Turn) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
-class Course:
-    """What the rounds of one turn share. `stopped` asks whether somebody said stop, or halted it;
-    `told_to_stop` only the first.
+class RoundContext:
+    """The values that the rounds of one turn share.
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this
-    worker is (a function's own timeout). `patient`: when the model does not answer, the turn may
-    wait. `over` notes what the turn has cost so far, and says why its sender may use no more; empty
-    while they may. `reader`: whose turn it is, when it ends with a notice.
+    worker's own time is (a function's timeout). `patient` says that the turn may wait when the
+    model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
+    its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
+    turn ends.
     """
 
     app: App
     preamble: Preamble
-    desk: Desk
+    calls: ToolCallContext
     breakers: Breakers
-    told_to_stop: Callable[[], bool]
     watch: Watch
     deadline: float
     until: float = inf
     patient: bool = False
-    over: Callable[[Turn], str] = _never
+    check_allowance: Callable[[Turn], str] = lambda _: ""
     reader: NoticeReader = NoticeReader()
 
-    def cut_short(self) -> bool:
-        """Whether this worker's time is up before the turn's."""
+    def is_cut_short(self) -> bool:
+        """Return whether this worker's time is up before the turn's."""
         now = self.app.clock.monotonic()
         return self.until < self.deadline and now + ROUND_SECONDS > self.until
 
-    def waits(self, turn: Turn) -> bool:
-        """Whether a request that came to nothing may be sent again later: another worker goes on,
-        or the turn's time is not up.
+    def may_wait(self, turn: Turn) -> bool:
+        """Return whether a request that failed may be sent again later.
+
+        Another worker goes on then, or this one while the turn's time is not up.
         """
-        return outage.may_wait(turn) and (
-            self.cut_short() or (self.patient and self.app.clock.monotonic() < self.deadline)
-        )
-
-    @property
-    def stopped(self) -> Callable[[], bool]:
-        return self.desk.stopped
+        if not outage.may_wait(turn.trace):
+            return False
+        if self.is_cut_short():
+            return True
+        return self.patient and self.app.clock.monotonic() < self.deadline
 
 
-def overhead(preamble: Preamble) -> float:
-    """Estimated tokens that every request carries beside the history: the system message and the
-    static tools.
+def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str | None]:
+    """Take the turn in progress to its final text, and return it with the session.
+
+    The session is saved before a round's calls run and after they have answered. None instead of a
+    text says that another worker has to go on: this one's own time is nearly up, or the model does
+    not answer.
     """
-    return preamble.tokens + STATIC_TOKENS
-
-
-def run(opened: Opened, course: Course) -> tuple[Opened, str | None]:
-    """Take the turn in progress to its final text, saving before a round's calls run and after they
-    have answered.
-
-    None instead of a text: this worker's own time is nearly up, another has to go on.
-    """
-    if course.cut_short():
+    if context.is_cut_short():
         return opened, None
-    opened = _finish_calls(opened, course)
+    opened = _finish_open_calls(opened, context)
     while True:
-        if ended := _ended(opened, course):
-            return ended
-        if course.app.clock.monotonic() >= course.deadline:
+        ending = _find_ending(opened, context)
+        if ending:
+            return ending
+        if context.app.clock.monotonic() >= context.deadline:
             return opened, OUT_OF_TIME
-        if course.cut_short():
+        if context.is_cut_short():
             return opened, None
-        last = _turn(opened).rounds >= ROUNDS or _is_full(opened, course)
+        last = _turn_of(opened).rounds >= ROUNDS or _is_window_full(opened, context)
         offers = () if last else in_scope(opened.document.messages)
-        reply, opened = _ask(opened, course, offers, with_tools=not last)
-        if reply.finish == "error" and reply.failure and reply.failure.kind == "window":
-            shorter = _shortened(opened, course)
-            if shorter:
-                opened, course = shorter
-                continue
-        if reply.finish == "error" and reply.transient and course.waits(_turn(opened)):
-            return opened, None
+        reply, opened = _ask_model(opened, context, offers, with_tools=not last)
         if reply.finish == "stopped":
-            return _ended(opened, course) or (opened, STOPPED)
-        said = Message(
+            return _find_ending(opened, context) or (opened, STOPPED)
+        if reply.finish == "error":
+            if reply.failure and reply.failure.kind == "window":
+                shortened = _shorten_history(opened, context)
+                if shortened:
+                    opened, context = shortened
+                    continue
+            if reply.transient and context.may_wait(_turn_of(opened)):
+                return opened, None
+            return _finish_answer(opened, reply)
+        message = Message(
             "assistant",
             reply.text,
-            at=course.app.clock.now(),
+            at=context.app.clock.now(),
             calls=reply.calls,
             reasoning=reply.reasoning,
         )
-        whole = reply.finish in (
-            "stop",
-            "length",
-        )  # who refuses, or is cut off by a filter, claims nothing
-        if (
-            whole
-            and not last
-            and _turn(opened).rounds < ROUNDS
-            and verification.wanted(_turn(opened), reply)
-        ):
-            opened = _verify(opened, course, said)
+        if not last and _needs_verification(opened, reply):
+            opened = _request_verification(opened, context, message)
             continue
-        if last or reply.finish == "error" or not reply.calls:
-            return _verified(opened), "\n\n".join(
-                filter(None, (_final(reply), verification.failure_line(_turn(opened))))
-            )
-        if all(call.name == QUERY for call in reply.calls):
-            # searches run nothing: they are saved with their answers, and after a crash the model
-            # is asked again
-            opened = replace(opened, document=opened.document.add(said))
-        else:
-            opened = _checkpoint(opened, course, said)
-        course.breakers.reload()
-        opened = _answer(opened, course, reply.calls, offers)
+        if last or not reply.calls:
+            return _finish_answer(opened, reply)
+        opened = _run_round(opened, context, message, offers)
 
 
-def _turn(opened: Opened) -> Turn:
+def _turn_of(opened: SessionHandle) -> Turn:
     turn = opened.document.turn
     assert turn is not None, "the loop runs inside a turn"
     return turn
 
 
-def _ended(opened: Opened, course: Course) -> tuple[Opened, str] | None:
-    """Where the turn ends before its next request: the session paused or locked, or told to stop;
-    None to go on.
+def _with_turn(opened: SessionHandle, turn: Turn) -> SessionHandle:
+    return opened.with_document(replace(opened.document, turn=turn))
+
+
+def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str] | None:
+    """Return the end of a turn that must not send another request, None when it may.
+
+    The session is paused, locked or halted, the turn was told to stop, or its sender has used up
+    what they may use.
     """
-    standing = opened.document.safety
-    reason, told_to_stop = standing.reason, False
+    turn, safety = _turn_of(opened), opened.document.safety
+    reason = safety.reason
+    told_to_stop = False
     if not reason:
-        reason, told_to_stop = course.breakers.check(standing, _turn(opened).event.id)
+        reason, told_to_stop = context.breakers.check(safety, turn.event.id)
     if reason:
-        standing = standing if standing.since else course.breakers.stop(standing, reason)
-        said = write_notice(standing, course.reader)
-        course.watch(Step("note", reason, said, error=standing.state))
-        return replace(opened, document=replace(opened.document, safety=standing)), said
+        if not safety.since:
+            safety = context.breakers.stop(safety, reason)
+        notice = write_notice(safety, context.reader)
+        context.watch(TurnStep("note", reason, notice, error=safety.state))
+        return opened.with_document(replace(opened.document, safety=safety)), notice
     if told_to_stop:
         return opened, STOPPED
-    over = course.over(_turn(opened))
-    return (opened, over) if over else None
+    exceeded = context.check_allowance(turn)
+    return (opened, exceeded) if exceeded else None
 
 
-def _is_full(opened: Opened, course: Course) -> bool:
-    """Whether the turn, which is never compacted, has filled the window: without tools there is
-    room for an answer.
+def _is_window_full(opened: SessionHandle, context: RoundContext) -> bool:
+    """Return whether the turn, which is never compacted, has filled the model's window.
+
+    Without tools there is still room for an answer.
     """
+    if not _turn_of(opened).rounds:
+        return False
     document = opened.document
-    estimate = compaction.size(document.messages) + overhead(course.preamble)
-    return _turn(opened).rounds > 0 and context.is_full(
-        course.app.model.window, estimate, document.ratio
-    )
+    estimate = compaction.estimate_size(document.messages) + count_overhead(context.preamble)
+    return is_full(context.app.model.window, estimate, document.ratio)
 
 
-def _verify(opened: Opened, course: Course, said: Message) -> Opened:
-    """Ask once whether it is true; the text so far is kept, and told to nobody."""
-    course.watch(Step("note", "verify", "the last call failed: the answer is verified"))
-    asked = Message("user", context.VERIFY, at=course.app.clock.now(), origin=RUNTIME_ORIGIN)
-    document = replace(opened.document, turn=_turn(opened).did("verify"))
-    return _checkpoint(replace(opened, document=document), course, said, asked)
+def _needs_verification(opened: SessionHandle, reply: ModelReply) -> bool:
+    """Return whether the model has to check its answer first, and there is a round left for it.
+
+    A reply that was refused, or cut off by a filter, claims nothing.
+    """
+    turn = _turn_of(opened)
+    if reply.finish not in ("stop", "length") or turn.rounds >= ROUNDS:
+        return False
+    return verification.needs_verification(turn, reply)
 
 
-def _verified(opened: Opened) -> Opened:
-    """With what the verification, if there was one, has changed: for the trace."""
-    outcome = verification.outcome(_turn(opened))
-    return (
-        replace(
-            opened,
-            document=replace(opened.document, turn=_turn(opened).did("verified", outcome=outcome)),
-        )
-        if outcome
-        else opened
-    )
+def _request_verification(
+    opened: SessionHandle, context: RoundContext, message: Message
+) -> SessionHandle:
+    """Ask once whether the answer is true; the answer so far is kept, and sent to nobody."""
+    context.watch(TurnStep("note", "verify", "the last call failed: the answer is verified"))
+    now = context.app.clock.now()
+    question = Message("user", VERIFY, at=now, origin=RUNTIME_ORIGIN)
+    opened = _with_turn(opened, _turn_of(opened).add_step("verify"))
+    return _save_checkpoint(opened, context, message, question)
 
 
-def _final(reply: ModelReply) -> str:
+def _finish_answer(opened: SessionHandle, reply: ModelReply) -> tuple[SessionHandle, str]:
+    """Return the session and the final text of a turn that ends with this reply.
+
+    What a verification has changed is noted in the trace, and a failure that it left as it was is
+    mentioned below the text.
+    """
+    turn = _turn_of(opened)
+    parts = [_write_answer(reply), verification.describe_unmended_failure(turn)]
+    outcome = verification.find_outcome(turn)
+    if outcome:
+        opened = _with_turn(opened, turn.add_step("verified", outcome=outcome))
+    return opened, "\n\n".join(filter(None, parts))
+
+
+def _write_answer(reply: ModelReply) -> str:
+    """Return the text of a reply for the chat, or why there is none."""
     if reply.finish == "error":
-        return f"I could not get an answer: {reply.text}." + (
-            f" {outage.again(reply.retry_after)}" if reply.transient else ""
-        )
-    seen = is_visible(reply.text)
-    if reply.finish in CUT:
-        return f"{reply.text}{CUT[reply.finish]}" if seen else KEPT_BACK.get(reply.finish, NOTHING)
-    return reply.text if seen else NOTHING
+        retry = f" {outage.suggest_retry(reply.retry_after)}" if reply.transient else ""
+        return f"I could not get an answer: {reply.text}.{retry}"
+    if not is_visible(reply.text):
+        return WITHHELD.get(reply.finish, NOTHING)
+    return f"{reply.text}{CUT.get(reply.finish, '')}"
 
 
-def _ask(
-    opened: Opened, course: Course, offers: Sequence[Offer], *, with_tools: bool
-) -> tuple[ModelReply, Opened]:
-    document, app = opened.document, course.app
-    messages = context.prompt(course.preamble, document.messages)
+def _ask_model(
+    opened: SessionHandle,
+    context: RoundContext,
+    offers: Sequence[Offer],
+    *,
+    with_tools: bool,
+) -> tuple[ModelReply, SessionHandle]:
+    """Send the next request, and return the reply and the session with what it cost.
+
+    A request that gave up because it was told to costs nothing.
+    """
+    app, document, turn = context.app, opened.document, _turn_of(opened)
+    preamble = context.preamble
+    messages = build_prompt(preamble, document.messages)
     if not with_tools:
-        messages.append(context.last_words(full=_turn(opened).rounds < ROUNDS))
-    estimate = (
-        tokens.of_messages(document.messages) + tokens.of_offers(offers) + overhead(course.preamble)
+        messages.append(make_final_request(full=turn.rounds < ROUNDS))
+    estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers)
+    estimate += count_overhead(preamble)
+    tries = max(outage.TRIES_MOST - outage.count_failed_tries(turn.trace), 1)
+    if outage.count_waits(turn.trace):
+        tries = 1
+    request = ModelRequest(
+        messages,
+        tools=define_tools(offers) if with_tools else (),
+        deadline=min(context.deadline, context.until - SAVE_SECONDS),
+        stopped=context.calls.stopped,
+        may_write=partial(may_write_calls, opened.key, document, app),
+        tries=tries,
+        pause_most=outage.PAUSE_MOST if context.patient else inf,
     )
     started = app.clock.monotonic()
-    deadline = min(course.deadline, course.until - SAVE_SECONDS)
-    may_write = partial(calls_may_be_written, opened.key, document, app)
-    tools = definitions(offers) if with_tools else ()
-    turn = _turn(opened)
-    left = 1 if outage.waits_so_far(turn) else max(outage.TRIES_MOST - outage.failed_tries(turn), 1)
-    longest = outage.PAUSE_MOST if course.patient else inf
-    reply = app.model.chat(
-        ModelRequest(messages, tools, None, deadline, course.stopped, may_write, left, longest)
-    )
+    reply = app.model.chat(request)
     if reply.finish == "stopped":
         return reply, opened
-    usage, ms = reply.usage, round((app.clock.monotonic() - started) * 1000, 1)
-    if usage.estimated:
-        usage = replace(
-            usage,
-            prompt=round(estimate * document.ratio),
-            completion=round(tokens.of_text(reply.text)),
-        )
-    ratio = (
-        document.ratio
-        if usage.estimated
-        else tokens.corrected(document.ratio, estimate, usage.prompt)
+    ms = round((app.clock.monotonic() - started) * 1000, 1)
+    tool_count = len(offers) + len(STATIC) if with_tools else 0
+    return reply, _record_request(
+        opened, context, reply, estimate=estimate, tool_count=tool_count, ms=ms
     )
+
+
+def _record_request(
+    opened: SessionHandle,
+    context: RoundContext,
+    reply: ModelReply,
+    *,
+    estimate: float,
+    tool_count: int,
+    ms: float,
+) -> SessionHandle:
+    """Return the session with what a request cost, in its turn, its safety status and its ratio."""
+    app, document, turn = context.app, opened.document, _turn_of(opened)
+    usage = fill_usage(reply, estimate, document.ratio)
+    ratio = document.ratio
+    if not usage.estimated:
+        ratio = tokens.update_ratio(ratio, estimate, usage.prompt)
     if reply.failure:
         app.failures.append((opened.key, reply.failure))
-    facts = {
-        "tools": len(offers) + len(STATIC) if with_tools else 0,
-        "prompt": usage.prompt,
-        "completion": usage.completion,
-    }
-    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
-    tries = max(reply.tries, 1) if reply.finish == "error" else reply.tries
-    turn = turn.did(
+    failed = reply.finish == "error"
+    facts = {"tools": tool_count, "prompt": usage.prompt, "completion": usage.completion}
+    tries = max(reply.tries, 1) if failed else reply.tries
+    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).add_step(
         "request",
         ms=ms,
         finish=reply.finish,
         **facts,
-        **outage.facts_of(reply.failure, tries, reply.retry_after),
+        **outage.failure_facts(reply.failure, tries, reply.retry_after),
     )
-    standing = course.breakers.record_request(document.safety, turn.task, usage.total)
+    safety = context.breakers.record_request(document.safety, turn.task, usage.total)
     detail = reply.failure.detail if reply.failure else reply.text
-    course.watch(
-        Step(
-            "request",
-            app.model.name,
-            detail,
-            ms,
-            "" if reply.finish != "error" else "EMODEL",
-            facts,
-        )
-    )
-    return reply, replace(
-        opened, document=replace(document, turn=turn, ratio=ratio, safety=standing)
-    )
+    error = "EMODEL" if failed else ""
+    context.watch(TurnStep("request", app.model.name, detail, ms, error, facts))
+    return opened.with_document(replace(document, turn=turn, ratio=ratio, safety=safety))
 
 
-def _shortened(opened: Opened, course: Course) -> tuple[Opened, Course] | None:
-    """The session with less of its history, after an endpoint refused a request as too long; None
-    when that cannot help any more.
+def _shorten_history(
+    opened: SessionHandle, context: RoundContext
+) -> tuple[SessionHandle, RoundContext] | None:
+    """Return the session with less of its history, after an endpoint refused a request as too long.
 
-    The model's window is by now what the refusal taught. The refused request is no round.
+    None when that cannot help any more. The model's window is by now what the refusal taught. The
+    refused request is no round.
     """
-    app, before, turn = course.app, opened.document, _turn(opened)
-    if outage.failed_tries(turn) >= outage.TRIES_MOST:
+    app, before, turn = context.app, opened.document, _turn_of(opened)
+    if outage.count_failed_tries(turn.trace) >= outage.TRIES_MOST:
         return None
-    room = context.room(app.model.window, overhead(app.preamble(opened.key)), before.ratio)
+    overhead = count_overhead(app.build_preamble(opened.key))
+    room = count_available_tokens(app.model.window, overhead, before.ratio)
     until = min(
-        app.clock.monotonic() + side_request.SECONDS, course.until - SAVE_SECONDS, course.deadline
+        app.clock.monotonic() + SECONDS,
+        context.until - SAVE_SECONDS,
+        context.deadline,
     )
-    beside = side_request.Aside(opened.key, app, before, course.breakers, until, tries=1)
-    document = evict_before_turn(beside, room, course.watch)
+    side = SideRequests(opened.key, app, before, context.breakers, until, tries=1)
+    document = evict_before_turn(side, room, context.watch)
     if document is None:
         return None
-    usage = turn.usage + (document.usage - before.usage)
-    turn = replace(turn, rounds=turn.rounds - 1, usage=usage, trace=(*turn.trace, *beside.trace))
-    document = replace(document, usage=before.usage, turn=turn)
-    saved = _checkpoint(replace(opened, document=document), course)
-    return saved, replace(course, preamble=app.preamble(opened.key))
+    turn = replace(
+        turn,
+        rounds=turn.rounds - 1,
+        usage=turn.usage + (document.usage - before.usage),
+        trace=(*turn.trace, *side.trace),
+    )
+    opened = opened.with_document(replace(document, usage=before.usage, turn=turn))
+    opened = _save_checkpoint(opened, context)
+    return opened, replace(context, preamble=app.build_preamble(opened.key))
 
 
-def _finish_calls(opened: Opened, course: Course) -> Opened:
-    """CallResult what a crash left unanswered: what is safe to repeat runs again, the rest is told
-    as interrupted.
+def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionHandle:
+    """Answer the calls that a crash left unanswered.
+
+    Those that are safe to repeat run again; the others are answered as interrupted.
     """
-    pending = () if opened.document.safety.reason else unanswered(opened.document.messages)
-    if not pending:
+    document = opened.document
+    pending = find_unanswered(document.messages)
+    if document.safety.reason or not pending:
         return opened
-    offers = in_scope(opened.document.messages)
-    again = tuple(call for call in pending if safe_to_repeat(call, offers))
-    answers = {given.call.id: given for given in _run(course, again, offers, opened.document)}
-    return _record(opened, course, [answers.get(call.id) or interrupted(call) for call in pending])
+    offers = in_scope(document.messages)
+    repeatable = [call for call in pending if is_safe_to_repeat(call, offers)]
+    results = _run_calls(document, context, repeatable, offers)
+    by_id = {result.call.id: result for result in results}
+    answers = [by_id.get(call.id) or interrupt_call(call) for call in pending]
+    return _record_results(opened, context, answers)
 
 
-def _answer(
-    opened: Opened, course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer]
-) -> Opened:
-    return _record(opened, course, _run(course, calls, offers, opened.document))
+def _run_round(
+    opened: SessionHandle, context: RoundContext, message: Message, offers: Sequence[Offer]
+) -> SessionHandle:
+    """Run the calls of the model's message, and return the session with their results."""
+    if all(call.name == QUERY for call in message.calls):
+        # searches run nothing: they are saved with their answers, and after a crash the model is
+        # asked again
+        opened = opened.with_document(opened.document.add(message))
+    else:
+        opened = _save_checkpoint(opened, context, message)
+    context.breakers.reload()
+    results = _run_calls(opened.document, context, message.calls, offers)
+    return _record_results(opened, context, results)
 
 
-def _run(
-    course: Course, calls: Sequence[ToolCall], offers: Sequence[Offer], document: Document
+def _run_calls(
+    document: Document,
+    context: RoundContext,
+    calls: Sequence[ToolCall],
+    offers: Sequence[Offer],
 ) -> list[CallResult]:
     for call in calls:
-        course.watch(Step("call", call.name, call.arguments))
-    left = context.room(
-        course.app.model.window, overhead(course.preamble), document.ratio
-    ) - compaction.size(document.messages)
-    return answer_all(course.desk, calls, offers, int(left * tokens.CHARACTERS_A_TOKEN))
+        context.watch(TurnStep("call", call.name, call.arguments))
+    window, overhead = context.app.model.window, count_overhead(context.preamble)
+    room = count_available_tokens(window, overhead, document.ratio)
+    room -= compaction.estimate_size(document.messages)
+    characters = int(room * tokens.CHARACTERS_A_TOKEN)
+    return answer_calls(context.calls, calls, offers, characters)
 
 
-def _record(opened: Opened, course: Course, answers: Sequence[CallResult]) -> Opened:
-    resident = {offer.tool for offer in in_scope(opened.document.messages)}
-    reaction = react(answers, opened.document.safety.counters, course.app.guide)
-    answers = reaction.answers
-    for given in answers:
-        course.watch(Step("answer", given.call.name, given.content, given.ms, error=given.error))
-        for offer in given.loads:
-            if offer.tool not in resident:
-                course.watch(Step("load", offer.tool, offer.description))
-            resident.add(offer.tool)
-    now = course.app.clock.now()
-    results = [
-        Message(
-            "tool", given.content, at=now, call_id=given.call.id, loads=given.loads, cut=given.cut
-        )
-        for given in answers
-    ]
-    turn = _turn(opened)
-    turn = replace(turn, tools=(*turn.tools, *(given.call.name for given in answers)))
-    for given, fact in zip(answers, reaction.facts, strict=True):
-        sized = {"ms": round(given.ms, 1), "size": len(given.content), "error": given.error}
-        turn = turn.did(
+def _record_results(
+    opened: SessionHandle, context: RoundContext, results: Sequence[CallResult]
+) -> SessionHandle:
+    """Save the results of calls, with the guide's words and what they lead to."""
+    app, safety = context.app, opened.document.safety
+    reaction = react(results, safety.counters, app.guide)
+    _report_results(opened.document, context, reaction.answers)
+    turn = _turn_of(opened)
+    turn = replace(turn, tools=(*turn.tools, *(result.call.name for result in reaction.answers)))
+    messages = []
+    now = app.clock.now()
+    for result, fact in zip(reaction.answers, reaction.facts, strict=True):
+        failure = {"fingerprint": fact.fingerprint} if fact.failed else {}
+        turn = turn.add_step(
             "call",
-            name=given.call.name,
-            **sized,
-            **({"fingerprint": fact.fingerprint} if fact.failed else {}),
+            name=result.call.name,
+            ms=round(result.ms, 1),
+            size=len(result.content),
+            error=result.error,
+            **failure,
         )
-    document = replace(opened.document, turn=turn, safety=_felt(opened, course, reaction))
-    return _checkpoint(replace(opened, document=document), course, *results)
+        messages.append(
+            Message(
+                "tool",
+                result.content,
+                at=now,
+                call_id=result.call.id,
+                loads=result.loads,
+                cut=result.cut,
+            )
+        )
+    safety = replace(safety, counters=reaction.counters)
+    if reaction.reason:
+        safety = context.breakers.stop(safety, reaction.reason)
+    opened = opened.with_document(replace(opened.document, turn=turn, safety=safety))
+    return _save_checkpoint(opened, context, *messages)
 
 
-def _felt(opened: Opened, course: Course, reaction: Reaction) -> SafetyStatus:
-    standing = replace(opened.document.safety, counters=reaction.counters)
-    return course.breakers.stop(standing, reaction.reason) if reaction.reason else standing
+def _report_results(
+    document: Document, context: RoundContext, results: Sequence[CallResult]
+) -> None:
+    """Report the results to whoever watches, and the tools that they paged in."""
+    resident = {offer.tool for offer in in_scope(document.messages)}
+    for result in results:
+        name, content = result.call.name, result.content
+        context.watch(TurnStep("answer", name, content, result.ms, error=result.error))
+        for offer in result.loads:
+            if offer.tool not in resident:
+                context.watch(TurnStep("load", offer.tool, offer.description))
+            resident.add(offer.tool)
 
 
-def _checkpoint(opened: Opened, course: Course, *messages: Message) -> Opened:
-    """Save the messages; a turn that got this far has no failed attempts behind it."""
-    document = opened.document.add(*messages)
-    saved = course.app.sessions.save(
-        opened, replace(document, turn=replace(_turn(opened), attempts=0).did("save"))
-    )
-    course.watch(Step("save", facts={"bytes": saved.size}))
+def _save_checkpoint(
+    opened: SessionHandle, context: RoundContext, *messages: Message
+) -> SessionHandle:
+    """Save the session with the messages; a turn that got on has no failed attempts behind it."""
+    turn = replace(_turn_of(opened), attempts=0).add_step("save")
+    document = replace(opened.document.add(*messages), turn=turn)
+    saved = context.app.sessions.save(opened, document)
+    context.watch(TurnStep("save", facts={"bytes": saved.size}))
     return saved

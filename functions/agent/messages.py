@@ -1,13 +1,26 @@
-"""The history: messages, tool calls and usage, as they are stored and as a model reads them."""
+"""Messages are what a history consists of: a person's, the model's, and the results of tools.
+
+The origin of a person's message says where it came from: the name in it is its sender's word, all
+else is the runtime's. It is stored as `telegram` for a private chat and as
+`telegram 42 member · Alice` for a group: the platform, the end of the sender's id and their role
+stand before the first separator, where no name reaches.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final, Literal
+from functools import lru_cache
+from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta
 
+from functions.agent.access import roles
+from functions.agent.sanitize import clean_text, escape_delimiters
+from functions.events import Event
+from sigil.errors import one_line
 from sigil.protocol import Json, Offer
 from sigil.storage.stored import Shape, Stored
 
@@ -22,10 +35,38 @@ RUNTIME_MARK: Final = "[runtime]"
 RUNTIME_ORIGIN: Final = "runtime"
 """The origin of a kept message that the runtime wrote; a person's names a platform."""
 
+SCHEDULED_KINDS: Final = ("task", "wakeup")
+"""The events of scheduled work: nobody waits for an answer, so none is sent when there is nothing
+to say.
+"""
+SILENT: Final = "[SILENT]"
+"""The whole answer of a model that has nothing to say."""
+SCHEDULED_NOTE: Final = (
+    f"{RUNTIME_MARK} This is scheduled work: nobody waits for an answer, and whatever you answer"
+    f" interrupts somebody. When there is nothing that they need to know, answer {SILENT} and"
+    " nothing else."
+)
+_ADORNMENT: Final = " \t\n.*_`'\"“”"
+"""Characters around `SILENT` that do not make it another answer."""
+
+SEPARATOR: Final = " · "
+NAME_CHARACTERS: Final = 60
+FILE_CHARACTERS: Final = 200
+"""The most characters of a file's name that the model reads."""
+ID_CHARACTERS: Final = 12
+"""A longer id is shown by its last `ID_TAIL` characters."""
+ID_TAIL: Final = 8
+_ROLES: Final = frozenset(get_args(roles.Role))
+_DOTS: Final = "·•‧∙⋅・･᛫⸱⸳ꞏᐧ\u0387●◦⦁⚫⏺∘⸰🞄"
+_QUOTES: Final = '"“”„‟″‶＂«»〝〞〟❝❞ˮʺ🙶🙷🙸'
+_BRACKETS: Final = {"Ps": "(", "Pe": ")"}
+"""What stands for opening and closing brackets, by their Unicode categories."""
+_NOT_OF_AN_ID: Final = re.compile(r"[^A-Za-z0-9@._+-]")
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall(Stored):
-    """A call that the model wants: `arguments` is its JSON text, unparsed."""
+    """A call that the model makes; `arguments` is its JSON text, unparsed."""
 
     id: str
     name: str
@@ -34,7 +75,7 @@ class ToolCall(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Usage(Stored):
-    """Tokens of one or more requests; `estimated` when the provider did not say."""
+    """The tokens of one or more requests; `estimated` when the provider did not count them."""
 
     prompt: Count = 0
     completion: Count = 0
@@ -51,7 +92,7 @@ class Usage(Stored):
         )
 
     def __sub__(self, before: Usage) -> Usage:
-        """What came since `before`."""
+        """Return what was used since `before`."""
         return Usage(
             self.prompt - before.prompt,
             self.completion - before.completion,
@@ -89,27 +130,28 @@ class Message(Stored):
 
 
 MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])
-"""Reads the messages of an archive."""
+"""The shape of the messages of an archive."""
 
 
-def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
-    """The calls of the last assistant message that no tool message answers yet, in order."""
-    for position in range(len(messages) - 1, -1, -1):
-        if messages[position].role == "assistant":
-            answered = {message.call_id for message in messages[position + 1 :]}
-            return tuple(call for call in messages[position].calls if call.id not in answered)
-        if messages[position].role == "user":
+def find_unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """Return the calls of the last assistant message that no tool message answers, in order."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if message.role == "assistant":
+            return tuple(call for call in message.calls if call.id not in answered)
+        if message.role == "user":
             break
+        answered.add(message.call_id)
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a call came to: `content` for the model, `loads` what it paged in, `error` and `why` the
-    code and message of its failure.
+    """The result of a tool call.
 
-    `listed`: the result that names what it paged in, a row each, of which `content` is the text.
-    `ran`: whether it began at all.
+    `content` is for the model, `loads` are the offers that it paged in, `error` and `why` the code
+    and the message of its failure. `listed` is the result that names what was paged in, a row for
+    each, and `content` its text. `ran` says that the call began at all.
     """
 
     call: ToolCall
@@ -121,3 +163,90 @@ class CallResult:
     why: str = ""
     ran: bool = True
     listed: Mapping[str, Json] | None = None
+
+
+def user_message(event: Event, role: roles.Role) -> Message:
+    """Return the message with which an event enters the history; `role` is its sender's."""
+    text = describe_event(event)
+    if event.kind in SCHEDULED_KINDS:
+        text = f"{text}\n{SCHEDULED_NOTE}"
+    return Message("user", text, at=event.at, origin=origin_of(event, role))
+
+
+def describe_event(event: Event) -> str:
+    """Return an event's text, without what its writer does not see, and a line for each file."""
+    text = clean_text(event.text)
+    lines = [text] if text else []
+    for attachment in event.attachments:
+        kind = one_line(str(attachment.get("kind") or "file"), 40)
+        name = str(attachment.get("name") or "")
+        shown = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
+        lines.append(f"[{kind}: {shown}]")
+    return "\n".join(lines)
+
+
+def remove_silence(event: Event, answer: str) -> str:
+    """Return the part of a turn's answer that is sent.
+
+    Scheduled work that has nothing to say sends nothing; where `SILENT` stands beside words, the
+    words are sent. Whoever asked gets all of the answer.
+    """
+    if event.kind not in SCHEDULED_KINDS:
+        return answer
+    lines = [line for line in answer.split("\n") if line.strip(_ADORNMENT).upper() != SILENT]
+    return "\n".join(lines).strip()
+
+
+def origin_of(event: Event, role: roles.Role) -> str:
+    """Return the origin of an event's message, as it is stored."""
+    if event.private:
+        return event.platform
+    head = " ".join(filter(None, (event.platform, _shorten_id(event.sender.id), role)))
+    name = clean_name(event.sender.name)
+    return f"{head}{SEPARATOR}{name}" if name else head
+
+
+def format_origin(origin: str) -> str:
+    """Return a stored origin as the model reads it: `telegram · "Alice" · 42 · member`."""
+    head, _, name = origin.partition(SEPARATOR)
+    parts = head.split(" ")
+    if len(parts) == len(("platform", "id", "role")) and parts[-1] in _ROLES:
+        platform, sender = parts[0], parts[1:]
+    else:
+        platform, sender = clean_name(head), []
+    quoted = quote_name(name) if name else ""
+    return SEPARATOR.join(filter(None, (platform, quoted, *sender)))
+
+
+@lru_cache(maxsize=4096)
+def sender_name(origin: str) -> str:
+    """Return the name that the sender of a group message uses, empty where nobody is named."""
+    return clean_name(origin.partition(SEPARATOR)[2])
+
+
+def quote_name(name: str, most: int = NAME_CHARACTERS) -> str:
+    """Return a name that somebody chose, in quotes that it cannot close."""
+    return f'"{clean_name(name, most)}"'
+
+
+def clean_name(name: str, most: int = NAME_CHARACTERS) -> str:
+    """Return a name that somebody chose as one line of at most `most` characters.
+
+    The characters that structure a line of the runtime's (separators, brackets, double quotes) are
+    replaced, so that no name can imitate one.
+    """
+    harmless = []
+    for character in clean_text(escape_delimiters(name)):
+        if character in _DOTS:
+            harmless.append(" ")
+        elif character in _QUOTES:
+            harmless.append("'")
+        else:
+            harmless.append(_BRACKETS.get(unicodedata.category(character), character))
+    return one_line(" ".join("".join(harmless).split()), most)
+
+
+def _shorten_id(id: str) -> str:
+    """Return the part of an id that tells people of one chat apart."""
+    own = _NOT_OF_AN_ID.sub("_", id.partition(":")[2] or id)
+    return own if len(own) <= ID_CHARACTERS else f"…{own[-ID_TAIL:]}"

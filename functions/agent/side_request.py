@@ -1,5 +1,6 @@
-"""A request beside the conversation: nothing of the chat is in it, nothing of it enters the chat,
-and what it costs is counted.
+"""Side requests go to the model beside the conversation, and their cost is counted.
+
+Nothing of the chat is in them but what the caller puts there, and their answers do not enter it.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
-from functions.agent import outage, tokens
+from functions.agent import tokens
 from functions.agent.app import App
+from functions.agent.messages import Usage
+from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.status import REASONS
@@ -17,17 +20,17 @@ from functions.agent.session.document import Document
 from sigil.protocol import Json
 
 SECONDS = 60.0
-"""How long the model may take."""
+"""The model may take so long for one request."""
 TRIES = 3
 
 
-class Aside:
-    """Requests on behalf of one session (S of the keys). `document` holds what they cost; whoever
-    asks keeps it.
+class SideRequests:
+    """The side requests on behalf of one session (S of the keys).
 
-    What an owner unlocked since, or a new period freed, is open. `until`: when all of them have to
-    be over, a time of the monotonic clock. `tries`: how many of a request may fail; after a model
-    that is away nothing more is asked. `trace`: what failed, for the turn's trace.
+    `document` counts what they cost; the caller saves it. A reason that an owner unlocked since, or
+    that a new period ended, no longer stops them. `until` is when all of them have to be over, a
+    time of the monotonic clock. `tries` is how many tries of a request may fail; once the model was
+    away nothing more is asked. `trace` has the failures, for the turn's trace.
     """
 
     def __init__(
@@ -52,27 +55,26 @@ class Aside:
         )
 
     def may_ask(self) -> bool:
-        """Whether a request would be sent: neither locked, nor out of budget, nor late, and the
-        model is not known to be away.
+        """Return whether `ask` would send a request now.
+
+        It would not where the session is stopped or out of budget, when it is too late, or when the
+        model is known to be away.
         """
-        if self._away:
+        if self._away or self._find_stop_reason():
             return False
-        standing = self.document.safety
-        return (
-            not (standing.reason or self._breakers.find_stop_reason(standing))
-            and self.app.clock.monotonic() < self._until
-        )
+        return self.app.clock.monotonic() < self._until
 
     def ask(
         self, system: str, text: str, tools: Sequence[Json] = (), choice: Json | None = None
     ) -> ModelReply:
-        """The answer to one system and one user message. Locked, out of budget, or no model there:
-        an error, and no request.
+        """Return the answer to one system and one user message.
+
+        Where the session is stopped or out of budget, or the model is known to be away, the answer
+        is an error and no request is sent.
         """
         if self._away:
             return self._away
-        standing = self.document.safety
-        reason = standing.reason or self._breakers.find_stop_reason(standing)
+        reason = self._find_stop_reason()
         if reason:
             return ModelReply(text=REASONS[reason].why, finish="error")
         messages: list[Mapping[str, Json]] = [
@@ -85,25 +87,38 @@ class Aside:
                 messages, tools, choice, deadline, self._breakers.is_halted, tries=self._tries
             )
         )
-        self._note(reply)
-        usage = reply.usage
-        if usage.estimated:
-            said = tokens.of_text(system) + tokens.of_text(text)
-            usage = replace(
-                usage,
-                prompt=round(said * self.document.ratio),
-                completion=round(tokens.of_text(reply.text)),
-            )
-        later = self._breakers.record_request(standing, None, usage.total)
-        self.document = replace(self.document, safety=later, usage=self.document.usage + usage)
+        self._note_failure(reply)
+        estimate = tokens.of_text(system) + tokens.of_text(text)
+        usage = fill_usage(reply, estimate, self.document.ratio)
+        safety = self._breakers.record_request(self.document.safety, None, usage.total)
+        self.document = replace(self.document, safety=safety, usage=self.document.usage + usage)
         return reply
 
-    def _note(self, reply: ModelReply) -> None:
-        """Keep for owners why there was no answer."""
+    def _find_stop_reason(self) -> str:
+        safety = self.document.safety
+        return safety.reason or self._breakers.find_stop_reason(safety)
+
+    def _note_failure(self, reply: ModelReply) -> None:
+        """Keep, for owners, why there was no answer."""
         if reply.failure:
             self.app.failures.append((self.session, reply.failure))
-        facts = outage.facts_of(reply.failure, reply.tries, reply.retry_after)
+        facts = outage.failure_facts(reply.failure, reply.tries, reply.retry_after)
         if facts:
             self.trace = (*self.trace, {"kind": "aside", **facts})
         if reply.finish == "error" and reply.transient:
             self._away = reply
+
+
+def fill_usage(reply: ModelReply, estimate: float, ratio: float) -> Usage:
+    """Return what a request used, estimated where the provider did not count.
+
+    `estimate` are the estimated tokens of the request, `ratio` corrects estimates.
+    """
+    usage = reply.usage
+    if not usage.estimated:
+        return usage
+    return replace(
+        usage,
+        prompt=round(estimate * ratio),
+        completion=round(tokens.of_text(reply.text)),
+    )

@@ -1,6 +1,4 @@
-"""How many tokens a text costs, estimated without a tokenizer and corrected by what the provider
-counts.
-"""
+"""Tokens are estimated without a tokenizer, and corrected by the counts of the provider."""
 
 from __future__ import annotations
 
@@ -15,14 +13,16 @@ from sigil.strict_json import canonical
 CJK_TOKENS = 0.75
 CHARACTERS_A_TOKEN = 3.6
 MARGIN = 1.15
-"""What a first estimate is multiplied by, until `usage` has corrected it."""
+"""The first ratio of counted to estimated tokens, until the provider's counts correct it."""
 MESSAGE_OVERHEAD = 4
+OFFER_OVERHEAD = 12
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 
 
 def of_text(text: str) -> float:
-    """Tokens of `text`: 0.75 a CJK character, one for 3.6 others (within 13 % of Qwen's
-    tokenizer).
+    """Return the tokens of a text: 0.75 for a CJK character, one for 3.6 others.
+
+    That is within 13 % of Qwen's tokenizer.
     """
     if text.isascii():
         return len(text) / CHARACTERS_A_TOKEN
@@ -31,7 +31,7 @@ def of_text(text: str) -> float:
 
 
 def of_message(message: Message) -> float:
-    """Tokens of a message with its calls; `loads` never reach the model as text."""
+    """Return the tokens of a message with its calls; `loads` never reach the model as text."""
     calls = sum(
         of_text(call.name) + of_text(call.arguments) + MESSAGE_OVERHEAD for call in message.calls
     )
@@ -39,22 +39,27 @@ def of_message(message: Message) -> float:
 
 
 def of_messages(messages: Iterable[Message]) -> float:
-    """Tokens of the messages; those in a history carry their own."""
+    """Return the tokens of the messages; those in a history carry their own estimate."""
     return sum(message.tokens or of_message(message) for message in messages)
 
 
 @lru_cache(maxsize=1024)
 def of_offer(offer: Offer) -> float:
-    """Tokens of an offer as a tool."""
-    return of_text(offer.description) + len(canonical(offer.schema)) / CHARACTERS_A_TOKEN + 12
+    """Return the tokens of an offer as a tool of a request."""
+    schema = len(canonical(offer.schema)) / CHARACTERS_A_TOKEN
+    return of_text(offer.description) + schema + OFFER_OVERHEAD
 
 
 def of_offers(offers: Iterable[Offer]) -> float:
+    """Return the tokens of the offers as tools of a request."""
     return sum(map(of_offer, offers))
 
 
-def corrected(ratio: float, estimate: float, counted: int) -> float:
-    """The moving ratio of counted to estimated tokens after one more request, kept within 0.5…3."""
+def update_ratio(ratio: float, estimate: float, counted: int) -> float:
+    """Return the moving ratio of counted to estimated tokens after one more request.
+
+    It stays between 0.5 and 3.0, and is unchanged where nothing was counted.
+    """
     if estimate <= 0 or counted <= 0:
         return ratio
     return min(max(0.7 * ratio + 0.3 * counted / estimate, 0.5), 3.0)

@@ -1,4 +1,4 @@
-"""A round's tool calls: run side by side, answered in order, every id once, and never with an
+"""Tool calls of a round run side by side and are answered in order, each once, never by an
 exception.
 """
 
@@ -18,7 +18,7 @@ from functions.agent import tokens
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
 from functions.agent.safety.retry import NO_RETRY, Retry
-from functions.agent.sanitize import observed
+from functions.agent.sanitize import sanitize_result
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import builtin_tools
 from sigil.builtin_tools import original_arguments
@@ -27,34 +27,38 @@ from sigil.protocol import Caller, Json, Offer, Registry, capability_of
 from sigil.strict_json import dumps
 
 MOST = 16
+"""So many calls of a round are run."""
 RESULT_CHARACTERS = 16_000
 RESULT_LEAST = 200
-"""Characters of a result that the model gets however full its window is."""
+"""The model gets so many characters of a result, however full its window is."""
 PAIN_CHARACTERS = 600
-"""What a guide's words below a failure take, about."""
+"""About so many characters of a guide stand below a failure."""
 HEAD_SHARE = 0.75
-BEST_SHARE, LOADS_SHARE = 0.75, 0.5
-"""Of the room that a round has: what the best of each query, and what all that it pages in may
-take. The rest is for what is said.
-"""
+"""The part of a cut result that comes from its beginning; the rest comes from its end."""
+BEST_SHARE = 0.75
+"""The part of a round's room that the best capabilities of the queries may take."""
+LOADS_SHARE = 0.5
+"""The part of it that all paged-in capabilities may take; the rest is for the results."""
 GRACE_SECONDS = 0.5
-"""What a call gets beyond its time to say itself that it is up."""
+"""A call gets so much more than its time, to report itself that it timed out."""
 
 
 Serve = Callable[[Offer, ToolCall, dict[str, Json]], Json]
 """Answers a call of one of the agent's own services, offered as a capability of kind `host`."""
 
 
-def nowhere(offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> Json:
-    """No service of the agent's is here."""
+def refuse_service(offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> Json:
+    """Raise `ToolError` ENOTOOL: the agent has no services here."""
     raise ToolError("ENOTOOL", f"{offer.name} does not run here", source=offer.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """Where a turn's calls are answered: the registry, in whose name, whether this chat may deploy,
-    whether it was told to stop, how long it may wait for what passes, and what answers a call of
-    the agent's own services.
+class ToolCallContext:
+    """The context in which a turn's calls are answered.
+
+    `caller` is on whose behalf they run, `may_deploy` whether this chat may make capabilities.
+    `stopped` says whether the turn was told to stop or is halted, `retry` how long transient
+    failures are waited for, and `serve` answers calls of the agent's own services.
     """
 
     registry: Registry
@@ -63,217 +67,236 @@ class Desk:
     pool: ThreadPoolExecutor
     stopped: Callable[[], bool] = lambda: False
     retry: Retry = NO_RETRY
-    serve: Serve = nowhere
+    serve: Serve = refuse_service
 
 
-def answer_all(
-    desk: Desk, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int
+def answer_calls(
+    context: ToolCallContext, calls: Sequence[ToolCall], offers: Sequence[Offer], room: int
 ) -> list[CallResult]:
-    """The answers to `calls`, in order. `offers` is this round's snapshot; `room` the characters
-    that all results and page-ins share.
+    """Run the calls and return their results, in order.
+
+    `offers` are those in scope when the round began; `room` are the characters that all results and
+    paged-in tools share.
     """
-    over = time.monotonic() + desk.retry.seconds + GRACE_SECONDS
+    over = time.monotonic() + context.retry.seconds + GRACE_SECONDS
     futures = [
-        desk.pool.submit(copy_context().run, answer, desk, call, offers, position)
+        context.pool.submit(copy_context().run, answer_call, context, call, offers, position)
         for position, call in enumerate(calls)
     ]
-    answers = [
-        _awaited(future, call, desk, over) for future, call in zip(futures, calls, strict=True)
+    results = [
+        _wait_for_result(future, call, context.retry.seconds, over)
+        for future, call in zip(futures, calls, strict=True)
     ]
-    answers, taken = page_in(answers, offers, room)
-    room -= taken + sum(len(given.content) + PAIN_CHARACTERS for given in answers if given.error)
-    share = min(
-        RESULT_CHARACTERS,
-        max(room // max(sum(not given.error for given in answers), 1), RESULT_LEAST),
-    )
-    return [
-        given if given.error else _shorter(given, share) if given.listed else fit(given, share)
-        for given in answers
-    ]
+    results, taken = page_in(results, offers, room)
+    failures = [result for result in results if result.error]
+    room -= taken + sum(len(result.content) + PAIN_CHARACTERS for result in failures)
+    share = max(room // max(len(results) - len(failures), 1), RESULT_LEAST)
+    return [_shorten_result(result, min(RESULT_CHARACTERS, share)) for result in results]
 
 
 def page_in(
-    answers: Sequence[CallResult], offers: Sequence[Offer], room: int
+    results: Sequence[CallResult], offers: Sequence[Offer], room: int
 ) -> tuple[list[CallResult], int]:
-    """The answers with the loads for which there is room, and the characters that these take in the
-    next request.
+    """Return the results with the loads for which there is room, and the characters that these
+    take in the next request.
 
-    The best of each answer goes first. What is not paged in is told in the answer that would have
-    brought it.
+    The best load of each result comes first. A result names the loads that it had to leave out.
     """
-    sizes = {tool: _size(offer) for tool, offer in by_tool(offers).items()}
+    sizes = {tool: _count_characters(offer) for tool, offer in by_tool(offers).items()}
     kept: set[tuple[int, int]] = set()
     taken = 0
     ranked = [
-        (rank, number) for number, given in enumerate(answers) for rank in range(len(given.loads))
+        (rank, number) for number, result in enumerate(results) for rank in range(len(result.loads))
     ]
     for rank, number in sorted(ranked):
-        offer = answers[number].loads[rank]
-        more = max(_size(offer) - sizes.get(offer.tool, 0), 0)
-        if not more or taken + more <= room * (LOADS_SHARE if rank else BEST_SHARE):
+        offer = results[number].loads[rank]
+        size = _count_characters(offer)
+        more = max(size - sizes.get(offer.tool, 0), 0)
+        share = LOADS_SHARE if rank else BEST_SHARE
+        if not more or taken + more <= room * share:
             kept.add((number, rank))
-            sizes[offer.tool] = _size(offer)
+            sizes[offer.tool] = size
             taken += more
-    return [
-        _with_loads(given, [(number, rank) in kept for rank in range(len(given.loads))])
-        for number, given in enumerate(answers)
-    ], taken
+    paged = []
+    for number, result in enumerate(results):
+        ranks = [rank for rank in range(len(result.loads)) if (number, rank) in kept]
+        paged.append(_keep_loads(result, [result.loads[rank] for rank in ranks]))
+    return paged, taken
 
 
-def _size(offer: Offer) -> int:
-    """The characters that an offer takes as a tool of a request."""
+def _keep_loads(result: CallResult, loads: Sequence[Offer]) -> CallResult:
+    """Return a result that pages in some of its loads, and tells what the others are."""
+    if result.listed is None or len(loads) == len(result.loads):
+        return result
+    left_out = {offer.tool for offer in result.loads if offer not in loads}
+    listed = builtin_tools.without_tools(result.listed, left_out)
+    return replace(_list_loads(result.call, listed, tuple(loads)), ms=result.ms)
+
+
+def _count_characters(offer: Offer) -> int:
+    """Return the characters that an offer takes as a tool of a request."""
     return ceil(tokens.of_offer(offer) * tokens.CHARACTERS_A_TOKEN)
 
 
-def _with_loads(given: CallResult, kept: Sequence[bool]) -> CallResult:
-    """The answer with the loads that are kept, and told what the others are."""
-    if all(kept) or given.listed is None:
-        return given
-    loads = tuple(offer for offer, stays in zip(given.loads, kept, strict=True) if stays)
-    out = {offer.tool for offer, stays in zip(given.loads, kept, strict=True) if not stays}
-    return replace(
-        _listing(given.call, builtin_tools.without_tools(given.listed, out), loads), ms=given.ms
-    )
+def _shorten_result(result: CallResult, share: int) -> CallResult:
+    """Return a result of at most `share` characters; failures stay whole."""
+    if result.error or len(result.content) <= share:
+        return result
+    if result.listed is None:
+        return cut_result(result, share)
+    return _shorten_listing(result, result.listed, share)
 
 
-def _shorter(given: CallResult, share: int) -> CallResult:
-    """A listing that is too long, told in fewer words: half a line of JSON says nothing.
+def cut_result(result: CallResult, share: int) -> CallResult:
+    """Return a result of at most `share` characters, its head and its tail."""
+    length = len(result.content)
+    if length <= share:
+        return result
+    head = int(share * HEAD_SHARE)
+    tail = length - (share - head)
+    cut = length - share
+    mark = f"[… {cut:,} of {length:,} characters are left out here …]"
+    content = f"{result.content[:head]}\n{mark}\n{result.content[tail:]}"
+    return replace(result, content=content, cut=cut)
 
-    What a tool says of itself goes first, then the names that brought no tool, the last ones first.
-    The names of its tools stay.
+
+def _shorten_listing(result: CallResult, listed: Mapping[str, Json], share: int) -> CallResult:
+    """Return a listing in fewer words: half a line of JSON says nothing.
+
+    The descriptions go first, then the names that brought no tool, the last ones first. The names
+    of its tools stay.
     """
-    if given.listed is None or "items" not in given.listed or len(given.content) <= share:
-        return given
+    if "items" not in listed:
+        return result
     items = [
         {name: item[name] for name in ("capability", "tool") if name in item}
-        for item in given.listed["items"]
+        for item in listed["items"]
     ]
     while True:
-        given = replace(
-            _listing(given.call, {**given.listed, "items": items}, given.loads), ms=given.ms
-        )
+        shorter = _list_loads(result.call, {**listed, "items": items}, result.loads)
         unpaged = [number for number, item in enumerate(items) if "tool" not in item]
-        if len(given.content) <= share or not unpaged:
-            return given
+        if len(shorter.content) <= share or not unpaged:
+            return replace(shorter, ms=result.ms)
         del items[unpaged[-1]]
 
 
-def _awaited(future: Future[CallResult], call: ToolCall, desk: Desk, over: float) -> CallResult:
-    """The answer that a call gives in its time. One that does not is left alone: no thread can be
-    ended from outside.
+def _wait_for_result(
+    future: Future[CallResult], call: ToolCall, seconds: float, over: float
+) -> CallResult:
+    """Return the result of a call, or that it timed out: it had `seconds`, until `over`.
+
+    A call that takes longer is left alone, for no thread can be ended from outside.
     """
     try:
         return future.result(max(over - time.monotonic(), 0.0))
     except TimeoutError:
         if future.done():  # the call's own
             return future.result()
-    late = f"timed out after {desk.retry.seconds * 1000:.0f} ms"
+    late = f"timed out after {seconds * 1000:.0f} ms"
     if future.cancel():
-        return replace(
-            refusal(
-                call, BackendError("EBUSY", f"{late}: it never began", suggestion="try again later")
-            ),
-            ran=False,
-        )
-    return refusal(
-        call,
-        ToolError(
-            "ETIMEDOUT",
-            f"{late}; whether it took effect is unknown",
-            suggestion="give it less to do",
-        ),
+        never_began = BackendError("EBUSY", f"{late}: it never began", suggestion="try again later")
+        return replace(fail_call(call, never_began), ran=False)
+    timed_out = ToolError(
+        "ETIMEDOUT",
+        f"{late}; whether it took effect is unknown",
+        suggestion="give it less to do",
     )
+    return fail_call(call, timed_out)
 
 
-def answer(desk: Desk, call: ToolCall, offers: Sequence[Offer], position: int = 0) -> CallResult:
-    """The answer to one call."""
+def answer_call(
+    context: ToolCallContext, call: ToolCall, offers: Sequence[Offer], position: int = 0
+) -> CallResult:
+    """Run one call, `position` of its round, and return its result, whatever happens."""
     started = time.monotonic()
     try:
-        if position >= MOST:
-            many = ToolError(
-                "ELIMIT",
-                f"at most {MOST} calls a step are run",
-                suggestion="call it again in the next step",
-            )
-            return replace(refusal(call, many), ran=False)
-        if desk.stopped():
-            return replace(
-                refusal(call, ToolError("ESTOPPED", "the turn was stopped before this call began")),
-                ran=False,
-            )
-        attempt = partial(_run, desk, call, offers)
-        given = desk.retry.run(attempt, desk.stopped) if safe_to_repeat(call, offers) else attempt()
+        refusal = _find_refusal(context, position)
+        if refusal:
+            result = replace(fail_call(call, refusal), ran=False)
+        elif is_safe_to_repeat(call, offers):
+            attempt = partial(_run_call, context, call, offers)
+            result = context.retry.run(attempt, context.stopped)
+        else:
+            result = _run_call(context, call, offers)
     except SigilError as problem:
-        given = refusal(call, problem)
+        result = fail_call(call, problem)
     except MemoryError:
-        given = refusal(
-            call, BackendError("EHOSTMEM", "the machine has no memory left for this call")
-        )
-    except Exception as problem:  # noqa: BLE001  a door: whatever a call does, the model gets an answer and the turn goes on
-        given = refusal(
-            call, BackendError("EINTERNAL", f"the runtime failed: {type(problem).__name__}")
-        )
-    return replace(given, ms=(time.monotonic() - started) * 1000)
+        message = "the machine has no memory left for this call"
+        result = fail_call(call, BackendError("EHOSTMEM", message))
+    except Exception as unexpected:  # noqa: BLE001  entry point: the model gets an answer and the turn goes on
+        message = f"the runtime failed: {type(unexpected).__name__}"
+        result = fail_call(call, BackendError("EINTERNAL", message))
+    return replace(result, ms=(time.monotonic() - started) * 1000)
 
 
-def refusal(call: ToolCall, problem: SigilError) -> CallResult:
-    """A failure as the model reads it: one line of JSON."""
+def _find_refusal(context: ToolCallContext, position: int) -> ToolError | None:
+    """Return why a call must not begin, None when it may."""
+    if position >= MOST:
+        return ToolError(
+            "ELIMIT",
+            f"at most {MOST} calls a step are run",
+            suggestion="call it again in the next step",
+        )
+    if context.stopped():
+        return ToolError("ESTOPPED", "the turn was stopped before this call began")
+    return None
+
+
+def fail_call(call: ToolCall, problem: SigilError) -> CallResult:
+    """Return the result of a call that failed, as the model reads it: one line of JSON."""
     fields = {**problem.as_dict(), "source": one_line(problem.source or call.name, 64)}
-    return CallResult(
-        call,
-        observed(orjson.dumps({"error": fields}).decode()),
-        error=problem.code,
-        why=fields["message"],
+    content = sanitize_result(orjson.dumps({"error": fields}).decode())
+    return CallResult(call, content, error=problem.code, why=fields["message"])
+
+
+def interrupt_call(call: ToolCall) -> CallResult:
+    """Return the result of a call that a crash cut off and that is not safe to run again."""
+    interrupted = ToolError(
+        "EINTERRUPTED",
+        "the call was interrupted; whether it took effect is unknown",
+        suggestion="check before calling it again",
     )
+    return fail_call(call, interrupted)
 
 
-def interrupted(call: ToolCall) -> CallResult:
-    """The answer to a call that a crash cut off and that is not safe to run again."""
-    why = "the call was interrupted; whether it took effect is unknown"
-    return refusal(call, ToolError("EINTERRUPTED", why, suggestion="check before calling it again"))
+def is_safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
+    """Return whether a call whose result was lost may simply run again."""
+    return call.name == DEPLOY or changes_nothing(call, offers)
 
 
-def fit(given: CallResult, share: int) -> CallResult:
-    """An answer whose content keeps its head and its tail when it is longer than `share`
-    characters.
-    """
-    length = len(given.content)
-    if length <= share:
-        return given
-    head = int(share * HEAD_SHARE)
-    cut = length - share
-    content = (
-        f"{given.content[:head]}\n[… {cut:,} of {length:,} characters are left out here"
-        f" …]\n{given.content[length - (share - head) :]}"
-    )
-    return replace(given, content=content, cut=cut)
-
-
-def safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
-    """Whether a call whose answer was lost may simply run again."""
+def changes_nothing(call: ToolCall, offers: Sequence[Offer]) -> bool:
+    """Return whether a call leaves nothing behind: a search, or a pure capability."""
     offer = by_tool(offers).get(call.name)
-    return call.name in (QUERY, DEPLOY) or bool(offer and offer.pure)
+    return call.name == QUERY or (offer is not None and offer.pure)
 
 
-def _run(desk: Desk, call: ToolCall, offers: Sequence[Offer]) -> CallResult:
+def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer]) -> CallResult:
+    """Run a call and return its result; raises `SigilError` when it fails."""
     if call.name == QUERY:
-        return _query(desk, call)
+        text, limit = builtin_tools.read_query(_parse_arguments(call))
+        found = context.registry.query(text, context.caller, limit=limit)
+        loads = tuple(hit.offer for hit in found.hits)
+        return _list_loads(call, builtin_tools.found_row(found), loads)
     if call.name == DEPLOY:
-        return _deploy(desk, call)
+        if not context.may_deploy:
+            raise Refused(
+                "EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it"
+            )
+        spec = builtin_tools.read_spec(_parse_arguments(call))
+        deployed = context.registry.deploy(spec, context.caller)
+        return _list_loads(call, builtin_tools.deployed_row(deployed), (deployed.offer,))
     offer = by_tool(offers).get(call.name)
     if offer is None:
-        raise _absent(desk, call.name)
-    arguments = original_arguments(offer.schema, _arguments(call))
+        raise _explain_missing_tool(context, call.name)
+    arguments = original_arguments(offer.schema, _parse_arguments(call))
     if offer.kind == "host":
-        return CallResult(
-            call,
-            observed(dumps({"ok": desk.serve(offer, call, arguments)}, source=offer.name).decode()),
-        )
-    ran = desk.registry.run(f"{offer.name}@{offer.digest}", arguments, desk.caller)
-    return CallResult(call, observed(f'{{"ok":{ran.output.decode()}}}'))
+        served = dumps({"ok": context.serve(offer, call, arguments)}, source=offer.name)
+        return CallResult(call, sanitize_result(served.decode()))
+    ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
+    return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
 
 
-def _arguments(call: ToolCall) -> dict[str, Json]:
+def _parse_arguments(call: ToolCall) -> dict[str, Json]:
     try:
         arguments = orjson.loads(call.arguments or "{}")
     except orjson.JSONDecodeError as problem:
@@ -286,8 +309,11 @@ def _arguments(call: ToolCall) -> dict[str, Json]:
     return arguments
 
 
-def _absent(desk: Desk, tool: str) -> SigilError:
-    """A page fault when the capability exists but is not resident; else there is no such tool."""
+def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:
+    """Return the error for a tool that is not in scope.
+
+    It is a page fault when the capability exists; otherwise there is no such tool.
+    """
     if tool == UNNAMED:
         return ToolError(
             "ENOTOOL",
@@ -295,12 +321,17 @@ def _absent(desk: Desk, tool: str) -> SigilError:
             suggestion="call it again, by the name of a tool that is listed",
         )
     name = capability_of(tool) if is_capability(tool) else None
-    if name and _exists(desk, name):
-        return ToolError(
-            "ENOTRESIDENT",
-            f"{tool} is not loaded",
-            suggestion=f'call sigil_query with "{name}", then use it in the next step',
-        )
+    if name:
+        try:
+            context.registry.inspect(name, context.caller)
+        except UsageError:
+            pass
+        else:
+            return ToolError(
+                "ENOTRESIDENT",
+                f"{tool} is not loaded",
+                suggestion=f'call sigil_query with "{name}", then use it in the next step',
+            )
     return ToolError(
         "ENOTOOL",
         "there is no such tool",
@@ -308,28 +339,7 @@ def _absent(desk: Desk, tool: str) -> SigilError:
     )
 
 
-def _exists(desk: Desk, name: str) -> bool:
-    try:
-        desk.registry.inspect(name, desk.caller)
-    except UsageError:
-        return False
-    return True
-
-
-def _query(desk: Desk, call: ToolCall) -> CallResult:
-    text, limit = builtin_tools.read_query(_arguments(call))
-    found = desk.registry.query(text, desk.caller, limit=limit)
-    return _listing(call, builtin_tools.found_row(found), tuple(hit.offer for hit in found.hits))
-
-
-def _deploy(desk: Desk, call: ToolCall) -> CallResult:
-    if not desk.may_deploy:
-        raise Refused(
-            "EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it"
-        )
-    done = desk.registry.deploy(builtin_tools.read_spec(_arguments(call)), desk.caller)
-    return _listing(call, builtin_tools.deployed_row(done), (done.offer,))
-
-
-def _listing(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> CallResult:
-    return CallResult(call, observed(orjson.dumps({"ok": listed}).decode()), loads, listed=listed)
+def _list_loads(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> CallResult:
+    """Return the result of a call that pages in `loads`, which `listed` names."""
+    content = sanitize_result(orjson.dumps({"ok": listed}).decode())
+    return CallResult(call, content, loads, listed=listed)

@@ -1,4 +1,4 @@
-"""Which tools the model has: a pure function of the history, and nothing else."""
+"""The tools that the model has are a pure function of the history, and of nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from functions.agent.messages import Message
-from functions.agent.sanitize import inert
+from functions.agent.sanitize import escape_delimiters
 from sigil import builtin_tools
 from sigil.builtin_tools import portable_schema
 from sigil.protocol import TOOL_PREFIX, Json, Offer
@@ -16,7 +16,7 @@ RESIDENT_MOST = 100
 """Endpoints refuse a request with more than 128 tools."""
 
 
-def _function(name: str, description: str, parameters: Json) -> dict[str, Json]:
+def _format_tool(name: str, description: str, parameters: Json) -> dict[str, Json]:
     return {
         "type": "function",
         "function": {"name": name, "description": description, "parameters": parameters},
@@ -24,43 +24,45 @@ def _function(name: str, description: str, parameters: Json) -> dict[str, Json]:
 
 
 STATIC: tuple[dict[str, Json], ...] = (
-    _function(QUERY, builtin_tools.QUERY_TEXT, builtin_tools.QUERY_SCHEMA),
-    _function(DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA),
+    _format_tool(QUERY, builtin_tools.QUERY_TEXT, builtin_tools.QUERY_SCHEMA),
+    _format_tool(DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA),
 )
 
 
 def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
-    """The offers that the history holds, in order of first appearance; the latest load of a tool
-    wins. At most 100, the last loaded.
+    """Return the offers that the history holds, in order of first appearance.
+
+    The latest load of a tool wins. At most 100 are in scope, those that were loaded last.
     """
     scope: dict[str, Offer] = {}
-    loaded: dict[str, None] = {}
+    last_loaded: dict[str, None] = {}
     for message in messages:
         for offer in message.loads:
-            tool = offer.tool
-            scope[tool] = offer
-            loaded.pop(tool, None)
-            loaded[tool] = None
-    newest = set(list(loaded)[-RESIDENT_MOST:])
+            scope[offer.tool] = offer
+            last_loaded.pop(offer.tool, None)
+            last_loaded[offer.tool] = None
+    newest = set(list(last_loaded)[-RESIDENT_MOST:])
     return tuple(offer for tool, offer in scope.items() if tool in newest)
 
 
 @lru_cache(maxsize=1024)
-def definition(offer: Offer) -> dict[str, Json]:
-    """An offer as the model reads it."""
-    return _function(offer.tool, inert(offer.description), portable_schema(offer.schema))
+def define_tool(offer: Offer) -> dict[str, Json]:
+    """Return an offer as the model reads it."""
+    return _format_tool(
+        offer.tool, escape_delimiters(offer.description), portable_schema(offer.schema)
+    )
 
 
-def definitions(offers: Sequence[Offer]) -> list[dict[str, Json]]:
-    """The tools of a round: the static ones first, then the offers."""
-    return [*STATIC, *map(definition, offers)]
+def define_tools(offers: Sequence[Offer]) -> list[dict[str, Json]]:
+    """Return the tools of a round: the static ones first, then the offers."""
+    return [*STATIC, *map(define_tool, offers)]
 
 
 def is_capability(tool: str) -> bool:
-    """Whether a tool's name is one that a capability could have."""
+    """Return whether a tool's name is one that a capability could have."""
     return tool.startswith(TOOL_PREFIX)
 
 
 def by_tool(offers: Iterable[Offer]) -> Mapping[str, Offer]:
-    """The offers by the tool that the model calls."""
+    """Return the offers by the name of the tool that the model calls."""
     return {offer.tool: offer for offer in offers}

@@ -1,67 +1,63 @@
-"""The whole story of a turn: an event comes in, the session is opened, the rounds run, the session
-is closed with its replies.
+"""A turn takes one event from the opening of its session to its close.
+
+The session is opened, the rounds run, and the session is closed with its replies in one write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import (
-    context,
-    missed_messages,
-    outage,
-    scheduled_replies,
-    side_request,
-    tokens,
-)
+from functions.agent import tokens
 from functions.agent.access.roles import Role
-from functions.agent.app import App, Step, Watch, unwatched
-from functions.agent.archive import put_away
-from functions.agent.closing import close, taken_over
+from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.commands import pairing, table
 from functions.agent.commands.command import CommandCall, CommandResult
 from functions.agent.commands.control import handle_control
-from functions.agent.context import Preamble
-from functions.agent.eviction import evict
-from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, Course, overhead, run
-from functions.agent.messages import Message
-from functions.agent.origin import origin_of, quoted_name
-from functions.agent.safety import status
+from functions.agent.context import Preamble, count_available_tokens, count_overhead
+from functions.agent.eviction import archive_messages, evict
+from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, RoundContext, run_rounds
+from functions.agent.memory.documents import Doc
+from functions.agent.messages import (
+    SCHEDULED_KINDS,
+    Message,
+    find_unanswered,
+    remove_silence,
+    user_message,
+)
+from functions.agent.model import outage
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
-from functions.agent.sanitize import clean
+from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.table import call_service
-from functions.agent.session.document import OUTBOX_MOST, Document, Outgoing, Turn
-from functions.agent.session.store import Opened
-from functions.agent.tool_calls import Desk
-from functions.agent.turn_records import TurnRecords, read_turn_records
+from functions.agent.session import missed_messages
+from functions.agent.session.document import OUTBOX_MOST, SEEN_MOST, Document, Outgoing, Turn
+from functions.agent.session.store import SessionHandle
+from functions.agent.session.trace import save_trace
+from functions.agent.side_request import SECONDS, SideRequests
+from functions.agent.tool_calls import ToolCallContext
 from functions.events import Event
 from functions.queues.dead_letters import give_up, note_sender_told
-from sigil.errors import one_line
-from sigil.protocol import Caller
-from sigil.storage.kv import keys
+from sigil.protocol import Caller, Json
+from sigil.storage.kv import Key, keys
+from sigil.storage.kv.base import get_many
 
 ATTEMPTS = 3
-"""How often a turn is opened without getting on before it is given up; the last time, no other turn
-runs in its process.
+"""A turn that was opened so often without getting on is given up; the last time, no other turn runs
+in its process.
 """
-FILE_CHARACTERS = 200
-"""Of the name of a file."""
 WAITS = 6
-"""How often a turn is handed on from one worker to the next, or waits for a model that does not
-answer.
-"""
+"""A turn is handed on from one worker to the next, or waits for its model, at most so often."""
 WAIT_SECONDS = 15.0
 """The first wait for a model that is away; the next one is four times as long: with the client's
 own pauses, a minute and a half in all.
 """
 KEPT_SHARE = 0.75
-"""Of the window's room, what the history before a turn may take: the rest is for the turn, which is
-never compacted while it runs.
+"""The part of the window's room that the history before a turn may take. The rest is for the turn,
+which is never compacted while it runs.
 """
 GAVE_UP = (
     "Something went wrong while I worked on your last message, more than once, so I gave up on it."
@@ -71,19 +67,25 @@ TOO_LONG = (
     "Your message does not fit into the model's window of {window:,} tokens. Please send it in"
     " parts, or a shorter one."
 )
+INTERRUPTED = (
+    '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was'
+    ' stopped","suggestion":""}}'
+)
+"""The model reads this as the result of a call that nothing answered."""
 
 
-def unsent(opened: Opened) -> Opened:
-    """Replies wait until the event is handled."""
+def keep_replies(opened: SessionHandle) -> SessionHandle:
+    """Return the session as it is: its replies wait until the event is handled."""
     return opened
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """What a worker can give a turn. `until`: when its own time is up (monotonic). `patient`: it
-    can have the event again later. `shared`: other turns may run in the same process. `behind`:
-    what waits in the chat's queue behind the event, as far as anybody looked; None when that cannot
-    be told.
+class WorkerBudget:
+    """The time and the conditions that a worker can give a turn.
+
+    `until` is when its own time is up, a time of the monotonic clock. `patient` says that it can
+    have the event again later, `shared` that other turns may run in the same process. `behind` are
+    the events that wait in the chat's queue behind this one; None when nobody can tell.
     """
 
     until: float = inf
@@ -92,349 +94,483 @@ class Shift:
     behind: Sequence[Event] | None = ()
 
 
+UNBOUNDED_WORKER = WorkerBudget()
+
+
 class NeedsIsolation(Exception):
-    """The turn may be what crashed its process twice: its last try runs where a crash hits no other
-    turn. Nothing was changed so far.
+    """The turn may be what crashed its process twice, so its last try must not hit other turns.
+
+    Nothing was changed so far.
     """
 
 
-ALONE = Shift()
+@dataclass(frozen=True, slots=True)
+class TurnRecords:
+    """The stored records that a turn begins with, read by one request.
+
+    `seen` says that the event was handled before. `role` is the sender's, `breakers` know of halts
+    and the budget, `documents` are those of the prompt.
+    """
+
+    opened: SessionHandle
+    seen: bool
+    role: Role
+    breakers: Breakers
+    documents: tuple[Doc, ...]
 
 
-def handle(
+def read_turn_records(event: Event, app: App, opened: SessionHandle | None = None) -> TurnRecords:
+    """Read all that a turn of `event` has to know before its first request to the model.
+
+    A session that is `opened` already is not read again.
+    """
+    session = keys.session_of(app.name, event.session)
+    breakers = app.make_breakers(session)
+    people, documents = app.people, app.documents
+    groups: tuple[Sequence[Key], ...] = (
+        [] if opened else [keys.session_head(session)],
+        [keys.seen_event(session, event.id)],
+        breakers.list_keys(),
+        people.list_keys(event),
+        documents.list_keys(session),
+    )
+    items = iter(get_many(app.kv, [key for group in groups for key in group]))
+    head, seen, safety, person, written = ([next(items) for _ in group] for group in groups)
+    breakers.use_items(safety)
+    if opened is None:
+        opened = app.sessions.decode_head(session, head[0])
+    return TurnRecords(
+        opened,
+        seen[0] is not None or event.id in opened.document.seen,
+        people.take_role(event, person),
+        breakers,
+        documents.decode_for_prompt(session, written),
+    )
+
+
+def run_turn(
     event: Event,
     app: App,
-    watch: Watch = unwatched,
-    shift: Shift = ALONE,
-    between: Callable[[Opened], Opened] = unsent,
-) -> Opened:
+    watch: Watch = ignore_step,
+    worker: WorkerBudget = UNBOUNDED_WORKER,
+    between: Callable[[SessionHandle], SessionHandle] = keep_replies,
+) -> SessionHandle:
     """Take `event` to its end and return the closed session, its outbox still full.
 
     An event whose turn is closed changes nothing. A turn that somebody left in progress is finished
-    first. A worker whose own time is up hands the turn on: the session comes back with the turn in
+    first; `between` may send its replies before this event's own turn begins.
+
+    A worker whose own time is up hands the turn on: the session comes back with the turn in
     progress and the event that continues it, or, while the model does not answer, with the seconds
-    after which to try again. `NeedsIsolation`: this shift is shared, and it must not be. `between`
-    may send the replies of a turn that was finished for somebody else, before this event's own
-    begins.
+    after which to try again. Raises `NeedsIsolation` when the turn must run alone and the worker is
+    shared.
     """
     records = read_turn_records(event, app)
     opened = records.opened
-    if records.seen or _stale(event, opened):
-        return taken_over(opened, app)
+    if records.seen or _is_late(event, opened):
+        return take_over_replies(opened, app)
     while opened.document.turn:
         unfinished = opened.document.turn.event
-        opened = _resume(opened, app, watch, shift)
+        opened = _resume_turn(opened, app, watch, worker)
         if opened.next or opened.wait or event.kind == "continue" or unfinished.id == event.id:
             return opened
         opened = between(opened)
-        if not opened.document.turn:  # that took its time: what else was read is old
+        if not opened.document.turn:
+            # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
-    return _begin(records, event, app, watch, shift)
+    return _begin_turn(records, event, app, watch, worker)
 
 
-def abandon(event: Event, app: App) -> Opened:
-    """Give an event up for good without running anything: its turn, begun or not, is closed with an
-    apology.
+def abandon_turn(event: Event, app: App) -> SessionHandle:
+    """Give an event up for good without running anything, and return the closed session.
 
-    A turn in progress that it only found, or was to continue, is given up with it: nothing else
-    would ever get past.
+    Its turn, begun or not, is closed with an apology. A turn in progress that it only found, or was
+    to continue, is given up with it: nothing else would ever get past.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
-    if app.sessions.was_seen(opened, event.id) or _stale(event, opened):
-        return taken_over(opened, app)
+    if app.sessions.was_seen(opened, event.id) or _is_late(event, opened):
+        return take_over_replies(opened, app)
     turn = opened.document.turn
     if turn:
-        opened = _given_up(opened, app, turn)
+        opened = _give_up_turn(opened, app, turn)
     if event.kind == "continue" or (turn and turn.event.id == event.id):
         return opened
-    return _given_up(opened, app, Turn(event, began=app.clock.now()), begun=False)
+    return _give_up_turn(opened, app, Turn(event, began=app.clock.now()), begun=False)
 
 
-def _given_up(opened: Opened, app: App, turn: Turn, *, begun: bool = True) -> Opened:
-    give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
-    closed = close(opened, app, turn, GAVE_UP, said=begun)
-    note_sender_told(app.kv, turn.event)  # its outbox does
-    return closed
-
-
-def _continuation(document: Document, turn: Turn) -> Event:
-    """The event that lets another worker go on with the turn; its id is of this checkpoint alone,
-    so that none is queued twice.
-    """
-    name = f"{_continued(turn)}{document.next_seq}.{turn.waits}"
-    return replace(turn.event, id=name, kind="continue", text="", attachments=(), addressed=())
-
-
-def _continued(turn: Turn) -> str:
-    """How the ids of all continuations of a turn begin."""
-    return f"continue:{turn.event.session}:{turn.event.id}:"
-
-
-def _stale(event: Event, opened: Opened) -> bool:
-    """Whether a continuation comes too late: its turn is over.
-
-    One whose turn has come further since goes on all the same: whoever brought it there may have
-    crashed, with nothing else in the queue.
-    """
-    turn = opened.document.turn
-    return event.kind == "continue" and (turn is None or not event.id.startswith(_continued(turn)))
-
-
-def stop(session: str, app: App) -> Opened:
+def stop_turn(session: str, app: App) -> SessionHandle:
     """Close the turn in progress as stopped: its open calls are answered as interrupted."""
     opened = app.sessions.open(keys.session_of(app.name, session))
     turn = opened.document.turn
-    return close(opened, app, turn, STOPPED) if turn else opened
+    return close_turn(opened, app, turn, STOPPED) if turn else opened
 
 
-def _begin(records: TurnRecords, event: Event, app: App, watch: Watch, shift: Shift) -> Opened:
-    opened, role, breakers = records.opened, records.role, records.breakers
-    stood = opened.document.safety
-    opened = replace(
-        opened, document=replace(opened.document, safety=breakers.mark_damage_noticed(stood))
-    )
+def _give_up_turn(
+    opened: SessionHandle, app: App, turn: Turn, *, begun: bool = True
+) -> SessionHandle:
+    """Make the turn's event a dead letter and close the turn, which tells the sender."""
+    give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
+    closed = close_turn(opened, app, turn, GAVE_UP, said=begun)
+    note_sender_told(app.kv, turn.event)
+    return closed
+
+
+def _begin_turn(
+    records: TurnRecords, event: Event, app: App, watch: Watch, worker: WorkerBudget
+) -> SessionHandle:
+    """Run the event's own turn, or answer the event where that takes no request to the model."""
+    role, breakers = records.role, records.breakers
+    stored = records.opened.document.safety
+    opened = _with_safety(records.opened, breakers.mark_damage_noticed(stored))
     turn = Turn(event, began=app.clock.now())
-    if not app.rules.may_talk(role):
-        return close(opened, app, turn, pairing.answer_stranger(event, app), said=False)
-    if event.is_control:
-        return close(opened, app, turn, handle_control(event, app, role), said=False)
-    asked = CommandCall(app, opened, role, event)
-    effect = table.run_command(asked) if event.kind == "message" else None
-    if effect:
-        return _answered(opened, effect, app, turn, role)
-    safety = breakers.reopen(
-        opened.document.safety, person=event.kind == "message" and role != "guest"
-    )
+    closed = _answer_without_turn(opened, app, turn, role)
+    if closed:
+        return closed
+
+    by_person = event.kind == "message" and role != "guest"
+    safety = breakers.reopen(opened.document.safety, person=by_person)
     begun = safety.begin_task(turn.task)
     reason = safety.reason or breakers.find_stop_reason(begun)
     if reason:
-        safety = safety if safety.reason else breakers.stop(safety, reason)
-        known = bool(stood.since and begun.reason)
-        notice = (
-            ""
-            if known and event.kind in scheduled_replies.KINDS
-            else status.write_notice(safety, _reader(event, role))
-        )
+        if not safety.reason:
+            safety = breakers.stop(safety, reason)
+        notice = ""
+        known = bool(stored.since and begun.reason)
+        if not known or event.kind not in SCHEDULED_KINDS:
+            notice = write_notice(safety, _make_reader(event, role))
         if event.kind == "message":
-            notice = missed_messages.noted(event, app, notice, shift.behind)
-        return close(
-            replace(opened, document=replace(opened.document, safety=safety)),
-            app,
-            turn,
-            notice,
-            said=False,
-        )
-    if stood.reason:
-        turn = missed_messages.owed(event, app, turn)
+            notice = _count_missed(event, app, notice, worker)
+        return close_turn(_with_safety(opened, safety), app, turn, notice, said=False)
+
+    if stored.reason and event.kind == "message":
+        session = keys.session_of(app.name, event.session)
+        count = missed_messages.claim_missed_count(app.kv, session, event.id)
+        if count:
+            turn = turn.add_step(missed_messages.KIND, count=count)
     refusal = app.allowances.begin_turn(event, role)
     if refusal is not None:
-        return close(opened, app, turn, refusal, said=False)
-    opened = replace(opened, document=replace(opened.document, safety=begun))
-    preamble = app.preamble(opened.key, records.documents)
-    room = context.room(app.model.window, overhead(preamble), opened.document.ratio)
-    until = min(app.clock.monotonic() + side_request.SECONDS, shift.until - SAVE_SECONDS)
-    beside = side_request.Aside(opened.key, app, opened.document, breakers, until, tries=1)
-    document, before = evict(beside, room * KEPT_SHARE, watch), opened.document.usage
-    turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *beside.trace))
-    document = replace(document, usage=before)
+        return close_turn(opened, app, turn, refusal, said=False)
+
+    opened = _with_safety(opened, begun)
+    preamble = app.build_preamble(opened.key, records.documents)
+    room = _count_room(opened, app, preamble)
+    until = min(app.clock.monotonic() + SECONDS, worker.until - SAVE_SECONDS)
+    side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
+    document = evict(side, room * KEPT_SHARE, watch)
+    document, turn = _charge_turn(opened, document, turn, side.trace)
     app.allowances.record_tokens(event, role, turn.usage.total, turn.began)
-    preamble = (
-        preamble
-        if document.consolidated == opened.document.consolidated
-        else app.preamble(opened.key)
-    )
+    if document.consolidated != opened.document.consolidated:
+        preamble = app.build_preamble(opened.key)  # memory has changed
     if tokens.of_text(event.text) > room:
         breakers.settle(document.safety)
-        return close(
-            replace(opened, document=document),
-            app,
-            turn,
-            TOO_LONG.format(window=app.model.window),
-            said=False,
-        )
-    said = Message(
-        "user",
-        scheduled_replies.briefed(event, _text(event)),
-        at=event.at,
-        origin=origin_of(event, role),
+        notice = TOO_LONG.format(window=app.model.window)
+        return close_turn(opened.with_document(document), app, turn, notice, said=False)
+    document = replace(document.add(user_message(event, role)), turn=turn)
+    opened = _save_open_turn(opened, document, app, watch)
+    context = _make_round_context(
+        turn, preamble, app, watch, worker=worker, role=role, breakers=breakers
     )
-    document = document.add(said)
-    opened = _open(opened, replace(document, turn=turn), app, watch)
-    return _rounds(opened, preamble, app, watch, shift, role=role, breakers=breakers)
+    return _run_and_close(opened, context, role)
 
 
-def _answered(opened: Opened, effect: CommandResult, app: App, turn: Turn, role: Role) -> Opened:
-    """The session closed with what a command did; what it took out of the history is archived."""
-    left = {message.seq for message in effect.document.messages}
-    gone = [message for message in opened.document.messages if message.seq not in left]
-    document, before = put_away(opened.key, effect.document, gone, app), opened.document.usage
-    turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *effect.trace))
+def _answer_without_turn(
+    opened: SessionHandle, app: App, turn: Turn, role: Role
+) -> SessionHandle | None:
+    """Answer a stranger, a control event or a command; None for any other event."""
+    event = turn.event
+    if not app.rules.may_talk(role):
+        return close_turn(opened, app, turn, pairing.answer_stranger(event, app), said=False)
+    if event.is_control:
+        return close_turn(opened, app, turn, handle_control(event, app, role), said=False)
+    if event.kind != "message":
+        return None
+    result = table.run_command(CommandCall(app, opened, role, event))
+    return _close_command(opened, app, turn, role, result) if result else None
+
+
+def _close_command(
+    opened: SessionHandle, app: App, turn: Turn, role: Role, result: CommandResult
+) -> SessionHandle:
+    """Close the session with what a command did, and archive what it took out of the history."""
+    stays = {message.seq for message in result.document.messages}
+    gone = [message for message in opened.document.messages if message.seq not in stays]
+    document = archive_messages(opened.key, result.document, gone, app)
+    document, turn = _charge_turn(opened, document, turn, result.trace)
     app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
-    return close(
-        replace(effect.saved or opened, document=replace(document, usage=before)),
-        app,
-        turn,
-        effect.text,
-        said=False,
+    saved = result.saved or opened
+    return close_turn(saved.with_document(document), app, turn, result.text, said=False)
+
+
+def _charge_turn(
+    opened: SessionHandle, document: Document, turn: Turn, trace: Sequence[Mapping[str, Json]]
+) -> tuple[Document, Turn]:
+    """Return the document and the turn, which pays for the requests since the session was opened.
+
+    They are counted for the document when the turn is closed. `trace` has their failures.
+    """
+    before = opened.document.usage
+    turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *trace))
+    return replace(document, usage=before), turn
+
+
+def _count_missed(event: Event, app: App, notice: str, worker: WorkerBudget) -> str:
+    """Count a message that a stopped session does not work on, and return its answer."""
+    told_later = None
+    if worker.behind is not None:
+        told_later = any(_gets_notice(other, event, app) for other in worker.behind)
+    session = keys.session_of(app.name, event.session)
+    return missed_messages.count_missed_message(
+        app.kv, session, event.id, notice, app.clock.now(), told_later=told_later
     )
 
 
-def _resume(opened: Opened, app: App, watch: Watch, shift: Shift) -> Opened:
-    """Go on with a turn that was left in progress; when its third try, alone, came to nothing, it
-    is given up and the chat goes on.
+def _gets_notice(other: Event, event: Event, app: App) -> bool:
+    """Return whether the event behind this one is answered with a notice as well.
+
+    It is when it is a message to us, no command, of somebody who may talk.
+    """
+    if other.kind != "message" or other.text.lstrip().startswith(("/", "\uff0f")):
+        return False
+    if other.addressed not in ((), event.addressed):
+        return False
+    return app.rules.may_talk(app.people.find_role(other))
+
+
+def _with_safety(opened: SessionHandle, safety: SafetyStatus) -> SessionHandle:
+    return opened.with_document(replace(opened.document, safety=safety))
+
+
+def _count_room(opened: SessionHandle, app: App, preamble: Preamble) -> float:
+    """Return the estimated tokens that history and tools may take."""
+    ratio = opened.document.ratio
+    return count_available_tokens(app.model.window, count_overhead(preamble), ratio)
+
+
+def _make_reader(event: Event, role: Role) -> NoticeReader:
+    return NoticeReader(owner=role == "owner", guest=role == "guest", alone=event.private)
+
+
+def _resume_turn(
+    opened: SessionHandle, app: App, watch: Watch, worker: WorkerBudget
+) -> SessionHandle:
+    """Go on with a turn that was left in progress.
+
+    When its third try, alone, came to nothing, it is given up and the chat goes on.
     """
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
-    early = outage.still_to_wait(turn, app.clock.now())
-    breakers = app.breakers(opened.key)
-    if early and shift.patient and not breakers.is_told_to_stop(turn.event.id):
-        return replace(taken_over(opened, app), wait=early)
+    early = outage.seconds_still_to_wait(turn.trace, app.clock.now())
+    breakers = app.make_breakers(opened.key)
+    if early and worker.patient and not breakers.is_told_to_stop(turn.event.id):
+        return replace(take_over_replies(opened, app), wait=early)
     if turn.attempts >= ATTEMPTS:
-        return _given_up(opened, app, turn)
-    if turn.attempts + 1 == ATTEMPTS and shift.shared:
+        return _give_up_turn(opened, app, turn)
+    if turn.attempts + 1 == ATTEMPTS and worker.shared:
         raise NeedsIsolation
-    watch(Step("note", text="going on with a turn that was interrupted"))
-    document = replace(
-        opened.document, turn=replace(turn, attempts=turn.attempts + 1).did("resume")
-    )
+    watch(TurnStep("note", text="going on with a turn that was interrupted"))
+    turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
     role = app.people.find_role(turn.event)
-    opened = _open(opened, document, app, watch)
-    return _rounds(
-        opened, app.preamble(opened.key), app, watch, shift, role=role, breakers=breakers
+    opened = _save_open_turn(opened, replace(opened.document, turn=turn), app, watch)
+    preamble = app.build_preamble(opened.key)
+    context = _make_round_context(
+        turn, preamble, app, watch, worker=worker, role=role, breakers=breakers
     )
+    return _run_and_close(opened, context, role)
 
 
-def _open(opened: Opened, document: Document, app: App, watch: Watch) -> Opened:
+def _save_open_turn(
+    opened: SessionHandle, document: Document, app: App, watch: Watch
+) -> SessionHandle:
     saved = app.sessions.save(opened, document)
-    watch(Step("open", facts={"messages": len(document.messages), "bytes": saved.size}))
+    watch(TurnStep("open", facts={"messages": len(document.messages), "bytes": saved.size}))
     return saved
 
 
-def _rounds(
-    opened: Opened,
-    preamble: Preamble,
-    app: App,
-    watch: Watch,
-    shift: Shift,
-    *,
-    role: Role,
-    breakers: Breakers,
-) -> Opened:
-    turn = opened.document.turn
-    assert turn is not None, "rounds belong to a turn"
-    began = app.clock.monotonic()
-    opened, text = run(
-        opened, _course(turn, preamble, app, watch, shift, role=role, breakers=breakers)
-    )
-    turn = opened.document.turn or turn
-    breakers.settle(opened.document.safety)
-    if text is not None or turn.waits >= WAITS:
-        app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
-        return close(opened, app, turn, OUT_OF_TIME if text is None else text)
-    turn = replace(
-        turn, attempts=0, waits=turn.waits + 1, used=turn.used + app.clock.monotonic() - began
-    )
-    if turn.failed:
-        return _waiting(opened, turn, app, watch)
-    handed_on = turn.did("hand-on")
-    watch(Step("note", text="this worker's time is up; another goes on"))
-    document = replace(opened.document, turn=handed_on)
-    return replace(app.sessions.save(opened, document), next=_continuation(document, handed_on))
-
-
-def _course(
+def _make_round_context(
     turn: Turn,
     preamble: Preamble,
     app: App,
     watch: Watch,
-    shift: Shift,
     *,
+    worker: WorkerBudget,
     role: Role,
     breakers: Breakers,
-) -> Course:
-    session = keys.session_of(app.name, turn.event.session)
-    told = partial(breakers.is_told_to_stop, turn.event.id)
+) -> RoundContext:
+    event = turn.event
+    session = keys.session_of(app.name, event.session)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
-    caller = Caller(app.name, turn.event.session, role == "owner" and turn.event.private, "model")
-    desk = Desk(
+    caller = Caller(app.name, event.session, role == "owner" and event.private, "model")
+    services = CallContext(app, session, caller.owner, event.sender.id, event.id)
+    calls = ToolCallContext(
         registry=app.registry,
         caller=caller,
         may_deploy=app.rules.may_deploy(role),
         pool=app.pool,
-        stopped=partial(breakers.must_end, turn.event.id),
-        retry=Retry(app.clock, min(deadline, shift.until), app.limits.call_seconds),
-        serve=partial(
-            call_service,
-            CallContext(app, session, caller.owner, turn.event.sender.id, turn.event.id),
-        ),
+        stopped=partial(breakers.must_end, event.id),
+        retry=Retry(app.clock, min(deadline, worker.until), app.limits.call_seconds),
+        serve=partial(call_service, services),
     )
-    patient = shift.patient and turn.waits < WAITS
-    reader = replace(
-        _reader(turn.event, role), guest=False
-    )  # whoever it asks first may be one of several
-    return Course(
+
+    def check_allowance(turn: Turn) -> str:
+        return app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
+
+    return RoundContext(
         app,
         preamble,
-        desk,
+        calls,
         breakers,
-        told,
         watch,
         deadline,
-        shift.until,
-        patient,
-        partial(_over, app, role),
-        reader,
+        worker.until,
+        patient=worker.patient and turn.waits < WAITS,
+        check_allowance=check_allowance,
+        # whoever a paused session asks first may be one of several
+        reader=replace(_make_reader(event, role), guest=False),
     )
 
 
-def _reader(event: Event, role: Role) -> status.NoticeReader:
-    return status.NoticeReader(owner=role == "owner", guest=role == "guest", alone=event.private)
+def _run_and_close(opened: SessionHandle, context: RoundContext, role: Role) -> SessionHandle:
+    """Run the rounds of the turn in progress, and close it, hand it on, or let it wait."""
+    app, watch = context.app, context.watch
+    turn = opened.document.turn
+    assert turn is not None, "rounds belong to a turn"
+    began = app.clock.monotonic()
+    opened, text = run_rounds(opened, context)
+    turn = opened.document.turn or turn
+    context.breakers.settle(opened.document.safety)
+    if text is None and turn.waits >= WAITS:
+        text = OUT_OF_TIME
+    if text is not None:
+        app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
+        return close_turn(opened, app, turn, text)
+    used = turn.used + app.clock.monotonic() - began
+    turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
+    if turn.failed:
+        return _wait_for_model(opened, turn, app, watch)
+    turn = turn.add_step("hand-on")
+    watch(TurnStep("note", text="this worker's time is up; another goes on"))
+    document = replace(opened.document, turn=turn)
+    return replace(app.sessions.save(opened, document), next=_make_continuation(document, turn))
 
 
-def _over(app: App, role: Role, turn: Turn) -> str:
-    return app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
+def _make_continuation(document: Document, turn: Turn) -> Event:
+    """Return the event that lets another worker go on with the turn.
 
-
-def _waiting(opened: Opened, turn: Turn, app: App, watch: Watch) -> Opened:
-    """The turn as it stands, to be gone on with later: the model does not answer. What it waits is
-    no part of its time.
-
-    The chat is told by a reply like any other, in the write that notes the wait; the history has
-    nothing of it.
+    Its id is of this checkpoint alone, so that none is queued twice.
     """
+    name = f"{_continuation_prefix(turn)}{document.next_seq}.{turn.waits}"
+    return replace(turn.event, id=name, kind="continue", text="", attachments=(), addressed=())
+
+
+def _continuation_prefix(turn: Turn) -> str:
+    """Return the beginning of the ids of all continuations of a turn."""
+    return f"continue:{turn.event.session}:{turn.event.id}:"
+
+
+def _is_late(event: Event, opened: SessionHandle) -> bool:
+    """Return whether a continuation comes when its turn is over.
+
+    One whose turn has come further since goes on all the same: whoever brought it there may have
+    crashed, with nothing else in the queue.
+    """
+    if event.kind != "continue":
+        return False
+    turn = opened.document.turn
+    return turn is None or not event.id.startswith(_continuation_prefix(turn))
+
+
+def _wait_for_model(opened: SessionHandle, turn: Turn, app: App, watch: Watch) -> SessionHandle:
+    """Save the turn, to go on with it later: the model does not answer.
+
+    The wait is no part of the turn's time. The chat is told by a reply like any other, in the write
+    that notes the wait; the history has nothing of it.
+    """
+    event = turn.event
     now = app.clock.now()
-    seconds = outage.seconds_to_wait(turn, WAIT_SECONDS)
-    watch(Step("note", "wait", f"the model does not answer; trying again in {seconds:.0f} s"))
-    outbox, told = opened.document.outbox, outage.is_to_tell(turn, seconds)
-    if told:
-        event = turn.event
-        said = outage.sentence(turn, seconds)
-        outbox = (
-            *outbox,
-            Outgoing(
-                f"{event.id}{outage.EVENT_SUFFIX}", event.session, said, event.reply_to, at=now
-            ),
-        )[-OUTBOX_MOST:]
-    waiting = replace(turn, rounds=turn.rounds - 1).did(
-        "wait", seconds=round(seconds, 1), at=now, **({"told": True} if told else {})
-    )
-    return replace(
-        app.sessions.save(opened, replace(opened.document, turn=waiting, outbox=outbox)),
-        wait=seconds,
-    )
+    seconds = outage.seconds_to_wait(turn.trace, WAIT_SECONDS)
+    watch(TurnStep("note", "wait", f"the model does not answer; trying again in {seconds:.0f} s"))
+    outbox = opened.document.outbox
+    facts: dict[str, Json] = {"seconds": round(seconds, 1), "at": now}
+    # nobody waits for the answer to scheduled work
+    if event.kind not in SCHEDULED_KINDS and outage.is_worth_telling(turn.trace, seconds):
+        name = f"{event.id}{outage.EVENT_SUFFIX}"
+        text = outage.describe_wait(turn.trace, seconds)
+        reply = Outgoing(name, event.session, text, event.reply_to, at=now)
+        outbox = (*outbox, reply)[-OUTBOX_MOST:]
+        facts["told"] = True
+    turn = replace(turn, rounds=turn.rounds - 1).add_step("wait", **facts)
+    document = replace(opened.document, turn=turn, outbox=outbox)
+    return replace(app.sessions.save(opened, document), wait=seconds)
 
 
-def _text(event: Event) -> str:
-    """What the model reads of an event: as it was written, but for what whoever wrote or forwarded
-    it does not see.
+def close_turn(
+    opened: SessionHandle, app: App, turn: Turn, text: str, *, said: bool = True
+) -> SessionHandle:
+    """Close a turn that ends with this text: history, handled ids and outbox in one write.
+
+    `said` makes the text part of the conversation.
     """
-    named = (
-        (str(attachment.get("kind") or "file"), str(attachment.get("name") or ""))
-        for attachment in event.attachments
+    event = turn.event
+    now = app.clock.now()
+    document = opened.document
+    text = app.redact(text)
+    if said:
+        for call in find_unanswered(document.messages):
+            document = document.add(Message("tool", INTERRUPTED, at=now, call_id=call.id))
+        document = document.add(Message("assistant", text, at=now))
+    text = missed_messages.mention_missed(turn.trace, remove_silence(event, text))
+    outbox = document.outbox
+    if text:
+        reply = Outgoing(
+            event.id,
+            event.session,
+            text,
+            event.reply_to,
+            turn.rounds,
+            turn.tools,
+            turn.usage,
+            now,
+            failed=turn.failed,
+        )
+        outbox = (*outbox, reply)[-OUTBOX_MOST:]
+    document = replace(
+        document,
+        turn=None,
+        outbox=outbox,
+        seen=_remember_event(opened, app, event.id),
+        usage=document.usage + turn.usage,
+        last=turn.usage if turn.rounds else document.last,
     )
-    notes = [
-        f"[{one_line(kind, 40)}: {quoted_name(name, FILE_CHARACTERS) if name else 'unnamed'}]"
-        for kind, name in named
-    ]
-    said = clean(event.text)
-    return "\n".join([said, *notes] if said else notes)
+    closed = app.sessions.save(opened, document)
+    save_trace(app.kv, turn, closed, now)
+    return closed
+
+
+def _remember_event(opened: SessionHandle, app: App, event: str) -> tuple[str, ...]:
+    """Return the document's handled ids with `event`.
+
+    The oldest ones leave it when it has too many, after they got records of their own.
+    """
+    seen = (*opened.document.seen, event)
+    if len(seen) <= SEEN_MOST:
+        return seen
+    for old in seen[: -SEEN_MOST // 2]:
+        app.sessions.mark_seen(opened.key, old)
+    return seen[-SEEN_MOST // 2 :]
+
+
+def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:
+    """Return a session that is closed already, its replies taken over by this worker.
+
+    Replies that somebody left in its outbox become ours by a save, so that two workers never both
+    send them. A reply from the future was stamped by a clock that has been set back since: its age
+    counts from now.
+    """
+    if not opened.document.outbox:
+        return opened
+    now = app.clock.now()
+    outbox = tuple(
+        replace(reply, at=min(reply.at, now), tries=reply.tries + 1)
+        for reply in opened.document.outbox
+    )
+    return app.sessions.save(opened, replace(opened.document, outbox=outbox))

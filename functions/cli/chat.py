@@ -13,13 +13,13 @@ from pathlib import Path
 
 import orjson
 
-from functions.agent import compaction, loop
-from functions.agent.app import App, unwatched
+from functions.agent import compaction, context
+from functions.agent.app import App, ignore_step
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
-from functions.agent.session.store import Opened
+from functions.agent.session.store import SessionHandle
 from functions.agent.toolset import in_scope
-from functions.agent.turn import handle, stop
+from functions.agent.turn import run_turn, stop_turn
 from functions.cli.pairing import send_reply
 from functions.cli.screen import Screen
 from functions.cli.terminal_lock import alone
@@ -112,21 +112,21 @@ class _Conversation:
             return 0
         with alone(self.folder, self.session, self.screen.hint):
             try:
-                opened = handle(
+                opened = run_turn(
                     event,
                     app,
-                    unwatched if self.style.quiet or self.style.json else self.screen.step,
+                    ignore_step if self.style.quiet or self.style.json else self.screen.step,
                 )
                 code = int(any(reply.failed for reply in opened.document.outbox))
             except KeyboardInterrupt:
-                opened, code = stop(self.session, app), INTERRUPTED
+                opened, code = stop_turn(self.session, app), INTERRUPTED
             replies = tuple(
                 reply for reply in opened.document.outbox if reply.session == self.session
             )
             for reply in opened.document.outbox:
                 if reply not in replies and not send_reply(self.runtime.channels, reply):
                     self.screen.hint(f"{reply.session} could not be told from here")
-            app.sessions.delivered(opened)
+            app.sessions.clear_outbox(opened)
         self._show_answer(opened, replies)
         return code
 
@@ -153,7 +153,7 @@ class _Conversation:
             private=True,
         )
 
-    def _show_answer(self, opened: Opened, replies: tuple[Outgoing, ...]) -> None:
+    def _show_answer(self, opened: SessionHandle, replies: tuple[Outgoing, ...]) -> None:
         texts = [reply.text for reply in replies]
         if self.style.json:
             sys.stdout.write(orjson.dumps(_summarize(replies, opened)).decode() + "\n")
@@ -165,16 +165,17 @@ class _Conversation:
             self.screen.footer(*_measure_context(opened, self.runtime.app))
 
 
-def _measure_context(opened: Opened, app: App) -> tuple[list[str], int, int]:
+def _measure_context(opened: SessionHandle, app: App) -> tuple[list[str], int, int]:
     """Return the resident tools, the estimated tokens of the next request, and the window."""
     document = opened.document
     used = (
-        compaction.size(document.messages) + loop.overhead(app.preamble(opened.key))
+        compaction.estimate_size(document.messages)
+        + context.count_overhead(app.build_preamble(opened.key))
     ) * document.ratio
     return [offer.tool for offer in in_scope(document.messages)], round(used), app.model.window
 
 
-def _summarize(replies: tuple[Outgoing, ...], opened: Opened) -> dict[str, object]:
+def _summarize(replies: tuple[Outgoing, ...], opened: SessionHandle) -> dict[str, object]:
     last = replies[-1] if replies else None
     usage = last.usage if last else None
     return {

@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
+from functions.agent.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
-from functions.agent.strategies import strategy_of
 from functions.channels.webhooks import HasWebhook
 from functions.cli.inbox import Counts
 from functions.cli.open_agent import open_agent
@@ -108,7 +108,7 @@ def _model(settings: Settings) -> str:
 def _guide(settings: Settings) -> str:
     """Check that the guide and the context strategy can be loaded."""
     load_guide(settings.guide)
-    strategy_of(settings.context)
+    load_strategy(settings.context)
     return f"{settings.guide}, with the context strategy {settings.context}"
 
 

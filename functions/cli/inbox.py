@@ -99,7 +99,7 @@ def drop(
 
 def show_trace(event: str, json: bool) -> None:
     """Print what an event did; `UsageError` with ENOENT when nothing is known of it."""
-    record = trace.read(_open_stores().kv, event)
+    record = trace.load_trace(_open_stores().kv, event)
     if record is None:
         raise UsageError(
             "ENOENT",
@@ -108,7 +108,9 @@ def show_trace(event: str, json: bool) -> None:
             suggestion="traces are kept for 8 days; the log names the events",
         )
     sys.stdout.write(
-        orjson.dumps(record).decode() + "\n" if json else "\n".join(trace.tree(record)) + "\n"
+        orjson.dumps(record).decode() + "\n"
+        if json
+        else "\n".join(trace.format_trace(record)) + "\n"
     )
 
 

@@ -98,7 +98,7 @@ def forget(
 def _open_things(app: App, session: str | None) -> Things:
     from functions.agent.memory.things import Things
 
-    return Things(app.kv, session_key(app, session) or app.documents.agent, app.aids.terms)
+    return Things(app.kv, session_key(app, session) or app.documents.agent, app.helpers.terms)
 
 
 def _kind(thing: Thing) -> Kind:

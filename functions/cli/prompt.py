@@ -23,11 +23,11 @@ def prompt(
 
     Example: uncaged agent prompt telegram:42
     """
-    from functions.agent.preview import preview
+    from functions.cli.preview import preview_prompt
 
     with open_agent() as (app, _):
         key = session_key(app, session)
-        found = preview(key, app.sessions.open(key).document, app)
+        found = preview_prompt(key, app.sessions.open(key).document, app)
     printer = Printer(json=json)
     if json:
         printer.document(row(found))

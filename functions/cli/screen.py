@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
-from functions.agent.app import Step
+from functions.agent.app import TurnStep
 from functions.channels.visible_text import clean_text
 from sigil.errors import SigilError, one_line
 
@@ -49,7 +49,7 @@ class Screen:
         """Read what the person types next."""
         return input("› " if sys.stdin.isatty() else "")
 
-    def step(self, step: Step) -> None:
+    def step(self, step: TurnStep) -> None:
         """Print one line for what just happened."""
         draw = _LINES.get(step.kind)
         if draw and (step.kind != "request" or step.error):
@@ -99,18 +99,18 @@ def _drawn(text: str) -> Markdown:
     return drawn
 
 
-def _call(step: Step) -> Text:
+def _call(step: TurnStep) -> Text:
     return Text.assemble(
         ("  → ", "cyan"), (step.name, "bold"), (" " + one_line(step.text, 200), "dim")
     )
 
 
-def _answer(step: Step) -> Text:
+def _answer(step: TurnStep) -> Text:
     mark, style = ("  ✗ ", "red") if step.error else ("  ← ", "green")
     return Text.assemble((mark, style), (_result(step), ""), (f"  {step.ms:.0f} ms", "dim"))
 
 
-def _result(step: Step) -> str:
+def _result(step: TurnStep) -> str:
     try:
         body = orjson.loads(step.text.partition("\n")[0])
     except orjson.JSONDecodeError:
@@ -129,16 +129,16 @@ def _result(step: Step) -> str:
     return one_line(orjson.dumps(body.get("ok")).decode(), 200)
 
 
-def _request(step: Step) -> Text:
+def _request(step: TurnStep) -> Text:
     """Return why the model gave no answer; whoever sits at the machine may read it."""
     return Text.assemble(("  ✗ ", "red"), (one_line(step.text, 300), ""))
 
 
-def _load(step: Step) -> Text:
+def _load(step: TurnStep) -> Text:
     return Text.assemble(("  ↑ ", "magenta"), (step.name, "bold"), (" paged in", "dim"))
 
 
-def _evict(step: Step) -> Text:
+def _evict(step: TurnStep) -> Text:
     gone = ", ".join(step.facts.get("tools", ()))
     return Text.assemble(
         ("  ↓ ", "magenta"),
@@ -147,7 +147,7 @@ def _evict(step: Step) -> Text:
     )
 
 
-def _note(step: Step) -> Text:
+def _note(step: TurnStep) -> Text:
     return Text(f"  · {step.text}", style="dim")
 
 

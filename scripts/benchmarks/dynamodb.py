@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from functions.agent.messages import Message
-from functions.agent.session.document import Document, encode
-from functions.agent.session.store import Opened, Sessions
-from functions.agent.turn import handle
+from functions.agent.session.document import Document, encode_document
+from functions.agent.session.store import SessionHandle, Sessions
+from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import open_runtime
@@ -68,7 +68,7 @@ def _turns(server: Ministack) -> Iterator[Row]:
             runtime = open_runtime(settings)
             saves = _counted(runtime.app.sessions)
             with _requests() as sent:
-                handle(_event(rounds), runtime.app)
+                run_turn(_event(rounds), runtime.app)
             runtime.close()
         name, head = (
             f"dynamodb turn of {rounds} rounds",
@@ -91,7 +91,7 @@ def _counted(sessions: Sessions) -> list[Document]:
     saved: list[Document] = []
     save = sessions.save
 
-    def counting(opened: Opened, document: Document) -> Opened:
+    def counting(opened: SessionHandle, document: Document) -> SessionHandle:
         saved.append(document)
         return save(opened, document)
 
@@ -138,7 +138,7 @@ def _times() -> Iterator[Row]:
         for number in range(MESSAGES)
     ]
     document = Document().add(*messages)
-    body = encode(document)
+    body = encode_document(document)
     for name, work, floor in (
         ("get", lambda: kv.get(Key("one", "s")), _bare_get),
         ("put", lambda: kv.put(Key("one", "s"), body), lambda: _bare_put(body)),

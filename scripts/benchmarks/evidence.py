@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from functions.agent import context
-from functions.agent.app import App, unwatched
+from functions.agent.app import App, ignore_step
 from functions.agent.eviction import evict
 from functions.agent.messages import Message
-from functions.agent.sanitize import clean
+from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import search_history
 from functions.agent.session.document import Document
-from functions.agent.session.store import Opened
-from functions.agent.side_request import Aside
+from functions.agent.session.store import SessionHandle
+from functions.agent.side_request import SideRequests
 from functions.clock import Clock
 from functions.settings import Settings
 from functions.wiring import open_runtime
@@ -102,7 +102,7 @@ def answered(talk: Talk) -> Iterator[Answer]:
                 yield Answer(question, found, spent * 1e3)
 
 
-def had(talk: Talk, app: App) -> tuple[Opened, dict[int, Id]]:
+def had(talk: Talk, app: App) -> tuple[SessionHandle, dict[int, Id]]:
     """The session of a conversation, and which message of it has which number."""
     opened, ids = app.sessions.open(keys.session_of(app.name, SESSION)), {}
     for line in talk.lines:
@@ -112,12 +112,14 @@ def had(talk: Talk, app: App) -> tuple[Opened, dict[int, Id]]:
     return opened, ids
 
 
-def _said(opened: Opened, line: Line, app: App) -> Document:
+def _said(opened: SessionHandle, line: Line, app: App) -> Document:
     """The document with one more message, as a turn makes it."""
-    aside = Aside(opened.key, replace(app, clock=Clock(now=lambda: line.at)), opened.document)
+    side = SideRequests(opened.key, replace(app, clock=Clock(now=lambda: line.at)), opened.document)
     document = evict(
-        aside, context.room(app.model.window, OVERHEAD, opened.document.ratio), unwatched
+        side,
+        context.count_available_tokens(app.model.window, OVERHEAD, opened.document.ratio),
+        ignore_step,
     )
     return document.add(
-        Message("user", clean(line.text), at=line.at, origin=f"telegram · {line.who}")
+        Message("user", clean_text(line.text), at=line.at, origin=f"telegram · {line.who}")
     )

@@ -14,7 +14,7 @@ from typing import Final
 import redis
 
 from functions.agent.messages import Message
-from functions.agent.session.document import Document, encode
+from functions.agent.session.document import Document, encode_document
 from functions.agent.session.store import Sessions
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import ABSENT, KV, Key, keys
@@ -55,7 +55,7 @@ def _session(kv: RedisKV, ping: Work) -> Iterator[Row]:
         for number in range(MESSAGES)
     ]
     document = Document().add(*messages)
-    head, body = keys.session_head(keys.session_of("main", "bench:1")), encode(document)
+    head, body = keys.session_head(keys.session_of("main", "bench:1")), encode_document(document)
     kv.put(head, body)
 
     def load_and_save() -> None:

@@ -18,8 +18,8 @@ from typing import Final
 
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
-from functions.agent.session.store import Opened, Sessions
-from functions.agent.turn import handle
+from functions.agent.session.store import SessionHandle, Sessions
+from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.local import QueueWorkers
 from functions.settings import Settings
@@ -99,9 +99,9 @@ def _long_chat(runtime: AgentRuntime) -> Iterator[Row]:
     costs: list[tuple[float, int]] = []
     for number in range(LONG // 2):
         started = time.process_time()
-        opened = handle(_event("bench:long", number), runtime.app)
+        opened = run_turn(_event("bench:long", number), runtime.app)
         costs.append(((time.process_time() - started) * 1e3, opened.size))
-        runtime.app.sessions.delivered(opened)
+        runtime.app.sessions.clear_outbox(opened)
     runtime.close()
     early, late = costs[21:141], costs[-120:]
     for place, what, unit in ((0, "CPU a turn", "ms"), (1, "bytes a turn", "B")):
@@ -153,7 +153,7 @@ def _late_start(folder: str, url: str) -> Iterator[Row]:
 
 def _answered(runtime: AgentRuntime, number: int) -> bool:
     session = keys.session_of(runtime.app.name, f"bench:{number}")
-    opened: Opened = runtime.app.sessions.open(session)
+    opened: SessionHandle = runtime.app.sessions.open(session)
     return bool(opened.document.seen)
 
 

@@ -21,7 +21,7 @@ import httpx
 from functions.agent.messages import Message, ToolCall
 from functions.agent.session.document import Document
 from functions.agent.toolset import in_scope
-from functions.agent.turn import handle
+from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
@@ -93,7 +93,7 @@ def _turn(runtime: AgentRuntime, history: Document, number: int) -> tuple[float,
         order_of(now, number),
     )
     cpu, wall = time.process_time(), time.perf_counter()
-    opened = handle(replace(event, private=True), runtime.app)
+    opened = run_turn(replace(event, private=True), runtime.app)
     spent = (time.process_time() - cpu) * 1e3, (time.perf_counter() - wall) * 1e3
     assert opened.document.outbox[-1].rounds == ROUNDS, opened.document.outbox[-1]
     return spent

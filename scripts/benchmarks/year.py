@@ -20,7 +20,7 @@ from functions.agent.app import App
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import SAVE_MEMORY, ModelReply, ModelRequest
 from functions.agent.toolset import QUERY
-from functions.agent.turn import handle
+from functions.agent.turn import run_turn
 from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 
@@ -156,9 +156,9 @@ def talk(app: App, turns: int, model: Scripted, session: str = SESSION) -> Itera
             private=True,
         )
         model.prompt, busy, cpu = 0.0, model.busy, time.process_time()
-        opened = handle(event, app)
+        opened = run_turn(event, app)
         spent = time.process_time() - cpu - (model.busy - busy)
-        yield Turn(model.prompt, spent * 1e3, app.sessions.delivered(opened).size)
+        yield Turn(model.prompt, spent * 1e3, app.sessions.clear_outbox(opened).size)
 
 
 def _said(number: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from functions.agent.session import trace
-from functions.agent.turn import handle, stop
+from functions.agent.turn import run_turn, stop_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
@@ -78,14 +78,14 @@ def ask(runtime: AgentRuntime, session: str, question: Ask) -> Half:
     """One turn in a new chat, and what it did. Ctrl-C stops the turn before it goes on."""
     app, event = runtime.app, _event(runtime, session, question.text)
     try:
-        opened = handle(event, app)
+        opened = run_turn(event, app)
     except KeyboardInterrupt:
-        stop(session, app)
+        stop_turn(session, app)
         raise
     except SigilError as problem:
         return Half(error=one_line(f"{problem.message} ({problem.code})"))
     replies = opened.document.outbox
-    app.sessions.delivered(opened)
+    app.sessions.clear_outbox(opened)
     text, worklog = "\n\n".join(reply.text for reply in replies), _worklog(runtime, event)
     done = half(
         opened.document.messages,
@@ -143,7 +143,7 @@ def _event(runtime: AgentRuntime, session: str, text: str) -> Event:
 
 
 def _worklog(runtime: AgentRuntime, event: Event) -> Worklog:
-    record = trace.read(runtime.app.kv, event.id) or {}
+    record = trace.load_trace(runtime.app.kv, event.id) or {}
     usage = record.get("usage", {})
     tokens = int(usage.get("prompt", 0)) + int(usage.get("completion", 0))
     return Worklog(int(record.get("rounds", 0)), tokens, float(record.get("seconds", 0.0)))
@@ -153,7 +153,7 @@ def _failure(runtime: AgentRuntime, event: Event) -> str:
     """Why the model gave no answer, in its endpoint's words: whoever runs this has set that
     endpoint.
     """
-    steps = (trace.read(runtime.app.kv, event.id) or {}).get("steps", [])
+    steps = (trace.load_trace(runtime.app.kv, event.id) or {}).get("steps", [])
     detail = next((step["detail"] for step in reversed(steps) if step.get("detail")), "")
     return one_line(f"I could not get an answer: {detail}.") if detail else ""
 

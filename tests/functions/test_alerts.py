@@ -13,7 +13,7 @@ import pytest
 
 from functions import reply_sender, worker
 from functions.agent.safety.facts import Fact
-from functions.agent.session.store import Opened
+from functions.agent.session.store import SessionHandle
 from functions.queues.base import Delivery
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
@@ -175,7 +175,7 @@ class Crash(BaseException):
     """The process is gone."""
 
 
-def crash(opened: Opened, runtime: AgentRuntime) -> None:
+def crash(opened: SessionHandle, runtime: AgentRuntime) -> None:
     raise Crash
 
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from functions.agent import closing
+from functions.agent import turn
 from functions.agent.access.roles import Rules
 from functions.agent.app import App
 from functions.agent.loop import OUT_OF_TIME
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline import OfflineModel
 from functions.agent.session.store import Sessions
-from functions.agent.session.trace import read
+from functions.agent.session.trace import load_trace
 from functions.channels.base import Busy
 from functions.channels.http_replies import HttpReplies
 from functions.clock import Clock
@@ -276,7 +276,7 @@ def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(
 def test_a_handled_event_stays_handled(
     home: AgentRuntime, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(closing, "SEEN_MOST", 2)
+    monkeypatch.setattr(turn, "SEEN_MOST", 2)
     for number in range(1, 6):
         home.queue.put(event(number))
         work(home)
@@ -293,7 +293,7 @@ def test_a_trace_tells_no_nonsense(home: AgentRuntime, hands: Hands, jump: float
     home.queue.put(event(1))
     work(thinking(home, lambda: hands.jump(jump)))
 
-    record = read(home.stores.kv, "m1")
+    record = load_trace(home.stores.kv, "m1")
     assert record
     assert record["seconds"] >= 0
     assert all(step.get("ms", 0.0) < 60_000 for step in record["steps"])

@@ -74,7 +74,7 @@ def test_what_goes_wrong_is_a_line_too(
     def broken(*given: object, **more: object) -> object:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(loop, "_ask", broken)
+    monkeypatch.setattr(loop, "_ask_model", broken)
     home.queue.put(event("a secret\nmessage"))
     delivery = home.queue.take(0)
     assert delivery is not None

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.compaction import without_orphans
+from functions.agent.compaction import apply_strategy, load_strategy, remove_orphans
 from functions.agent.safety.guides import load_guide
-from functions.agent.strategies import compacted, strategy_of
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -63,12 +62,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
-    for choose in (load_guide, strategy_of):
+    for choose in (load_guide, load_strategy):
         choose.cache_clear()
     sys.modules.pop("strangers", None)
 
 
-@pytest.mark.parametrize("choose", [load_guide, strategy_of])
+@pytest.mark.parametrize("choose", [load_guide, load_strategy])
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -111,9 +110,9 @@ def test_a_strategy_that_fails_or_tears_calls_from_results_ends_no_turn(
         assert tell(home, f"question {number}") == [f"answer {number}"]
 
     document = home.app.sessions.open("main#telegram:7").document
-    assert list(without_orphans(document.messages)) == list(document.messages)
+    assert list(remove_orphans(document.messages)) == list(document.messages)
     assert max(len(message.content) for message in document.messages) <= 8_000
-    assert len(compacted(strategy_of("odd"), document.messages, 1e9).kept) <= 40
+    assert len(apply_strategy(load_strategy("odd"), document.messages, 1e9).kept) <= 40
 
 
 def test_strangers_whose_text_is_no_unicode_end_no_turn(

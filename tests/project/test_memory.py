@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from functions.agent import context
-from functions.agent.archive import ENOUGH, TRIES
 from functions.agent.commands.soul import LEAST
 from functions.agent.compaction import MOST
-from functions.agent.consolidation import AIM, ENTRY_CHARACTERS, FULL, SHORTER
+from functions.agent.consolidation import AIM, ENOUGH, ENTRY_CHARACTERS, FULL, SHORTER, TRIES
 from functions.agent.memory.documents import CAPS, OF_CHATS, Doc
 from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST
 from functions.agent.services.table import SERVICES
@@ -112,15 +111,17 @@ def test_documents_are_cut_in_the_order_that_the_page_says() -> None:
     share = SHARE.search(PAGE)
     assert order
     assert share
-    assert int(share[1]) == round(context.DOCUMENTS_SHARE * 100)
+    assert int(share[1]) == round(context.PREAMBLE_SHARE * 100)
 
     docs = tuple(Doc("main", name, 1, f"{name} " * 1_000) for name in CAPS)
-    whole = context.preamble("main", docs).tokens
+    whole = context.build_preamble("main", docs).tokens
     first, second, *_ = re.findall(r"`(\w+)`", order[1])
-    assert cut_of(context.preamble("main", docs, whole - 100)) == {first}
-    assert cut_of(context.preamble("main", docs, whole - 2_500)) == {first, second}
+    assert cut_of(context.build_preamble("main", docs, whole - 100)) == {first}
+    assert cut_of(context.build_preamble("main", docs, whole - 2_500)) == {first, second}
     assert (
-        cut_of(context.preamble("main", docs, 0)) == {*re.findall(r"`(\w+)`", order[1])} == {*CAPS}
+        cut_of(context.build_preamble("main", docs, 0))
+        == {*re.findall(r"`(\w+)`", order[1])}
+        == {*CAPS}
     )
 
 

@@ -15,13 +15,13 @@ from zipfile import ZipFile
 import pytest
 
 from functions import log, worker
+from functions.agent.compaction import BUILTIN as STRATEGIES
 from functions.agent.messages import ToolCall
 from functions.agent.safety.codes import CODES, OTHER, Code
 from functions.agent.safety.facts import make_fact
 from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS
 from functions.agent.safety.ladder import CASCADE, FRUSTRATED, REPEATED, WINDOW
 from functions.agent.safety.status import REASONS
-from functions.agent.strategies import BUILTIN as STRATEGIES
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer, Recorded, RecordingServer

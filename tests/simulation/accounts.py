@@ -53,7 +53,7 @@ def _forgotten(kv: MemoryKV, session: str, document: Document) -> Iterator[str]:
         yield f"{session} has entries that overlap: {entries}"
     covered = {seq for entry in entries for seq in range(entry.first, entry.last + 1)}
     chunks = [
-        Sessions(kv).archived(session, int(sort.removeprefix("archive#")))
+        Sessions(kv).load_archived(session, int(sort.removeprefix("archive#")))
         for sort, _ in kv.scan(f"session#{session}", "archive#")
     ]
     waits = {

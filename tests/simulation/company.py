@@ -13,7 +13,7 @@ from math import inf
 from functions.agent import context
 from functions.agent.access.roles import Rules
 from functions.agent.app import App
-from functions.agent.loop import overhead
+from functions.agent.context import count_overhead
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
 from functions.channels.http_replies import HttpReplies
@@ -37,7 +37,9 @@ ROOM = 420.0
 """Estimated tokens of history that fit: a few turns."""
 THREADS = {"one": 2, "two": 1, "late": 1}
 """Workers a process; `late` comes at the end, when all others may stall."""
-WINDOW = int((overhead(context.preamble(NAME)) + ROOM) * 1.15 / (1 - context.RESERVED_SHARE))
+WINDOW = int(
+    (count_overhead(context.build_preamble(NAME)) + ROOM) * 1.15 / (1 - context.RESERVED_SHARE)
+)
 PATIENCE = 60
 """Steps after which nobody will stand where somebody was wanted."""
 DRAIN_SECONDS = LEASE + 120.0 + 200.0

@@ -13,7 +13,7 @@ import orjson
 
 from functions.agent.loop import OUT_OF_TIME, STOPPED
 from functions.agent.model.base import ModelRequest
-from functions.agent.outage import AWAY, EVENT_SUFFIX
+from functions.agent.model.outage import AWAY, EVENT_SUFFIX
 from functions.agent.safety.status import REASONS
 from functions.agent.toolset import STATIC
 from functions.agent.turn import GAVE_UP

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from functions.agent import closing
+from functions.agent import turn
 from tests.machine import times
 from tests.simulation.company import Company
 
@@ -203,7 +203,7 @@ def _within_reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Ids leave a document early enough for a run to see it, and the log tells what nobody
     expected.
     """
-    monkeypatch.setattr(closing, "SEEN_MOST", 6)
+    monkeypatch.setattr(turn, "SEEN_MOST", 6)
     logger = logging.getLogger("uncaged")
     monkeypatch.setattr(logger, "propagate", False)
     yield

@@ -242,7 +242,7 @@ def test_a_bug_in_a_turn_is_told_at_the_third_try(
     def broken(*given: Any, **more: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(loop, "_ask", broken)
+    monkeypatch.setattr(loop, "_ask_model", broken)
     with serving(home) as server:
         knock(server, update(1, "hi"))
         assert "gave up" in replies(bot, 1)[0]

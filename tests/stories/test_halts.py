@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from functions.agent.commands.control import HALTED, HALTED_HERE, OWNERS_ONLY, UNLOCKED
-from functions.agent.missed_messages import MEANWHILE
+from functions.agent.session.missed_messages import MEANWHILE
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.agent import outage, turn
+from functions.agent import turn
 from functions.agent.commands.control import HALTED, WAITS
+from functions.agent.model import outage
 from functions.agent.model.failures import SENTENCES
 from functions.agent.safety import retry
 from functions.agent.safety.status import REASONS
-from functions.agent.turn import Shift, handle
+from functions.agent.turn import WorkerBudget, run_turn
 from functions.events import Event
 from functions.wiring import AgentRuntime
 from sigil.http import app
@@ -198,7 +199,7 @@ def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
     ]
     assert home.queue.take(0) is None
     for _ in range(3):
-        early = handle(happened, home.app, shift=Shift(patient=True))
+        early = run_turn(happened, home.app, worker=WorkerBudget(patient=True))
         assert early.wait > 3000
         assert early.document.turn
         assert early.document.turn.attempts == 0
@@ -207,7 +208,7 @@ def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
 
     now = home.app.clock.now()
     later = replace(home.app, clock=replace(home.app.clock, now=lambda: now + 3601))
-    closed = handle(happened, later, shift=Shift(patient=True))
+    closed = run_turn(happened, later, worker=WorkerBudget(patient=True))
     assert [reply.text for reply in closed.document.outbox] == ["here I am"]
     assert [message.role for message in closed.document.messages] == ["user", "assistant"]
 

@@ -154,9 +154,9 @@ def test_nothing_that_a_turn_or_the_status_reads_grows_with_the_chats_of_the_day
     agent, kv = counted
     model.then(say("hello"), say("again"))
     take_turn(agent, kv, 1)
-    budget = agent.app.breakers("S").budget
+    budget = agent.app.make_breakers("S").budget
     for number in range(300):
-        kv.kv.put(budget.key(agent.app.breakers("S").current_period(), f"main#{number}"), b"1")
+        kv.kv.put(budget.key(agent.app.make_breakers("S").current_period(), f"main#{number}"), b"1")
     operations = take_turn(agent, kv, 2)
     assert not [each for each in operations if each.startswith("scan usage")]
     assert len(operations) <= ONE_CALL_MOST

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from functions.agent.access.roles import PERSON, Role, Rules
-from functions.agent.sanitize import clean
+from functions.agent.sanitize import clean_text
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
@@ -101,7 +101,7 @@ class People:
         person = Person(
             who,
             role,
-            one_line(clean(name), NAME_CHARACTERS),
+            one_line(clean_text(name), NAME_CHARACTERS),
             self._now(),
             one_line(by, NAME_CHARACTERS),
         )

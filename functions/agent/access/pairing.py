@@ -14,7 +14,7 @@ from typing import Final
 
 from functions.agent.access import pairing_code
 from functions.agent.access.members import NAME_CHARACTERS, People
-from functions.agent.sanitize import clean
+from functions.agent.sanitize import clean_text
 from functions.events import Event
 from sigil.errors import Conflict, UsageError, one_line
 from sigil.storage.kv import KV, Key, keys
@@ -82,7 +82,7 @@ class Pairing:
         code = pairing_code.make_code(CHARACTERS) if lets_in else ""
         fresh = Waiting(
             event.sender.id,
-            one_line(clean(event.sender.name), NAME_CHARACTERS),
+            one_line(clean_text(event.sender.name), NAME_CHARACTERS),
             event.session,
             pairing_code.hash_code(code) if code else "",
             now,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.session.document import Document
-from functions.agent.session.store import Opened
+from functions.agent.session.store import SessionHandle
 from functions.events import Event
 from sigil.protocol import Json
 
@@ -21,7 +21,7 @@ class CommandCall:
     """
 
     app: App
-    opened: Opened
+    opened: SessionHandle
     role: Role
     event: Event
     text: str = ""
@@ -55,7 +55,7 @@ class CommandResult:
 
     text: str
     document: Document
-    saved: Opened | None = None
+    saved: SessionHandle | None = None
     trace: tuple[Mapping[str, Json], ...] = ()
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.archive import TRIES, backlog, put_away, remember
 from functions.agent.commands.command import (
     Command,
     CommandCall,
@@ -20,6 +19,8 @@ from functions.agent.commands.command import (
     always,
 )
 from functions.agent.commands.document_versions import format_versions, roll_back
+from functions.agent.consolidation import TRIES, consolidate, load_backlog
+from functions.agent.eviction import archive_messages
 from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import sort_key
 from functions.agent.messages import Message
@@ -28,8 +29,8 @@ from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import HISTORY, search_history
 from functions.agent.services.things import format_time
 from functions.agent.session.document import SEEN_MOST, Document
-from functions.agent.session.store import Opened
-from functions.agent.side_request import Aside
+from functions.agent.session.store import SessionHandle
+from functions.agent.side_request import SideRequests
 from sigil.errors import BackendError, UsageError, one_line
 
 NOTHING_NEW: Final = "No new messages to consolidate into memory."
@@ -76,11 +77,11 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
     app = call.app
     opened = _save_words(call)
     until = app.clock.monotonic() + app.turn_seconds
-    aside = Aside(call.session, app, opened.document, until=until)
+    aside = SideRequests(call.session, app, opened.document, until=until)
     try:
-        known = backlog(aside)
+        known = load_backlog(aside)
         if known.messages:
-            remembered = remember(aside, known, tries=TRIES)
+            remembered = consolidate(aside, known, tries=TRIES)
             parts = [TRIGGERED, remembered.notice] if remembered.entries else [FAILED]
             text = "\n\n".join(filter(None, parts))
         else:  # another worker has consolidated the words of this very command meanwhile
@@ -92,7 +93,7 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
     return CommandResult(text, _archive_words(aside.document, call), opened, aside.trace)
 
 
-def _save_words(call: CommandCall) -> Opened:
+def _save_words(call: CommandCall) -> SessionHandle:
     """Save the session with the words as a message of its own number, and return it.
 
     Whatever happens now, they are consolidated once, and by one worker.
@@ -111,7 +112,9 @@ def _archive_words(document: Document, call: CommandCall) -> Document:
     Of words whose own command is still to come, from another worker, it keeps the event's id.
     """
     for note in document.noted:
-        document = put_away(call.session, document, (note,) if note.content else (), call.app)
+        document = archive_messages(
+            call.session, document, (note,) if note.content else (), call.app
+        )
     others = [replace(note, content="") for note in document.noted if note.origin != call.event.id]
     return replace(document, noted=tuple(others[-SEEN_MOST:]))
 
@@ -136,7 +139,7 @@ def run_forget(call: CommandCall) -> CommandResult:
     if not is_id(call.text):
         return call.reply(NO_ID)
     context = _make_context(call)
-    with context.app.aids.lock:
+    with context.app.helpers.lock:
         gone = context.things.drop(call.text)
         if gone is None and context.owner:
             gone = context.shared.drop(call.text)

@@ -13,9 +13,8 @@ from functions.agent.commands.document_versions import SHOWN, format_versions, r
 from functions.agent.memory.documents import CAPS, FIRST_SOUL
 from functions.agent.model.base import ModelReply
 from functions.agent.model.offline import sign_text
-from functions.agent.sanitize import clean, fenced, unfenced
-from functions.agent.side_request import Aside
-from functions.agent.visibility import is_visible
+from functions.agent.sanitize import clean_text, delimit_text, is_visible, strip_code_fence
+from functions.agent.side_request import SideRequests
 from sigil.errors import Conflict
 
 PROMPT: Final = (
@@ -71,10 +70,10 @@ def is_for_owners(words: str) -> bool:
 def _rewrite_soul(call: CommandCall) -> CommandResult:
     documents = call.app.documents
     before = documents.read(call.scope, "soul")
-    aside = Aside(call.session, call.app, call.document)
-    current = fenced("SOUL.md", before.text or FIRST_SOUL)
-    reply = aside.ask(PROMPT, f"{current}\n\n{fenced('USER INSTRUCTIONS', call.text)}")
-    text = unfenced(clean(reply.text))
+    aside = SideRequests(call.session, call.app, call.document)
+    current = delimit_text("SOUL.md", before.text or FIRST_SOUL)
+    reply = aside.ask(PROMPT, f"{current}\n\n{delimit_text('USER INSTRUCTIONS', call.text)}")
+    text = strip_code_fence(clean_text(reply.text))
     problem = _explain_rejection(reply, text)
     if not problem:
         by = call.event.sender.id

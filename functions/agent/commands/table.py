@@ -22,7 +22,7 @@ from functions.agent.commands.command import (
 from functions.agent.commands.control import OWNERS_ONLY
 from functions.agent.safety.breakers import make_breakers
 from functions.agent.safety.status import REASONS, NoticeReader, write_notice
-from functions.agent.sanitize import clean
+from functions.agent.sanitize import clean_text
 from functions.agent.toolset import STATIC, in_scope
 from functions.events import Event
 from sigil.errors import one_line
@@ -45,7 +45,7 @@ def run_command(call: CommandCall) -> CommandResult | None:
 
     Nothing that begins like a command reaches the model.
     """
-    match = _COMMAND.fullmatch(clean(call.event.text).strip())
+    match = _COMMAND.fullmatch(clean_text(call.event.text).strip())
     if match is None:
         return None
     name = match[2].lower()

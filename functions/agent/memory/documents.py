@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.sanitize import clean, unseen
+from functions.agent.sanitize import clean_text, find_unseen
 from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -226,7 +226,7 @@ def require_document_name(name: str) -> str:
 
 def check_document_text(name: str, text: str) -> str:
     """Return `text`, cleaned, when it may be this document; raise `UsageError` otherwise."""
-    place = unseen(text)
+    place = find_unseen(text)
     if place is not None:
         line = text.count("\n", 0, place) + 1
         raise UsageError(
@@ -234,7 +234,7 @@ def check_document_text(name: str, text: str) -> str:
             f"{name} has an invisible character in line {line}",
             suggestion="take control characters out",
         )
-    text = clean(text).strip()
+    text = clean_text(text).strip()
     if len(text) > CAPS[name]:
         raise UsageError(
             "ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {CAPS[name]:,}"

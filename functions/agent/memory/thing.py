@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from functions.agent.sanitize import clean
+from functions.agent.sanitize import clean_text
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json, is_full_name, is_name
 from sigil.storage.stored import Stored, require_format, unknown
@@ -140,7 +140,7 @@ def check_thing(thing: Thing) -> Thing:
     for field, name in zip(name_fields, names, strict=True):
         line = one_line(name, NAME_CHARACTERS + 1)
         texts.append(_check_length(field, line, NAME_CHARACTERS))
-    texts.append(_check_length(text_field, clean(text).strip(), TEXT_CHARACTERS))
+    texts.append(_check_length(text_field, clean_text(text).strip(), TEXT_CHARACTERS))
     return replace(
         thing,
         texts=tuple(texts),

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.helpers import Terms
+from functions.agent.memory.helpers import Terms
 from functions.agent.memory.postings import Postings
 from functions.agent.memory.thing import (
     NAME_CHARACTERS,
@@ -94,7 +94,10 @@ class SavedThing:
 
 
 class Things:
-    """The things of one scope: a session's S, or an `escape`d agent. `terms`: see `Aids`."""
+    """The things of one scope, a session's S or an `escape`d agent.
+
+    `terms` returns the terms of a text.
+    """
 
     def __init__(self, kv: KV, scope: str, terms: Terms) -> None:
         self._kv = kv

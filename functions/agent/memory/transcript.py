@@ -9,9 +9,8 @@ import time
 from collections.abc import Sequence
 
 from functions.agent import tokens
-from functions.agent.messages import Message
-from functions.agent.origin import name_in
-from functions.agent.sanitize import clean
+from functions.agent.messages import Message, sender_name
+from functions.agent.sanitize import clean_text
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 8_000
@@ -36,7 +35,7 @@ def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
     the person's name. At most `most` characters of the content are kept.
     """
     head = message.role.upper()
-    person = name_in(message.origin).replace(":", " ")
+    person = sender_name(message.origin).replace(":", " ")
     if person:
         head += f" ({person})"
     names = ", ".join(one_line(call.name, 64) for call in message.calls)
@@ -44,7 +43,7 @@ def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
         head += f" [tools: {names}]"
     if message.role == "tool":
         most = min(most, RESULT_CHARACTERS)
-    text = clean(message.content[:most])
+    text = clean_text(message.content[:most])
     over = len(message.content) - most
     if over > 0:
         text += f" [… {over:,} characters more]"

@@ -33,12 +33,12 @@ class CallContext:
     @property
     def things(self) -> Things:
         """The things that this chat remembers."""
-        return Things(self.app.kv, self.session, self.app.aids.terms)
+        return Things(self.app.kv, self.session, self.app.helpers.terms)
 
     @property
     def shared(self) -> Things:
         """The things that every chat of the agent recalls."""
-        return Things(self.app.kv, self.app.documents.agent, self.app.aids.terms)
+        return Things(self.app.kv, self.app.documents.agent, self.app.helpers.terms)
 
     def require_owner(self) -> None:
         """Raise `Refused` EPERM unless an owner asks in a chat of their own."""

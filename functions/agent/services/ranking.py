@@ -57,7 +57,7 @@ class RankedPassage:
 
 
 class Ranking:
-    """The ranking of passages for one query, each added once. `terms`: see `Aids`."""
+    """The ranking of passages for one query, each added once. `terms`: see `ServiceHelpers`."""
 
     def __init__(self, words: str, terms: Terms) -> None:
         self.query: Final = QueryTerms(words, terms)

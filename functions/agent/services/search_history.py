@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from functions.agent.memory.history import History, RemovedStatements
-from functions.agent.messages import RUNTIME_ORIGIN, Message
-from functions.agent.origin import name_in
-from functions.agent.sanitize import clean
+from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
+from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import (
     Arguments,
     CallContext,
@@ -45,9 +44,9 @@ def search_history(context: CallContext, arguments: Arguments) -> Json:
     When not everything could be searched in time, `before` says where to go on. Raises `UsageError`
     EINVAL when the query has no word.
     """
-    words = clean(read_text(arguments, "query"))
+    words = clean_text(read_text(arguments, "query"))
     limit = read_number(arguments, "limit", USUAL, MOST)
-    ranking = Ranking(words, context.app.aids.terms)
+    ranking = Ranking(words, context.app.helpers.terms)
     if not ranking.query.terms:
         raise UsageError(
             "EINVAL", "query has no word to search for", suggestion="name what was talked about"
@@ -89,7 +88,7 @@ def _rank_backwards(ranking: Ranking, context: CallContext, upper: int) -> int:
     upper = min(upper, document.next_seq)
     while upper > 1:
         lower = max(upper - STRETCH, 1)
-        for _, archived in app.sessions.chunks(session, lower - 1, upper):
+        for _, archived in app.sessions.scan_archive(session, lower - 1, upper):
             for passage in _list_passages(archived):
                 ranking.add(passage)
         for entry in history.list_page(lower - 1, STRETCH):
@@ -110,6 +109,6 @@ def _list_passages(messages: tuple[Message, ...]) -> Iterator[Passage]:
     for message in messages:
         tool = tools.get(message.call_id, "a tool") if message.role == "tool" else ""
         if message.content and message.origin != RUNTIME_ORIGIN and tool not in ECHOES:
-            name = name_in(message.origin)
+            name = sender_name(message.origin)
             who = f"{message.role} ({name})" if name else message.role
             yield Passage(message.seq, message.at, tool or who, message.content, name)

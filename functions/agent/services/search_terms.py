@@ -1,6 +1,6 @@
 """The terms of a query, and a fast test of which of them a text has.
 
-It finds what `Aids.terms` would find, without making all the terms of a long text.
+It finds what `ServiceHelpers.terms` would find, without making all the terms of a long text.
 """
 
 from __future__ import annotations

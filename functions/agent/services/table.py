@@ -37,7 +37,7 @@ def call_service(
                 "this agent has no such service",
                 suggestion="search with sigil_query for another way",
             )
-        accepted = context.app.aids.accept(offer.schema, arguments)
+        accepted = context.app.helpers.accept(offer.schema, arguments)
         return service(replace(context, call=f"{context.call}:{call.id}"), accepted)
     except SigilError as problem:
         problem.source = problem.source or offer.name

@@ -21,7 +21,7 @@ from functions.agent.memory.thing import (
     is_id,
 )
 from functions.agent.memory.things import Recalled, Things, sort_key
-from functions.agent.sanitize import clean
+from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import (
     Arguments,
     CallContext,
@@ -64,7 +64,7 @@ def remember(context: CallContext, arguments: Arguments) -> Json:
     if shared:
         context.require_owner()
     things = context.shared if shared else context.things
-    with context.app.aids.lock:
+    with context.app.helpers.lock:
         saved = things.save(thing)
     answer: dict[str, Json] = {
         "remembered": describe_thing(saved.thing, shared=shared),
@@ -109,7 +109,7 @@ def forget(context: CallContext, arguments: Arguments) -> Json:
         context.require_owner()
     things = context.shared if shared else context.things
     ids = _list_ids_to_forget(things, arguments)
-    with context.app.aids.lock:
+    with context.app.helpers.lock:
         gone = sum(things.drop(id) is not None for id in ids[:AT_ONCE])
     return {"forgotten": gone, "left": len(ids[AT_ONCE:])}
 
@@ -189,9 +189,9 @@ def _find_things(
     things: Things, arguments: Arguments, kind: Kind | None, limit: int
 ) -> list[Recalled]:
     """Return the things under the key, with the words, about the subject, or written last."""
-    key = clean(read_text(arguments, "key"))
-    subject = clean(read_text(arguments, "subject"))
-    words = clean(read_text(arguments, "query"))
+    key = clean_text(read_text(arguments, "key"))
+    subject = clean_text(read_text(arguments, "subject"))
+    words = clean_text(read_text(arguments, "query"))
     if key:
         if kind not in (None, "kv"):
             return []
@@ -208,9 +208,9 @@ def _find_things(
 
 
 def _list_ids_to_forget(things: Things, arguments: Arguments) -> list[str]:
-    id = clean(read_text(arguments, "id"))
-    key = clean(read_text(arguments, "key"))
-    subject = clean(read_text(arguments, "subject"))
+    id = clean_text(read_text(arguments, "id"))
+    key = clean_text(read_text(arguments, "key"))
+    subject = clean_text(read_text(arguments, "subject"))
     if sum(map(bool, (id, key, subject))) != 1:
         raise UsageError("EINVAL", "it is not clear what to forget", suggestion=ONE_TARGET)
     if id and not is_id(id):

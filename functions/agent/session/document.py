@@ -1,5 +1,6 @@
-"""A session's document: everything that a turn needs of a chat, as a value and as the bytes of its
-record.
+"""A session's document holds everything that a turn needs to know about a chat.
+
+It is a value here, and one record in the store.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from functions.agent import tokens
 from functions.agent.messages import Count, Message, Number, Usage
 from functions.agent.safety import status
 from functions.agent.safety.status import SafetyStatus
-from functions.agent.session.overflow import LIMIT, Bodies, packed, restore, spill
+from functions.agent.session.overflow import (
+    LIMIT,
+    OverflowStore,
+    compress,
+    move_bodies_back,
+    move_bodies_out,
+)
 from functions.events import Event
 from sigil.errors import BackendError
 from sigil.protocol import Json
@@ -29,12 +36,12 @@ OUTBOX_MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Turn(Stored):
-    """The turn in progress. `attempts` counts its opens since the last checkpoint; `rounds` the
-    requests so far.
+    """The turn in progress.
 
-    `waits` counts how often a worker handed it on because its own time was up, and `used` the
-    seconds of those workers. `began`: seconds since the epoch. `trace`: what it did so far, a row a
-    step, for `uncaged trace`; never a text.
+    `attempts` counts how often it was opened since the last checkpoint, `rounds` its requests so
+    far, `waits` how often a worker handed it on because its own time was up; `used` are the seconds
+    of those workers. `began` is in seconds since 1970. `trace` has a row for each step so far, for
+    `uncaged trace`, and never a text.
     """
 
     event: Event
@@ -49,33 +56,34 @@ class Turn(Stored):
 
     @property
     def task(self) -> str:
-        """The piece of work that it belongs to: what a person said begins a new one, everything
-        else goes on with one.
+        """Return the piece of work that it belongs to, empty for the one before.
+
+        A person's message begins a new one; all else goes on with one.
         """
         return self.event.id if self.event.kind == "message" else ""
 
     @property
     def failed(self) -> bool:
-        """Whether its last request to the model came to nothing."""
+        """Return whether its last request to the model failed."""
         return bool(self.trace) and self.trace[-1].get("finish") == "error"
 
     @property
     def waiting(self) -> bool:
-        """Whether nobody works on it, for its model does not answer."""
+        """Return whether nobody works on it now, because the model does not answer."""
         return bool(self.trace) and self.trace[-1].get("kind") == "wait"
 
-    def did(self, kind: str, **facts: Json) -> Turn:
-        """The turn with one more row in its trace."""
+    def add_step(self, kind: str, **facts: Json) -> Turn:
+        """Return the turn with one more row in its trace."""
         return replace(self, trace=(*self.trace, {"kind": kind, **facts}))
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing(Stored):
-    """A reply on its way: `text` is markdown, `sent` counts the parts that have left, `at` is when
-    it was made.
+    """A reply on its way, in Markdown.
 
-    `tries` counts how often somebody took it over to send it again; `failed`: it says that the
-    model could not answer.
+    `sent` counts its parts that have left, `at` is when it was written (seconds since 1970),
+    `tries` counts how often somebody took it over to send it again. `failed` says that the model
+    could not answer.
     """
 
     event: str
@@ -95,11 +103,12 @@ class Outgoing(Stored):
 class Document(Stored):
     """Everything about a session that a turn needs.
 
-    `ratio` corrects token estimates; `seen` are the last handled events; `safety`: whether it may
-    go on, and what has failed so far. `consolidated` is the last message that memory has heard of,
-    `unheard` names the archived chunks of which it has not heard all; `noted`: what was said to
-    memory alone and has still to be told it; `failures`: how often in a row telling it came to
-    nothing. `usage` is of all requests, `last` of the last turn's.
+    `ratio` corrects token estimates, `seen` are the ids of the events handled last, `safety` says
+    whether the session may go on and what has failed so far. `consolidated` is the last message
+    that memory has heard of, `unheard` has the first messages of the archived chunks of which it
+    has not heard all, `noted` the words that were said to memory alone and that it has not heard
+    of; `failures` counts how often in a row a consolidation failed. `usage` is of all requests,
+    `last` of the last turn's.
     """
 
     messages: tuple[Message, ...] = ()
@@ -107,7 +116,7 @@ class Document(Stored):
     turn: Turn | None = None
     outbox: tuple[Outgoing, ...] = ()
     seen: tuple[str, ...] = ()
-    ratio: Number = 1.15
+    ratio: Number = tokens.MARGIN
     usage: Usage = field(default_factory=Usage)
     last: Usage = field(default_factory=Usage)
     safety: SafetyStatus = field(default_factory=SafetyStatus)
@@ -117,7 +126,7 @@ class Document(Stored):
     failures: Count = 0
 
     def add(self, *messages: Message) -> Document:
-        """The document with the messages at its end, numbered and measured."""
+        """Return the document with the messages at its end, numbered and measured."""
         numbered = tuple(
             replace(message, seq=seq, tokens=round(tokens.of_message(message), 1))
             for seq, message in enumerate(messages, self.next_seq)
@@ -127,22 +136,25 @@ class Document(Stored):
         )
 
 
-NOWHERE = Bodies(None)
+NO_OVERFLOW = OverflowStore(None)
 
 
-class Unreadable(BackendError):
-    """A session's document is damaged: trying again, or another shelf, cannot help."""
+class UnreadableDocument(BackendError):
+    """A session's document is damaged; trying again cannot help."""
 
 
-def encode(document: Document, bodies: Bodies = NOWHERE) -> bytes:
-    """The document as bytes: JSON, compressed when it is large, its largest bodies on the shelf
-    when it is larger still.
+def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -> bytes:
+    """Return the document as JSON, compressed when it is large.
+
+    When it is larger still, its largest bodies are in the overflow.
     """
     body = dumps(document)
     if len(body) < COMPRESS_BYTES:
         return body
-    small = packed(body)
-    return small if len(small) <= LIMIT or not bodies.open else spill(body, bodies)
+    compressed = compress(body)
+    if len(compressed) <= LIMIT or not overflow.available:
+        return compressed
+    return move_bodies_out(body, overflow)
 
 
 DOCUMENT: Final = Shape[Document](
@@ -150,29 +162,26 @@ DOCUMENT: Final = Shape[Document](
 )
 
 
-def decode(data: bytes, bodies: Bodies = NOWHERE) -> Document:
-    """The document that `encode` wrote.
+def decode_document(data: bytes, overflow: OverflowStore = NO_OVERFLOW) -> Document:
+    """Return the document that `encode_document` wrote.
 
-    `Unreadable` when it is damaged, `NewerFormat` when only a newer version can read it,
-    `BackendError` when a body of it cannot be had.
+    Raises `UnreadableDocument` when it is damaged, `NewerFormat` when only a newer version can read
+    it, and `BackendError` when a body of it cannot be read.
     """
     try:
-        fields = restore(
-            orjson.loads(data if data.startswith(b"{") else zlib.decompress(data)), bodies
-        )
+        fields = orjson.loads(data if data.startswith(b"{") else zlib.decompress(data))
+        fields = move_bodies_back(fields, overflow)
         turn = fields.get("turn")
         if turn:
             events.require_known(turn["event"])
-        # what does not fit of its safety locks the session, and does not cost it its messages
-        safety = (
-            status.read_safety_status(fields.pop("safety"))
-            if "safety" in fields
-            else SafetyStatus()
-        )
+        safety = SafetyStatus()
+        if "safety" in fields:
+            # a damaged safety status locks the session, and does not cost it its messages
+            safety = status.read_safety_status(fields.pop("safety"))
         return replace(DOCUMENT.convert(fields), safety=safety)
     except NewerFormat:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
-        raise Unreadable(
+        raise UnreadableDocument(
             "EDAMAGED", "the session's document is damaged", suggestion="restore the store"
         ) from None

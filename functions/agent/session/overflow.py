@@ -1,9 +1,9 @@
-"""A session's largest bodies live beside the store, so that its document stays below what any store
-takes for one item.
+"""Overflow keeps a session's largest bodies beside the store, so that its document stays below the
+size that any store takes for one item.
 
-DynamoDB ends at 400 KB an item. The document names the bodies in one field of its own, `spilled`:
-which place of it each body was taken from. Nothing but `spill` writes that field, so no text of a
-chat can name a body of another session.
+DynamoDB ends at 400 KB an item. The document names the bodies in one field of its own, `spilled`,
+by the place of the document that each was taken from. Nothing but this module writes that field, so
+no text of a chat can name a body of another session.
 """
 
 from __future__ import annotations
@@ -12,73 +12,76 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
+from sigil.storage.artifacts import Artifacts
+
 LIMIT = 200 * 1024
-"""Bytes, compressed, up to which a document is kept whole."""
+"""A document of at most so many bytes, compressed, is kept whole."""
 AIM = 150 * 1024
-"""Bytes that a document is brought down to, so that a few more messages do not spill at once again.
+"""A larger one is brought down to so many bytes, so that a few more messages do not make it too
+large again.
 """
 LEAST = 1024
-"""A body of fewer bytes stays: it takes more room beside the document than in it."""
+"""A body of fewer bytes stays in the document: beside it, it would take more room."""
 CACHED = 16 * 1024 * 1024
 
-_MESSAGE, _REPLY = ("content", "calls", "loads", "reasoning"), ("text",)
+_MESSAGE = ("content", "calls", "loads", "reasoning")
+"""The fields of a message that may be large."""
+
+Path = tuple[str | int, ...]
+"""The place of a value in a document: field names and positions."""
 
 
-class Shelf(Protocol):
-    """Where bodies are kept by the hash of what they are (`sigil.storage.artifacts`)."""
+class OverflowStore:
+    """The artifacts that keep large bodies, with a cache of the bodies of late.
 
-    def put(self, body: bytes) -> str:
-        """Store the body and return its name."""
-
-    def get(self, name: str) -> bytes:
-        """The body; `BackendError` when it is missing."""
-
-
-class Bodies:
-    """A shelf whose bodies of late are at hand: those of a session in progress are neither stored
-    nor read twice. `shelf` None: no room.
+    The bodies of a session in progress are neither stored nor read twice. Without `artifacts`
+    documents stay whole.
     """
 
-    def __init__(self, shelf: Shelf | None) -> None:
-        self._shelf = shelf
+    def __init__(self, artifacts: Artifacts | None) -> None:
+        self._artifacts = artifacts
         self._lock = threading.Lock()
         self._cache: OrderedDict[str, bytes] = OrderedDict()
         self._names: dict[bytes, str] = {}
         self._size = 0
 
     @property
-    def open(self) -> bool:
-        return self._shelf is not None
+    def available(self) -> bool:
+        return self._artifacts is not None
 
     def put(self, body: bytes) -> str:
-        assert self._shelf is not None, "there is a shelf"
+        """Store a body and return its name."""
+        assert self._artifacts is not None, "bodies are only put where there are artifacts"
         with self._lock:
             name = self._names.get(body, "")
         if not name:
-            name = self._shelf.put(body)
-            self._keep(name, body)
+            name = self._artifacts.put(body)
+            self._remember(name, body)
         return name
 
     def get(self, name: str) -> bytes:
-        assert self._shelf is not None, "what was spilled has a shelf"
+        """Return a body; `BackendError` EDAMAGED when it is missing or damaged."""
+        assert self._artifacts is not None, "a document with overflow was opened with artifacts"
         with self._lock:
             body = self._cache.get(name)
             if body is not None:
                 self._cache.move_to_end(name)
                 return body
-        body = self._shelf.get(name)
-        self._keep(name, body)
+        body = self._artifacts.get(name)
+        self._remember(name, body)
         return body
 
-    def _keep(self, name: str, body: bytes) -> None:
+    def _remember(self, name: str, body: bytes) -> None:
+        """Put a body into the cache, and take the oldest ones out of it."""
         with self._lock:
             if name in self._cache or len(body) > CACHED:
                 return
-            self._cache[name], self._names[body] = body, name
+            self._cache[name] = body
+            self._names[body] = name
             self._size += len(body)
             while self._size > CACHED:
                 _, oldest = self._cache.popitem(last=False)
@@ -86,62 +89,60 @@ class Bodies:
                 self._size -= len(oldest)
 
 
-def packed(body: bytes) -> bytes:
-    """`body` compressed."""
+def compress(body: bytes) -> bytes:
+    """Return a body compressed, fast rather than small."""
     return zlib.compress(body, 1)
 
 
-def spill(body: bytes, bodies: Bodies) -> bytes:
-    """The document's JSON with its largest bodies on the shelf, until it is small enough;
-    compressed.
-    """
+def move_bodies_out(body: bytes, overflow: OverflowStore) -> bytes:
+    """Return a document's JSON, compressed and small enough, its largest bodies in the overflow."""
     fields = orjson.loads(body)
-    size, spilled = len(packed(body)), {}
-    for path in sorted(_places(fields), key=lambda path: -_length(_at(fields, path))):
-        whole = orjson.dumps(_at(fields, path))
+    spilled: dict[str, str] = {}
+    size = len(compress(body))
+    for path in sorted(_large_paths(fields), key=lambda path: -_length_at(fields, path)):
+        whole = orjson.dumps(_get_at(fields, path))
         if size <= AIM or len(whole) < LEAST:
             break
-        spilled["/".join(map(str, path))] = bodies.put(packed(whole))
-        _set(fields, path, None)
-        size -= len(packed(whole))
-    return packed(orjson.dumps({**fields, "spilled": spilled}))
+        packed = compress(whole)
+        spilled["/".join(map(str, path))] = overflow.put(packed)
+        _set_at(fields, path, None)
+        size -= len(packed)
+    return compress(orjson.dumps({**fields, "spilled": spilled}))
 
 
-def restore(fields: dict[str, Any], bodies: Bodies) -> dict[str, Any]:
-    """The document's fields with what was spilled back in its places; `BackendError` when a body is
-    gone, `ValueError` when it is none.
+def move_bodies_back(fields: dict[str, Any], overflow: OverflowStore) -> dict[str, Any]:
+    """Return a document's fields with the bodies from the overflow in their places.
+
+    Raises `BackendError` when a body is gone, `ValueError` when it is no body.
     """
-    for path, name in fields.pop("spilled", {}).items():
-        _set(
-            fields,
-            [int(part) if part.isdigit() else part for part in path.split("/")],
-            orjson.loads(zlib.decompress(bodies.get(name))),
-        )
+    for joined, name in fields.pop("spilled", {}).items():
+        path = tuple(int(part) if part.isdigit() else part for part in joined.split("/"))
+        _set_at(fields, path, orjson.loads(zlib.decompress(overflow.get(name))))
     return fields
 
 
-def _places(fields: dict[str, Any]) -> Iterator[tuple[str | int, ...]]:
-    """Where large bodies can be."""
+def _large_paths(fields: dict[str, Any]) -> Iterator[Path]:
+    """Yield the places of a document where large bodies may be."""
     for number in range(len(fields["messages"])):
         yield from (("messages", number, part) for part in _MESSAGE)
-    yield from (("noted", number, "content") for number in range(len(fields["noted"])))
+    for number in range(len(fields["noted"])):
+        yield "noted", number, "content"
     for number in range(len(fields["outbox"])):
-        yield from (("outbox", number, part) for part in _REPLY)
+        yield "outbox", number, "text"
     if fields["turn"]:
         yield "turn", "event", "text"
 
 
-def _length(value: Any) -> int:
+def _length_at(fields: Any, path: Path) -> int:
+    value = _get_at(fields, path)
     return len(value) if isinstance(value, str) else len(orjson.dumps(value))
 
 
-def _at(fields: Any, path: tuple[str | int, ...]) -> Any:
+def _get_at(fields: Any, path: Path) -> Any:
     for part in path:
         fields = fields[part]
     return fields
 
 
-def _set(fields: Any, path: tuple[str | int, ...] | list[str | int], value: Any) -> None:
-    for part in path[:-1]:
-        fields = fields[part]
-    fields[path[-1]] = value
+def _set_at(fields: Any, path: Path, value: Any) -> None:
+    _get_at(fields, path[:-1])[path[-1]] = value

@@ -1,5 +1,6 @@
-"""A session: opened, saved by compare-and-set at every checkpoint, closed with its outbox in one
-write; what leaves it is archived.
+"""The session store opens a session, saves it by compare-and-set, and archives what leaves it.
+
+A session is saved at every checkpoint, and closed with its outbox in one write.
 """
 
 from __future__ import annotations
@@ -14,29 +15,38 @@ import orjson
 from functions.agent.memory.history import History
 from functions.agent.messages import MESSAGES, Message
 from functions.agent.safety.status import SafetyStatus
-from functions.agent.session.document import Document, Unreadable, decode, encode
-from functions.agent.session.overflow import LIMIT, Bodies, Shelf, packed
+from functions.agent.session.document import (
+    Document,
+    UnreadableDocument,
+    decode_document,
+    encode_document,
+)
+from functions.agent.session.overflow import LIMIT, OverflowStore, compress
 from functions.events import Event
 from sigil.errors import BackendError, Conflict
+from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import ABSENT, KV, Item, keys
-from sigil.storage.kv.update import update
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import dumps
 
 ARCHIVE = "archive#"
-"""How the keys of dropped messages begin, before the number of the first."""
+"""The keys of archived messages begin so, before the number of the first one."""
 CHUNKS = 20
+"""So many archived chunks are read at once."""
 LAST = 10**12
-"""More than any message's number."""
+"""A number greater than that of any message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A document with the store's version that it was read or saved at: the fence of whoever holds
-    it. `size` in bytes.
+class SessionHandle:
+    """A session that was opened: its document, and the store's version of it.
 
-    `next`: the event that lets another worker go on with the turn, when this one's time was up.
-    `wait`: the seconds after which somebody should, when the model does not answer. `unread`: what
-    stands there and cannot be read.
+    The version is the fence: whoever holds an older one cannot save. It is None for a session that
+    is not stored yet. `size` is in bytes.
+
+    `next` is the event that lets another worker go on with the turn, when this worker's time was
+    up. `wait` are the seconds after which somebody should, when the model does not answer. `unread`
+    are the stored bytes that could not be read.
     """
 
     key: str
@@ -47,81 +57,83 @@ class Opened:
     wait: float = 0.0
     unread: bytes | None = None
 
+    def with_document(self, document: Document) -> SessionHandle:
+        """Return the handle with a changed document, which is not saved yet."""
+        return replace(self, document=document)
+
 
 class Sessions:
-    """Session documents in a store; what makes one too large is on `shelf` (None: documents stay
-    whole, whatever their size).
+    """The sessions in a store.
+
+    Their largest bodies go to `artifacts`; without them, documents stay whole whatever their size.
     """
 
-    def __init__(self, kv: KV, shelf: Shelf | None = None) -> None:
+    def __init__(self, kv: KV, artifacts: Artifacts | None = None) -> None:
         self._kv = kv
-        self._bodies = Bodies(shelf)
+        self._overflow = OverflowStore(artifacts)
 
-    def open(self, key: str) -> Opened:
-        """The session's document; an empty one when it is new, and a locked one that begins afresh
-        when it cannot be read.
+    def open(self, key: str) -> SessionHandle:
+        """Open a session, one with an empty document when it is new.
+
+        A session whose document is damaged begins anew, and is locked.
         """
-        return self.take(key, self._kv.get(keys.session_head(key)))
+        return self.decode_head(key, self._kv.get(keys.session_head(key)))
 
-    def take(self, key: str, item: Item | None) -> Opened:
-        """Return what `open` does, from the item that was just read at the session's head."""
+    def decode_head(self, key: str, item: Item | None) -> SessionHandle:
+        """Open a session as `open` does, from the item that was just read at its head."""
         if item is None:
-            return Opened(key, Document(), None)
+            return SessionHandle(key, Document(), None)
+        size = len(item.value)
         try:
-            return Opened(key, decode(item.value, self._bodies), item.version, len(item.value))
-        except Unreadable:
-            return Opened(key, self._afresh(key), item.version, len(item.value), unread=item.value)
+            document = decode_document(item.value, self._overflow)
+        except UnreadableDocument:
+            document = self._begin_anew(key)
+            return SessionHandle(key, document, item.version, size, unread=item.value)
+        return SessionHandle(key, document, item.version, size)
 
-    def _afresh(self, key: str) -> Document:
-        """A document after all that was archived and told to memory: its last messages are lost,
-        and it is locked.
-        """
-        ends = {
-            first: chunk[-1].seq if chunk else first for first, chunk in self.chunks(key, 0, LAST)
-        }
-        heard = max(
-            (entry.last for entry in History(self._kv, key).scan() if entry.last < LAST), default=0
-        )
-        unheard = tuple(first for first, last in ends.items() if last > heard)
-        locked = SafetyStatus(reason="damaged", told=False)
+    def _begin_anew(self, key: str) -> Document:
+        """Return a locked document that begins behind all that was archived or told to memory."""
+        ends = {}
+        for first, chunk in self.scan_archive(key, 0, LAST):
+            ends[first] = chunk[-1].seq if chunk else first
+        entries = [entry.last for entry in History(self._kv, key).scan() if entry.last < LAST]
+        heard = max(entries, default=0)
         return Document(
             next_seq=max(heard, *ends.values(), 0) + 1,
             consolidated=heard,
-            unheard=unheard,
-            safety=locked,
+            unheard=tuple(first for first, last in ends.items() if last > heard),
+            safety=SafetyStatus(reason="damaged", told=False),
         )
 
-    def save(self, opened: Opened, document: Document) -> Opened:
-        """Write the document over the version that was opened; `Conflict` when somebody else was
-        faster.
+    def save(self, opened: SessionHandle, document: Document) -> SessionHandle:
+        """Write the document over the version that was opened.
 
-        What could not be read is put aside first.
+        Raises `Conflict` when somebody else has saved since. Bytes that could not be read are put
+        aside first.
         """
         if opened.unread is not None:
             self._kv.put(
                 keys.unreadable_session(opened.key, sha256(opened.unread).hexdigest()),
                 opened.unread,
             )
-        expect, body = (
-            ABSENT if opened.version is None else opened.version,
-            encode(document, self._bodies),
-        )
+        body = encode_document(document, self._overflow)
+        expect = ABSENT if opened.version is None else opened.version
         version = self._kv.put(keys.session_head(opened.key), body, expect=expect)
-        return Opened(opened.key, document, version, len(body))
+        return SessionHandle(opened.key, document, version, len(body))
 
-    def holds(self, opened: Opened) -> bool:
-        """Whether nobody else has saved since: asked right before something leaves that cannot be
-        taken back.
+    def still_holds(self, opened: SessionHandle) -> bool:
+        """Return whether nobody else has saved since the session was opened.
+
+        Workers ask right before they send something, which cannot be taken back.
         """
         item = self._kv.get(keys.session_head(opened.key))
         return (item.version if item else None) == opened.version
 
     def archive(self, key: str, dropped: Sequence[Message]) -> None:
-        """Keep the messages that compaction is about to drop; writing the same ones again changes
-        nothing.
+        """Keep messages that are about to leave; writing the same ones again changes nothing.
 
         A worker that was overtaken may come late with another cut that begins at the same message:
-        what is archived already stays.
+        whatever is archived already stays.
         """
         if not dropped:
             return
@@ -131,82 +143,81 @@ class Sessions:
         except Conflict:
             update(self._kv, place, lambda stored: (self._extend_chunk(stored, dropped), None))
 
+    def load_archived(self, key: str, first: int) -> tuple[Message, ...]:
+        """Return the archived chunk of messages that begins with this one.
+
+        Raises `BackendError`, with EDAMAGED when the chunk is gone or damaged.
+        """
+        item = self._kv.get(keys.archive_chunk(key, first))
+        return self._decode_chunk(first, item.value if item else b"")
+
+    def scan_archive(
+        self, key: str, after: int, before: int
+    ) -> Iterator[tuple[int, tuple[Message, ...]]]:
+        """Yield the archived chunks that begin beyond `after` and before `before`.
+
+        Each comes with the number of its first message; a damaged one is empty.
+        """
+        start = keys.archive_chunk(key, after)
+        for sort, item in scan_all(self._kv, start.partition, ARCHIVE, start.sort, CHUNKS):
+            first = int(sort.removeprefix(ARCHIVE))
+            if first >= before:
+                return
+            yield first, self._decode_readable(first, item.value)
+
     def _encode_chunk(self, messages: Sequence[Message]) -> bytes:
         body = dumps(messages)
-        if len(body) > LIMIT and self._bodies.open:
-            body = orjson.dumps({"spilled": self._bodies.put(packed(body))})
+        if len(body) > LIMIT and self._overflow.available:
+            body = orjson.dumps({"spilled": self._overflow.put(compress(body))})
         return body
 
     def _extend_chunk(self, stored: bytes | None, messages: Sequence[Message]) -> bytes | None:
         """Return the stored chunk with more messages behind it, None when it has them all."""
-        known = self._readable(messages[0].seq, stored or b"")
+        known = self._decode_readable(messages[0].seq, stored or b"")
         last = known[-1].seq if known else 0
         more = [message for message in messages if message.seq > last]
         return self._encode_chunk([*known, *more]) if more else None
 
-    def archived(self, key: str, sequence: int) -> tuple[Message, ...]:
-        """The messages of the archived chunk that begins with this one; `BackendError` when it is
-        gone or damaged.
-        """
-        item = self._kv.get(keys.archive_chunk(key, sequence))
-        return self._unarchived(sequence, item.value if item else b"")
-
-    def chunks(
-        self, key: str, after: int, before: int
-    ) -> Iterator[tuple[int, tuple[Message, ...]]]:
-        """The archived chunks that begin beyond `after` and before `before`, by their first
-        numbers; a damaged one is empty.
-        """
-        place = keys.archive_chunk(key, after)
-        while rows := self._kv.scan(place.partition, ARCHIVE, place.sort, CHUNKS):
-            for sort, item in rows:
-                sequence = int(sort.removeprefix(ARCHIVE))
-                if sequence >= before:
-                    return
-                yield sequence, self._readable(sequence, item.value)
-            place = place._replace(sort=rows[-1][0])
-
-    def _readable(self, sequence: int, body: bytes) -> tuple[Message, ...]:
+    def _decode_readable(self, first: int, body: bytes) -> tuple[Message, ...]:
+        """Return the messages of an archived chunk, none when it is damaged."""
         try:
-            return self._unarchived(sequence, body)
+            return self._decode_chunk(first, body)
         except BackendError as problem:
             if problem.code != "EDAMAGED":
                 raise
             return ()
 
-    def _unarchived(self, sequence: int, body: bytes) -> tuple[Message, ...]:
+    def _decode_chunk(self, first: int, body: bytes) -> tuple[Message, ...]:
         try:
             rows = orjson.loads(body)
             if isinstance(rows, dict):
-                rows = orjson.loads(zlib.decompress(self._bodies.get(rows["spilled"])))
+                rows = orjson.loads(zlib.decompress(self._overflow.get(rows["spilled"])))
             return MESSAGES.convert(rows)
         except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
             raise BackendError(
-                "EDAMAGED", f"the archived messages from {sequence} on are damaged"
+                "EDAMAGED", f"the archived messages from {first} on are damaged"
             ) from None
 
-    def was_seen(self, opened: Opened, event: str) -> bool:
-        """Whether the event's turn is closed already."""
-        return (
-            event in opened.document.seen
-            or self._kv.get(keys.seen_event(opened.key, event)) is not None
-        )
+    def was_seen(self, opened: SessionHandle, event: str) -> bool:
+        """Return whether the event's turn is closed already."""
+        if event in opened.document.seen:
+            return True
+        return self._kv.get(keys.seen_event(opened.key, event)) is not None
 
-    def remember(self, key: str, event: str) -> None:
-        """Keep the id of a handled event for 8 days, beyond the few in the document."""
+    def mark_seen(self, key: str, event: str) -> None:
+        """Keep the id of a handled event for 8 days; the document has only the last ones."""
         self._kv.put(keys.seen_event(key, event), b"", ttl=keys.SEEN_TTL)
 
-    def sent(self, opened: Opened, parts: int) -> Opened:
-        """Mark `parts` of the outbox's first reply as sent."""
+    def mark_sent(self, opened: SessionHandle, parts: int) -> SessionHandle:
+        """Save that `parts` of the outbox's first reply have left."""
         first, *others = opened.document.outbox
-        return self.save(
-            opened, replace(opened.document, outbox=(replace(first, sent=parts), *others))
-        )
+        outbox = (replace(first, sent=parts), *others)
+        return self.save(opened, replace(opened.document, outbox=outbox))
 
-    def left(self, opened: Opened) -> Opened:
+    def remove_first_reply(self, opened: SessionHandle) -> SessionHandle:
         """Take the first reply out of the outbox: all of it has been sent, or it is too old."""
         return self.save(opened, replace(opened.document, outbox=opened.document.outbox[1:]))
 
-    def delivered(self, opened: Opened) -> Opened:
-        """Empty the outbox: everything in it has left."""
+    def clear_outbox(self, opened: SessionHandle) -> SessionHandle:
+        """Empty the outbox: everything in it has been sent."""
         return self.save(opened, replace(opened.document, outbox=()))

@@ -1,8 +1,7 @@
-"""What a turn did, kept for eight days: requests with their tokens, calls with their sizes,
-checkpoints; never a text of anybody's.
+"""A trace tells what a turn did: requests with their tokens, calls with their sizes, checkpoints.
 
-What a model's endpoint said of a failure stands here, because people are told less: owners alone
-read it.
+It is kept for eight days and has no text of anybody's. What a model's endpoint said about a failure
+is in it, because people are told less: only owners read it.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from __future__ import annotations
 import orjson
 
 from functions.agent.session.document import Turn
-from functions.agent.session.store import Opened
+from functions.agent.session.store import SessionHandle
 from sigil.protocol import Json
 from sigil.storage.kv import KV, keys
 
 
-def keep(kv: KV, turn: Turn, closed: Opened, now: float) -> None:
-    """Write the trace of a closed turn."""
+def save_trace(kv: KV, turn: Turn, closed: SessionHandle, now: float) -> None:
+    """Write the trace of a closed turn; `now` is in seconds since 1970."""
     event = turn.event
     record = {
         "event": event.id,
@@ -32,14 +31,14 @@ def keep(kv: KV, turn: Turn, closed: Opened, now: float) -> None:
     kv.put(keys.event_trace(event.id), orjson.dumps(record), ttl=keys.SEEN_TTL)
 
 
-def read(kv: KV, event: str) -> dict[str, Json] | None:
-    """The trace of an event; None when it was not handled in the last eight days."""
+def load_trace(kv: KV, event: str) -> dict[str, Json] | None:
+    """Return the trace of an event; None when it was not handled in the last eight days."""
     item = kv.get(keys.event_trace(event))
     return orjson.loads(item.value) if item else None
 
 
-def tree(record: dict[str, Json]) -> list[str]:
-    """The trace as lines: a round, its request, its calls, its checkpoints."""
+def format_trace(record: dict[str, Json]) -> list[str]:
+    """Return the trace as lines: each round with its request, its calls and its checkpoints."""
     usage = record["usage"]
     lines = [
         f"{record['event']}  {record['session']}",
@@ -51,42 +50,35 @@ def tree(record: dict[str, Json]) -> list[str]:
     ]
     number = 0
     for step in record["steps"]:
-        number += step["kind"] == "request"
-        lines.append(_LINES.get(step["kind"], _other)(step, number))
+        if step["kind"] == "request":
+            number += 1
+        lines.append(_format_step(step, number))
     return lines
 
 
-def _request(step: dict[str, Json], number: int) -> str:
-    spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
-    return (
-        f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools,"
-        f" {step['finish']}{_failure(step)}"
-    )
+def _format_step(step: dict[str, Json], number: int) -> str:
+    """Return the line of a step; `number` is that of its round."""
+    match step["kind"]:
+        case "request":
+            spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
+            return (
+                f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools,"
+                f" {step['finish']}{_format_failure(step)}"
+            )
+        case "call":
+            outcome = step["error"] or f"{step['size']:,} characters"
+            if step.get("fingerprint"):
+                outcome = f"{outcome} [{step['fingerprint']}]"
+            return f"  │   ├ {step['name']} {step['ms']} ms, {outcome}"
+        case "aside":
+            return f"  │   · a request beside the conversation{_format_failure(step)}"
+        case "verified":
+            return f"  │   · verified: {step['outcome']}"
+        case kind:
+            return f"  │   · {kind}"
 
 
-def _aside(step: dict[str, Json], number: int) -> str:
-    return f"  │   · a request beside the conversation{_failure(step)}"
-
-
-def _failure(step: dict[str, Json]) -> str:
-    """Why tries to reach the model failed, in its endpoint's words."""
+def _format_failure(step: dict[str, Json]) -> str:
+    """Return why tries to reach the model failed, in its endpoint's words."""
     tries = f", {step['tries']} failed" if step.get("tries") else ""
     return f"{tries} ({step['failure']}: {step['detail']})" if step.get("failure") else tries
-
-
-def _call(step: dict[str, Json], number: int) -> str:
-    outcome = step["error"] or f"{step['size']:,} characters"
-    if step.get("fingerprint"):
-        outcome = f"{outcome} [{step['fingerprint']}]"
-    return f"  │   ├ {step['name']} {step['ms']} ms, {outcome}"
-
-
-def _verified(step: dict[str, Json], number: int) -> str:
-    return f"  │   · verified: {step['outcome']}"
-
-
-def _other(step: dict[str, Json], number: int) -> str:
-    return f"  │   · {step['kind']}"
-
-
-_LINES = {"request": _request, "call": _call, "aside": _aside, "verified": _verified}

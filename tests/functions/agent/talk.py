@@ -6,8 +6,8 @@ import itertools
 import time
 from typing import Any
 
-from functions.agent.session.store import Opened
-from functions.agent.turn import handle
+from functions.agent.session.store import SessionHandle
+from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.wiring import AgentRuntime
 
@@ -37,8 +37,8 @@ def tell(runtime: AgentRuntime, text: str, **fields: Any) -> list[str]:
     return [reply.text for reply in told(runtime, event(text, **fields)).document.outbox]
 
 
-def told(runtime: AgentRuntime, happened: Event) -> Opened:
+def told(runtime: AgentRuntime, happened: Event) -> SessionHandle:
     """The closed session after an event, its outbox delivered in the store."""
-    opened = handle(happened, runtime.app)
-    runtime.app.sessions.delivered(opened)
+    opened = run_turn(happened, runtime.app)
+    runtime.app.sessions.clear_outbox(opened)
     return opened

@@ -280,7 +280,7 @@ def test_archived_messages_that_are_away_for_a_moment_hold_no_turn_up_and_are_to
     filled(home, 20)
     tell(home, "/new")
     with monkeypatch.context() as patched:
-        patched.setattr(Sessions, "archived", away)
+        patched.setattr(Sessions, "load_archived", away)
         script(model, say("hi"))
         assert tell(home, "hello") == ["hi"]
         assert tell(home, "/mem") == [FAILED]

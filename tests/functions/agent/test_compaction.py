@@ -8,9 +8,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.agent.compaction import compact, size
+from functions.agent.compaction import compact, estimate_size
 from functions.agent.messages import Message, ToolCall
-from functions.agent.toolset import definitions, in_scope
+from functions.agent.toolset import define_tools, in_scope
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller, Offer
 from sigil.storage.kv import keys
@@ -65,9 +65,11 @@ def test_compaction_leaves_no_orphan_and_loses_nothing(history: list[Message], r
     assert len(done.kept) <= 40
     if done.dropped:
         assert len(done.kept) <= 11
-        assert size(done.kept) <= size(history)
+        assert estimate_size(done.kept) <= estimate_size(history)
         first = next(message for message in history if message.role == "user")
-        assert done.kept[0] == first or first.seq > history[-10].seq or size(done.kept) == 0
+        assert (
+            done.kept[0] == first or first.seq > history[-10].seq or estimate_size(done.kept) == 0
+        )
 
 
 @given(histories())
@@ -75,8 +77,8 @@ def test_the_same_history_gives_the_same_tools(history: list[Message]) -> None:
     stored = orjson.loads(orjson.dumps(history))
     from functions.agent.messages import MESSAGES
 
-    tools = definitions(in_scope(history))
-    again = definitions(in_scope(MESSAGES.convert(stored)))
+    tools = define_tools(in_scope(history))
+    again = define_tools(in_scope(MESSAGES.convert(stored)))
 
     assert orjson.dumps(tools) == orjson.dumps(again)
     names = [tool["function"]["name"] for tool in tools]

@@ -10,7 +10,7 @@ from typing import Any
 
 from functions.agent import turn
 from functions.agent.loop import OUT_OF_TIME, ROUND_SECONDS
-from functions.agent.turn import Shift, handle
+from functions.agent.turn import WorkerBudget, run_turn
 from functions.events import Event, decode, encode
 from functions.wiring import AgentRuntime
 from functions.worker import process
@@ -48,13 +48,13 @@ def test_a_worker_without_time_records_the_message_and_another_answers_it(
     model.then(say("hello"))
     first = event("hi")
 
-    left = handle(first, home.app, shift=Shift(soon()))
+    left = run_turn(first, home.app, worker=WorkerBudget(soon()))
 
     assert left.next is not None
     assert left.next.kind == "continue"
     assert left.document.turn is not None
     assert model.bodies == []
-    done = handle(left.next, home.app)
+    done = run_turn(left.next, home.app)
     assert [reply.text for reply in done.document.outbox] == ["hello"]
     assert [message.role for message in done.document.messages] == ["user", "assistant"]
 
@@ -68,11 +68,11 @@ def test_what_was_done_is_kept_and_not_done_again(home: AgentRuntime, model: Scr
 
     model.then(slow, say("found nothing"))
 
-    left = handle(event("look"), home.app, shift=Shift(until))
+    left = run_turn(event("look"), home.app, worker=WorkerBudget(until))
 
     assert left.next is not None
     assert [message.role for message in left.document.messages] == ["user", "assistant", "tool"]
-    done = handle(left.next, home.app)
+    done = run_turn(left.next, home.app)
     assert [reply.text for reply in done.document.outbox] == ["found nothing"]
     assert done.document.outbox[0].rounds == 2
     assert len(model.bodies) == 2
@@ -82,13 +82,13 @@ def test_a_continuation_whose_turn_is_over_does_nothing(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(say("hello"), say("next"))
-    left = handle(event("hi"), home.app, shift=Shift(soon()))
+    left = run_turn(event("hi"), home.app, worker=WorkerBudget(soon()))
     assert left.next is not None
-    done = handle(left.next, home.app)
+    done = run_turn(left.next, home.app)
 
-    handle(left.next, home.app)
-    later = handle(event("and now?"), home.app, shift=Shift(soon()))
-    handle(left.next, home.app)
+    run_turn(left.next, home.app)
+    later = run_turn(event("and now?"), home.app, worker=WorkerBudget(soon()))
+    run_turn(left.next, home.app)
 
     assert done.document.outbox[0].text == "hello"
     assert home.app.sessions.open(KEY).document.messages == later.document.messages
@@ -99,26 +99,26 @@ def test_a_continuation_goes_on_though_the_turn_has_come_further_since(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(say("hello"))
-    left = handle(event("hi"), home.app, shift=Shift(soon()))
+    left = run_turn(event("hi"), home.app, worker=WorkerBudget(soon()))
     assert left.next is not None
-    again = handle(left.next, home.app, shift=Shift(soon()))
+    again = run_turn(left.next, home.app, worker=WorkerBudget(soon()))
     assert again.next is not None
     assert again.next.id != left.next.id
 
-    done = handle(left.next, home.app)
+    done = run_turn(left.next, home.app)
 
     assert [reply.text for reply in done.document.outbox] == ["hello"]
-    assert handle(again.next, home.app).document.messages == done.document.messages
+    assert run_turn(again.next, home.app).document.messages == done.document.messages
 
 
 def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    left = handle(event("hi"), home.app, shift=Shift(soon()))
+    left = run_turn(event("hi"), home.app, worker=WorkerBudget(soon()))
     hops = 1
     while left.next:
         hops += 1
-        left = handle(left.next, home.app, shift=Shift(soon()))
+        left = run_turn(left.next, home.app, worker=WorkerBudget(soon()))
 
     assert hops == turn.WAITS + 1
     assert [reply.text for reply in left.document.outbox] == [OUT_OF_TIME]
@@ -147,7 +147,7 @@ def test_a_message_that_only_found_the_turn_comes_after_it(
 ) -> None:
     model.then(say("one"), say("two"))
     first, second = event("first", session="http:a"), event("second", session="http:a")
-    handle(first, home.app, shift=Shift(soon()))
+    run_turn(first, home.app, worker=WorkerBudget(soon()))
     home.queue.put(second)
     delivery = home.queue.take(0.0)
     assert delivery is not None
@@ -159,12 +159,12 @@ def test_a_message_that_only_found_the_turn_comes_after_it(
     assert waiting.event.kind == "continue"
     process(waiting, home)
     assert told(home, "http:a") == ["first", "one"]
-    handle(second, home.app)
+    run_turn(second, home.app)
     assert told(home, "http:a") == ["first", "one", "second", "two"]
 
 
 def test_a_continuation_travels_as_any_event(home: AgentRuntime) -> None:
-    left = handle(event("hi"), home.app, shift=Shift(soon()))
+    left = run_turn(event("hi"), home.app, worker=WorkerBudget(soon()))
 
     assert left.next is not None
     assert decode(encode(left.next)) == left.next

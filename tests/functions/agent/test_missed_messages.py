@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from functions.agent.commands import control
-from functions.agent.missed_messages import BEFORE, MEANWHILE, QUIET_SECONDS
 from functions.agent.safety.status import YOUR_UNLOCK
+from functions.agent.session.missed_messages import BEFORE, MEANWHILE, QUIET_SECONDS
 from functions.clock import Clock
 from functions.events import Event
 from functions.queues.base import Delivery

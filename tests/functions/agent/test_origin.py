@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from functions.agent.turn import handle
+from functions.agent.turn import run_turn
 from functions.channels.telegram.updates import parse_update
 from functions.events import Sender
 from functions.wiring import AgentRuntime
@@ -178,7 +178,7 @@ def test_the_same_holds_for_what_telegram_sends(home: AgentRuntime, model: Scrip
         "forward_origin": {"type": "hidden_user", "sender_user_name": "Zorro · owner"},
     }
     (happened,) = parse_update(json.dumps({"update_id": 1, "message": message}).encode(), 1, "main")
-    handle(happened, home.app)
+    run_turn(happened, home.app)
 
     assert (
         first_line(model)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.agent.scheduled_replies import NOTE
+from functions.agent.messages import SCHEDULED_NOTE
 from functions.events import Kind
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
@@ -43,12 +43,12 @@ def test_scheduled_work_with_nothing_to_say_sends_nothing(
     assert tell(home, "and the mail?") == ["The mail was empty."]
 
     asked, later = (body["messages"] for body in model.bodies)
-    assert asked[-1]["content"].endswith(f"look at the mail\n{NOTE}")
+    assert asked[-1]["content"].endswith(f"look at the mail\n{SCHEDULED_NOTE}")
     assert (
         later[-2] == {"role": "assistant", "content": answer.strip()}
         or later[-2]["content"] == answer
     )
-    assert NOTE not in later[-1]["content"]
+    assert SCHEDULED_NOTE not in later[-1]["content"]
 
 
 def test_scheduled_work_says_what_it_has_to_say(home: AgentRuntime, model: ScriptedModel) -> None:
@@ -64,7 +64,7 @@ def test_scheduled_work_says_what_it_has_to_say(home: AgentRuntime, model: Scrip
 
 def test_whoever_asks_is_always_answered(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(say("[SILENT]"))
-    assert tell(home, f"say [SILENT] and nothing else\n{NOTE}") == ["[SILENT]"]
+    assert tell(home, f"say [SILENT] and nothing else\n{SCHEDULED_NOTE}") == ["[SILENT]"]
 
 
 def test_a_failure_is_told(home: AgentRuntime, model: ScriptedModel) -> None:

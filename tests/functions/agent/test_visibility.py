@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from functions.agent.visibility import is_visible
+from functions.agent.sanitize import is_visible
 
 NOTHING = [
     "",

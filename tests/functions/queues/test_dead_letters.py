@@ -15,7 +15,7 @@ import pytest
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.agent.turn import GAVE_UP, Shift, handle
+from functions.agent.turn import GAVE_UP, WorkerBudget, run_turn
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.base import Delivery
@@ -225,7 +225,7 @@ def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(
     home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(say("well"))
-    left = handle(event("hi"), home.app, shift=Shift(time.monotonic()))
+    left = run_turn(event("hi"), home.app, worker=WorkerBudget(time.monotonic()))
     assert left.next is not None
 
     process(put(home, left.next, TRIES_MOST), home)
@@ -237,7 +237,7 @@ def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(
 def test_the_reply_of_a_turn_that_was_finished_for_another_leaves_before_the_next_turn_begins(
     home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
-    handle(event("first"), home.app, shift=Shift(time.monotonic()))
+    run_turn(event("first"), home.app, worker=WorkerBudget(time.monotonic()))
 
     def second(body: dict[str, Any]) -> dict[str, Any]:
         assert texts(bot) == ["one"]

@@ -50,7 +50,7 @@ def crash_at(place: str, home: AgentRuntime, happened: Event, patch: pytest.Monk
     with patch.context() as patched:
         patched.setattr(turn, place, crash)
         with pytest.raises(BackendError):
-            turn.handle(happened, home.app)
+            turn.run_turn(happened, home.app)
 
 
 def code_of(home: AgentRuntime, who: str = "telegram:66", **fields: Any) -> str:

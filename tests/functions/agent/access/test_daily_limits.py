@@ -135,7 +135,7 @@ def test_what_a_turn_that_never_ended_has_cost_counts(
     }
     model.then(greedy)
 
-    crash_at("close", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
+    crash_at("close_turn", home, event("hi", session=GUEST, sender=GUEST), monkeypatch)
     assert (
         "your 1,000 tokens for today"
         in said(home, GUEST, "hi", session="telegram:-5", private=False)[0]
@@ -195,7 +195,7 @@ def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.M
     home = opened(guest_tokens=20_000)
     happened = event("hi", session=GUEST, sender=GUEST)
 
-    for place in ("_open", "close"):
+    for place in ("_save_open_turn", "close_turn"):
         crash_at(place, home, happened, monkeypatch)
     assert told(home, happened).document.outbox
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total

@@ -13,7 +13,7 @@ from functions.agent.access import first_owner
 from functions.agent.access.members import People
 from functions.agent.access.pairing import SECONDS
 from functions.agent.commands.pairing import LAST, NOW_OWNER
-from functions.agent.turn import handle
+from functions.agent.turn import run_turn
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
@@ -71,7 +71,7 @@ def test_a_try_that_comes_again_after_a_crash_counts_once(
     home.app.claim.offer_code()
     trying = event(f"/pair {WRONG}", session=FIRST, sender=FIRST)
     for _ in range(3):
-        crash_at("close", home, trying, monkeypatch)
+        crash_at("close_turn", home, trying, monkeypatch)
     (reply,) = told(home, trying).document.outbox
     assert "You have 4 tries left" in reply.text
 
@@ -136,10 +136,10 @@ def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
         if place:
             monkeypatch.setattr(People, place, _away)
             with pytest.raises(BackendError):
-                handle(sending, home.app)
+                run_turn(sending, home.app)
             monkeypatch.undo()
         else:
-            crash_at("close", home, sending, monkeypatch)
+            crash_at("close_turn", home, sending, monkeypatch)
     assert [reply.text for reply in told(home, sending).document.outbox] == [NOW_OWNER]
     home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
     assert [(person.id, person.role) for person in home.app.people.list_members()] == [

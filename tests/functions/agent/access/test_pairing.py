@@ -14,7 +14,7 @@ import pytest
 
 from functions.agent.access import members, pairing, pairing_code
 from functions.agent.commands.pairing import LET_IN, PRIVATELY, SHOWN, STILL_VALID
-from functions.agent.turn import handle
+from functions.agent.turn import run_turn
 from functions.events import Sender
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -124,7 +124,7 @@ def test_whoever_was_let_in_is_told_in_the_chat_where_they_asked(home: AgentRunt
 
 def test_a_note_to_a_newcomer_takes_no_reply_away(home: AgentRuntime) -> None:
     given = code_of(home)
-    handle(event("hi", session=OWNER, sender=OWNER), home.app)  # which has not left yet
+    run_turn(event("hi", session=OWNER, sender=OWNER), home.app)  # which has not left yet
     replies = told(home, event(f"/pair {given}", session=OWNER, sender=OWNER)).document.outbox
     assert [reply.text for reply in replies] == [
         "done",
@@ -316,12 +316,12 @@ def test_a_crash_before_the_answer_was_kept_repeats_it(
     home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hello = event("hi", session=STRANGER, sender=STRANGER)
-    crash_at("close", home, hello, monkeypatch)
+    crash_at("close_turn", home, hello, monkeypatch)
     (offer,) = told(home, hello).document.outbox
     found = CODE.search(offer.text)
     assert found
     accepting = event(f"/pair {found[1]}", session=OWNER, sender=OWNER)
-    crash_at("close", home, accepting, monkeypatch)
+    crash_at("close_turn", home, accepting, monkeypatch)
 
     assert [reply.session for reply in told(home, accepting).document.outbox] == [STRANGER, OWNER]
     assert home.app.people.find_role(hello) == "member"

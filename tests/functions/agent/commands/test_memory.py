@@ -148,7 +148,7 @@ def test_words_after_it_are_told_as_they_are_even_in_an_empty_chat(
     assert "我是AI助手" not in str(model.bodies[1]["messages"][1:])
     assert [message.seq for message in document(home).messages] == [2, 3]
     assert not document(home).noted
-    assert [message.content for message in home.app.sessions.archived(SESSION, 1)] == [
+    assert [message.content for message in home.app.sessions.load_archived(SESSION, 1)] == [
         "我是AI助手 Ada"
     ]
 

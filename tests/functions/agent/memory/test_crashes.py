@@ -18,8 +18,8 @@ from functions.agent.app import App
 from functions.agent.commands.memory import NOTHING_NEW, TRIGGERED
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
-from functions.agent.session.store import Opened, Sessions
-from functions.agent.turn import handle
+from functions.agent.session.store import SessionHandle, Sessions
+from functions.agent.turn import run_turn
 from functions.events import Event
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict
@@ -118,7 +118,7 @@ def after_a_crash(
     same event.
     """
     try:
-        handle(happened, over(home, Fragile(home.app.kv, at, after=after)))
+        run_turn(happened, over(home, Fragile(home.app.kv, at, after=after)))
         crashed = False
     except Crash:
         crashed = True
@@ -180,7 +180,7 @@ def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(
         assert memory(home, session).version == 1
         assert document(home, session).unheard == ()
         assert len(consolidations(model.bodies)) - before <= 2
-        assert [message.seq for message in home.app.sessions.archived(session, 2)] == list(
+        assert [message.seq for message in home.app.sessions.load_archived(session, 2)] == list(
             range(2, 32)
         )
         tell(home, "/mem", session=chat)
@@ -221,7 +221,7 @@ def test_a_crash_before_the_last_of_three_failures_still_ends_in_the_messages_th
     tell(home, "I am Ada")
     for at in range(1, 5):
         try:
-            handle(event("/mem"), over(home, Fragile(home.app.kv, at, after=False)))
+            run_turn(event("/mem"), over(home, Fragile(home.app.kv, at, after=False)))
         except Crash:
             continue
     tell(home, "/mem")
@@ -254,7 +254,9 @@ def test_two_workers_with_one_session_make_one_entry(runtime: Open, model: Scrip
     for worker in workers:
         worker.join(20)
 
-    assert sorted(type(outcome) for outcome in outcomes if isinstance(outcome, Opened)) == [Opened]
+    assert sorted(type(outcome) for outcome in outcomes if isinstance(outcome, SessionHandle)) == [
+        SessionHandle
+    ]
     assert len(model.bodies) == 3
     assert whole(home, SESSION) == [(1, 2)]
     assert memory(home).version == 1
@@ -266,16 +268,16 @@ def test_two_workers_each_with_words_of_their_own_keep_both(
 ) -> None:
     home = runtime(llm_url=model.url, tokens_per_day=0)
     first, second = event("/mem I like tea"), event("/mem I like cake")
-    finished: list[Opened] = []
+    finished: list[SessionHandle] = []
 
     def overtaken(body: dict[str, Any]) -> dict[str, Any]:
         answers(model)
-        finished.append(handle(second, home.app))
+        finished.append(run_turn(second, home.app))
         return saves()
 
     model._script[:] = [overtaken]
     with pytest.raises(Conflict):
-        handle(first, home.app)
+        run_turn(first, home.app)
     again = told(home, first)
 
     assert [note.content for note in finished[0].document.noted] == [""], (
@@ -287,7 +289,7 @@ def test_two_workers_each_with_words_of_their_own_keep_both(
     assert [
         message.content
         for first in (1, 2)
-        for message in home.app.sessions.archived(SESSION, first)
+        for message in home.app.sessions.load_archived(SESSION, first)
     ] == ["I like tea", "I like cake"]
 
 
@@ -298,7 +300,7 @@ def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(
     tell(home, "I am Ada")
     answers(model)
     with pytest.raises(Crash):
-        handle(event("/mem"), over(home, Fragile(home.app.kv, 2, after=True)))
+        run_turn(event("/mem"), over(home, Fragile(home.app.kv, 2, after=True)))
     assert [entry.memory for entry in entries(home)] != [None]
     tell(home, "I like tea")
     before = len(model.bodies)
@@ -333,7 +335,7 @@ def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(
         model._script[:] = [fitting]
         happened, kv = event(words), Forgetful(home.app.kv, at)
         with suppress(BackendError):
-            handle(happened, over(home, kv))
+            run_turn(happened, over(home, kv))
         told(home, happened)
         left = kv.left
 

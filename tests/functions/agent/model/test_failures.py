@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent import outage
+from functions.agent.model import outage
 from functions.agent.model.failures import SENTENCES
 from functions.agent.session import trace
 from functions.wiring import AgentRuntime
@@ -176,7 +176,7 @@ def test_a_trace_tells_owners_what_the_endpoint_said(runtime: Open, model: Scrip
     tell(home, "hi")
 
     (_, item), *_ = home.stores.kv.scan(keys.event_trace("").partition)
-    lines = trace.tree(json.loads(item.value))
+    lines = trace.format_trace(json.loads(item.value))
 
     assert any(
         "1 failed (key: the model answered 401: Incorrect key ***" in line for line in lines

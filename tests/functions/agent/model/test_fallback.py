@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent import outage
-from functions.agent.model import fallback
+from functions.agent.model import fallback, outage
 from functions.agent.model.failures import SENTENCES
 from functions.agent.model.fallback import FallbackModel
 from functions.settings import Settings

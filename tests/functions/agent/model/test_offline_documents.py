@@ -33,7 +33,7 @@ def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(
     assert "Listed by the offline model, " in entry.text
     assert "Said: “Remember that my sister is called Mira and what is 2 + 3?”" in entry.text
     assert "Tools that were called: sigil_query." in entry.text
-    assert "Mira" in "\n".join(text for _, text in home.app.preamble(SESSION).segments)
+    assert "Mira" in "\n".join(text for _, text in home.app.build_preamble(SESSION).segments)
     assert tell(home, "/mem remember I like tea") == [f"{TRIGGERED}\n\n{SIGNATURE}"]
     assert memory(home).text.endswith("\n- 我叫小明\n- I like tea")
     assert tell(home, "/mem") == [NOTHING_NEW]

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 
 from functions.agent.safety.facts import fingerprint
 from functions.agent.safety.status import REASONS, SafetyStatus
-from functions.agent.session.document import Document, decode, encode
+from functions.agent.session.document import Document, decode_document, encode_document
 from functions.events import Event
 from tests.functions.agent.safety.damages import DAMAGES, damaged
 from tests.functions.agent.safety.rules import STATES, Agent
@@ -331,18 +331,18 @@ def test_an_unlock_opens_what_was_closed_before_it_and_nothing_later_whatever_th
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_no_damaged_state_is_believed(name: str) -> None:
-    whole = json.loads(encode(Document()))
+    whole = json.loads(encode_document(Document()))
 
-    read = decode(json.dumps({**whole, "safety": damaged(whole["safety"], name)}).encode())
+    read = decode_document(json.dumps({**whole, "safety": damaged(whole["safety"], name)}).encode())
 
     assert read == replace(Document(), safety=SafetyStatus(reason="damaged", told=False))
 
 
 def test_a_document_from_before_there_was_any_safety_is_no_damaged_one() -> None:
-    whole = json.loads(encode(Document()))
+    whole = json.loads(encode_document(Document()))
     del whole["safety"]
 
-    assert decode(json.dumps(whole).encode()) == Document()
+    assert decode_document(json.dumps(whole).encode()) == Document()
 
 
 SCALARS = some.none() | some.booleans() | some.integers(-(2**53), 2**53) | some.text(max_size=5)

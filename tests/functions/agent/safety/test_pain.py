@@ -18,7 +18,7 @@ from functions.agent.messages import RUNTIME_MARK
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
 from functions.agent.safety.status import REASONS
-from functions.agent.session.trace import read, tree
+from functions.agent.session.trace import format_trace, load_trace
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -421,11 +421,11 @@ def test_what_a_verification_changed_is_measured(
 
     told(home, happened)
 
-    trace = read(home.app.kv, happened.id)
+    trace = load_trace(home.app.kv, happened.id)
     assert trace is not None
     assert [row["outcome"] for row in trace["steps"] if row["kind"] == "verified"] == [outcome]
     assert [row["kind"] for row in trace["steps"]].count("verify") == 1
-    assert f"  │   · verified: {outcome}" in tree(trace)
+    assert f"  │   · verified: {outcome}" in format_trace(trace)
     assert len(model.bodies) == 3 + len(after)
 
 

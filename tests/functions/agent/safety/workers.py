@@ -17,7 +17,7 @@ from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
-from functions.agent.turn import handle
+from functions.agent.turn import run_turn
 from functions.clock import Clock
 from functions.events import Event
 from sigil.errors import Conflict, Refused, UsageError
@@ -130,8 +130,8 @@ class Worker:
     def handle(self, event: Event) -> None:
         """Take an event to its end, unless something ends this worker first."""
         try:
-            opened = handle(event, self.app)
-            opened = self.app.sessions.delivered(opened)
+            opened = run_turn(event, self.app)
+            opened = self.app.sessions.clear_outbox(opened)
         except Killed:
             self._world.seen["killed"] += 1
         except Conflict:

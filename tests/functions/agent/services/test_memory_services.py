@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.helpers import plain
 from functions.agent.memory import things
+from functions.agent.memory.helpers import split_words
 from functions.agent.memory.things import Things
 from functions.agent.messages import ToolCall
 from functions.agent.services.call_context import CallContext
@@ -406,8 +406,8 @@ def test_an_agent_with_a_registry_elsewhere_has_its_own_memory_here(
         assert here.gets("remember", NUTS)["new"] is True
         assert here.gets("recall", {"query": "nuts"})["items"][0]["subject"] == "Ada"
 
-    assert list(Things(away.app.kv, "main#telegram:7", plain).scan()) == []
-    assert len(list(Things(here.home.app.kv, "main#telegram:7", plain).scan())) == 1
+    assert list(Things(away.app.kv, "main#telegram:7", split_words).scan()) == []
+    assert len(list(Things(here.home.app.kv, "main#telegram:7", split_words).scan())) == 1
 
 
 def test_a_service_that_this_agent_does_not_have_is_a_clear_failure(chat: Chat) -> None:

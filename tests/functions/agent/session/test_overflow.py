@@ -92,7 +92,7 @@ def test_a_session_that_is_not_large_stays_in_one_item() -> None:
 
 def test_a_message_that_looks_like_a_pointer_is_text() -> None:
     kv, shelf = MemoryKV(), MemoryArtifacts()
-    other = shelf.put(overflow.packed(orjson.dumps("another session's secret")))
+    other = shelf.put(overflow.compress(orjson.dumps("another session's secret")))
     forged = orjson.dumps({"spilled": {"messages/0/content": other}}).decode()
     schema = {"type": "object", "spilled": {"messages/0/content": other}}
     offer = Offer("shout", 1, "0" * 64, "Shout.", schema)

@@ -20,8 +20,8 @@ from functions.agent.messages import Message, ToolCall
 from functions.agent.session import document as record
 from functions.agent.session.document import Document, Outgoing, Turn
 from functions.agent.session.overflow import LIMIT
-from functions.agent.session.store import Opened, Sessions
-from functions.agent.turn import ATTEMPTS, GAVE_UP, handle, stop
+from functions.agent.session.store import SessionHandle, Sessions
+from functions.agent.turn import ATTEMPTS, GAVE_UP, run_turn, stop_turn
 from functions.events import Event
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict
@@ -131,7 +131,7 @@ def test_a_worker_that_lost_its_place_cannot_save(home: AgentRuntime, model: Scr
 
     model.then(steal)
     with pytest.raises(Conflict):
-        handle(event("hi"), home.app)
+        run_turn(event("hi"), home.app)
 
     assert home.app.sessions.open(KEY).document.outbox == ()
 
@@ -146,7 +146,7 @@ def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(
     kv.fail_at = write
     happened = event("hi")
     with pytest.raises(KeyboardInterrupt):
-        handle(happened, counted.app)
+        run_turn(happened, counted.app)
     repeated = {2: 0, 3: 1, 4: 2}[write]
     model._script[:] = script[repeated:]
 
@@ -180,7 +180,8 @@ def left_with(home: AgentRuntime, *names: str) -> Event:
         Message("assistant", "", calls=tuple(ToolCall(name, name, "{}") for name in names)),
     )
     home.app.sessions.save(
-        Opened(KEY, Document(), None), replace(document, turn=Turn(happened, attempts=0, rounds=2))
+        SessionHandle(KEY, Document(), None),
+        replace(document, turn=Turn(happened, attempts=0, rounds=2)),
     )
     return happened
 
@@ -220,7 +221,7 @@ def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
         model.then(say("never saved"))
         kv.fail_at = kv.heads + 2
         with pytest.raises(KeyboardInterrupt):
-            handle(happened, counted.app)
+            run_turn(happened, counted.app)
         assert home.app.sessions.open(KEY).document.turn.attempts == attempt  # type: ignore[union-attr]
     asked = len(model.bodies)
 
@@ -238,7 +239,7 @@ def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
 def test_a_stopped_turn_leaves_a_whole_history(home: AgentRuntime, model: ScriptedModel) -> None:
     left_with(home, "cap_pure", "cap_told")
 
-    opened = stop("telegram:7", home.app)
+    opened = stop_turn("telegram:7", home.app)
 
     assert [reply.text for reply in opened.document.outbox] == ["Stopped."]
     assert [message.role for message in opened.document.messages][-4:] == [
@@ -270,10 +271,10 @@ def test_a_large_document_is_compressed_and_read_back(home: AgentRuntime) -> Non
         *[Message("user", f"{number} " + "long text " * 500) for number in range(40)]
     )
 
-    body = record.encode(document)
+    body = record.encode_document(document)
 
     assert len(body) < 64 * 1024
-    assert record.decode(body) == document
+    assert record.decode_document(body) == document
 
 
 @pytest.mark.parametrize(
@@ -281,7 +282,7 @@ def test_a_large_document_is_compressed_and_read_back(home: AgentRuntime) -> Non
 )
 def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
     with pytest.raises(BackendError, match="EDAMAGED"):
-        record.decode(body)
+        record.decode_document(body)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
 def test_a_field_that_is_not_what_it_was_is_damage(
     home: AgentRuntime, place: tuple[str | int, ...], wrong: Any
 ) -> None:
-    handle(event("hello"), home.app)
+    run_turn(event("hello"), home.app)
     item = home.app.kv.get(keys.session_head(KEY))
     assert item
     fields = at = json.loads(item.value)
@@ -324,14 +325,14 @@ def test_an_overtaken_worker_that_archives_a_shorter_cut_takes_nothing_away(
     messages = [Message("user", f"message {seq}", seq=seq, at=1.0) for seq in range(4, 9)]
     home.app.sessions.archive(KEY, messages)
     home.app.sessions.archive(KEY, messages[:2])
-    assert home.app.sessions.archived(KEY, 4) == tuple(messages)
+    assert home.app.sessions.load_archived(KEY, 4) == tuple(messages)
 
 
 def test_a_longer_cut_is_archived_over_that_of_an_overtaken_worker(home: AgentRuntime) -> None:
     messages = [Message("user", f"message {seq}", seq=seq, at=1.0) for seq in range(4, 9)]
     home.app.sessions.archive(KEY, messages[:2])
     home.app.sessions.archive(KEY, messages)
-    assert home.app.sessions.archived(KEY, 4) == tuple(messages)
+    assert home.app.sessions.load_archived(KEY, 4) == tuple(messages)
 
 
 @pytest.mark.parametrize("body", [b"", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
@@ -448,14 +449,14 @@ def test_replies_leave_one_after_the_other_and_only_whoever_saved_last_holds_the
     sessions = Sessions(home.stores.kv)
     waiting = tuple(Outgoing(text, "telegram:7", text) for text in ("one", "two"))
     first = sessions.save(sessions.open(KEY), replace(Document(), outbox=waiting))
-    assert sessions.holds(first)
-    second = sessions.sent(first, 3)
+    assert sessions.still_holds(first)
+    second = sessions.mark_sent(first, 3)
     assert [(reply.text, reply.sent) for reply in sessions.open(KEY).document.outbox] == [
         ("one", 3),
         ("two", 0),
     ]
-    assert (sessions.holds(first), sessions.holds(second)) == (False, True)
-    sessions.left(second)
+    assert (sessions.still_holds(first), sessions.still_holds(second)) == (False, True)
+    sessions.remove_first_reply(second)
     assert [reply.text for reply in sessions.open(KEY).document.outbox] == ["two"]
 
 

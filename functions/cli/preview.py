@@ -1,0 +1,76 @@
+"""A preview shows exactly what the model would get for a chat's next turn, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from functions.agent import context, tokens
+from functions.agent.app import App
+from functions.agent.compaction import apply_strategy
+from functions.agent.eviction import apply_compaction
+from functions.agent.session.document import Document
+from functions.agent.toolset import STATIC, define_tools, in_scope
+from sigil.protocol import Json
+from sigil.strict_json import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the prompt: `tokens` are estimated, `text` is as the model reads it."""
+
+    name: str
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The next request, whole and in parts.
+
+    `messages` and `tools` are as they are sent, `segments` the same in parts, `tokens` estimates
+    all of it, and `window` is the model's. `leaving` counts the messages that the next turn takes
+    out of the history first; the model tells memory of them then.
+    """
+
+    messages: Sequence[Mapping[str, Json]]
+    tools: Sequence[Mapping[str, Json]]
+    segments: Sequence[Segment]
+    tokens: int
+    window: int
+    leaving: int = 0
+
+
+def preview_prompt(session: str, document: Document, app: App) -> Preview:
+    """Return the prompt of a session (S of the keys); the next message would be its last.
+
+    It changes nothing and costs nothing: the model is not asked for a summary.
+    """
+    preamble = app.build_preamble(session)
+    overhead = context.count_overhead(preamble)
+    room = context.count_available_tokens(app.model.window, overhead, document.ratio)
+    compacted = apply_strategy(app.strategy, document.messages, room)
+    document = apply_compaction(document, compacted, app, lambda *_: "")
+    offers = in_scope(document.messages)
+    messages = context.build_prompt(preamble, document.messages)
+    tools = define_tools(offers)
+    parts = list(preamble.segments)
+    for message in messages[1:]:
+        name = f"{message['role']} calls" if message.get("tool_calls") else str(message["role"])
+        parts.append((name, _format_content(message)))
+    for number, tool in enumerate(tools):
+        name = "static tool" if number < len(STATIC) else "tool"
+        parts.append((name, canonical(tool).decode()))
+    segments = [
+        Segment(name, round(tokens.of_text(text) * document.ratio), text) for name, text in parts
+    ]
+    total = sum(segment.tokens for segment in segments)
+    return Preview(messages, tools, segments, total, app.model.window, len(compacted.dropped))
+
+
+def _format_content(message: Mapping[str, Json]) -> str:
+    """Return a message's text, and a line for each of its calls."""
+    lines = [message["content"]] if message.get("content") else []
+    for call in message.get("tool_calls", ()):
+        lines.append(f"{call['function']['name']} {call['function']['arguments']}")
+    return "\n".join(lines)
