@@ -13,8 +13,7 @@ import pytest
 
 from sigil.access.tokens import TokenHolder
 from sigil.catalog.expiry import IDLE_SECONDS, Sweeper
-from sigil.deploy.transfer import Transfer
-from sigil.errors import Refused, UsageError
+from sigil.errors import Conflict, Refused, UsageError
 from sigil.http.capabilities import query
 from sigil.http.request import AuthorizedRequest
 from sigil.protocol import LIBRARY, Caller, Deployed
@@ -142,7 +141,10 @@ def test_the_very_version_that_was_withdrawn_is_published_only_when_told(
 ) -> None:
     registry.deploy(spec("sw"), GUEST)
     with monkeypatch.context() as patch:
-        patch.setattr(Transfer, "_leave", lambda mover, source: None)
+        newer = Conflict("the chat deployed a newer one")
+        patch.setattr(
+            registry._mover._catalog, "remove", lambda source: (_ for _ in ()).throw(newer)
+        )
         registry.publish("sw", PERSON)
         registry.yank("sw@1", PERSON)
         assert "withdrawn" in refused(lambda: registry.publish("sw", PERSON)).message
