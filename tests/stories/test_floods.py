@@ -1,5 +1,5 @@
-"""Strangers at the door of a real server: what they send costs little, ends in time and leaves no
-trace of a mistake in the log.
+"""Strangers send a real server what they like: it costs little, ends in time and leaves no trace of
+a mistake in the log.
 """
 
 from __future__ import annotations
@@ -135,16 +135,19 @@ def _answers(url: str) -> bool:
         return False
 
 
-@pytest.fixture
-def server(tmp_path: Path, bot: BotApi) -> Iterator[Server]:
-    with serving(tmp_path, bot) as started:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that everybody attacks: what one client did to it must not show to the next."""
+    with BotApi() as bot, serving(tmp_path_factory.mktemp("server"), bot) as started:
         yield started
 
 
-@pytest.fixture
-def strict(tmp_path: Path, bot: BotApi) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that gives its clients a second and keeps few connections."""
-    with serving(tmp_path, bot, UNCAGED_REQUEST_SECONDS="1", UNCAGED_CONNECTIONS="8") as started:
+    folder = tmp_path_factory.mktemp("strict")
+    settings = {"UNCAGED_REQUEST_SECONDS": "1", "UNCAGED_CONNECTIONS": "8"}
+    with BotApi() as bot, serving(folder, bot, **settings) as started:
         yield started
 
 
@@ -367,10 +370,11 @@ FORWARDED = {"x-forwarded-for": "203.0.113.7, 198.51.100.9", "authorization": "B
 
 
 def addresses(server: Server) -> list[str]:
-    """Whom the log says were turned away."""
+    """The addresses that the log names for a request that is turned away."""
+    before = len(server.said)
     httpx.get(f"{server.url}/_api/list", headers=FORWARDED, timeout=PATIENCE)
-    until(lambda: "turned away" in server.said, "it was turned away")
-    lines = [json.loads(line) for line in server.said.splitlines() if line.startswith("{")]
+    until(lambda: "turned away" in server.said[before:], "it was turned away")
+    lines = [json.loads(line) for line in server.said[before:].splitlines() if line.startswith("{")]
     return [line["address"] for line in lines if line["step"] == "turned away"]
 
 
