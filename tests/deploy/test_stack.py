@@ -25,7 +25,7 @@ from tests.fakes.model import ScriptedModel, call, offered, say
 from tests.machine import within
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
-from tests.stories.stage import until
+from tests.stories.system import until
 
 PATIENCE = within(30.0)
 OWNER = "telegram:77001"

@@ -1,5 +1,5 @@
-"""What the stories of whole servers share: a program that starts servers, and grounds for their
-stages, one a kind of store.
+"""Fixtures for the stories of whole servers: a program that starts servers, and one backend for each
+kind of store.
 """
 
 from __future__ import annotations
@@ -17,93 +17,90 @@ from sigil.storage.kv.dynamodb_table import create_table
 from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
 from tests.servers.valkey import Valkey
-from tests.stories.ground import (
+from tests.stories.backends import (
     DATABASES,
-    Furnished,
-    Ground,
-    furnish,
+    Backend,
+    DeployedCapabilities,
+    deploy_capabilities,
     on_dynamodb,
     on_redis,
     on_sqlite,
 )
-from tests.stories.servers import AWS, Nursery
-from tests.stories.stage import Stage, staged
+from tests.stories.servers import AWS, ServerForker
+from tests.stories.system import System, start_system
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as opened:
+def forker() -> Iterator[ServerForker]:
+    """The program that starts servers, one for all tests of this process."""
+    with ServerForker() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def grounds(
-    tmp_path_factory: pytest.TempPathFactory, compiled: Path
-) -> Iterator[Callable[[str], Ground]]:
-    """The ground of a kind of store; its server is started by the first who asks."""
+def deployed(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> DeployedCapabilities:
+    """The capabilities of every story, deployed once."""
     compiled.mkdir(exist_ok=True)
+    folder = tmp_path_factory.mktemp("deployed")
+    (folder / "compiled").symlink_to(compiled, target_is_directory=True)
+    return deploy_capabilities(folder)
+
+
+@pytest.fixture(scope="session")
+def backends(
+    deployed: DeployedCapabilities, request: pytest.FixtureRequest
+) -> Iterator[Callable[[str], Backend]]:
+    """The backend of a kind of store; its server is started by the first who asks."""
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         for name, value in AWS.items():
             patch.setenv(name, value)
 
-        @cache
-        def furnished() -> Furnished:
-            folder = tmp_path_factory.mktemp("furnished")
-            (folder / "compiled").symlink_to(compiled, target_is_directory=True)
-            return furnish(folder)
-
-        def sqlite() -> Ground:
-            return on_sqlite(furnished())
-
-        def redis() -> Ground:
-            server = stack.enter_context(Valkey(databases=str(DATABASES)))
-            return on_redis(furnished(), server.address, server.pid)
+        def open_dynamodb(queue: Callable[[], str] | None = None) -> Backend:
+            server: Ministack = request.getfixturevalue("ministack")
+            return on_dynamodb(deployed, server.url, server.pid, create_table, queue=queue)
 
         @cache
-        def emulator() -> Ministack:
-            return stack.enter_context(Ministack())
+        def open_backend(kind: str) -> Backend:
+            match kind:
+                case "sqlite":
+                    return on_sqlite(deployed)
+                case "redis":
+                    server = stack.enter_context(Valkey(databases=str(DATABASES)))
+                    return on_redis(deployed, server.address, server.pid)
+                case "dynamodb":
+                    return open_dynamodb()
+                case "sqs":
+                    ministack: Ministack = request.getfixturevalue("ministack")
+                    return open_dynamodb(queue=lambda: make_queue(ministack, visibility=2))
+            raise ValueError(kind)
 
-        def dynamodb() -> Ground:
-            return on_dynamodb(furnished(), emulator().url, emulator().pid, create_table)
-
-        def sqs() -> Ground:
-            return on_dynamodb(
-                furnished(),
-                emulator().url,
-                emulator().pid,
-                create_table,
-                queue=lambda: make_queue(emulator(), visibility=2),
-            )
-
-        yield cache(
-            lambda kind: {"sqlite": sqlite, "redis": redis, "dynamodb": dynamodb, "sqs": sqs}[
-                kind
-            ]()
-        )
+        yield open_backend
 
 
 @pytest.fixture
-def staged_on(
-    nursery: Nursery, compiled: Path, tmp_path: Path
-) -> Callable[..., AbstractContextManager[Stage]]:
-    """Opens stages on a ground: `with staged_on(ground, lease=1.0, workers=8) as scene: …`, one
-    setting after the other.
+def open_system_on(
+    forker: ServerForker, compiled: Path, tmp_path: Path
+) -> Callable[..., AbstractContextManager[System]]:
+    """Opens systems on a backend: `with open_system_on(backend, lease=1.0) as system: …`; the
+    settings are those of every server.
     """
     numbers = itertools.count()
 
-    def opened(ground: Ground, **settings: Any) -> AbstractContextManager[Stage]:
-        return staged(nursery, ground, compiled, tmp_path / f"stage-{next(numbers)}", **settings)
+    def opened(backend: Backend, **settings: Any) -> AbstractContextManager[System]:
+        return start_system(
+            forker, backend, compiled, tmp_path / f"system-{next(numbers)}", **settings
+        )
 
     return opened
 
 
 @pytest.fixture
-def stage(
-    staged_on: Callable[..., AbstractContextManager[Stage]],
-    grounds: Callable[[str], Ground],
+def open_system(
+    open_system_on: Callable[..., AbstractContextManager[System]],
+    backends: Callable[[str], Backend],
     request: pytest.FixtureRequest,
-) -> Callable[..., AbstractContextManager[Stage]]:
-    """Opens stages on SQLite, or on the store that the test's parameter names: `with
-    stage(lease=1.0) as scene: …`.
+) -> Callable[..., AbstractContextManager[System]]:
+    """Opens systems on SQLite, or on the store that the test's parameter names: `with
+    open_system(lease=1.0) as system: …`.
     """
-    return partial(staged_on, grounds(getattr(request, "param", "sqlite")))
+    return partial(open_system_on, backends(getattr(request, "param", "sqlite")))

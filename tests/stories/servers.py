@@ -65,7 +65,7 @@ class Server:
         ]
 
 
-class Nursery:
+class ServerForker:
     """Starts servers and knows which of them live. A context manager."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Nursery:
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         }
         self._program = subprocess.Popen(
-            [sys.executable, "-m", "tests.stories.nursery"],
+            [sys.executable, "-m", "tests.stories.server_forker"],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,

@@ -25,7 +25,7 @@ from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.machine import within
 from tests.stories.servers import PATIENCE, Server
-from tests.stories.stage import OWNER, Stage, newest, said, until, update
+from tests.stories.system import OWNER, System, find_newest, text_of, until, update
 
 AT_ONCE = 6
 """Rows played at the same time: mostly they wait for a lease to end."""
@@ -34,7 +34,7 @@ REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
 IN_FLIGHT, POISON = 6, "poison"
 SPIN = 400
 """Long enough for a call to be hit in its middle."""
-Stages = Callable[..., AbstractContextManager[Stage]]
+OpenSystem = Callable[..., AbstractContextManager[System]]
 Mode = Literal["another process is started", "another process runs already"]
 MODES: tuple[Mode, ...] = ("another process is started", "another process runs already")
 TABLES: tuple[tuple[str, Mode], ...] = (
@@ -101,12 +101,12 @@ class Moment:
         return any(message.call_id == "cap_note-of-1" for message in self.document.messages)
 
 
-@pytest.mark.parametrize(("stage", "mode"), TABLES, indirect=["stage"])
+@pytest.mark.parametrize(("open_system", "mode"), TABLES, indirect=["open_system"])
 def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
-    stage: Stages, mode: Mode, request: pytest.FixtureRequest
+    open_system: OpenSystem, mode: Mode, request: pytest.FixtureRequest
 ) -> None:
-    store = request.node.callspec.params["stage"]
-    points = way_of_a_turn(stage)
+    store = request.node.callspec.params["open_system"]
+    points = way_of_a_turn(open_system)
     inbox = any(
         "inbox" in point for point in points
     )  # else events wait in a queue beside the store
@@ -118,28 +118,30 @@ def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     if store != "sqlite":
         points = [point for point in points if of_the_store(point, wanted)]
     with ThreadPoolExecutor(AT_ONCE) as players:
-        rows = list(players.map(lambda point: play(stage, point, mode), points))
+        rows = list(players.map(lambda point: play(open_system, point, mode), points))
     print(f"\n{mode}\n{'killed at':<30} replies notes doubles  requests  verdict", *rows, sep="\n")
     assert not [str(row) for row in rows if row.problems]
 
 
 def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_chat_goes_on(
-    stage: Stages,
+    open_system: OpenSystem,
 ) -> None:
-    with stage() as scene:
+    with open_system() as system:
         for once in ("first", "second", "third"):
-            server = scene.start("model request 1 before", once=once)
+            server = system.start("model request 1 before", once=once)
             if once == "first":
-                scene.deliver(server, FIRST)
-            scene.nursery.ended(server)
-        survivor = scene.start()
+                system.deliver(server, FIRST)
+            system.forker.ended(server)
+        survivor = system.start()
         assert survivor.knock(FIRST)
         assert survivor.knock(NEXT)
-        scene.platform.wait_for_texts(FOLLOWING)
-        until(scene.rests, "nothing waits any more")
-        assert scene.platform.texts == [GAVE_UP, FOLLOWING]
-        assert [letter.id for letter in scene.dead()] == ["telegram:4242:10"]
-        assert not [problem for problem in damaged(scene) if not problem.startswith("dead letters")]
+        system.platform.wait_for_texts(FOLLOWING)
+        until(system.is_idle, "nothing waits any more")
+        assert system.platform.texts == [GAVE_UP, FOLLOWING]
+        assert [letter.id for letter in system.dead_letters()] == ["telegram:4242:10"]
+        assert not [
+            problem for problem in damaged(system) if not problem.startswith("dead letters")
+        ]
 
 
 class Poison:
@@ -147,8 +149,8 @@ class Poison:
     time that this hits others.
     """
 
-    def __init__(self, scene: Stage) -> None:
-        self._scene = scene
+    def __init__(self, system: System) -> None:
+        self._scene = system
         self._changed = threading.Condition()
         self._waiting: defaultdict[str, set[str]] = defaultdict(set)
         self.beside: list[set[str]] = []
@@ -157,7 +159,7 @@ class Poison:
     def answer(self, request: Recorded) -> Answer:
         server = request.path.split("/")[1]
         messages = request.json()["messages"]
-        text = said(messages[newest(messages)])
+        text = text_of(messages[find_newest(messages)])
         with self._changed:
             here = self._waiting[server]
             here.add(text)
@@ -181,33 +183,35 @@ class Poison:
         return {started.name for started in self._scene.servers[2:]}
 
 
-@pytest.mark.parametrize("stage", ["sqlite", "sqs"], indirect=True)
+@pytest.mark.parametrize("open_system", ["sqlite", "sqs"], indirect=True)
 def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(
-    stage: Stages, monkeypatch: pytest.MonkeyPatch
+    open_system: OpenSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     innocent = {chat: f"hello {chat}" for chat in range(101, 101 + IN_FLIGHT - 1)}
-    with stage(workers=IN_FLIGHT, guest_turns=0, guest_tokens=0) as scene:
-        poison = Poison(scene)
-        monkeypatch.setattr(scene.model, "answer", poison.answer)
-        first = scene.start()
+    with open_system(workers=IN_FLIGHT, guest_turns=0, guest_tokens=0) as system:
+        poison = Poison(system)
+        monkeypatch.setattr(system.model, "answer", poison.answer)
+        first = system.start()
         assert first.knock(update(10, POISON))
         for chat, text in innocent.items():
             assert first.knock(update(chat, text, chat))
-        scene.nursery.ended(first)
-        scene.nursery.ended(scene.start())
-        scene.nursery.ended(scene.start())
-        scene.start()
-        scene.platform.wait_for_texts(GAVE_UP, *(f"answer to {text}" for text in innocent.values()))
+        system.forker.ended(first)
+        system.forker.ended(system.start())
+        system.forker.ended(system.start())
+        system.start()
+        system.platform.wait_for_texts(
+            GAVE_UP, *(f"answer to {text}" for text in innocent.values())
+        )
         for chat in (OWNER, *innocent):
-            until(partial(scene.rests, chat), "nothing waits any more")
+            until(partial(system.is_idle, chat), "nothing waits any more")
 
-        told = {message["chat_id"]: message["text"] for message in scene.platform.messages}
+        told = {message["chat_id"]: message["text"] for message in system.platform.messages}
         assert told == {
             OWNER: GAVE_UP,
             **{chat: f"answer to {text}" for chat, text in innocent.items()},
         }
-        assert len(scene.platform.messages) == IN_FLIGHT
-        assert [letter.id for letter in scene.dead()] == ["telegram:4242:10"]
+        assert len(system.platform.messages) == IN_FLIGHT
+        assert [letter.id for letter in system.dead_letters()] == ["telegram:4242:10"]
         assert poison.beside == [set(innocent.values()), set(innocent.values()), set()]
 
 
@@ -221,81 +225,81 @@ def of_the_store(point: str, wanted: Sequence[str]) -> bool:
     return bool(written) or any(re.fullmatch(must, point) for must in wanted)
 
 
-def way_of_a_turn(stage: Stages) -> list[str]:
+def way_of_a_turn(open_system: OpenSystem) -> list[str]:
     """Every point that a turn passes when nothing goes wrong, and no lease is renewed because the
     machine is slow.
     """
-    with stage(lease=60.0) as scene:
+    with open_system(lease=60.0) as system:
         heard: list[str] = []
-        scene.model.heard = scene.platform.heard = lambda server, point: heard.append(point)
-        assert scene.start().knock(FIRST)
-        scene.platform.wait_for_texts(*REPLY)
-        until(scene.rests, "the session is given back")
-        assert Counter(scene.notes("runs")) == {"note": 1, "double": 1}
-        return [*scene.notes("journal"), *heard]
+        system.model.on_event = system.platform.on_event = lambda server, point: heard.append(point)
+        assert system.start().knock(FIRST)
+        system.platform.wait_for_texts(*REPLY)
+        until(system.is_idle, "the session is given back")
+        assert Counter(system.notes("runs")) == {"note": 1, "double": 1}
+        return [*system.notes("journal"), *heard]
 
 
-def play(stage: Stages, point: str, mode: Mode) -> Row:
+def play(open_system: OpenSystem, point: str, mode: Mode) -> Row:
     """Crash at the point, let another process go on, and look at what it all came to."""
-    with stage(lease=LEASES[mode]) as scene:
-        scene.model.spin = SPIN if "during" in point else 0
+    with open_system(lease=LEASES[mode]) as system:
+        system.model.spin = SPIN if "during" in point else 0
         try:
-            survivor, moment = crash(scene, point, mode)
-            finish(scene, survivor)
+            survivor, moment = crash(system, point, mode)
+            finish(system, survivor)
         except AssertionError as problem:
-            return row(scene, point, [str(problem)])
-        return row(scene, point, [*broken(scene, moment), *damaged(scene)])
+            return row(system, point, [str(problem)])
+        return row(system, point, [*broken(system, moment), *damaged(system)])
 
 
-def crash(scene: Stage, point: str, mode: Mode) -> tuple[Server, Moment]:
+def crash(system: System, point: str, mode: Mode) -> tuple[Server, Moment]:
     """The first message, delivered until it is taken; one server dies of it, the other one
     lives.
     """
-    scene.model.heard = scene.platform.heard = lambda server, heard: (
-        kill(scene, server) if heard == point else None
+    system.model.on_event = system.platform.on_event = lambda server, heard: (
+        kill(system, server) if heard == point else None
     )
-    target = scene.start(point)
-    other = scene.start(point) if mode == MODES[1] else None
+    target = system.start(point)
+    other = system.start(point) if mode == MODES[1] else None
     taken = target.knock(FIRST)
-    until(scene.fired, f"a server gets to {point}")
+    until(system.fired, f"a server gets to {point}")
     victim = target
     if other:
-        until(lambda: not all(map(scene.nursery.lives, (target, other))), "a server dies")
-        victim = target if not scene.nursery.lives(target) else other
-    scene.nursery.ended(victim)
-    moment = Moment(scene.document(), tuple(scene.platform.texts), Counter(scene.notes("runs")))
-    survivor = (other if victim is target else target) or scene.start()
+        until(lambda: not all(map(system.forker.lives, (target, other))), "a server dies")
+        victim = target if not system.forker.lives(target) else other
+    system.forker.ended(victim)
+    moment = Moment(system.document(), tuple(system.platform.texts), Counter(system.notes("runs")))
+    survivor = (other if victim is target else target) or system.start()
     assert taken or survivor.knock(FIRST)
     return survivor, moment
 
 
-def kill(scene: Stage, server: str) -> None:
+def kill(system: System, server: str) -> None:
     """Kill the server whose request has just arrived, unless one was killed already."""
-    if not scene.fired():
-        (scene.folder / "fired").touch()
-        os.kill(scene.named(server).pid, 9)
-        scene.nursery.ended(scene.named(server))
+    if not system.fired():
+        (system.folder / "fired").touch()
+        os.kill(system.named(server).pid, 9)
+        system.forker.ended(system.named(server))
 
 
-def finish(scene: Stage, survivor: Server) -> None:
+def finish(system: System, survivor: Server) -> None:
     """The first message is answered; it is delivered once more; the next one is answered too."""
-    scene.platform.wait_for_texts(*REPLY)
+    system.platform.wait_for_texts(*REPLY)
     assert survivor.knock(FIRST)
     assert survivor.knock(NEXT)
-    scene.platform.wait_for_texts(FOLLOWING)
-    until(scene.rests, "nothing waits any more")
+    system.platform.wait_for_texts(FOLLOWING)
+    until(system.is_idle, "nothing waits any more")
 
 
-def broken(scene: Stage, moment: Moment) -> list[str]:
+def broken(system: System, moment: Moment) -> list[str]:
     """The promises about replies and runs that were not kept."""
     problems = []
-    more = Counter(scene.platform.texts) - Counter([*REPLY, FOLLOWING])
+    more = Counter(system.platform.texts) - Counter([*REPLY, FOLLOWING])
     in_the_gap = Counter(moment.texts[moment.marked :])
     if more - in_the_gap or more.total() > 1:
         problems.append(f"sent twice: {dict(more)}")
-    if list(dict.fromkeys(scene.platform.texts)) != [*REPLY, FOLLOWING]:
+    if list(dict.fromkeys(system.platform.texts)) != [*REPLY, FOLLOWING]:
         problems.append("out of order")
-    runs = Counter(scene.notes("runs"))
+    runs = Counter(system.notes("runs"))
     if runs["note"] > 1 or runs["double"] > 2:
         problems.append(f"ran again: {dict(runs)}")
     if moment.recorded and runs != moment.runs:
@@ -303,18 +307,18 @@ def broken(scene: Stage, moment: Moment) -> list[str]:
     return problems
 
 
-def damaged(scene: Stage) -> list[str]:
+def damaged(system: System) -> list[str]:
     """What is wrong with the history, the requests and the store."""
-    requests = enumerate((unpaired(body["messages"]) for body in scene.model.bodies), 1)
+    requests = enumerate((unpaired(body["messages"]) for body in system.model.bodies), 1)
     problems = [f"request {number}: {problem}" for number, problem in requests if problem]
-    document = scene.document(OWNER)
+    document = system.document(OWNER)
     if problem := unpaired([as_sent(message) for message in document.messages]):
         problems.append(f"history: {problem}")
     if sum(message.role == "user" for message in document.messages) != 2:
         problems.append("a message stands in the history twice, or never")
     if document.turn or document.outbox:
         problems.append("the turn is not closed")
-    if dead := scene.dead():
+    if dead := system.dead_letters():
         problems.append(f"dead letters: {dead}")
     return problems
 
@@ -344,7 +348,9 @@ def unpaired(messages: Sequence[dict[str, Any]]) -> str:
     return f"calls without an answer: {open_calls}" if open_calls else ""
 
 
-def row(scene: Stage, point: str, problems: Sequence[str]) -> Row:
-    texts, runs = Counter(scene.platform.texts), Counter(scene.notes("runs"))
+def row(system: System, point: str, problems: Sequence[str]) -> Row:
+    texts, runs = Counter(system.platform.texts), Counter(system.notes("runs"))
     parts = "+".join(str(texts[text]) for text in (*REPLY, FOLLOWING))
-    return Row(point, parts, runs["note"], runs["double"], len(scene.model.bodies), tuple(problems))
+    return Row(
+        point, parts, runs["note"], runs["double"], len(system.model.bodies), tuple(problems)
+    )

@@ -20,7 +20,7 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.bot_api import TOKEN
 from tests.stories.servers import PATIENCE, ROOT, SECRET, Server
-from tests.stories.stage import OWNER, Planner, Platform, unheard, until, update
+from tests.stories.system import OWNER, Planner, Platform, ignore, until, update
 
 pytestmark = pytest.mark.skipif(
     shutil.which("nsenter") is None
@@ -150,10 +150,10 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_turn_loses_no_message_and_repea
         platform.wait_for_texts("answer to one")
 
         def fills_up_meanwhile(name: str, point: str) -> None:
-            model.heard = unheard
+            model.on_event = ignore
             disk.fill()
 
-        model.heard = fills_up_meanwhile
+        model.on_event = fills_up_meanwhile
         assert server.knock(update(2, "two"))
         until(lambda: b'"EUNAVAILABLE"' in server.log.read_bytes(), "the turn notices")
         assert not server.knock(update(3, "three")), "what cannot be kept is not taken"

@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from tests.stories.ground import STORES
+from tests.stories.backends import STORES
 from tests.stories.servers import PATIENCE, Server
-from tests.stories.stage import OWNER, Gate, Stage, until, update
+from tests.stories.system import OWNER, Gate, System, until, update
 
-pytestmark = pytest.mark.parametrize("stage", STORES, indirect=True)
-Stages = Callable[..., AbstractContextManager[Stage]]
+pytestmark = pytest.mark.parametrize("open_system", STORES, indirect=True)
+OpenSystem = Callable[..., AbstractContextManager[System]]
 LONG_LEASE = 60.0
 """Where nobody crashes or stalls, no lease shall end, however busy the machine is."""
 
@@ -32,66 +32,70 @@ def answers(*names: object) -> list[str]:
     return [f"answer to {name}" for name in names]
 
 
-def slow_down(scene: Stage) -> None:
+def slow_down(system: System) -> None:
     """The platform does not take the next message yet."""
-    scene.platform.fail(429, parameters={"retry_after": 1})
+    system.platform.fail(429, parameters={"retry_after": 1})
 
 
-def history(scene: Stage, chat: int = OWNER) -> list[str]:
+def history(system: System, chat: int = OWNER) -> list[str]:
     """The texts of the session's messages."""
-    return [message.content for message in scene.document(chat).messages]
+    return [message.content for message in system.document(chat).messages]
 
 
-def test_a_worker_that_stalls_while_the_model_thinks_neither_saves_nor_sends(stage: Stages) -> None:
-    with stage() as scene:
-        gate = Gate(scene.model)
-        scene.model.then(gate.held("from a worker that lost its place"))
-        stalled = scene.start()
+def test_a_worker_that_stalls_while_the_model_thinks_neither_saves_nor_sends(
+    open_system: OpenSystem,
+) -> None:
+    with open_system() as system:
+        gate = Gate(system.model)
+        system.model.then(gate.held("from a worker that lost its place"))
+        stalled = system.start()
         assert stalled.knock(update(1, "first"))
-        scene.model.wait_for(1)
+        system.model.wait_for(1)
         stalled.signal(signal.SIGSTOP)
-        scene.start()
-        scene.platform.wait_for_texts("answer to first")
-        until(scene.rests, "the other one is done")
+        system.start()
+        system.platform.wait_for_texts("answer to first")
+        until(system.is_idle, "the other one is done")
         stalled.signal(signal.SIGCONT)
         gate.open()
         until(lambda: lost_its_place(stalled), "the stalled worker sees that it lost its place")
         assert stalled.knock(update(2, "second"))
-        scene.platform.wait_for_texts("answer to second")
-        assert scene.platform.texts == answers("first", "second")
-        assert history(scene) == ["first", "answer to first", "second", "answer to second"]
-        assert not scene.dead()
+        system.platform.wait_for_texts("answer to second")
+        assert system.platform.texts == answers("first", "second")
+        assert history(system) == ["first", "answer to first", "second", "answer to second"]
+        assert not system.dead_letters()
 
 
 @pytest.mark.parametrize("place", ["write trace 1 before", "read head 2 before"])
-def test_a_worker_that_stalls_before_it_sends_does_not_send(stage: Stages, place: str) -> None:
-    with stage() as scene:
-        stalled = scene.start(place, signal.SIGSTOP)
-        scene.deliver(stalled, update(1, "first"))
-        until(scene.fired, "the worker stalls")
-        scene.start()
-        scene.platform.wait_for_texts("answer to first")
-        until(scene.rests, "the other one is done")
+def test_a_worker_that_stalls_before_it_sends_does_not_send(
+    open_system: OpenSystem, place: str
+) -> None:
+    with open_system() as system:
+        stalled = system.start(place, signal.SIGSTOP)
+        system.deliver(stalled, update(1, "first"))
+        until(system.fired, "the worker stalls")
+        system.start()
+        system.platform.wait_for_texts("answer to first")
+        until(system.is_idle, "the other one is done")
         stalled.signal(signal.SIGCONT)
         until(lambda: lost_its_place(stalled), "the stalled worker sees that it lost its place")
         assert stalled.knock(update(2, "second"))
-        scene.platform.wait_for_texts("answer to second")
-        assert scene.platform.texts == answers("first", "second")
+        system.platform.wait_for_texts("answer to second")
+        assert system.platform.texts == answers("first", "second")
 
 
-def test_two_workers_that_both_find_a_reply_unsent_send_it_once(stage: Stages) -> None:
-    with stage() as scene:
-        gate = Gate(scene.model)
-        scene.platform.heard = lambda server, point: (
+def test_two_workers_that_both_find_a_reply_unsent_send_it_once(open_system: OpenSystem) -> None:
+    with open_system() as system:
+        gate = Gate(system.model)
+        system.platform.on_event = lambda server, point: (
             gate.wait() if point == "message 1 received" else None
         )
-        early = scene.start("read head 1 before", signal.SIGSTOP)
-        scene.deliver(early, update(1, "first"))
-        until(scene.fired, "the first worker stalls before it opens the session")
-        late = scene.start("write trace 1 before", signal.SIGSTOP, once="second")
-        until(lambda: scene.fired("second"), "the second worker stalls before it sends")
+        early = system.start("read head 1 before", signal.SIGSTOP)
+        system.deliver(early, update(1, "first"))
+        until(system.fired, "the first worker stalls before it opens the session")
+        late = system.start("write trace 1 before", signal.SIGSTOP, once="second")
+        until(lambda: system.fired("second"), "the second worker stalls before it sends")
         early.signal(signal.SIGCONT)
-        scene.platform.wait_for_texts("answer to first")
+        system.platform.wait_for_texts("answer to first")
         late.signal(signal.SIGCONT)
         until(lambda: lost_its_place(late), "the second worker sees that it lost its place")
         gate.open()
@@ -99,61 +103,63 @@ def test_two_workers_that_both_find_a_reply_unsent_send_it_once(stage: Stages) -
             lambda: any(step["step"] == "done" for step in early.steps()),
             "the first worker is done",
         )
-        assert scene.platform.texts == answers("first")
+        assert system.platform.texts == answers("first")
 
 
-def test_one_update_that_comes_to_both_servers_at_once_is_answered_once(stage: Stages) -> None:
-    with stage(workers=2, lease=LONG_LEASE) as scene, ThreadPoolExecutor(6) as platform:
-        servers = [scene.start(), scene.start()]
+def test_one_update_that_comes_to_both_servers_at_once_is_answered_once(
+    open_system: OpenSystem,
+) -> None:
+    with open_system(workers=2, lease=LONG_LEASE) as system, ThreadPoolExecutor(6) as platform:
+        servers = [system.start(), system.start()]
         assert all(
             platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6))
         )
-        scene.platform.wait_for_texts("answer to first")
+        system.platform.wait_for_texts("answer to first")
         assert all(
             platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6))
         )
         assert servers[0].knock(update(2, "second"))
-        scene.platform.wait_for_texts("answer to second")
-        assert scene.platform.texts == answers("first", "second")
-        assert scene.model.asked() == ["first", "second"]
+        system.platform.wait_for_texts("answer to second")
+        assert system.platform.texts == answers("first", "second")
+        assert system.model.asked() == ["first", "second"]
 
 
 def test_updates_that_come_in_another_order_are_answered_in_the_order_in_which_they_were_written(
-    stage: Stages,
+    open_system: OpenSystem,
 ) -> None:
-    with stage(lease=LONG_LEASE) as scene:
-        gate = Gate(scene.model)
-        scene.model.then(gate.held("answer to 0"))
-        servers = [scene.start(), scene.start()]
+    with open_system(lease=LONG_LEASE) as system:
+        gate = Gate(system.model)
+        system.model.then(gate.held("answer to 0"))
+        servers = [system.start(), system.start()]
         assert servers[0].knock(update(10, "0"))
-        scene.model.wait_for(1)
+        system.model.wait_for(1)
         for number in (3, 1, 2):
             assert servers[number % 2].knock(update(10 + number, str(number)))
         gate.open()
-        scene.platform.wait_for_texts(*answers(3))
-        assert scene.platform.texts == answers(0, 1, 2, 3)
+        system.platform.wait_for_texts(*answers(3))
+        assert system.platform.texts == answers(0, 1, 2, 3)
 
 
 def test_an_older_message_that_comes_after_a_crash_waits_for_the_turn_in_progress(
-    stage: Stages,
+    open_system: OpenSystem,
 ) -> None:
-    with stage() as scene:
-        victim = scene.start("model request 1 before")
-        scene.deliver(victim, update(5, "five"))
-        scene.nursery.ended(victim)
-        scene.platform.heard = lambda server, point: (
-            slow_down(scene) if point == "message 1 received" else None
+    with open_system() as system:
+        victim = system.start("model request 1 before")
+        system.deliver(victim, update(5, "five"))
+        system.forker.ended(victim)
+        system.platform.on_event = lambda server, point: (
+            slow_down(system) if point == "message 1 received" else None
         )
-        assert scene.start().knock(update(4, "four"))
-        scene.platform.wait_for_texts(*answers("five", "four"))
-        until(scene.rests, "all is done")
-        assert scene.platform.texts == answers("five", "four")
-        assert len(scene.platform.calls("sendMessage")) == 3
+        assert system.start().knock(update(4, "four"))
+        system.platform.wait_for_texts(*answers("five", "four"))
+        until(system.is_idle, "all is done")
+        assert system.platform.texts == answers("five", "four")
+        assert len(system.platform.calls("sendMessage")) == 3
 
 
-def test_fifty_sessions_at_once_are_each_answered_once(stage: Stages) -> None:
-    with stage(workers=4, lease=LONG_LEASE) as scene, ThreadPoolExecutor(8) as platform:
-        servers = [scene.start(), scene.start()]
+def test_fifty_sessions_at_once_are_each_answered_once(open_system: OpenSystem) -> None:
+    with open_system(workers=4, lease=LONG_LEASE) as system, ThreadPoolExecutor(8) as platform:
+        servers = [system.start(), system.start()]
         chats = range(1000, 1050)
         assert all(
             platform.map(
@@ -163,44 +169,44 @@ def test_fifty_sessions_at_once_are_each_answered_once(stage: Stages) -> None:
                 chats,
             )
         )
-        scene.platform.wait_for_texts(*(f"answer to hello from {chat}" for chat in chats))
-        until(lambda: all(map(scene.rests, chats)), "all is done")
-        assert Counter(message["chat_id"] for message in scene.platform.messages) == Counter(chats)
+        system.platform.wait_for_texts(*(f"answer to hello from {chat}" for chat in chats))
+        until(lambda: all(map(system.is_idle, chats)), "all is done")
+        assert Counter(message["chat_id"] for message in system.platform.messages) == Counter(chats)
         assert all(
             message["text"] == f"answer to hello from {message['chat_id']}"
-            for message in scene.platform.messages
+            for message in system.platform.messages
         )
-        assert len(scene.model.bodies) == len(chats)
+        assert len(system.model.bodies) == len(chats)
 
 
 def test_a_burst_of_thirty_messages_is_answered_in_order_each_by_its_own_turn(
-    stage: Stages,
+    open_system: OpenSystem,
 ) -> None:
-    with stage(workers=2, lease=LONG_LEASE) as scene:
-        servers = [scene.start(), scene.start()]
+    with open_system(workers=2, lease=LONG_LEASE) as system:
+        servers = [system.start(), system.start()]
         for number in range(1, 31):
             assert servers[number % 2].knock(update(number, str(number)))
-        scene.platform.wait_for_texts(*answers(30))
-        until(scene.rests, "all is done")
-        assert scene.platform.texts == answers(*range(1, 31))
-        assert scene.model.asked() == [str(number) for number in range(1, 31)]
+        system.platform.wait_for_texts(*answers(30))
+        until(system.is_idle, "all is done")
+        assert system.platform.texts == answers(*range(1, 31))
+        assert system.model.asked() == [str(number) for number in range(1, 31)]
 
 
 def test_stop_ends_a_turn_whose_model_hangs_though_twenty_messages_wait_and_they_are_answered_then(
-    stage: Stages,
+    open_system: OpenSystem,
 ) -> None:
-    with stage(workers=2, lease=LONG_LEASE) as scene:
-        scene.model.then(Gate(scene.model).held("too late"))
-        servers = [scene.start(), scene.start()]
+    with open_system(workers=2, lease=LONG_LEASE) as system:
+        system.model.then(Gate(system.model).held("too late"))
+        servers = [system.start(), system.start()]
         assert servers[0].knock(update(1, "think for long"))
-        scene.model.wait_for(1)
+        system.model.wait_for(1)
         for number in range(2, 22):
             assert servers[number % 2].knock(update(number, str(number)))
         began = time.monotonic()
         assert servers[1].knock(update(22, "/stop"))
-        scene.platform.wait_for_texts("Stopped.")
+        system.platform.wait_for_texts("Stopped.")
         print(f"\nstopped after {time.monotonic() - began:.2f} s")
         assert time.monotonic() - began < PATIENCE / 3
-        scene.platform.wait_for_texts(*answers(21))
-        assert scene.platform.texts == ["Stopped.", *answers(*range(2, 22))]
-        assert not scene.dead()
+        system.platform.wait_for_texts(*answers(21))
+        assert system.platform.texts == ["Stopped.", *answers(*range(2, 22))]
+        assert not system.dead_letters()

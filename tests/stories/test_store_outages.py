@@ -29,91 +29,93 @@ from tests.servers.proxy import (
     Mode,
     Proxy,
 )
-from tests.stories.ground import Ground
-from tests.stories.nursery import TOKEN
+from tests.stories.backends import Backend
+from tests.stories.server_forker import TOKEN
 from tests.stories.servers import PATIENCE, Server
-from tests.stories.stage import Stage, unheard, until, update
+from tests.stories.system import System, ignore, until, update
 
-Stages = Callable[..., AbstractContextManager[Stage]]
+OpenSystem = Callable[..., AbstractContextManager[System]]
 STALL_SECONDS = 2.0
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 ANSWERS = ["answer to one", "answer to two", "answer to three"]
 
 
 @dataclass
-class Shop:
-    """A kind of store, the proxy before its server, and the stages that stand on it through the
+class ProxiedStore:
+    """A kind of store, the proxy before its server, and the systems that reach it through the
     proxy.
     """
 
-    ground: Ground
+    backend: Backend
     proxy: Proxy
-    stage: Stages
+    open_system: OpenSystem
 
     @contextmanager
     def stalled(self) -> Iterator[None]:
         """SIGSTOP inside, SIGCONT after."""
-        os.kill(self.ground.pid, signal.SIGSTOP)
+        os.kill(self.backend.pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            os.kill(self.ground.pid, signal.SIGCONT)
+            os.kill(self.backend.pid, signal.SIGCONT)
 
 
 @contextmanager
-def through(proxy: Proxy, open_stage: Stages) -> Iterator[Stage]:
-    """A stage whose servers reach the store through the proxy; the test itself looks at it
+def open_through(proxy: Proxy, open_directly: OpenSystem) -> Iterator[System]:
+    """A system whose servers reach the store through the proxy; the test itself looks at it
     directly.
     """
-    with open_stage() as scene:
-        scene.settings["store"] = scene.settings["store"].replace(proxy.target, proxy.address)
-        yield scene
+    with open_directly() as system:
+        system.settings["store"] = system.settings["store"].replace(proxy.target, proxy.address)
+        yield system
 
 
 @pytest.fixture(params=["redis", "dynamodb"])
-def shop(
-    request: pytest.FixtureRequest, staged_on: Stages, grounds: Callable[[str], Ground]
-) -> Iterator[Shop]:
-    ground = grounds(request.param)
-    with Proxy(ground.address) as proxy:
-        yield Shop(ground, proxy, partial(through, proxy, partial(staged_on, ground)))
+def store(
+    request: pytest.FixtureRequest, open_system_on: OpenSystem, backends: Callable[[str], Backend]
+) -> Iterator[ProxiedStore]:
+    backend = backends(request.param)
+    with Proxy(backend.address) as proxy:
+        yield ProxiedStore(
+            backend, proxy, partial(open_through, proxy, partial(open_system_on, backend))
+        )
 
 
-def one_and_two(scene: Stage, server: Server) -> None:
-    """What every story comes to: the second message is answered after the first, and a third one is
+def expect_all_answered(system: System, server: Server) -> None:
+    """Expect the end of every story: the second message is answered after the first, and a third one is
     too.
     """
-    scene.platform.wait_for_texts(*ANSWERS[:2])
+    system.platform.wait_for_texts(*ANSWERS[:2])
     until(partial(server.knock, update(3, "three")), "the third message is taken")
-    scene.platform.wait_for_texts(*ANSWERS)
-    until(scene.rests, "nothing waits any more")
-    assert scene.platform.texts == ANSWERS
-    assert scene.model.asked()[-1] == "three"
-    assert [message.content for message in scene.document().messages][-6:] == [
+    system.platform.wait_for_texts(*ANSWERS)
+    until(system.is_idle, "nothing waits any more")
+    assert system.platform.texts == ANSWERS
+    assert system.model.asked()[-1] == "three"
+    assert [message.content for message in system.document().messages][-6:] == [
         text for pair in zip(["one", "two", "three"], ANSWERS, strict=True) for text in pair
     ]
-    assert not scene.dead()
+    assert not system.dead_letters()
     print(
-        f"\nthe model was asked {len(scene.model.bodies)} times; the person read"
-        f" {scene.platform.texts}"
+        f"\nthe model was asked {len(system.model.bodies)} times; the person read"
+        f" {system.platform.texts}"
     )
 
 
-def begun(scene: Stage) -> Server:
+def start_and_answer(system: System) -> Server:
     """A server that has answered once."""
-    server = scene.start()
+    server = system.start()
     assert server.knock(update(1, "one"))
-    scene.platform.wait_for_texts(ANSWERS[0])
-    until(scene.rests, "nothing waits any more")
+    system.platform.wait_for_texts(ANSWERS[0])
+    until(system.is_idle, "nothing waits any more")
     return server
 
 
 def test_a_store_that_is_down_at_the_start_is_waited_for_and_nothing_is_taken_meanwhile(
-    shop: Shop,
+    store: ProxiedStore,
 ) -> None:
-    with shop.stage() as scene:
-        shop.proxy.mode = REFUSE
-        server = scene.start()
+    with store.open_system() as system:
+        store.proxy.mode = REFUSE
+        server = system.start()
         assert not server.knock(update(1, "one"))
         asked = httpx.post(
             f"http://127.0.0.1:{server.port}/chat",
@@ -123,85 +125,89 @@ def test_a_store_that_is_down_at_the_start_is_waited_for_and_nothing_is_taken_me
         )
         assert asked.status_code == 503
         assert asked.headers["retry-after"]
-        shop.proxy.mode = PASS
+        store.proxy.mode = PASS
         until(partial(server.knock, update(1, "one")), "the message is taken")
-        scene.platform.wait_for_texts(ANSWERS[0])
+        system.platform.wait_for_texts(ANSWERS[0])
         assert server.knock(update(2, "two"))
-        one_and_two(scene, server)
+        expect_all_answered(system, server)
 
 
 @pytest.mark.parametrize("mode", [REFUSE, HANG, RESET], ids=lambda mode: mode.value)
 def test_a_store_that_goes_away_while_the_model_thinks_is_waited_for(
-    shop: Shop, mode: Mode
+    store: ProxiedStore, mode: Mode
 ) -> None:
-    with shop.stage() as scene:
-        server = begun(scene)
+    with store.open_system() as system:
+        server = start_and_answer(system)
 
         def goes_away(name: str, point: str) -> None:
-            scene.model.heard = unheard
-            shop.proxy.mode = mode
-            threading.Timer(STALL_SECONDS, setattr, (shop.proxy, "mode", PASS)).start()
+            system.model.on_event = ignore
+            store.proxy.mode = mode
+            threading.Timer(STALL_SECONDS, setattr, (store.proxy, "mode", PASS)).start()
 
-        scene.model.heard = goes_away
+        system.model.on_event = goes_away
         assert server.knock(update(2, "two"))
-        one_and_two(scene, server)
+        expect_all_answered(system, server)
         print(
-            f"\n{mode.value} for {STALL_SECONDS} s while the model thinks: {shop.proxy.hits}"
+            f"\n{mode.value} for {STALL_SECONDS} s while the model thinks: {store.proxy.hits}"
             " requests"
         )
 
 
 @pytest.mark.parametrize("mode", [DROP_REPLY, CUT, MUTE, RESET], ids=lambda mode: mode.value)
 def test_a_request_about_the_session_that_goes_wrong_changes_nothing_for_the_person(
-    shop: Shop, mode: Mode
+    store: ProxiedStore, mode: Mode
 ) -> None:
     # the read at the open, then writes; silence costs seconds each time
-    gone_wrong(shop, mode, times=1 if mode is MUTE else 3)
+    gone_wrong(store, mode, times=1 if mode is MUTE else 3)
 
 
-@pytest.mark.parametrize("shop", ["dynamodb"], indirect=True)
-def test_a_table_that_throttles_the_session_changes_nothing_for_the_person(shop: Shop) -> None:
-    gone_wrong(shop, THROTTLE, times=3)
+@pytest.mark.parametrize("store", ["dynamodb"], indirect=True)
+def test_a_table_that_throttles_the_session_changes_nothing_for_the_person(
+    store: ProxiedStore,
+) -> None:
+    gone_wrong(store, THROTTLE, times=3)
 
 
-def gone_wrong(shop: Shop, mode: Mode, times: int) -> None:
-    with shop.stage() as scene:
-        server = begun(scene)
+def gone_wrong(store: ProxiedStore, mode: Mode, times: int) -> None:
+    with store.open_system() as system:
+        server = start_and_answer(system)
         for _ in range(times):
-            shop.proxy.arm(mode, b"head")
+            store.proxy.arm(mode, b"head")
         assert server.knock(update(2, "two"))
-        one_and_two(scene, server)
-        print(f"\n{mode.value} at the session's document: {shop.proxy.hits} requests")
+        expect_all_answered(system, server)
+        print(f"\n{mode.value} at the session's document: {store.proxy.hits} requests")
 
 
-def test_a_store_that_stalls_in_the_middle_of_a_turn_goes_on_where_it_was(shop: Shop) -> None:
-    with shop.stage() as scene:
-        server = begun(scene)
+def test_a_store_that_stalls_in_the_middle_of_a_turn_goes_on_where_it_was(
+    store: ProxiedStore,
+) -> None:
+    with store.open_system() as system:
+        server = start_and_answer(system)
         over = threading.Event()
 
         def stalls(name: str, point: str) -> None:
-            scene.model.heard = unheard
-            threading.Thread(target=_stalled, args=(shop, over)).start()
+            system.model.on_event = ignore
+            threading.Thread(target=_stalled, args=(store, over)).start()
 
-        scene.model.heard = stalls
+        system.model.on_event = stalls
         assert server.knock(update(2, "two"))
         assert over.wait(PATIENCE)
-        one_and_two(scene, server)
+        expect_all_answered(system, server)
 
 
-def _stalled(shop: Shop, over: threading.Event) -> None:
-    with shop.stalled():
+def _stalled(store: ProxiedStore, over: threading.Event) -> None:
+    with store.stalled():
         time.sleep(STALL_SECONDS)
     over.set()
 
 
 def test_a_redis_that_pauses_its_clients_is_waited_for(
-    staged_on: Stages, grounds: Callable[[str], Ground]
+    open_system_on: OpenSystem, backends: Callable[[str], Backend]
 ) -> None:
-    ground = grounds("redis")
-    host, _, port = ground.address.partition(":")
-    with staged_on(ground) as scene, redis.Redis(host, int(port)) as direct:
-        server = begun(scene)
+    backend = backends("redis")
+    host, _, port = backend.address.partition(":")
+    with open_system_on(backend) as system, redis.Redis(host, int(port)) as direct:
+        server = start_and_answer(system)
         direct.client_pause(int(STALL_SECONDS * 1000), all=True)
         until(partial(server.knock, update(2, "two")), "the message is taken")
-        one_and_two(scene, server)
+        expect_all_answered(system, server)

@@ -21,7 +21,7 @@ from sigil.wiring import open_stores
 from tests.stories.switch import Switch
 
 
-def open_watched_house(settings: Settings, switch: Switch) -> AgentRuntime:
+def open_watched_runtime(settings: Settings, switch: Switch) -> AgentRuntime:
     """As `open_runtime`, every part behind the switch."""
     plain = open_stores(settings)
     stores = replace(plain, kv=_Store(plain.kv, switch))

@@ -1,4 +1,4 @@
-"""A stage for one story: a store of its own, a platform, a model that plans by what it reads, and
+"""A system under test: a store of its own, a platform, a model that plans by what it reads, and
 servers over them.
 """
 
@@ -24,14 +24,14 @@ from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
-from tests.stories.ground import Ground
-from tests.stories.servers import PATIENCE, SECRET, Nursery, Server
+from tests.stories.backends import Backend
+from tests.stories.servers import PATIENCE, SECRET, Server, ServerForker
 from tests.stories.switch import Order
 
 OWNER = 42
 LONG = "long " * 1000
 """Goes out in two parts."""
-Heard = Callable[[str, str], None]
+Listener = Callable[[str, str], None]
 
 
 class Gate:
@@ -58,7 +58,7 @@ class Gate:
         return reply
 
 
-def unheard(server: str, point: str) -> None:
+def ignore(server: str, point: str) -> None:
     """Nobody listens."""
 
 
@@ -72,11 +72,11 @@ class Planner(ScriptedModel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard: Heard = unheard
+        self.on_event: Listener = ignore
         self.spin = 0
 
     def answer(self, request: Recorded) -> Answer:
-        self.heard(request.path.split("/")[1], f"request {len(self.requests)} received")
+        self.on_event(request.path.split("/")[1], f"request {len(self.requests)} received")
         if self._script:
             return super().answer(request)
         usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10}
@@ -89,13 +89,13 @@ class Planner(ScriptedModel):
             for body in self.bodies
             if body["messages"][0]["content"].startswith("<<IDENTITY>>")
         ]
-        return [said(messages[newest(messages)]) for messages in chats]
+        return [text_of(messages[find_newest(messages)]) for messages in chats]
 
 
 def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
     """What a model that has read `messages` says next."""
-    place = newest(messages)
-    asked = said(messages[place])
+    place = find_newest(messages)
+    asked = text_of(messages[place])
     task = re.fullmatch(r"task (\d+)", asked)
     step = sum(message["role"] == "assistant" for message in messages[place:])
     if task is None or step > 1:
@@ -110,12 +110,12 @@ def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
     return made
 
 
-def newest(messages: list[dict[str, Any]]) -> int:
-    """Where the newest user message stands."""
+def find_newest(messages: list[dict[str, Any]]) -> int:
+    """Where the find_newest user message stands."""
     return max(position for position, message in enumerate(messages) if message["role"] == "user")
 
 
-def said(message: dict[str, Any]) -> str:
+def text_of(message: dict[str, Any]) -> str:
     """What a person wrote, without the stamp that the prompt adds."""
     return str(message["content"]).splitlines()[-1]
 
@@ -125,19 +125,19 @@ class Platform(BotApi):
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard: Heard = unheard
+        self.on_event: Listener = ignore
 
     def answer(self, request: Recorded) -> Answer:
         answer = super().answer(request)
         if request.path.endswith("/sendMessage") and answer.status == 200:
-            self.heard(request.path.split("/")[1], f"message {len(self.messages)} received")
+            self.on_event(request.path.split("/")[1], f"message {len(self.messages)} received")
         return answer
 
     @property
     def texts(self) -> list[str]:
         """What was sent, in order; without the padding of long answers."""
         with self.changed:
-            return [shortened(message["text"]) for message in self.messages]
+            return [shorten(message["text"]) for message in self.messages]
 
     def wait_for_texts(self, *texts: str) -> None:
         """Wait until each of them has been sent."""
@@ -146,7 +146,7 @@ class Platform(BotApi):
         assert found, f"{texts} are not among {self.texts}"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     return re.sub(r"(long ?)+", "… ", text).strip()
 
 
@@ -167,25 +167,25 @@ def update(number: int, text: str, sender: int = OWNER) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Stage:
+class System:
     """What a story plays on. `settings` are those of every server; `folder` holds the store and the
     notes of the switches.
     """
 
-    nursery: Nursery
+    forker: ServerForker
     folder: Path
     platform: Platform
     model: Planner
     settings: dict[str, Any]
     store: KV
-    ground: Ground
+    backend: Backend
     servers: list[Server] = field(default_factory=list)
 
     def start(self, at: str = "", number: int = signal.SIGKILL, once: str = "fired") -> Server:
         """One more server. The first to get to the point `at`, of all with the same `once`, is
         killed there or gets the signal `number`.
         """
-        server = self.nursery.start(self.settings, Order(str(self.folder), at, number, once))
+        server = self.forker.start(self.settings, Order(str(self.folder), at, number, once))
         self.servers.append(server)
         return server
 
@@ -210,15 +210,15 @@ class Stage:
         """Whether a server got to its point."""
         return (self.folder / once).exists()
 
-    def dead(self) -> list[DeadLetter]:
+    def dead_letters(self) -> list[DeadLetter]:
         """The dead letters."""
         return list(scan_dead_letters(self.store))
 
-    def rests(self, chat: int = OWNER) -> bool:
+    def is_idle(self, chat: int = OWNER) -> bool:
         """Whether nothing waits and nobody works."""
         inbox = keys.inbox_event(keys.session_of("main", f"telegram:{chat}"), "").partition
         waits = any(self.store.scan(partition) for partition in (inbox, "ready", "ready!", "claim"))
-        return not waits and self.ground.rests(self.settings)
+        return not waits and self.backend.is_idle(self.settings)
 
 
 def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
@@ -230,13 +230,13 @@ def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> N
 
 
 @contextmanager
-def staged(
-    nursery: Nursery, ground: Ground, compiled: Path, folder: Path, **settings: Any
-) -> Iterator[Stage]:
-    """A stage in the new `folder`, on fresh ground."""
+def start_system(
+    forker: ServerForker, backend: Backend, compiled: Path, folder: Path, **settings: Any
+) -> Iterator[System]:
+    """Yield a system in the new `folder`, on a fresh store of the backend."""
     folder.mkdir()
     (folder / "compiled").symlink_to(compiled, target_is_directory=True)
-    with ground.lay(folder) as laid, Platform() as platform, Planner() as model:
+    with backend.prepare(folder) as store_settings, Platform() as platform, Planner() as model:
         given = {
             "data": str(folder),
             "library": "none",
@@ -249,14 +249,14 @@ def staged(
             "telegram_token": TOKEN,
             "telegram_secret": SECRET,
             "telegram_api": platform.url,
-            **laid,
+            **store_settings,
             **settings,
         }
-        store = open_stores(Settings(**laid)).kv
-        stage = Stage(nursery, folder, platform, model, given, store, ground)
+        store = open_stores(Settings(**store_settings)).kv
+        system = System(forker, folder, platform, model, given, store, backend)
         try:
-            yield stage
+            yield system
         finally:
-            nursery.kill(*stage.servers)
+            forker.kill(*system.servers)
             if isinstance(store, Closable):
                 store.close()

@@ -41,7 +41,7 @@ import sigil.storage.kv.sqlite
 from functions import local, log
 from functions.settings import Settings
 from tests.stories.switch import Order, Switch
-from tests.stories.watched import open_watched_house
+from tests.stories.watched import open_watched_runtime
 
 NEEDED = (
     anyio._backends._asyncio,
@@ -115,7 +115,7 @@ def _serve(asked: dict[str, Any]) -> NoReturn:
     sys.stdin = open(os.devnull)  # noqa: SIM115  it stays open as long as the process lives
     log.start(open(f"{order.folder}/{asked['name']}.log", "a", buffering=1))  # noqa: SIM115
     given = asked["settings"]
-    runtime = open_watched_house(
+    runtime = open_watched_runtime(
         Settings(**{**given, "owners": tuple(given["owners"])}), Switch(order)
     )
     door = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What a stage stands on: each kind of store, with two capabilities for every story."""
+"""Each kind of store that servers run on, with two capabilities that every story needs."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ STORES = ("sqlite", "redis", "dynamodb")
 """Each with its own inbox; `sqs` is DynamoDB with its events in a FIFO queue of SQS, as on AWS."""
 
 
-Lay = Callable[[Path], AbstractContextManager[Mapping[str, Any]]]
-"""Lays the ground for one stage in its folder; the settings that name its store."""
+Prepare = Callable[[Path], AbstractContextManager[Mapping[str, Any]]]
+"""Prepares a store for one system in its folder, and yields the settings that name the store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """A kind of store: how a stage is laid on it; its server's address (host and port) and process,
+class Backend:
+    """A kind of store: how one is prepared for a system; its server's address (host and port) and process,
     if it has one.
     """
 
-    lay: Lay
+    prepare: Prepare
     address: str = ""
     pid: int = 0
 
-    def rests(self, settings: Mapping[str, Any]) -> bool:
+    def is_idle(self, settings: Mapping[str, Any]) -> bool:
         """Whether nothing waits in a queue beside the store, and nobody works on what was in it."""
         if not settings.get("queue"):
             return True
@@ -65,14 +65,14 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Furnished:
+class DeployedCapabilities:
     """Two capabilities that were deployed once: the folder of that store, and its records."""
 
     folder: Path
     records: Mapping[Key, bytes]
 
     def copy_files(self, folder: Path) -> None:
-        """Copy everything but native code into the folder of a stage."""
+        """Copy everything but native code into the folder of a system."""
         shutil.copytree(
             self.folder,
             folder,
@@ -82,7 +82,7 @@ class Furnished:
         )
 
     def copy_records(self, settings: Mapping[str, Any]) -> None:
-        """Write the records and the bodies that they name into the empty store of a stage."""
+        """Write the records and the bodies that they name into the empty store of a system."""
         with open_stores_of(settings) as stores:
             for path in (self.folder / "artifacts").glob("*/*"):
                 stores.artifacts.put(path.read_bytes())
@@ -90,7 +90,7 @@ class Furnished:
                 stores.kv.put(key, value)
 
 
-def furnish(folder: Path) -> Furnished:
+def deploy_capabilities(folder: Path) -> DeployedCapabilities:
     """Deploy the capabilities `double`, which is pure, and `note`, which is not: it may write to
     the log. Either has time enough on the busiest machine.
     """
@@ -116,7 +116,7 @@ def furnish(folder: Path) -> Furnished:
             registry.deploy(spec, Caller("main"))
         registry.close()
         found = {key: stores.kv.get(key) for key in written}
-    return Furnished(folder, {key: item.value for key, item in found.items() if item})
+    return DeployedCapabilities(folder, {key: item.value for key, item in found.items() if item})
 
 
 @contextmanager
@@ -130,47 +130,47 @@ def open_stores_of(settings: Mapping[str, Any]) -> Iterator[Stores]:
             stores.kv.close()
 
 
-def on_sqlite(furnished: Furnished) -> Ground:
-    """A file, copied from one that was furnished once."""
+def on_sqlite(deployed: DeployedCapabilities) -> Backend:
+    """A file, copied from one that was deployed once."""
 
     @contextmanager
-    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
-        furnished.copy_files(folder)
+    def prepare(folder: Path) -> Iterator[Mapping[str, Any]]:
+        deployed.copy_files(folder)
         yield {"store": f"sqlite:///{folder / 'uncaged.db'}"}
 
-    return Ground(lay)
+    return Backend(prepare)
 
 
-def on_redis(furnished: Furnished, address: str, pid: int) -> Ground:
+def on_redis(deployed: DeployedCapabilities, address: str, pid: int) -> Backend:
     """A database of its own on the server at `address` (host and port)."""
 
     @contextmanager
-    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
+    def prepare(folder: Path) -> Iterator[Mapping[str, Any]]:
         settings = {"store": f"redis://{address}/{next(_NUMBERS)}", "data": str(folder)}
-        furnished.copy_records(settings)
+        deployed.copy_records(settings)
         yield settings
 
-    return Ground(lay, address, pid)
+    return Backend(prepare, address, pid)
 
 
 def on_dynamodb(
-    furnished: Furnished,
+    deployed: DeployedCapabilities,
     url: str,
     pid: int,
     make: Callable[[str, str], None],
     *,
     queue: Callable[[], str] | None = None,
-) -> Ground:
+) -> Backend:
     """A table of its own at the endpoint `url`; `make` makes one. With `queue`, which makes one
     too, events wait in SQS.
     """
 
     @contextmanager
-    def lay(folder: Path) -> Iterator[Mapping[str, Any]]:
-        table = f"stage-{folder.parent.name}-{next(_NUMBERS)}"
+    def prepare(folder: Path) -> Iterator[Mapping[str, Any]]:
+        table = f"system-{folder.parent.name}-{next(_NUMBERS)}"
         make(table, url)
         settings = {"store": f"dynamodb://{table}?endpoint={url}", "data": str(folder)}
-        furnished.copy_records(settings)
+        deployed.copy_records(settings)
         yield {**settings, "queue": f"sqs://{queue()}"} if queue else settings
 
-    return Ground(lay, url.partition("://")[2], pid)
+    return Backend(prepare, url.partition("://")[2], pid)
