@@ -1,6 +1,4 @@
-"""Which addresses of the internet a capability's request may go to: public unicast ones, and
-nothing that leads back inside.
-"""
+"""Decide which addresses a capability's request may go to: public unicast ones, and none inside."""
 
 from __future__ import annotations
 
@@ -47,17 +45,29 @@ _NETWORKS_6 = tuple(ipaddress.IPv6Network(text) for text in _CLOSED_6)
 
 
 def may_reach(text: str, *, loopback: bool = False) -> bool:
-    """Whether a request may go to the address `text`; what is no plain address may not. `loopback`:
-    that is allowed beside.
+    """Tell if a request may go to the address `text`; a text that is no plain address is refused.
+
+    `loopback` allows this machine's own addresses too.
     """
-    address = _parsed(text)
-    return address is not None and (_public(address) or (loopback and is_loopback(text)))
+    address = _parse_address(text)
+    if address is None:
+        return False
+    if loopback and is_loopback(text):
+        return True
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not any(address in network for network in _NETWORKS_4)
+    # `is_global` as well: a range that a later Python knows is refused too
+    return (
+        address.is_global
+        and address in _OPEN
+        and not any(address in network for network in _NETWORKS_6)
+    )
 
 
 @lru_cache(maxsize=1024)
 def is_loopback(text: str) -> bool:
-    """Whether `text` is an address of this very machine: 127.0.0.0/8 or ::1."""
-    address = _parsed(text)
+    """Tell if `text` is an address of this very machine: 127.0.0.0/8 or ::1."""
+    address = _parse_address(text)
     return (
         address is not None
         and address.is_loopback
@@ -65,20 +75,10 @@ def is_loopback(text: str) -> bool:
     )
 
 
-def _parsed(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
+    """Return the address, None for another text or for one that names an interface (`%eth0`)."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
     return None if getattr(address, "scope_id", None) else address
-
-
-def _public(address: Address) -> bool:
-    if isinstance(address, ipaddress.IPv4Address):
-        return address.is_global and not any(address in network for network in _NETWORKS_4)
-    # `is_global` as well: what the language's own tables learn later is refused too
-    return (
-        address.is_global
-        and address in _OPEN
-        and not any(address in network for network in _NETWORKS_6)
-    )

@@ -1,6 +1,4 @@
-"""One request and one answer of the web, and who carries them: the network, or a test's
-fixtures.
-"""
+"""Describe a request to the web, its answer, and the transport that carries both."""
 
 from __future__ import annotations
 
@@ -11,14 +9,16 @@ from sigil.network.headers import Headers
 from sigil.network.urls import Target
 
 REPLY_BYTES = 700 * 1024
-"""Of an answer's body: in base64 and with its headers it fits into the 1 MiB that a run is
-answered.
+"""The most of an answer's body: in base64 and with its headers it fits into the 1 MiB that a host
+call may answer.
 """
 
 
 class RequestSource(NamedTuple):
-    """The sender of a request: the namespace whose share of the connections it takes, and the
-    capability that may use its connection again.
+    """The capability that sends a request.
+
+    `namespace`: whose share of the connections it takes; `capability`: who may use its connection
+    again.
     """
 
     namespace: str = ""
@@ -27,7 +27,7 @@ class RequestSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it goes out, secrets in place."""
+    """A request as it goes out, its secrets filled in."""
 
     method: str
     target: Target
@@ -38,7 +38,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What came back: `headers` without cookies and connection fields, `body` decoded."""
+    """An answer: `headers` without cookies and connection fields, `body` decoded."""
 
     status: int
     reason: str
@@ -47,15 +47,18 @@ class HttpAnswer:
 
 
 class WebTransport(Protocol):
-    """Who carries requests. `loopback`: this machine may be asked too, without TLS; for tests."""
+    """A transport of requests: the network, or a test's fixtures.
+
+    `loopback`: requests may go to this machine too, without TLS; for tests.
+    """
 
     @property
     def loopback(self) -> bool: ...
 
     def send(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
-        """The answer to one request within `seconds`, no redirect followed; `SigilError` when there
-        is none.
+        """Return the answer to one request within `seconds`, no redirect followed; `SigilError`
+        when there is none.
         """
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Close every connection."""

@@ -1,5 +1,7 @@
-"""Connections for capabilities: a name is looked up once, every address of the answer is checked,
-and a checked one is connected to.
+"""Connect capabilities to foreign servers, at checked addresses alone.
+
+A name is looked up once, every address of the answer is checked, and one of these very addresses
+is connected to.
 """
 
 from __future__ import annotations
@@ -21,19 +23,21 @@ from sigil.network.fair_share import FairShares
 
 Resolve = Callable[[str, int], list[str]]
 LOOKUPS, LOOKUPS_PER_NAMESPACE = 32, 6
-"""Names that are looked up at a time; one that nobody waits for any more is still being looked up.
+"""Names that are looked up at a time; one that nobody waits for any more counts until it is found.
 """
-HEAD_BYTES, BYTES_MOST, READS_MOST = 128 * 1024, 2 << 20, 10_000
-"""What an answer may take on the wire: its head with all that comes before it, its body, and in how
-many pieces.
-"""
+HEAD_BYTES = 128 * 1024
+"""The most of an answer's head on the wire, with all that comes before it."""
+BYTES_MOST = 2 << 20
+"""The most of an answer's body on the wire."""
+READS_MOST = 10_000
+"""The most pieces in which an answer may come."""
 ADDRESSES_MOST = 3
-"""So many of a name's addresses are tried."""
+"""The addresses of a name that are tried."""
 _PIECE = 16_384
 
 
 def look_up(host: str, port: int) -> list[str]:
-    """The addresses of `host` as the system knows them; none when there are none."""
+    """Return the addresses of `host` as the system knows them; an empty list when it knows none."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -42,33 +46,36 @@ def look_up(host: str, port: int) -> list[str]:
 
 
 class TransferBudget(threading.local):
-    """What the request of this thread may still take: time until `end` of the monotonic clock,
-    bytes, reads. `namespace`: for whom.
+    """The budget of this thread's request: time until `end` of the monotonic clock, bytes, reads.
+
+    `namespace` is the one that the request is sent for.
     """
 
     end = 0.0
-    room = 0
-    reads = 0
+    bytes_left = 0
+    reads_left = 0
     namespace = ""
 
     def begin(self, seconds: float, namespace: str = "") -> None:
-        """A request, up to the head of its answer."""
-        self.end, self.namespace = time.monotonic() + seconds, namespace
-        self.room, self.reads = HEAD_BYTES, READS_MOST
+        """Begin a request, with the budget for the head of its answer."""
+        self.end = time.monotonic() + seconds
+        self.namespace = namespace
+        self.bytes_left = HEAD_BYTES
+        self.reads_left = READS_MOST
 
-    def go_on(self) -> None:
-        """The answer's head is there; its body may come."""
-        self.room = BYTES_MOST
+    def begin_body(self) -> None:
+        """Give the budget for the answer's body, once its head is there."""
+        self.bytes_left = BYTES_MOST
 
-    def take(self, size: int) -> None:
-        """So many bytes came in one piece; `ToolError` ENET when that was too much."""
-        self.room -= size
-        self.reads -= 1
-        if self.room < 0 or self.reads < 0:
-            raise ToolError("ENET", "the server sends more than an answer may take", source="http")
+    def spend(self, size: int) -> None:
+        """Spend one read of `size` bytes; `ToolError` ENET when that is too much."""
+        self.bytes_left -= size
+        self.reads_left -= 1
+        if self.bytes_left < 0 or self.reads_left < 0:
+            raise ToolError("ENET", "the server sends more than an answer may have", source="http")
 
-    def left(self) -> float:
-        """The seconds that are left; `TimeoutError`-like failure when there are none."""
+    def seconds_left(self) -> float:
+        """Return the seconds that are left; `httpcore.ReadTimeout` when there are none."""
         seconds = self.end - time.monotonic()
         if seconds <= 0:
             raise httpcore.ReadTimeout("no time is left")
@@ -76,8 +83,9 @@ class TransferBudget(threading.local):
 
 
 class GuardedBackend(httpcore.NetworkBackend):
-    """Connects only where `may_reach` says so; everything on its streams keeps to the thread's
-    allowance.
+    """A back-end of httpcore that connects only where `may_reach` says so.
+
+    Its streams keep to the thread's `budget`.
     """
 
     def __init__(
@@ -87,7 +95,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         loopback: bool = False,
         inner: httpcore.NetworkBackend | None = None,
     ) -> None:
-        self.allowance = TransferBudget()
+        self.budget = TransferBudget()
         self._lookups = _Lookups(resolve)
         self._loopback = loopback
         self._inner = inner or httpcore.SyncBackend()
@@ -100,35 +108,38 @@ class GuardedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """A stream to a checked address of `host`."""
+        """Return a stream to a checked address of `host`."""
         failure: Exception = httpcore.ConnectError("no address")
-        for address in self._checked(host, port)[:ADDRESSES_MOST]:
+        for address in self._find_addresses(host, port)[:ADDRESSES_MOST]:
             try:
                 stream = self._inner.connect_tcp(
-                    address, port, self.allowance.left(), local_address, socket_options
+                    address, port, self.budget.seconds_left(), local_address, socket_options
                 )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as problem:
                 failure = problem
                 continue
-            return _Timed(stream, self.allowance)
+            return _BudgetedStream(stream, self.budget)
         raise failure
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Any = None
     ) -> httpcore.NetworkStream:
-        """Never."""
+        """Raise `httpcore.ConnectError`: no capability reaches a socket of this machine."""
         raise httpcore.ConnectError("no sockets of this machine")
 
     def close(self) -> None:
-        """Let the lookups end."""
+        """Stop waiting for the lookups."""
         self._lookups.close()
 
-    def _checked(self, host: str, port: int) -> list[str]:
-        """The addresses of `host`, all of them fit: one that is not may be meant to be hit at the
-        second try.
+    def _find_addresses(self, host: str, port: int) -> list[str]:
+        """Return the addresses of `host`; `Refused` EPERM unless all of them are public.
+
+        One that is not may be meant to be hit at the second try.
         """
         try:
-            found = self._lookups.find(host, port, self.allowance.namespace, self.allowance.left())
+            found = self._lookups.find(
+                host, port, self.budget.namespace, self.budget.seconds_left()
+            )
         except Overdue:
             raise httpcore.ConnectTimeout("the name was not found in time") from None
         if not found:
@@ -139,8 +150,8 @@ class GuardedBackend(httpcore.NetworkBackend):
 
 
 class _Lookups:
-    """The system's resolver, which takes no timeout: threads of its own wait for it, and a host is
-    looked up once at a time.
+    """Lookups by the system's resolver, which takes no timeout: threads of their own wait for it,
+    and a host is looked up once at a time.
     """
 
     def __init__(self, resolve: Resolve) -> None:
@@ -151,47 +162,47 @@ class _Lookups:
         self._lock = threading.Lock()
 
     def find(self, host: str, port: int, namespace: str, seconds: float) -> list[str]:
-        """The addresses of `host`; `TimeoutError` when they are not known in time."""
+        """Return the addresses of `host`; `TimeoutError` when they are not known in time."""
         end = time.monotonic() + seconds
-        running = self._running.get(host) or self._begun(host, port, namespace, seconds)
+        running = self._running.get(host) or self._begin(host, port, namespace, seconds)
         return running.result(max(end - time.monotonic(), 0))
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begun(self, host: str, port: int, namespace: str, seconds: float) -> Future[list[str]]:
+    def _begin(self, host: str, port: int, namespace: str, seconds: float) -> Future[list[str]]:
         if not self._shares.take((namespace,), seconds):
             raise Overdue
         with self._lock:
             running = self._running[host] = self._threads.submit(self._resolve, host, port)
 
-        def ended(_: object) -> None:
-            self._shares.give((namespace,))
+        def end_lookup(_: object) -> None:
+            self._shares.release((namespace,))
             with self._lock:
                 if self._running.get(host) is running:
                     del self._running[host]
 
-        running.add_done_callback(ended)
+        running.add_done_callback(end_lookup)
         return running
 
 
-class _Timed(httpcore.NetworkStream):
-    """A stream that heeds the allowance of whoever uses it: a peer that sends a byte now and then
-    does not prolong it.
+class _BudgetedStream(httpcore.NetworkStream):
+    """A stream that keeps to its user's budget: a peer that sends a byte now and then does not
+    prolong it.
     """
 
-    def __init__(self, stream: httpcore.NetworkStream, allowance: TransferBudget) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, budget: TransferBudget) -> None:
         self._stream = stream
-        self._allowance = allowance
+        self._budget = budget
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data = self._stream.read(min(max_bytes, _PIECE), self._allowance.left())
-        self._allowance.take(len(data))
+        data = self._stream.read(min(max_bytes, _PIECE), self._budget.seconds_left())
+        self._budget.spend(len(data))
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), _PIECE):
-            self._stream.write(buffer[start : start + _PIECE], self._allowance.left())
+            self._stream.write(buffer[start : start + _PIECE], self._budget.seconds_left())
 
     def close(self) -> None:
         self._stream.close()
@@ -202,15 +213,12 @@ class _Timed(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        return _Timed(
-            self._stream.start_tls(ssl_context, server_hostname, self._allowance.left()),
-            self._allowance,
-        )
+        stream = self._stream.start_tls(ssl_context, server_hostname, self._budget.seconds_left())
+        return _BudgetedStream(stream, self._budget)
 
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":
-            tls = self._stream.get_extra_info(
-                "ssl_object"
-            )  # which may hold what the socket does not any more
+            # TLS may hold bytes that the socket does not hold any more
+            tls = self._stream.get_extra_info("ssl_object")
             return self._stream.get_extra_info(info) or bool(tls and tls.pending())
         return self._stream.get_extra_info(info)

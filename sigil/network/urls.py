@@ -1,5 +1,5 @@
-"""An address of the web, read more strictly than any server reads it: what could be understood in
-two ways is refused.
+"""Read a URL more strictly than any server does: one that could be understood in two ways is
+refused.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ _UNSEEN = re.compile(r"[\x00-\x20\x7f\\]")
 _DOT = re.compile(r"%2e", re.IGNORECASE)
 _LONE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLAIN = "%/:@!$&'()*+,;=-._~?[]{}|^`\"<>"
-"""Characters that stay as they are; what is beyond ASCII becomes UTF-8, percent-encoded."""
+"""Characters that stay as they are; those beyond ASCII become UTF-8, percent-encoded."""
 _DECODINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes. `host`: lower case, IDNA, no brackets; `path`: without dot segments;
-    `query`: with its `?`, or empty.
+    """The URL of a request, in parts.
+
+    `host`: lower case, IDNA, no brackets; `path`: without dot segments; `query`: with its `?`, or
+    empty.
     """
 
     scheme: str
@@ -48,8 +50,8 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """The target that `text` names; `ToolError` with EINVAL and the reason when it is no plain
-        http or https URL.
+        """Return the target that `text` names; `ToolError` EINVAL with the reason when it is no
+        plain http or https URL.
         """
         if len(text) > URL_CHARACTERS:
             _refuse(f"a URL has at most {URL_CHARACTERS} characters")
@@ -62,13 +64,12 @@ class Target:
         if scheme not in PORTS:
             _refuse(f"{one_line(scheme, 20)}: is not https")
         host, port = parse_host_port(parts["place"], PORTS[scheme])
-        return cls(
-            scheme, host, port, normalize_path(parts["path"]), _encoded(parts["query"] or "")
-        )
+        path = normalize_path(parts["path"])
+        return cls(scheme, host, port, path, _percent_encode(parts["query"] or ""))
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """Scheme, host and port."""
+        """The scheme, host and port."""
         return self.scheme, self.host, self.port
 
     @property
@@ -85,12 +86,12 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path}{self.query}"
 
     @property
-    def here(self) -> bool:
-        """Whether it says by itself that it means this machine."""
+    def is_local(self) -> bool:
+        """True when the host itself names this machine."""
         return self.host == "localhost" or is_loopback(self.host)
 
     def join(self, location: str) -> Target:
-        """The target that a `Location` of this one's answer names."""
+        """Return the target that a `Location` in this one's answer names."""
         if _UNSEEN.search(location):
             _refuse("the redirect's address holds spaces, control characters or backslashes")
         try:
@@ -98,14 +99,15 @@ class Target:
         except ValueError:
             _refuse("the redirect's address makes no sense")
 
-    def asking(self, query: str) -> Target:
-        """The same place with another query."""
+    def with_query(self, query: str) -> Target:
+        """Return the same target with another query."""
         return replace(self, query=query)
 
 
 def parse_host_port(text: str, port: int) -> tuple[str, int]:
-    """The host and port of `HOST[:PORT]`; user names, empty hosts, odd numbers and percent-encoding
-    are refused.
+    """Return the host and port of `HOST[:PORT]`.
+
+    `ToolError` EINVAL for user names, empty hosts, odd numbers and percent-encoding.
     """
     if "@" in text:
         _refuse("a URL names no user or password")
@@ -115,78 +117,75 @@ def parse_host_port(text: str, port: int) -> tuple[str, int]:
     number = int(place["port"]) if place["port"] else port
     if not 1 <= number <= 65_535:
         _refuse("not a port")
-    return _host(place["host"]), number
+    return _normalize_host(place["host"]), number
 
 
 def normalize_path(text: str) -> str:
-    """The path without dot segments, at least `/`; one whose segments hide dots behind an encoding
-    is refused.
+    """Return the path without dot segments, at least `/`.
+
+    `ToolError` EINVAL for one that hides dots behind an encoding.
     """
     if _LONE.search(text):
         _refuse("the path holds a lone %")
-    path = _without_dots(_DOT.sub(".", text))
-    plain = path
+    path = _remove_dot_segments(_DOT.sub(".", text))
+    decoded = path
     for _ in range(_DECODINGS):
-        plain = unquote(plain, errors="replace")
-        if any(
-            segment.partition(";")[0].strip() in (".", "..")
-            for segment in re.split(r"[/\\]", plain)
-        ):
-            _refuse("the path hides dot segments")
-    if "\0" in plain or "\\" in plain:
+        decoded = unquote(decoded, errors="replace")
+        for segment in re.split(r"[/\\]", decoded):
+            if segment.partition(";")[0].strip() in (".", ".."):
+                _refuse("the path hides dot segments")
+    if "\0" in decoded or "\\" in decoded:
         _refuse("the path hides a backslash or a zero byte")
-    return _encoded(path) or "/"
+    return _percent_encode(path) or "/"
 
 
-def _without_dots(path: str) -> str:
-    kept: list[str] = []
+def _remove_dot_segments(path: str) -> str:
+    result: list[str] = []
     segments = path.split("/")[1:]
-    for number, segment in enumerate(segments):
-        last = number == len(segments) - 1
+    for segment in segments:
         if segment == "..":
-            kept = kept[:-1]
+            result = result[:-1]
         elif segment != ".":
-            kept.append(segment)
-            continue
-        if last:
-            kept.append("")
-    return "/" + "/".join(kept)
+            result.append(segment)
+    if segments and segments[-1] in (".", ".."):
+        result.append("")
+    return "/" + "/".join(result)
 
 
-def _host(text: str) -> str:
+def _normalize_host(text: str) -> str:
     if text.startswith("["):
-        return _address(text[1:-1], 6)
-    host = text.lower() if text.isascii() else _idna(text)
+        return _normalize_address(text[1:-1], 6)
+    host = text.lower()
+    if not text.isascii():
+        import idna
+
+        try:
+            host = idna.encode(text, uts46=True, std3_rules=True).decode("ascii").lower()
+        except (idna.IDNAError, UnicodeError):
+            _refuse(f"not a host: {one_line(text, 60)!r}")
     if not _HOST.fullmatch(host):
         _refuse(f"not a host: {one_line(text, 60)!r}")
     if _NUMBER.fullmatch(host.rpartition(".")[2]):
-        return _address(host, 4)
+        return _normalize_address(host, 4)
     return host
 
 
-def _address(text: str, kind: int) -> str:
-    """The one way to write an address; `127.1`, `0x7f.1` and their like are refused."""
+def _normalize_address(text: str, version: int) -> str:
+    """Return an address in its one spelling; `127.1`, `0x7f.1` and their like are refused."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         _refuse(f"not an address: {one_line(text, 60)!r}")
-    if address.version != kind:
+    if address.version != version:
         _refuse(f"not an address: {one_line(text, 60)!r}")
     return str(address)
 
 
-def _idna(text: str) -> str:
-    import idna
-
-    try:
-        return idna.encode(text, uts46=True, std3_rules=True).decode("ascii").lower()
-    except (idna.IDNAError, UnicodeError):
-        _refuse(f"not a host: {one_line(text, 60)!r}")
+def _percent_encode(text: str) -> str:
+    if text.isascii():
+        return text
+    return quote(text, safe=_PLAIN, errors="replace")
 
 
-def _encoded(text: str) -> str:
-    return text if text.isascii() else quote(text, safe=_PLAIN, errors="replace")
-
-
-def _refuse(why: str) -> NoReturn:
-    raise ToolError("EINVAL", why, source="http")
+def _refuse(message: str) -> NoReturn:
+    raise ToolError("EINVAL", message, source="http")

@@ -115,7 +115,7 @@ def fetch(
     for redirects in range(REDIRECTS_MOST + 1):
         target = request.target
         rights.require_granted(request.method, target)
-        if target.scheme != "https" and not (web.loopback and target.here):
+        if target.scheme != "https" and not (web.loopback and target.is_local):
             raise Refused("EPERM", "only https is allowed", source="http")
         filled = _fill_secrets(request, rights, own, is_own_address=is_own_address)
         answer = web.send(filled, end - time.monotonic())
@@ -186,7 +186,7 @@ def _fill_secrets(
         kind = dict(request.headers).get("content-type", "")
         body = placeholders.fill_body(body, kind, values)
     if is_own_address:
-        target = target.asking(placeholders.fill_query(query, values))
+        target = target.with_query(placeholders.fill_query(query, values))
     return HttpRequest(request.method, target, tuple(headers), body, rights.source)
 
 

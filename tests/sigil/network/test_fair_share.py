@@ -14,7 +14,7 @@ def test_one_takes_its_share_and_others_have_theirs() -> None:
     assert not shares.take(("a",), 0)
     assert shares.take(("b",), 0)
     assert not shares.take(("c",), 0)
-    shares.give(("a",))
+    shares.release(("a",))
     assert shares.take(("c",), 0)
 
 

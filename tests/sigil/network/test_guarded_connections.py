@@ -144,9 +144,9 @@ def test_a_certificate_of_another_name_or_of_nobody_is_refused(
     secure: Callable[..., Scripted], lines: Lines
 ) -> None:
     other = secure("other.example.test")
-    with pytest.raises(ToolError, match="its certificate does not hold"):
+    with pytest.raises(ToolError, match="its certificate is not valid"):
         lines().send(hop(f"https://api.example.test:{other.port}/"), 5)
-    with pytest.raises(ToolError, match="its certificate does not hold"):
+    with pytest.raises(ToolError, match="its certificate is not valid"):
         lines(context=None).send(hop(f"https://other.example.test:{other.port}/"), 5)
     assert not other.requests
 

@@ -82,9 +82,9 @@ def raw() -> Iterator[Callable[[Speak], Raw]]:
 
 
 def send(
-    line: GuardedTransport, url: str, seconds: float = 10, source: RequestSource = MINE
+    line: GuardedTransport, url: str, seconds: float = 10, asker: RequestSource = MINE
 ) -> HttpAnswer:
-    return line.send(HttpRequest("GET", Target.parse(url), (), b"", source), seconds)
+    return line.send(HttpRequest("GET", Target.parse(url), (), b"", asker), seconds)
 
 
 def endless(head: bytes, unit: bytes) -> Speak:
@@ -152,14 +152,14 @@ def test_a_connection_is_used_again_by_the_same_capability_alone(
     raw: Callable[[Speak], Raw], lines: Lines
 ) -> None:
     server, line = raw(lambda connection: connection.sendall(OK)), lines()
-    sources = [
+    askers = [
         RequestSource("main", "main/far"),
         RequestSource("main", "main/near"),
         RequestSource("bob", "bob/far"),
     ]
-    for source in sources * 3:
-        send(line, server.url, source=source)
-    assert server.opened == len(sources)
+    for asker in askers * 3:
+        send(line, server.url, source=asker)
+    assert server.opened == len(askers)
 
 
 class Slow:
@@ -176,7 +176,7 @@ class Slow:
 
 @contextmanager
 def hanging(
-    line: GuardedTransport, slow: Slow, urls: list[str], source: Callable[[int], RequestSource]
+    line: GuardedTransport, slow: Slow, urls: list[str], asker: Callable[[int], RequestSource]
 ) -> Iterator[None]:
     """Requests that get no answer for as long as this lasts."""
 
@@ -185,7 +185,7 @@ def hanging(
             send(line, url, 30, who)
 
     threads = [
-        threading.Thread(target=wait, args=(url, source(number))) for number, url in enumerate(urls)
+        threading.Thread(target=wait, args=(url, asker(number))) for number, url in enumerate(urls)
     ]
     for thread in threads:
         thread.start()
@@ -209,7 +209,7 @@ def test_one_namespace_does_not_take_every_connection(
         lambda _: RequestSource("bob", "bob/slow"),
     ):
         assert all(slow.arrived.acquire(timeout=10) for _ in range(PER_NAMESPACE))
-        with pytest.raises(ToolError, match="too many requests are under way"):
+        with pytest.raises(ToolError, match="too many requests at the same time"):
             send(line, server.url, 0.1, RequestSource("bob", "bob/other"))
         assert send(line, server.url).body == b"ok"
 
@@ -221,7 +221,7 @@ def test_one_host_does_not_take_every_connection(raw: Callable[[Speak], Raw], li
         line, slow, [hangs.url] * (MOST + 1), lambda number: RequestSource(f"n{number}", "far")
     ):
         assert all(slow.arrived.acquire(timeout=10) for _ in range(PER_HOST))
-        with pytest.raises(ToolError, match="too many requests are under way"):
+        with pytest.raises(ToolError, match="too many requests at the same time"):
             send(line, hangs.url, 0.1)
         assert send(line, server.url).body == b"ok"
 
@@ -263,7 +263,7 @@ def test_an_authority_of_ones_own_is_trusted_when_the_environment_names_it(
 ) -> None:
     api = secure("api.example.test")
     url = f"https://api.example.test:{api.port}/"
-    with pytest.raises(ToolError, match="its certificate does not hold"):
+    with pytest.raises(ToolError, match="its certificate is not valid"):
         send(lines(context=None), url)
     monkeypatch.setenv("SSL_CERT_FILE", str(trust.certificate))
     assert send(lines(context=None), url).status == 200
