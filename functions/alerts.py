@@ -120,7 +120,7 @@ class SnsNotifier:
     def notify(self, alert: Alert) -> None:
         from sigil.storage import aws
 
-        with aws.plainly("topic"):
+        with aws.explain_errors("topic"):
             sns: Any = aws.client("sns", endpoint=self.endpoint)
             subject = SUBJECT.format(event=alert.event, session=alert.session)[:100]
             sns.publish(TopicArn=self.arn, Subject=subject, Message=orjson.dumps(alert).decode())

@@ -17,7 +17,7 @@ from functions.settings import Settings
 from functions.turn_lock import TurnLock
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
-from sigil.storage.setting_secrets import known, reveal
+from sigil.storage.setting_secrets import find_known, reveal
 from sigil.wiring import LazyRegistry, Stores, local_registry, open_registry, open_stores, unheard
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _make_redactor(settings: Settings) -> Callable[[str], str]:
     def redact(text: str) -> str:
         from sigil.run.host_calls.scrubbing import scrub_text
 
-        known_values = {name: known(value) for name, value in named.items()}
+        known_values = {name: find_known(value) for name, value in named.items()}
         values = {
             name: value for name, value in known_values.items() if len(value) >= SECRET_CHARACTERS
         }

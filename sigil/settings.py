@@ -373,7 +373,7 @@ def _file(folder: Path) -> dict[str, str]:
     try:
         return {
             name: _text(name, value)
-            for name, value in toml_files.table_of(toml_files.text_of(folder / FILE)).items()
+            for name, value in toml_files.parse_table(toml_files.read_text(folder / FILE)).items()
         }
     except FileNotFoundError:
         return {}

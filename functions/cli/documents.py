@@ -278,12 +278,12 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the files into the folder; `UsageError` and nothing written when one of them is a link
     or no file.
     """
-    from sigil.storage.files import unwritten, write_whole
+    from sigil.storage.files import make_write_error, write_whole
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise unwritten(folder, problem) from None
+        raise make_write_error(folder, problem) from None
     places = [(_require_plain_file(folder / name), body) for name, body in files.items()]
     for path, body in places:
         write_whole(path, body)

@@ -47,7 +47,7 @@ class SqsClient:
         """
         kind = {"DataType": "String", "StringValue": event.kind}
         body = pack(event)
-        with aws.plainly(self._what):
+        with aws.explain_errors(self._what):
             self._client().send_message(
                 QueueUrl=self._url,
                 MessageBody=body,
@@ -63,7 +63,7 @@ class SqsClient:
         One at a time: SQS fills a larger answer with messages of one group. The attempt's id brings
         the same message again when the answer is lost and the client repeats the request.
         """
-        with aws.plainly(self._what):
+        with aws.explain_errors(self._what):
             answer = self._client(wait).receive_message(
                 QueueUrl=self._url,
                 MaxNumberOfMessages=1,
@@ -94,7 +94,7 @@ class SqsClient:
             {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": timeout}
             for number, handle in enumerate(handles)
         ]
-        with aws.plainly(self._what):
+        with aws.explain_errors(self._what):
             answer = self._client().change_message_visibility_batch(
                 QueueUrl=self._url, Entries=entries
             )
@@ -107,14 +107,14 @@ class SqsClient:
     def count_messages(self) -> int:
         """Return about how many messages the queue holds, those in flight included."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        with aws.plainly(self._what):
+        with aws.explain_errors(self._what):
             answer = self._client().get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
         return sum(int(answer["Attributes"][name]) for name in names)
 
     def _unless_stale(self, verb: str, **fields: Any) -> bool:
         from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 
-        with aws.plainly(self._what):
+        with aws.explain_errors(self._what):
             try:
                 getattr(self._client(), verb)(QueueUrl=self._url, **fields)
             except ClientError as problem:

@@ -114,7 +114,7 @@ def profile_names(incomplete: str) -> list[str]:
     from sigil.settings import Settings
 
     try:
-        known = Profiles(Settings.read().profiles).book().profiles
+        known = Profiles(Settings.read().profiles).load().profiles
     except SigilError:
         return []
     return [name for name in (HERE, *known) if name.startswith(incomplete)]

@@ -58,7 +58,7 @@ def resolve_address(choice: RegistryChoice, settings: Settings) -> Destination:
     elif settings.profile:
         profile, how = profiles.find(settings.profile), "SIGIL_PROFILE"
     else:
-        profile, how = profiles.usual(), "sigil profiles use"
+        profile, how = profiles.find_default(), "sigil profiles use"
     if profile is None:
         return Destination()
     return Destination(profile.url, how=how, profile=profile.name)
@@ -121,4 +121,4 @@ def is_readable_by_others(url: str) -> bool:
 def _read_stored_token(url: str, settings: Settings, profile: str = "") -> str:
     from sigil.client.credentials import Credentials
 
-    return Credentials(settings.credentials).token(url, profile)
+    return Credentials(settings.credentials).find_token(url, profile)

@@ -1,4 +1,4 @@
-"""The tokens that `sigil login` keeps: one for each address, in a file that its owner alone can
+"""Store the tokens of `sigil login`: one for each address, in a file that its owner alone can
 read.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from sigil.client.transport import base_of
 from sigil.errors import UsageError
-from sigil.storage.files import OURS, unwritten, write_whole
+from sigil.storage.files import OURS, make_write_error, write_whole
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -25,34 +25,37 @@ class Credentials:
 
     path: Path
 
-    def token(self, url: str, profile: str = "") -> str:
-        """The token kept for exactly this address (and profile), empty when there is none."""
-        return self._kept().get(_key(url, profile), "")
+    def find_token(self, url: str, profile: str = "") -> str:
+        """Return the token of exactly this address (and profile), empty when there is none."""
+        return self._load().get(_key(url, profile), "")
 
-    def keep(self, url: str, token: str, profile: str = "") -> None:
-        """Keep the token for this address in the place of an older one; a profile has one of its
+    def save(self, url: str, token: str, profile: str = "") -> None:
+        """Store the token of this address in the place of an older one; a profile has one of its
         own there.
         """
-        self._write({**self._kept(), _key(url, profile): token})
+        self._write({**self._load(), _key(url, profile): token})
 
     def forget(self, url: str, profile: str = "") -> bool:
-        """Whether a token was kept for this address; it is no more. A file that others can read is
-        no reason to keep it.
+        """Remove the token of this address, also from a file that others can read; return if there
+        was one.
 
         A damaged file goes as a whole, and with it whatever it still held.
         """
-        place = _key(url, profile)
-        if self.damaged:
-            self._remove()
+        key = _key(url, profile)
+        if self.is_damaged:
+            try:
+                self.path.unlink(missing_ok=True)
+            except OSError as problem:
+                raise make_write_error(self.path, problem) from None
             return True
-        kept = self._read(private=False)
-        if place in kept:
-            self._write({other: token for other, token in kept.items() if other != place})
-        return place in kept
+        tokens = self._read(private=False)
+        if key in tokens:
+            self._write({other: token for other, token in tokens.items() if other != key})
+        return key in tokens
 
     @property
-    def damaged(self) -> bool:
-        """Whether there is a file that cannot be read as what it should be."""
+    def is_damaged(self) -> bool:
+        """True when there is a file that is no TOML."""
         try:
             self._read(private=False)
         except ValueError:
@@ -60,15 +63,15 @@ class Credentials:
         return False
 
     def addresses(self) -> tuple[str, ...]:
-        """The addresses that a token is kept for, without those of profiles; none when the file
+        """Return the addresses that have a token, without those of profiles; none when the file
         cannot be used.
         """
         try:
-            return tuple(place for place in self._kept() if "#" not in place)
+            return tuple(key for key in self._load() if "#" not in key)
         except UsageError:
             return ()
 
-    def _kept(self) -> dict[str, str]:
+    def _load(self) -> dict[str, str]:
         try:
             return self._read()
         except ValueError:
@@ -81,7 +84,7 @@ class Credentials:
         try:
             with self.path.open("rb") as file:
                 if private:
-                    _demand_private(self.path, os.fstat(file.fileno()))
+                    _require_private(self.path, os.fstat(file.fileno()))
                 tables = tomllib.load(file)
         except FileNotFoundError:
             return {}
@@ -103,18 +106,12 @@ class Credentials:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as problem:
-            raise unwritten(self.path, problem) from None
+            raise make_write_error(self.path, problem) from None
         write_whole(self.path, text.encode("ascii"), OURS)
 
-    def _remove(self) -> None:
-        try:
-            self.path.unlink(missing_ok=True)
-        except OSError as problem:
-            raise unwritten(self.path, problem) from None
 
-
-def place_of(url: str) -> str:
-    """An address in the one way in which it is kept; another port, scheme, host or path is another
+def normalize_address(url: str) -> str:
+    """Return an address in its one spelling; another port, scheme, host or path is another
     address.
     """
     parts = urlsplit(base_of(url))
@@ -123,25 +120,28 @@ def place_of(url: str) -> str:
     except ValueError:
         raise UsageError(
             "ESETTING",
-            "SIGIL_URL has no port that could be",
+            "SIGIL_URL has a port that cannot be",
             suggestion="such as https://sigil.example.com",
         ) from None
     host = (parts.hostname or "").lower()
-    shown = f"[{host}]" if ":" in host else host
+    if ":" in host:
+        host = f"[{host}]"
     scheme = parts.scheme.lower()
-    place = shown if port in (None, _PORTS[scheme]) else f"{shown}:{port}"
-    return f"{scheme}://{place}{parts.path.rstrip('/')}"
+    if port not in (None, _PORTS[scheme]):
+        host = f"{host}:{port}"
+    return f"{scheme}://{host}{parts.path.rstrip('/')}"
 
 
 def _key(url: str, profile: str) -> str:
-    return place_of(url) + (
-        f"#{profile}" if profile else ""
-    )  # no address has a fragment: one cannot be taken for the other
+    if not profile:
+        return normalize_address(url)
+    # no address has a fragment, so one cannot be taken for the other
+    return f"{normalize_address(url)}#{profile}"
 
 
-def _demand_private(path: Path, found: os.stat_result) -> None:
-    """What others can read is no secret; what others own is not ours to believe."""
-    if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
+def _require_private(path: Path, status: os.stat_result) -> None:
+    """Raise `UsageError` ECREDENTIALS when others can read the file, or own it."""
+    if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.getuid():
         raise UsageError(
             "ECREDENTIALS",
             f"{path} can be read by others, or is somebody else's",

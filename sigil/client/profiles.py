@@ -1,5 +1,6 @@
-"""Registries by name: a file in the user's own configuration folder with an address, and where its
-token is kept, for each.
+"""Store registries by name, in a file of the user's own configuration folder.
+
+It has an address for each, and where its token is.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pathlib import Path
 
 from sigil.client.transport import base_of
 from sigil.errors import UsageError, one_line
-from sigil.storage.files import OURS, unwritten, write_whole
+from sigil.storage.files import OURS, make_write_error, write_whole
 
 HERE = "here"
-"""The profile that always is: the registry in this process."""
+"""The profile that always exists: the registry in this process."""
 KEPT = "kept"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
 _TOKEN = re.compile(
@@ -28,8 +29,10 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`token` says where the token is: `kept` (by `sigil login`), `env:NAME`, `ssm:NAME` or
-    `secretsmanager:NAME`; never what it is.
+    """A registry with a name.
+
+    `token` says where its token is, never the token itself: `kept` (by `sigil login`), `env:NAME`,
+    `ssm:NAME` or `secretsmanager:NAME`.
     """
 
     name: str
@@ -38,94 +41,104 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
-    """What the file says. `usual`: the profile of whoever names none."""
+class ProfileTable:
+    """The contents of the file. `default`: the profile that is used when none is named."""
 
     profiles: Mapping[str, Profile] = field(default_factory=dict)
-    usual: str = ""
+    default: str = ""
 
 
 class Profiles:
-    """The file `path`. One that others can write is not believed: it says where tokens go."""
+    """The file `path`. One that others can write is refused: it says where tokens go."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def find(self, name: str) -> Profile:
-        """The profile of this name; `UsageError` with ENOENT when there is none."""
+        """Return the profile of this name; `UsageError` ENOENT when there is none."""
         if name == HERE:
             return Profile(HERE)
-        found = self.book().profiles.get(demand_name(name))
+        profiles = self.load().profiles
+        found = profiles.get(require_name(name))
         if found is None:
-            known = ", ".join((HERE, *self.book().profiles))
+            known = ", ".join((HERE, *profiles))
             message = f"there is no profile {name}; there are: {known}"
             raise UsageError(
                 "ENOENT",
                 message,
-                suggestion=f"make it: sigil login --profile {name} --url https://…",
+                suggestion=f"create it: sigil login --profile {name} --url https://…",
             )
         return found
 
-    def usual(self) -> Profile | None:
-        """The profile of whoever names none, if one is set."""
-        name = self.book().usual
+    def find_default(self) -> Profile | None:
+        """Return the profile that is used when none is named, if one is set."""
+        name = self.load().default
         return self.find(name) if name else None
 
-    def keep(self, profile: Profile) -> None:
-        """Add a profile, or put it in the place of the one with its name."""
+    def save(self, profile: Profile) -> None:
+        """Add a profile, or replace the one with its name."""
         if profile.name == HERE:
             raise UsageError(
                 "EUSAGE",
                 f"{HERE} is the registry in this process and cannot be another",
                 suggestion="choose another name",
             )
-        book = self.book()
-        self._write(Book({**book.profiles, demand_name(profile.name): profile}, book.usual))
+        table = self.load()
+        profiles = {**table.profiles, require_name(profile.name): profile}
+        self._write(ProfileTable(profiles, table.default))
 
     def forget(self, name: str) -> Profile:
-        """Take a profile away; one that was the usual one is so no more."""
-        gone, book = self.find(name), self.book()
+        """Remove a profile, which is then no default any more, and return it."""
+        profile = self.find(name)
         if name == HERE:
             raise UsageError("EUSAGE", f"{HERE} is always there")
-        left = {other: profile for other, profile in book.profiles.items() if other != name}
-        self._write(Book(left, "" if book.usual == name else book.usual))
-        return gone
-
-    def use(self, name: str) -> Profile:
-        """Make a profile the usual one; with `here` none is."""
-        profile = self.find(name)
-        self._write(Book(self.book().profiles, "" if name == HERE else name))
+        table = self.load()
+        left = {other: each for other, each in table.profiles.items() if other != name}
+        self._write(ProfileTable(left, "" if table.default == name else table.default))
         return profile
 
-    def book(self) -> Book:
-        """What stands in the file; an empty book when there is none."""
+    def use(self, name: str) -> Profile:
+        """Make a profile the default; with `here` there is none any more."""
+        profile = self.find(name)
+        self._write(ProfileTable(self.load().profiles, "" if name == HERE else name))
+        return profile
+
+    def load(self) -> ProfileTable:
+        """Return the contents of the file, empty when there is none.
+
+        `UsageError` EPROFILES when the file cannot be read or others can write it.
+        """
         try:
             with self._path.open("rb") as file:
-                _demand_own(self._path, os.fstat(file.fileno()))
+                status = os.fstat(file.fileno())
+                if stat.S_IMODE(status.st_mode) & 0o022 or status.st_uid != os.getuid():
+                    raise UsageError(
+                        "EPROFILES",
+                        f"{self._path} can be written by others, or is somebody else's",
+                        suggestion=f"chmod 600 {self._path}",
+                    )
                 table = tomllib.load(file)
         except FileNotFoundError:
-            return Book()
+            return ProfileTable()
         except (OSError, ValueError) as problem:
-            reason = (
-                problem.strerror if isinstance(problem, OSError) else one_line(str(problem), 100)
-            )
+            reason = one_line(str(problem), 100)
+            if isinstance(problem, OSError):
+                reason = problem.strerror or "it cannot be read"
             raise UsageError(
                 "EPROFILES",
                 f"cannot read {self._path}: {reason}",
                 suggestion="mend it, or remove it",
             ) from None
+        profiles: dict[str, Profile] = {}
         tables = table.get("profile")
-        found = (
-            (_read(name, fields) for name, fields in tables.items())
-            if isinstance(tables, dict)
-            else ()
-        )
-        book = Book({profile.name: profile for profile in found}, str(table.get("default", "")))
-        return book if book.usual in book.profiles else Book(book.profiles)
+        for name, fields in tables.items() if isinstance(tables, dict) else ():
+            profiles[name] = _read_profile(name, fields if isinstance(fields, dict) else {})
+        default = str(table.get("default", ""))
+        return ProfileTable(profiles, default if default in profiles else "")
 
-    def _write(self, book: Book) -> None:
-        lines = [f"default = {json.dumps(book.usual)}\n"] if book.usual else []
-        for name, profile in sorted(book.profiles.items()):
+    def _write(self, table: ProfileTable) -> None:
+        lines = [f"default = {json.dumps(table.default)}\n"] if table.default else []
+        for name, profile in sorted(table.profiles.items()):
             lines.append(
                 f"[profile.{name}]\nurl = {json.dumps(profile.url)}\ntoken ="
                 f" {json.dumps(profile.token)}\n"
@@ -133,12 +146,12 @@ class Profiles:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as problem:
-            raise unwritten(self._path, problem) from None
+            raise make_write_error(self._path, problem) from None
         write_whole(self._path, "\n".join(lines).encode("ascii"), OURS)
 
 
-def demand_name(name: str) -> str:
-    """`name`, if a profile may have it."""
+def require_name(name: str) -> str:
+    """Return `name`; `UsageError` EUSAGE unless a profile may have it."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             "EUSAGE",
@@ -148,30 +161,19 @@ def demand_name(name: str) -> str:
     return name
 
 
-def demand_token(reference: str) -> str:
-    """`reference`, if it says where a token is."""
+def require_token_reference(reference: str) -> str:
+    """Return `reference`; `UsageError` EUSAGE unless it says where a token is."""
     if not _TOKEN.fullmatch(reference):
         raise UsageError(
             "EUSAGE",
-            "that says not where a token is",
+            "this does not say where a token is",
             suggestion="env:NAME, ssm:NAME or secretsmanager:NAME",
         )
     return reference
 
 
-def _read(name: str, fields: object) -> Profile:
-    given = fields if isinstance(fields, dict) else {}
-    profile = Profile(
-        demand_name(name), str(given.get("url", "")), demand_token(str(given.get("token", KEPT)))
-    )
-    base_of(profile.url)
-    return profile
-
-
-def _demand_own(path: Path, found: os.stat_result) -> None:
-    if stat.S_IMODE(found.st_mode) & 0o022 or found.st_uid != os.getuid():
-        raise UsageError(
-            "EPROFILES",
-            f"{path} can be written by others, or is somebody else's",
-            suggestion=f"chmod 600 {path}",
-        )
+def _read_profile(name: str, fields: Mapping[str, object]) -> Profile:
+    url = str(fields.get("url", ""))
+    token = require_token_reference(str(fields.get("token", KEPT)))
+    base_of(url)  # raises unless it is an address
+    return Profile(require_name(name), url, token)

@@ -1,4 +1,4 @@
-"""A registry behind HTTP, with the verbs, values and errors of one in this process."""
+"""Use a registry over HTTP, with the verbs, values and errors of one in this process."""
 
 from __future__ import annotations
 
@@ -39,9 +39,13 @@ from sigil.strict_json import dumps
 if TYPE_CHECKING:
     import httpx
 
-QUERY_CHARACTERS, QUERY_MOST = 2_000, 50
-RUN_SECONDS, DEPLOY_SECONDS, SERVER_TOOLS_SECONDS = 40.0, 180.0, 40.0
-PAGES_MOST, CURSOR_CHARACTERS = 10_000, 4_000
+QUERY_CHARACTERS = 2_000
+QUERY_MOST = 50
+RUN_SECONDS = 40.0
+DEPLOY_SECONDS = 180.0
+SERVER_TOOLS_SECONDS = 40.0
+PAGES_MOST = 10_000
+CURSOR_CHARACTERS = 4_000
 RowT = TypeVar("RowT")
 
 
@@ -94,7 +98,7 @@ class RemoteRegistry:
 
     def remove(self, name: str, caller: Caller) -> None:
         """See `CapabilityAdmin.remove`."""
-        self._transport.delete("/_api/remove", caller, {"name": _encodable(name)})
+        self._transport.delete("/_api/remove", caller, {"name": _replace_surrogates(name)})
 
     def status(self, caller: Caller) -> StatusRow:
         """See `CapabilityAdmin.status`."""
@@ -174,12 +178,12 @@ class RemoteRegistry:
         return responses.HEALTH.read(answer.body)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._transport.close()
 
     def _search(self, mode: str, text: str, caller: Caller, limit: int) -> bytes:
         query = {
-            "q": _encodable(text[:QUERY_CHARACTERS]),
+            "q": _replace_surrogates(text[:QUERY_CHARACTERS]),
             "mode": mode,
             "limit": str(min(max(limit, 1), QUERY_MOST)),
         }
@@ -227,7 +231,7 @@ class RemoteSecrets:
 
 
 class RemoteServers:
-    """See `sigil.admin_protocol.ServerVerbs`."""
+    """See `sigil.admin_protocol.ImportVerbs`."""
 
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
@@ -324,6 +328,6 @@ def _secret_path(name: str) -> str:
     return f"/_api/secrets/{quote(name, safe='')}"
 
 
-def _encodable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Return `text` with every lone surrogate replaced, so that it can be sent as UTF-8."""
     return text.encode("utf-8", "replace").decode()

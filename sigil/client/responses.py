@@ -57,8 +57,10 @@ def foreign_answer() -> BackendError:
 
 
 class RowReader(Generic[RowT]):
-    """Reads one kind of row: `required` fields have to be there, `optional` ones may be, and each
-    has the type that the row's description says.
+    """A reader of one kind of row.
+
+    `required` fields have to be there, `optional` ones may be, and each has the type that the row's
+    description says.
     """
 
     def __init__(self, row: type[RowT], *required: str, optional: Sequence[str] = ()) -> None:
@@ -69,7 +71,7 @@ class RowReader(Generic[RowT]):
     def check(self, value: object) -> RowT:
         """Return `value`, with all that it holds; `BackendError` when it is no such row."""
         try:
-            self._adapter.validate_python(value, strict=True)
+            self._adapters[0].validate_python(value, strict=True)
         except ValidationError:
             raise foreign_answer() from None
         return cast("RowT", value)
@@ -77,7 +79,7 @@ class RowReader(Generic[RowT]):
     def check_list(self, values: object) -> list[RowT]:
         """Return `values`; `BackendError` when it is no list of such rows."""
         try:
-            self._list_adapter.validate_python(values, strict=True)
+            self._adapters[1].validate_python(values, strict=True)
         except ValidationError:
             raise foreign_answer() from None
         return cast("list[RowT]", values)
@@ -98,16 +100,8 @@ class RowReader(Generic[RowT]):
         return items, after
 
     @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self._fields)
-
-    @cached_property
-    def _list_adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(list[self._fields])  # type: ignore[name-defined]
-
-    @cached_property
-    def _fields(self) -> Any:
-        """The part of the row's description that is read, as a type of its own."""
+    def _adapters(self) -> tuple[TypeAdapter[Any], TypeAdapter[Any]]:
+        """The validators of one row and of a list of rows, for the fields that are read."""
         described = {
             name: _field_type(hint)
             for name, hint in get_type_hints(self._row, include_extras=True).items()
@@ -116,7 +110,8 @@ class RowReader(Generic[RowT]):
         fields |= {name: NotRequired[described[name]] for name in self._optional}
         make_typed_dict: Any = TypedDict
         read = make_typed_dict(self._row.__name__, fields)
-        return with_config(ConfigDict(strict=True, extra="ignore"))(read)
+        checked: Any = with_config(ConfigDict(strict=True, extra="ignore"))(read)
+        return TypeAdapter(checked), TypeAdapter(list[checked])
 
 
 def _field_type(hint: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import httpx
 
 ANSWER_BYTES = 64 << 20
-CONNECT_SECONDS, READ_SECONDS = 5.0, 15.0
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 15.0
 _CHECK_SERVER = "check the address, and that `sigil serve` or `uncaged serve` runs there"
 
 
@@ -50,14 +51,18 @@ class ApiResponse:
 
 
 class ApiTransport:
-    """Sends requests to one address, and its token to that address alone: redirects are not
-    followed.
+    """A transport that sends requests to one address, and its token to that address alone:
+    redirects are not followed.
     """
 
     def __init__(self, url: str, token: str, client: httpx.Client | None = None) -> None:
         self._base = base_of(url)
         self._headers = {"Authorization": f"Bearer {_require_token(token, self._base)}"}
-        self._client = client or _new_client()
+        if client is None:
+            import httpx
+
+            client = httpx.Client()
+        self._client = client
 
     def get(self, path: str, caller: Caller, query: Mapping[str, str] | None = None) -> ApiResponse:
         """Send a GET; see `send`."""
@@ -87,7 +92,7 @@ class ApiTransport:
         token is sent.
         """
         headers = {**self._headers, **write_caller(caller)} if caller else {}
-        answer = self._exchange(request, headers)
+        answer = self._send_and_read(request, headers)
         if 200 <= answer.status < 300:
             return answer
         if 300 <= answer.status < 400:
@@ -105,38 +110,36 @@ class ApiTransport:
         problem.retry_after = answer.retry_after
         if isinstance(problem, Refused) and problem.code == "EAUTH":
             # what helps against a token that is not known is this side's to say
-            problem.suggestion = _login(self._base)
+            problem.suggestion = _suggest_login(self._base)
         raise problem
 
     def close(self) -> None:
         """Give the connections back."""
         self._client.close()
 
-    def _exchange(self, request: ApiRequest, headers: Mapping[str, str]) -> ApiResponse:
+    def _send_and_read(self, request: ApiRequest, headers: Mapping[str, str]) -> ApiResponse:
         import httpx
 
-        sent = {**headers, "Accept": request.accept}
+        all_headers = {**headers, "Accept": request.accept}
         if request.body:
-            sent["Content-Type"] = request.content_type
+            all_headers["Content-Type"] = request.content_type
         built = self._client.build_request(
             request.method,
             self._base + request.path,
             params=request.query,
             content=request.body,
-            headers=sent,
+            headers=all_headers,
             timeout=httpx.Timeout(request.seconds, connect=CONNECT_SECONDS),
         )
         try:
             with closing(self._client.send(built, stream=True, follow_redirects=False)) as response:
-                return ApiResponse(
-                    response.status_code,
-                    _read_body(response),
-                    _read_seconds(response.headers.get("Retry-After", "")),
-                )
+                retry_after = response.headers.get("Retry-After", "")
+                seconds = float(retry_after) if re.fullmatch("[0-9]{1,5}", retry_after) else 0.0
+                return ApiResponse(response.status_code, _read_bounded(response), seconds)
         except httpx.TimeoutException:
             raise self._unavailable("did not answer in time") from None
         except httpx.HTTPError as problem:
-            raise self._unavailable(*_explain(problem)) from None
+            raise self._unavailable(*_explain_failure(problem)) from None
 
     def _unavailable(self, what: str, suggestion: str = _CHECK_SERVER) -> BackendError:
         return BackendError(
@@ -144,19 +147,18 @@ class ApiTransport:
         )
 
 
-def _new_client() -> httpx.Client:
-    import httpx
+def _explain_failure(problem: Exception) -> tuple[str, str]:
+    """Return why a request got no answer, and a suggestion.
 
-    return httpx.Client()
-
-
-def _explain(problem: Exception) -> tuple[str, str]:
-    """Return what kept a request from its answer, and what helps. An exception's own text may quote
-    headers, and with them the token.
+    An exception's own text may quote headers, and with them the token.
     """
     import httpx
 
-    causes = [*_causes(problem)]
+    causes: list[BaseException] = []
+    cause: BaseException | None = problem
+    while cause:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
     certificate = next(
         (cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None
     )
@@ -172,7 +174,7 @@ def _explain(problem: Exception) -> tuple[str, str]:
             "check whether the address begins with http: or https:, and its port",
         )
     if any(isinstance(cause, socket.gaierror) for cause in causes):
-        return "has a name that nobody knows", "check the address"
+        return "has an unknown host name", "check the address"
     if isinstance(problem, httpx.RemoteProtocolError):
         return (
             "hangs up, or does not speak HTTP",
@@ -181,21 +183,11 @@ def _explain(problem: Exception) -> tuple[str, str]:
     return "cannot be reached", _CHECK_SERVER
 
 
-def _causes(problem: BaseException | None) -> Iterator[BaseException]:
-    while problem:
-        yield problem
-        problem = problem.__cause__ or problem.__context__
-
-
-def _login(base: str) -> str:
+def _suggest_login(base: str) -> str:
     return (
         f"`sigil login --url {base}` asks for a token and keeps it for `sigil`; SIGIL_TOKEN gives"
         " one to every program"
     )
-
-
-def _read_seconds(header: str) -> float:
-    return float(header) if re.fullmatch("[0-9]{1,5}", header) else 0.0
 
 
 def base_of(url: str) -> str:
@@ -222,18 +214,19 @@ def base_of(url: str) -> str:
 
 
 def _require_token(token: str, base: str) -> str:
+    """Return `token`; `Refused` EAUTH when it is missing or cannot be one."""
     if not token:
-        raise Refused("EAUTH", f"there is no token for {base}", suggestion=_login(base))
+        raise Refused("EAUTH", f"there is no token for {base}", suggestion=_suggest_login(base))
     if not re.fullmatch(r"[!-~]{1,4096}", token):
         raise Refused(
             "EAUTH",
-            f"what is given as the token for {base} is none: it has no spaces and only ASCII",
-            suggestion=_login(base),
+            f"the token for {base} is not valid: it has no spaces and only ASCII",
+            suggestion=_suggest_login(base),
         )
     return token
 
 
-def _read_body(response: httpx.Response) -> bytes:
+def _read_bounded(response: httpx.Response) -> bytes:
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk

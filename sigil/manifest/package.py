@@ -53,7 +53,7 @@ def read_folder(folder: Path) -> Package:
     """
     path = folder / "sigil.toml"
     try:
-        text = toml_files.text_of(path)
+        text = toml_files.read_text(path)
     except OSError as problem:
         raise UsageError(
             "ENOENT",
@@ -101,7 +101,7 @@ def _read_source(path: Path, lang: str) -> bytes:
 def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
     """Return the manifest and the name of its source file; `UsageError` EMANIFEST."""
     try:
-        table = toml_files.table_of(text.removeprefix("\ufeff"))
+        table = toml_files.parse_table(text.removeprefix("\ufeff"))
     except ValueError as problem:
         raise UsageError(
             "EMANIFEST",

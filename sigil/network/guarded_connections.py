@@ -72,7 +72,7 @@ class TransferBudget(threading.local):
         self.bytes_left -= size
         self.reads_left -= 1
         if self.bytes_left < 0 or self.reads_left < 0:
-            raise ToolError("ENET", "the server sends more than an answer may have", source="http")
+            raise ToolError("ENET", "the server sends more than an answer may take", source="http")
 
     def seconds_left(self) -> float:
         """Return the seconds that are left; `httpcore.ReadTimeout` when there are none."""

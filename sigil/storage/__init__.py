@@ -1,1 +1,1 @@
-"""Where bytes are kept: key-value stores, artifacts, files and AWS."""
+"""Storage of bytes: key-value stores, artifacts, files and AWS."""

@@ -1,4 +1,4 @@
-"""Clients of AWS by boto3, made when first used, and what their failures mean to a person."""
+"""Make boto3's clients when they are first used, and put their failures in plain words."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
 ATTEMPTS = 3
 """A request is repeated when it was throttled, reset, unanswered or met a 5xx, with a growing
-random pause: bounded at about 18 s in all. Whoever writes must know its own write again, because
-the first attempt may have been stored (conditional writes carry a token).
+random pause, for about 18 s at most. A writer must recognise its own write, because the first
+attempt may have been stored (conditional writes carry a token).
 """
 CONNECTIONS = 64
-"""Kept for reuse; a thread beyond them opens one of its own."""
+"""Connections that are kept for reuse; a thread beyond them opens one of its own."""
 
 _LOCK = threading.Lock()  # botocore's sessions make one client at a time
 
@@ -90,9 +90,9 @@ _MEANINGS: tuple[tuple[str, tuple[str, str]], ...] = (
     ),
 )
 _CODES = {code: meaning for codes, meaning in _MEANINGS for code in codes.split()}
-"""The codes of all services,
-https://docs.aws.amazon.com/awssupport/latest/APIReference/CommonErrors.html, and those of the ones
-used.
+"""The meanings of the codes of all services,
+https://docs.aws.amazon.com/awssupport/latest/APIReference/CommonErrors.html, and of those that are
+used here.
 """
 
 _MISSING = {
@@ -102,67 +102,70 @@ _MISSING = {
     "AWS.SimpleQueueService.NonExistentQueue": "it does not exist here",
     "ParameterNotFound": "it does not exist here",
 }
-_MISSING_HELP = "check its name, the account and the region, or make it"
+_MISSING_HELP = "check its name, the account and the region, or create it"
 
 
 def client(service: str, *, endpoint: str = "", read_seconds: float = 0.0) -> Any:
-    """The process's client of a service (`dynamodb`, `sqs`, …), safe for threads, made at the first
-    use.
+    """Return the process's client of a service (`dynamodb`, `sqs`, …), which is safe for threads.
 
     `endpoint` replaces AWS's own (default: the environment's AWS_ENDPOINT_URL, or AWS).
     `read_seconds` bounds the wait for an answer (default: `READ_SECONDS`): a long poll needs more.
     `BackendError` when region or credentials are missing; the search for credentials ends after 2
     s.
     """
-    with _LOCK, plainly(service):
-        return _client(service, endpoint, read_seconds or READ_SECONDS, os.getpid())
+    with _LOCK, explain_errors(service):
+        return _make_client(service, endpoint, read_seconds or READ_SECONDS, os.getpid())
 
 
 @contextmanager
-def plainly(what: str) -> Iterator[None]:
-    """Inside, botocore's exceptions become `BackendError` in plain words; `what` names the thing
-    that is used, as `table sessions`.
+def explain_errors(what: str) -> Iterator[None]:
+    """Turn botocore's exceptions within the block into `BackendError` in plain words.
+
+    `what` names the thing that is used, as `table sessions`.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         yield
     except (BotoCoreError, ClientError) as problem:
-        raise failure(problem, what) from None
+        raise make_backend_error(problem, what) from None
 
 
-def failure(problem: BotoCoreError | ClientError, what: str) -> BackendError:
-    """What an exception of botocore means. Nothing of the service's own text travels on: only codes
-    and our words.
+def make_backend_error(problem: BotoCoreError | ClientError, what: str) -> BackendError:
+    """Return an exception of botocore in plain words; of the service's own text only codes are
+    kept.
     """
-    response = getattr(problem, "response", None)
-    reason, help_ = _refusal(problem) if response else _accident(type(problem))
-    return _unusable(what, reason, help_)
+    if getattr(problem, "response", None):
+        reason, suggestion = _explain_refusal(problem)
+    else:
+        reason, suggestion = _explain_client_failure(type(problem))
+    return _make_unusable(what, reason, suggestion)
 
 
 def code_of(problem: ClientError) -> str:
-    """The service's code of a refusal, as `ConditionalCheckFailedException`; a status such as `503`
-    where it gave none.
+    """Return the service's code of a refusal, as `ConditionalCheckFailedException`; a status such
+    as `503` where it gave none.
     """
-    error = problem.response.get("Error", {})
-    return str(
-        error.get("Code") or problem.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "")
-    )
+    code = problem.response.get("Error", {}).get("Code")
+    status = problem.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "")
+    return str(code or status)
 
 
-def _unusable(what: str, reason: str, help_: str) -> BackendError:
-    return BackendError("EUNAVAILABLE", f"{what}: {reason}", source="aws", suggestion=help_)
+def _make_unusable(what: str, reason: str, suggestion: str) -> BackendError:
+    return BackendError("EUNAVAILABLE", f"{what}: {reason}", source="aws", suggestion=suggestion)
 
 
-def _refusal(problem: ClientError) -> tuple[str, str]:
+def _explain_refusal(problem: ClientError) -> tuple[str, str]:
     code = code_of(problem)
     if code in _MISSING:
         return _MISSING[code], _MISSING_HELP
-    reason, help_ = _CODES.get(code, (f"refused with {one_line(code, 80)}", ""))
-    return (f"{reason} ({problem.operation_name})" if reason == _DENIED[0] else reason), help_
+    reason, suggestion = _CODES.get(code, (f"refused with {one_line(code, 80)}", ""))
+    if reason == _DENIED[0]:
+        reason = f"{reason} ({problem.operation_name})"
+    return reason, suggestion
 
 
-def _accident(kind: type[Exception]) -> tuple[str, str]:
+def _explain_client_failure(kind: type[Exception]) -> tuple[str, str]:
     from botocore import exceptions as known  # type: ignore[import-untyped]
 
     table: tuple[tuple[tuple[type[Exception], ...], tuple[str, str]], ...] = (
@@ -181,26 +184,27 @@ def _accident(kind: type[Exception]) -> tuple[str, str]:
         ((known.ReadTimeoutError, known.ConnectTimeoutError), _SILENT),
         ((known.HTTPClientError, known.ConnectionError), _UNREACHABLE),
     )
-    found = next((words for kinds, words in table if issubclass(kind, kinds)), None)
-    return found or (
-        f"the client failed ({kind.__name__})",
-        "check the AWS configuration of this process",
-    )
+    for kinds, words in table:
+        if issubclass(kind, kinds):
+            return words
+    return f"the client failed ({kind.__name__})", "check the AWS configuration of this process"
 
 
 class _Session(NamedTuple):
-    """Where region and credentials are found, and what makes clients of them."""
+    """A session of botocore, which finds region and credentials, and the function that makes its
+    clients.
+    """
 
     core: Any
     make: Callable[..., Any]
 
 
 @cache
-def _session(process: int) -> _Session:
-    """The session of a process: connections do not survive a fork.
+def _open_session(process: int) -> _Session:
+    """Return the session of a process: connections do not survive a fork.
 
-    Clients are boto3's. A package that comes without boto3 has them of botocore, which boto3 stands
-    on: that of the webhook, which sends to one queue and has a cold start to keep short
+    Clients are boto3's. The webhook's package comes without boto3 and has them of botocore, below
+    boto3: it sends to one queue and has a cold start to keep short
     (docs/decisions/0005-boto3-but-for-the-webhook.md).
     """
     import botocore.session  # type: ignore[import-untyped]
@@ -214,11 +218,11 @@ def _session(process: int) -> _Session:
 
 
 @cache
-def _client(service: str, endpoint: str, read_seconds: float, process: int) -> Any:
+def _make_client(service: str, endpoint: str, read_seconds: float, process: int) -> Any:
     from botocore.config import Config  # type: ignore[import-untyped]
     from botocore.exceptions import NoCredentialsError, NoRegionError
 
-    session = _session(process)
+    session = _open_session(process)
     if not session.core.get_config_variable("region"):
         raise NoRegionError
     if session.core.get_credentials() is None:  # not kept: the next call looks again
@@ -231,24 +235,29 @@ def _client(service: str, endpoint: str, read_seconds: float, process: int) -> A
         tcp_keepalive=True,
     )
     try:
-        made = session.make(service, endpoint_url=endpoint or None, config=config)
+        new_client = session.make(service, endpoint_url=endpoint or None, config=config)
     except ValueError:
-        raise _unusable(service, *_ADDRESS) from None
-    made.meta.events.register_last("before-call", _expect_nothing)
-    made.meta.events.register("before-parse", _read_nothing)
-    made.meta.events.register("needs-retry", _ask_again)
-    made.meta.events.register("after-call", _believe_nothing)
-    return made
+        raise _make_unusable(service, *_ADDRESS) from None
+    events = new_client.meta.events
+    events.register_last("before-call", _drop_expect_header)
+    events.register("before-parse", _discard_incomplete_answer)
+    events.register("needs-retry", _pause_before_retry)
+    events.register("after-call", _require_answer)
+    return new_client
 
 
-def _expect_nothing(params: dict[str, Any], **_: object) -> None:
-    """Bodies are small: no asking first whether one may be sent. botocore never returns when a
-    connection ends within that answer.
+def _drop_expect_header(params: dict[str, Any], **_: object) -> None:
+    """Send a body, which is small, without asking first (`Expect: 100-continue`).
+
+    botocore never returns when a connection ends within the answer to that.
     """
     params["headers"].pop("Expect", None)
 
 
-def _read_nothing(response_dict: dict[str, Any], operation_model: Any, **_: object) -> None:
+def _discard_incomplete_answer(
+    response_dict: dict[str, Any], operation_model: Any, **_: object
+) -> None:
+    """Turn an answer that is not whole into a 500, which is repeated."""
     if not _is_whole(
         response_dict["status_code"],
         response_dict["headers"],
@@ -258,21 +267,19 @@ def _read_nothing(response_dict: dict[str, Any], operation_model: Any, **_: obje
         response_dict.update(status_code=500, body=b"")
 
 
-def _ask_again(
+def _pause_before_retry(
     response: tuple[Any, Any] | None, attempts: int, operation: Any, **_: object
 ) -> float | None:
-    """The pause before the next attempt, in seconds; None for none."""
-    return (
-        0.05 * attempts
-        if response and attempts < ATTEMPTS and not _is_answer(response[0], operation)
-        else None
-    )
+    """Return the pause before the next attempt, in seconds; None when there is none."""
+    if response and attempts < ATTEMPTS and not _is_answer(response[0], operation):
+        return 0.05 * attempts
+    return None
 
 
-def _believe_nothing(http_response: Any, model: Any, **_: object) -> None:
+def _require_answer(http_response: Any, model: Any, **_: object) -> None:
     if not _is_answer(http_response, model):
-        raise _unusable(
-            "what answers at the endpoint", "it is not AWS, or it is cut short", _ADDRESS[1]
+        raise _make_unusable(
+            "the answer of the endpoint", "it is not AWS's, or it is cut short", _ADDRESS[1]
         )
 
 
@@ -283,11 +290,11 @@ def _is_answer(response: Any, operation: Any) -> bool:
 def _is_whole(
     status: int, headers: Mapping[str, str], body: Callable[[], bytes], operation: Any
 ) -> bool:
-    """Whether AWS gave this answer, all of it.
+    """Tell if AWS gave this answer, and all of it.
 
-    botocore takes what was cut short, and the page of a portal or a proxy, for an empty answer: as
-    if nothing were stored. AWS numbers its requests in every answer and says how long a body is; a
-    streamed one is counted where it is read.
+    botocore takes an answer that was cut short, and the page of a portal or a proxy, for an empty
+    answer: as if nothing were stored. AWS numbers its requests in every answer and says how long a
+    body is; a streamed one is counted where it is read.
     """
     if status >= 500:
         return True

@@ -1,6 +1,6 @@
 """Write files whole or not at all, and read files that somebody else may have put there.
 
-A file is written beside its place, then renamed into it.
+A file is written under another name in its folder, then renamed.
 """
 
 from __future__ import annotations
@@ -15,30 +15,32 @@ from pathlib import Path
 
 from sigil.errors import UsageError
 
-OURS, EVERYBODYS = 0o600, 0o666
+OURS = 0o600
+EVERYBODYS = 0o666
 
 
 def write_whole(path: Path, body: bytes, mode: int = EVERYBODYS) -> None:
-    """`body` at `path`, in place of what stood there; `UsageError` with EWRITE and nothing changed
-    when that cannot be.
+    """Write `body` to `path`, in place of the file that is there; `UsageError` EWRITE and nothing
+    changed when that cannot be.
 
-    `mode`: who may read and write it, less what the process's umask takes away. A device or a pipe
-    is written as it is.
+    `mode`: who may read and write it, less the process's umask. A device or a pipe is written as it
+    is.
     """
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(body)
         else:
-            _beside(path.resolve(), body, mode)
+            _replace_file(path.resolve(), body, mode)
     except OSError as problem:
-        raise unwritten(path, problem) from None
+        raise make_write_error(path, problem) from None
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """`folder` with these files in it, or nothing of them: `UsageError` with EWRITE when that
-    cannot be. An empty one may stand already.
+    """Write these files into `folder`, or none of them; `UsageError` EWRITE when that cannot be.
+
+    The folder may exist already when it is empty.
     """
-    stood = folder.is_dir()
+    existed = folder.is_dir()
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,22 +48,18 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
             write_whole(folder / name, body)
             written.append(folder / name)
     except BaseException as problem:
-        _take_back(folder, written, stood)
+        with suppress(OSError):
+            for path in written:
+                path.unlink()
+            if not existed:
+                folder.rmdir()
         if isinstance(problem, OSError):
-            raise unwritten(folder, problem) from None
+            raise make_write_error(folder, problem) from None
         raise
 
 
-def _take_back(folder: Path, written: list[Path], stood: bool) -> None:
-    with suppress(OSError):
-        for path in written:
-            path.unlink()
-        if not stood:
-            folder.rmdir()
-
-
-def unwritten(path: Path, problem: OSError) -> UsageError:
-    """The one way in which a file or folder that cannot be written is told."""
+def make_write_error(path: Path, problem: OSError) -> UsageError:
+    """Return the error for a file or folder that cannot be written."""
     return UsageError(
         "EWRITE",
         f"cannot write {path}: {problem.strerror}",
@@ -69,23 +67,20 @@ def unwritten(path: Path, problem: OSError) -> UsageError:
     )
 
 
-def _beside(path: Path, body: bytes, mode: int) -> None:
-    handle, made = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
+def _replace_file(path: Path, body: bytes, mode: int) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(body)
-        Path(made).chmod(mode & ~_umask())
-        Path(made).replace(path)
+        umask = os.umask(0o077)  # there is no other way to read it
+        os.umask(umask)
+        temporary.chmod(mode & ~umask)
+        temporary.replace(path)
     except BaseException:
         with suppress(OSError):
-            Path(made).unlink()
+            temporary.unlink()
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -99,9 +94,12 @@ def read_bounded(path: Path, most: int) -> bytes:
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "it is no file")
-        body, more = b"", file.read(min(facts.st_size, most) + 1)
-        while more and len(body) <= most:
-            body, more = body + more, file.read(len(body) + len(more))
+        body = file.read(min(facts.st_size, most) + 1)
+        while len(body) <= most:
+            more = file.read(len(body))
+            if not more:
+                break
+            body += more
     if len(body) > most:
         raise OSError(errno.EFBIG, f"it has more than {most >> 10:,} KiB")
     return body

@@ -1,6 +1,4 @@
-"""Secrets that a setting only names: read from AWS when needed, kept for five minutes, never
-shown.
-"""
+"""Read the secrets that a setting only names: from AWS when needed, remembered for five minutes."""
 
 from __future__ import annotations
 
@@ -18,26 +16,24 @@ KEEP_SECONDS = 300.0
 
 
 def reveal(value: str) -> str:
-    """What a setting's value stands for, remembered by this process.
+    """Return the secret that a setting's value names, remembered by this process.
 
     `ssm:NAME` is a parameter of the Parameter Store (decrypted), `secretsmanager:NAME` a secret,
     `secretsmanager:NAME#KEY` a field of one that is a JSON object; anything else is itself.
     `BackendError` names what cannot be read, never its value.
     """
-    return _shared().reveal(value)
+    return _shared_references().reveal(value)
 
 
-def known(value: str) -> str:
-    """What a setting's value stands for, as far as this process knows already: nothing is asked,
-    and empty is not known.
+def find_known(value: str) -> str:
+    """Return the secret that a setting's value names if this process knows it already, else an
+    empty text; AWS is not asked.
     """
-    return _shared().known(value)
+    return _shared_references().find_known(value)
 
 
 class SecretReferences:
-    """Remembers what it has read for `KEEP_SECONDS` of `clock`, which gives seconds from
-    anywhere.
-    """
+    """The secrets that were read, remembered for `KEEP_SECONDS` of `clock`, which gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -45,7 +41,7 @@ class SecretReferences:
         self._known: dict[str, tuple[str, float]] = {}
 
     def reveal(self, value: str) -> str:
-        """As the function `reveal`."""
+        """Return the secret, as the function `reveal` does."""
         kind, colon, name = value.partition(":")
         reader = _READERS.get(kind) if colon else None
         if reader is None:
@@ -61,8 +57,8 @@ class SecretReferences:
                 self._known[value] = found, self._clock() + KEEP_SECONDS
             return found
 
-    def known(self, value: str) -> str:
-        """As the function `known`."""
+    def find_known(self, value: str) -> str:
+        """Return the secret if it is known, as the function `find_known` does."""
         kind, colon, _ = value.partition(":")
         if not colon or kind not in _READERS:
             return value
@@ -70,43 +66,41 @@ class SecretReferences:
             return self._known.get(value, ("", 0.0))[0]
 
 
-def _parameter(name: str) -> str:
-    with aws.plainly(f"parameter {name}"):
-        return str(
-            aws.client("ssm").get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"]
-        )
+def _read_parameter(name: str) -> str:
+    with aws.explain_errors(f"parameter {name}"):
+        answer = aws.client("ssm").get_parameter(Name=name, WithDecryption=True)
+        return str(answer["Parameter"]["Value"])
 
 
-def _secret(name: str) -> str:
+def _read_secret(name: str) -> str:
     identity, _, key = name.partition("#")
-    with aws.plainly(f"secret {identity}"):
+    with aws.explain_errors(f"secret {identity}"):
         text = aws.client("secretsmanager").get_secret_value(SecretId=identity).get("SecretString")
     if text is None:
-        raise _unfit(identity, "it is binary", "store it as text")
-    return _field(identity, str(text), key) if key else str(text)
-
-
-def _field(identity: str, text: str, key: str) -> str:
+        raise _make_unusable(identity, "it is binary", "store it as text")
+    if not key:
+        return str(text)
     try:
-        table = json.loads(text)
+        table = json.loads(str(text))
     except (ValueError, RecursionError):
         table = None
     if not isinstance(table, dict):
-        raise _unfit(
+        raise _make_unusable(
             identity, "it is no JSON object", f"name it without #{key}, or store an object"
         )
     if not isinstance(table.get(key), str):
-        raise _unfit(identity, f"it has no text under {key!r}", "check the name after #")
+        raise _make_unusable(identity, f"it has no text under {key!r}", "check the name after #")
     return str(table[key])
 
 
-def _unfit(identity: str, why: str, help_: str) -> BackendError:
-    return BackendError("EUNAVAILABLE", f"secret {identity}: {why}", source="aws", suggestion=help_)
+def _make_unusable(identity: str, why: str, suggestion: str) -> BackendError:
+    message = f"secret {identity}: {why}"
+    return BackendError("EUNAVAILABLE", message, source="aws", suggestion=suggestion)
 
 
-_READERS = {"ssm": _parameter, "secretsmanager": _secret}
+_READERS = {"ssm": _read_parameter, "secretsmanager": _read_secret}
 
 
 @cache
-def _shared() -> SecretReferences:
+def _shared_references() -> SecretReferences:
     return SecretReferences()

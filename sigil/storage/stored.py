@@ -1,4 +1,4 @@
-"""Stored values: JSON in the store, read back by type, with the fields of other versions kept.
+"""Store values as JSON and read them back by type, with the fields of other versions kept.
 
 Two versions of this software may work on one store at the same time, and a newer one may be taken
 back. So every value is read by a version that does not know one of its fields, and such a field is
@@ -71,7 +71,7 @@ class NewerFormat(BackendError):
 
 
 class Shape(Generic[T]):
-    """Reads and checks JSON values of one type: a dataclass, or a tuple or mapping of them."""
+    """A reader of JSON values of one type: a dataclass, or a tuple or mapping of them."""
 
     def __init__(
         self,
@@ -95,7 +95,8 @@ class Shape(Generic[T]):
 
     def convert(self, raw: Any) -> T:
         """Return the value whose JSON was parsed to `raw`; errors as `read`."""
-        if self._has_format:
+        # the keys of a mapping are somebody else's, and one may be called `format`
+        if isinstance(self._kind, type) and is_dataclass(self._kind):
             require_format(raw)
         if self._required and not (isinstance(raw, dict) and self._required <= raw.keys()):
             raise ValueError("a field that every version writes is not there")
@@ -107,14 +108,8 @@ class Shape(Generic[T]):
         return kept
 
     @cached_property
-    def _has_format(self) -> bool:
-        """Whether its fields have names of ours: the keys of a mapping are somebody's, and one may
-        be called `format`.
-        """
-        return isinstance(self._kind, type) and is_dataclass(self._kind)
-
-    @cached_property
     def _form(self) -> _Form | None:
+        """The form of the type, which is made when a value is first read."""
         return _form_of(self._kind)
 
 
@@ -166,19 +161,21 @@ def damaged(
     source: str = "",
     suggestion: str = "",
 ) -> BackendError:
-    """Return the error for what stands in a store and was not written by us so."""
+    """Return the error for a stored value that this program cannot have written."""
     return BackendError("EDAMAGED", what, source=source, suggestion=suggestion or HELP)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """What a dataclass stores: its field names, the values within it, and what may be left out."""
+    """The fields that a dataclass stores: all names, those that hold values of their own, and those
+    that may be left out.
+    """
 
     names: frozenset[str]
     inner: tuple[tuple[str, _Form], ...]
     later: tuple[tuple[str, Any], ...]
     keeps: bool
-    """Whether it has a place for unknown fields."""
+    """True when it has a place for unknown fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,19 +192,24 @@ _Form = Union[_Fields, _Items]  # noqa: UP007  a name that its own parts refer t
 @lru_cache(maxsize=256)
 def _fields_of(kind: Any) -> _Fields:
     hints = get_type_hints(kind)
+    inner: list[tuple[str, _Form]] = []
+    later_fields: list[tuple[str, Any]] = []
     stored = [each for each in fields(kind) if each.name != REST]
-    inner = [(each.name, _form_of(hints[each.name])) for each in stored]
-    added = [(each.name, _default_of(each)) for each in stored if SINCE in each.metadata]
+    for each in stored:
+        form = _form_of(hints[each.name])
+        if form is not None:
+            inner.append((each.name, form))
+        if SINCE in each.metadata:
+            default = each.default
+            if callable(each.default_factory):
+                default = each.default_factory()
+            later_fields.append((each.name, default))
     return _Fields(
         names=frozenset(each.name for each in stored),
-        inner=tuple((name, form) for name, form in inner if form is not None),
-        later=tuple(added),
-        keeps=any(each.name == REST for each in fields(kind)),
+        inner=tuple(inner),
+        later=tuple(later_fields),
+        keeps=len(stored) < len(fields(kind)),
     )
-
-
-def _default_of(each: Any) -> Any:
-    return each.default_factory() if callable(each.default_factory) else each.default
 
 
 def _form_of(kind: Any) -> _Form | None:
@@ -235,47 +237,47 @@ def _keep_unknown(form: _Form | None, value: Any, raw: Any) -> Any:
     if isinstance(form, _Items):
         if form.mapping:
             return {name: _keep_unknown(form.each, part, raw[name]) for name, part in value.items()}
-        parts = tuple(
-            [_keep_unknown(form.each, part, was) for part, was in zip(value, raw, strict=True)]
-        )
-        return (
-            parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
-        )
+        pairs = zip(value, raw, strict=True)
+        parts = tuple([_keep_unknown(form.each, part, raw_part) for part, raw_part in pairs])
+        if any(new is not old for new, old in zip(parts, value, strict=True)):
+            return parts
+        return value
     changed: dict[str, Any] = {}
     for name, inner in form.inner:
         part = getattr(value, name)
         if part and name in raw:
-            kept = _keep_unknown(inner, part, raw[name])
-            if kept is not part:
-                changed[name] = kept
+            new_part = _keep_unknown(inner, part, raw[name])
+            if new_part is not part:
+                changed[name] = new_part
     if form.keeps and not raw.keys() <= form.names:
         changed[REST] = {name: part for name, part in raw.items() if name not in form.names}
     return replace(value, **changed) if changed else value
 
 
 def _plain_fields(form: _Fields, value: Any) -> Any:
+    """Return a dataclass, or a dict of its fields if it keeps unknown ones or leaves some out."""
     rest = getattr(value, REST) if form.keeps else None
     inner: dict[str, Any] = {}
     for name, within in form.inner:
         part = getattr(value, name)
         if part:
-            shown = _plain_part(within, part)
-            if shown is not part:
-                inner[name] = shown
+            plain_part = _plain_part(within, part)
+            if plain_part is not part:
+                inner[name] = plain_part
     absent = [name for name, default in form.later if getattr(value, name) == default]
     if not rest and not inner and not absent:
         return value
-    given = {each.name: getattr(value, each.name) for each in fields(value) if each.name != REST}
+    known = {each.name: getattr(value, each.name) for each in fields(value) if each.name != REST}
     for name in absent:
-        del given[name]
-    return {**given, **inner, **(rest or {})}
+        del known[name]
+    return {**known, **inner, **(rest or {})}
 
 
 def _plain_part(form: _Form, value: Any) -> Any:
     if isinstance(form, _Fields):
         return _plain_fields(form, value)
     if form.mapping:
-        shown = {name: _plain_part(form.each, part) for name, part in value.items()}
-        return shown if any(shown[name] is not part for name, part in value.items()) else value
+        row = {name: _plain_part(form.each, part) for name, part in value.items()}
+        return row if any(row[name] is not part for name, part in value.items()) else value
     parts = [_plain_part(form.each, part) for part in value]
     return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value

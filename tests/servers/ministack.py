@@ -155,6 +155,6 @@ def aws_here(ministack: Ministack, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """The server, with this process's environment pointing at it for the test."""
     for name, value in ministack.environment.items():
         monkeypatch.setenv(name, value)
-    aws._client.cache_clear()  # made in another environment
+    aws._make_client.cache_clear()  # made in another environment
     yield ministack
-    aws._client.cache_clear()
+    aws._make_client.cache_clear()

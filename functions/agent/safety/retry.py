@@ -5,7 +5,6 @@ A call that is not safe to repeat is never retried.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
@@ -14,6 +13,7 @@ from typing import TypeVar
 from functions.agent.safety.codes import code_of
 from functions.clock import SYSTEM, Clock
 from sigil.errors import SigilError
+from sigil.storage.backoff import jitter
 
 TRIES = 4
 FIRST_SECONDS = 0.5
@@ -29,7 +29,7 @@ def backoff_seconds(number: int, first: float = FIRST_SECONDS) -> float:
 
     Each pause is twice as long as the one before, with a jitter of a quarter.
     """
-    return float(first * 2**number * random.uniform(0.75, 1.25))
+    return jitter(first * 2**number, spread=0.25)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def init(
     """Make a folder with a capability that works."""
     from sigil.cli.templates import make_files
     from sigil.protocol import Ref, is_name
-    from sigil.storage.files import unwritten, write_folder
+    from sigil.storage.files import make_write_error, write_folder
 
     if not is_name(name):
         Ref.parse(name)
@@ -53,7 +53,7 @@ def init(
     try:
         taken = place.exists() and (not place.is_dir() or any(place.iterdir()))
     except OSError as problem:
-        raise unwritten(place, problem) from None
+        raise make_write_error(place, problem) from None
     if taken:
         raise Refused(
             "EEXIST",

@@ -54,7 +54,7 @@ def login(context: typer.Context, source: TokenSource = "") -> None:
     url = _require_address(shell.find_destination().url)
     token = _require_well_typed(shell.choice.token or _ask_for_token(url))
     row = _try_token(url, token, settings)
-    Credentials(settings.credentials).keep(url, token)
+    Credentials(settings.credentials).save(url, token)
     _warn_of_plain_http(shell, url)
     if settings.registry_token not in ("", token):
         shell.printer.note("SIGIL_TOKEN is set to another token, and is used instead of this one")
@@ -66,11 +66,18 @@ def login(context: typer.Context, source: TokenSource = "") -> None:
 def _login_to_profile(shell: Shell, settings: Settings, source: str) -> None:
     """Log in to the address of --url, or to the one that the profile has already."""
     from sigil.client.credentials import Credentials
-    from sigil.client.profiles import HERE, KEPT, Profile, Profiles, demand_name, demand_token
+    from sigil.client.profiles import (
+        HERE,
+        KEPT,
+        Profile,
+        Profiles,
+        require_name,
+        require_token_reference,
+    )
     from sigil.client.transport import base_of
 
-    token_reference = demand_token(source) if source else KEPT
-    name = demand_name(shell.choice.profile)
+    token_reference = require_token_reference(source) if source else KEPT
+    name = require_name(shell.choice.profile)
     if name == HERE:
         raise UsageError(
             "EUSAGE",
@@ -79,7 +86,7 @@ def _login_to_profile(shell: Shell, settings: Settings, source: str) -> None:
         )
     profiles = Profiles(settings.profiles)
     url = shell.choice.url
-    known = profiles.book().profiles.get(name)
+    known = profiles.load().profiles.get(name)
     if known and not url:
         url = known.url
     profile = Profile(name, base_of(_require_address(url)), token_reference)
@@ -95,11 +102,11 @@ def _login_to_profile(shell: Shell, settings: Settings, source: str) -> None:
         token = _require_well_typed(shell.choice.token or _ask_for_token(profile.url))
     row = _try_token(profile.url, token, settings)
     if not source:
-        Credentials(settings.credentials).keep(profile.url, token, name)
-    profiles.keep(profile)
+        Credentials(settings.credentials).save(profile.url, token, name)
+    profiles.save(profile)
     _warn_of_plain_http(shell, profile.url)
     show_holder(shell, row, f"logged in to {profile.url} as profile {name}")
-    if profiles.book().usual != name:
+    if profiles.load().default != name:
         shell.printer.note(
             f"commands go there with --profile {name}, or always: sigil profiles use {name}"
         )
@@ -117,7 +124,7 @@ def logout(context: typer.Context) -> None:
     destination = shell.find_destination()
     url = _require_address(destination.url)
     credentials = Credentials(Settings.read().credentials)
-    damaged = credentials.damaged
+    damaged = credentials.is_damaged
     forgotten = credentials.forget(url, destination.profile)
     if shell.printer.json:
         shell.printer.document({"url": url, "forgotten": forgotten})

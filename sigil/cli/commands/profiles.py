@@ -41,16 +41,18 @@ def list_profiles(context: typer.Context) -> None:
     from sigil.settings import Settings
 
     shell = get_shell(context)
-    book = Profiles(Settings.read().profiles).book()
+    table = Profiles(Settings.read().profiles).load()
     now = shell.find_destination()
-    rows = [{"profile": HERE, "url": "", "token": "", "usual": not book.usual, "now": not now.url}]
-    for name, profile in book.profiles.items():
+    rows = [
+        {"profile": HERE, "url": "", "token": "", "usual": not table.default, "now": not now.url}
+    ]
+    for name, profile in table.profiles.items():
         rows.append(
             {
                 "profile": name,
                 "url": profile.url,
                 "token": profile.token,
-                "usual": name == book.usual,
+                "usual": name == table.default,
                 "now": name == now.profile,
             }
         )

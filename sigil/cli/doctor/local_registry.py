@@ -182,9 +182,9 @@ def check_logins(settings: Settings) -> str:
     from sigil.client.profiles import Profiles
 
     try:
-        Credentials(settings.credentials).token("http://127.0.0.1")
-        book = Profiles(settings.profiles).book()
+        Credentials(settings.credentials).find_token("http://127.0.0.1")
+        table = Profiles(settings.profiles).load()
     except SigilError as problem:
         raise UsageError(problem.code, problem.message, suggestion=problem.suggestion) from None
-    names = ", ".join(book.profiles) or "no profiles"
-    return f"{names}; commands use {book.usual}" if book.usual else names
+    names = ", ".join(table.profiles) or "no profiles"
+    return f"{names}; commands use {table.default}" if table.default else names

@@ -161,7 +161,7 @@ def _scan_sources() -> Iterator[tuple[str, str]]:
     manifests = sorted(Path().glob("*/sigil.toml"))[:FOLDERS_MOST]
     for manifest in (Path("sigil.toml"), *manifests):
         try:
-            build = toml_files.table_of(toml_files.text_of(manifest)).get("build")
+            build = toml_files.parse_table(toml_files.read_text(manifest)).get("build")
         except (OSError, ValueError):
             continue
         if not isinstance(build, dict):
@@ -170,7 +170,7 @@ def _scan_sources() -> Iterator[tuple[str, str]]:
         if lang not in _COMPILED_LANGUAGES:
             continue
         try:
-            source = toml_files.text_of(manifest.parent / str(build.get("source", SOURCES[lang])))
+            source = toml_files.read_text(manifest.parent / str(build.get("source", SOURCES[lang])))
         except (OSError, ValueError):
             source = ""
         yield lang, source[:SOURCE_BYTES]

@@ -1,5 +1,6 @@
-"""Bodies too large for the store, named by their own SHA-256 and checked when read; one file a
-place to keep them.
+"""Artifacts: bodies too large for the store, named by their SHA-256 and checked when read.
+
+Each back-end has a file of its own.
 """
 
 from sigil.storage.artifacts.base import Artifacts, artifact_name

@@ -1,4 +1,4 @@
-"""The contract of the artifacts: write once, read by name."""
+"""Define the contract of the artifacts: write once, read by name."""
 
 from __future__ import annotations
 
@@ -12,39 +12,47 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 
 
 def artifact_name(body: bytes) -> str:
-    """The name of a body: 64 hex digits."""
+    """Return the name of a body: 64 hex digits."""
     return hashlib.sha256(body).hexdigest()
 
 
 class Artifacts(Protocol):
-    """Write once, read by name. What cannot be reached raises `BackendError`."""
+    """A store of bodies that are written once and read by name.
+
+    Every verb raises `BackendError` when the store cannot be reached.
+    """
 
     def put(self, body: bytes) -> str:
         """Store the body and return its name; storing it again changes nothing."""
 
     def get(self, name: str) -> bytes:
-        """The body; `BackendError` with EDAMAGED when it is missing or not what its name says."""
+        """Return the body; `BackendError` EDAMAGED when it is missing or has another hash."""
 
 
 def require_name(name: str) -> str:
-    """`name`, when it can be the name of a body: nothing else becomes part of a path or a key."""
+    """Return `name`; `BackendError` EDAMAGED unless it can be the name of a body.
+
+    Nothing else becomes part of a path or a key.
+    """
     if not _NAME.fullmatch(name):
-        raise _lost(name, "missing")
+        raise _make_damage_error(name, "missing")
     return name
 
 
 def verify_body(name: str, body: bytes | None) -> bytes:
-    """What was found under `name`, when it is what `name` says."""
+    """Return the body that was found under `name`; `BackendError` EDAMAGED when it is None or has
+    another hash.
+    """
     if body is None:
-        raise _lost(name, "missing")
+        raise _make_damage_error(name, "missing")
     if artifact_name(body) != name:
-        raise _lost(name, "damaged")
+        raise _make_damage_error(name, "damaged")
     return body
 
 
-def _lost(name: str, how: str) -> BackendError:
+def _make_damage_error(name: str, what: str) -> BackendError:
     return BackendError(
         "EDAMAGED",
-        f"artifact {name[:12]} is {how}",
+        f"artifact {name[:12]} is {what}",
         suggestion="restore the artifacts, or deploy again",
     )

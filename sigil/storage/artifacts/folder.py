@@ -1,4 +1,4 @@
-"""Artifacts as files."""
+"""Store artifacts as files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sigil.storage import files
 from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
 
 BODY_BYTES = 1 << 30
-"""Of the largest body that is kept: a search index."""
+"""The most of a body; the largest is a search index."""
 
 
 class FolderArtifacts:
-    """One file a body, in folders of the name's first two digits."""
+    """Artifacts as one file each, in folders named by the first two digits."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -26,18 +26,18 @@ class FolderArtifacts:
         name = artifact_name(body)
         path = self._path(name)
         try:
-            if not _holds(path, body):
-                _write(path, body)
+            if not _has_body(path, body):
+                _write_durably(path, body)
         except OSError as problem:
             raise BackendError(
                 "EUNAVAILABLE",
                 f"cannot write {path.parent}: {problem.strerror}",
-                suggestion="free or mend the disk",
+                suggestion="free some space, or repair the disk",
             ) from None
         return name
 
     def get(self, name: str) -> bytes:
-        """The body."""
+        """Return the body."""
         try:
             body = files.read_bounded(self._path(require_name(name)), BODY_BYTES)
         except OSError:
@@ -48,18 +48,16 @@ class FolderArtifacts:
         return self._folder / name[:2] / name
 
 
-def _holds(path: Path, body: bytes) -> bool:
-    """Whether the file is what it should be: one that a power loss or a bad disk left otherwise is
-    written again.
-    """
+def _has_body(path: Path, body: bytes) -> bool:
+    """Tell if the file has this body, which a power loss or a bad disk may have changed."""
     try:
         return path.stat().st_size == len(body) and files.read_bounded(path, len(body)) == body
     except FileNotFoundError:
         return False
 
 
-def _write(path: Path, body: bytes) -> None:
-    """The file has its name only once its bytes are on the disk."""
+def _write_durably(path: Path, body: bytes) -> None:
+    """Write a file that has its name only once its bytes are on the disk."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
@@ -68,17 +66,12 @@ def _write(path: Path, body: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
-        _settle(path.parent)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # not every file system can sync a folder
+                os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _settle(folder: Path) -> None:
-    """The folder's new entry is on the disk, where folders can be asked for that."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,4 +1,4 @@
-"""Artifacts in memory, for tests and for trying things out."""
+"""Store artifacts in memory, for tests and for trying things out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sigil.storage.artifacts.base import artifact_name, require_name, verify_bod
 
 
 class MemoryArtifacts:
-    """Bodies that live as long as the process."""
+    """Artifacts that live as long as the process."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, bytes] = {}
@@ -18,5 +18,5 @@ class MemoryArtifacts:
         return name
 
     def get(self, name: str) -> bytes:
-        """The body."""
+        """Return the body."""
         return verify_body(name, self._bodies.get(require_name(name)))

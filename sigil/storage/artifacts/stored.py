@@ -1,4 +1,4 @@
-"""Artifacts in the store itself, for those who want one thing to run and to back up."""
+"""Store artifacts in the key-value store itself, so that there is one thing to back up."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from sigil.storage.artifacts.base import artifact_name, require_name, verify_bod
 from sigil.storage.kv import KV, keys
 
 CHUNK = 256 * 1024
-"""Bytes an item: every store takes that many."""
+"""Bytes of an item: every store takes that many."""
 
 
 class StoredArtifacts:
-    """A body is an index item with its first bytes and as many chunks as the rest needs.
+    """Artifacts as an index item with the first bytes and as many chunks as the rest needs.
 
     The index is written last, so a body that a crash cut short does not exist. Its value: the
     number of chunks in decimal, a newline, the body's first `CHUNK` bytes.
@@ -30,18 +30,14 @@ class StoredArtifacts:
         return name
 
     def get(self, name: str) -> bytes:
-        """The body."""
+        """Return the body."""
         index = self._kv.get(keys.artifact(require_name(name)))
         if index is None:
             return verify_body(name, None)
-        count, _, first = index.value.partition(b"\n")
-        return verify_body(name, first + self._rest(name, count))
-
-    def _rest(self, name: str, count: bytes) -> bytes:
-        if not (count.isdigit() and count != b"0" and len(count) < 8):
-            return b""
-        first = keys.artifact_chunk(name, 0)
-        return b"".join(
-            item.value
-            for _, item in self._kv.scan(first.partition, prefix=first.sort[:-8], limit=int(count))
-        )
+        count, _, body = index.value.partition(b"\n")
+        if count.isdigit() and count != b"0" and len(count) < 8:
+            first = keys.artifact_chunk(name, 0)
+            prefix = first.sort.removesuffix("00000000")
+            chunks = self._kv.scan(first.partition, prefix=prefix, limit=int(count))
+            body += b"".join(item.value for _, item in chunks)
+        return verify_body(name, body)

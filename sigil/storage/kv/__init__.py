@@ -1,4 +1,4 @@
-"""Key-value stores: one contract, one file a back-end."""
+"""Key-value stores: one contract, and a file for each back-end."""
 
 from sigil.storage.kv.base import ABSENT, KV, Expect, Item, Key, Read
 

@@ -1,4 +1,4 @@
-"""The contract of a key-value store: four verbs that every back-end keeps, races included."""
+"""Define the contract of a key-value store: four verbs, which every back-end keeps in races too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 
 class Key(NamedTuple):
-    """Where an item stands: items of one partition are ordered by `sort` (by UTF-8 bytes)."""
+    """The key of an item; those of one partition are ordered by `sort` (by UTF-8 bytes)."""
 
     partition: str
     sort: str
@@ -17,8 +17,8 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What stands there. `version` is a token unique to the write that made it, also after delete
-    and re-create.
+    """A stored value. `version` is a token unique to the write that made it, also after delete and
+    re-create.
     """
 
     value: bytes
@@ -33,22 +33,23 @@ ABSENT: Final = _Absent.ABSENT
 """As `expect`: the item must not exist (an expired one does not)."""
 
 Read = Item | Literal[_Absent.ABSENT]
-"""What a read found: the item, or that there is none. Unlike `Item | None` it can be told from what
-was not read.
+"""The result of a read: the item, or that there is none.
+
+With `Item | None` nobody could tell an item that is missing from one that was not read.
 """
 Expect = str | Literal[_Absent.ABSENT] | None
 
 
 class KV(Protocol):
-    """A consistent key-value store. `expect`: None no condition, `ABSENT` must not exist, a version
-    must match; else `Conflict`.
+    """A key-value store with consistent reads.
 
-    Reads are consistent. An expired item is invisible at once. A store that cannot answer raises
-    `BackendError`.
+    `expect` is the condition of a write: None for none, `ABSENT` when the item must not exist, or
+    the version that it must have; `Conflict` when it does not hold. An expired item is invisible at
+    once. A store that cannot answer raises `BackendError`.
     """
 
     def get(self, key: Key) -> Item | None:
-        """The item, or None."""
+        """Return the item, None when there is none."""
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None

@@ -1,4 +1,4 @@
-"""Makes the table of a `DynamoKV`, for those who do not deploy `template.yaml`.
+"""Create the table of a `DynamoKV`, for those who do not deploy `template.yaml`.
 
 python -m sigil.storage.kv.dynamodb_table TABLE [ENDPOINT]
 """
@@ -18,16 +18,14 @@ _KEYS = (("pk", "HASH"), ("sk", "RANGE"))
 
 
 def create_table(table: str, endpoint: str = "") -> None:
-    """Make `table` (on demand, items dropped by `expires`) and wait until it can be used. One that
-    is there stays as it is.
+    """Create `table` (on demand, items dropped by `expires`) and wait until it can be used.
 
-    `BackendError` when AWS refuses or needs more than a minute.
+    A table that exists stays as it is. `BackendError` when AWS refuses or needs more than a minute.
     """
     client = aws.client("dynamodb", endpoint=endpoint)
-    with aws.plainly(f"table {table}"):
-        with suppress(
-            client.exceptions.ResourceInUseException
-        ):  # it is there, or somebody makes it right now
+    with aws.explain_errors(f"table {table}"):
+        # it exists, or somebody else is creating it
+        with suppress(client.exceptions.ResourceInUseException):
             client.create_table(
                 TableName=table,
                 BillingMode="PAY_PER_REQUEST",
@@ -36,16 +34,21 @@ def create_table(table: str, endpoint: str = "") -> None:
                 ],
                 KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in _KEYS],
             )
-        _wait(client, table)
-        _enable_expiry(client, table)
+        _wait_until_active(client, table)
+        lifetime = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        if lifetime["TimeToLiveStatus"] == "DISABLED":  # AWS refuses to enable it twice
+            client.update_time_to_live(
+                TableName=table,
+                TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"},
+            )
 
 
-def _wait(client: Any, table: str) -> None:
+def _wait_until_active(client: Any, table: str) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
-    while client.describe_table(TableName=table)["Table"]["TableStatus"] not in (
-        "ACTIVE",
-        "UPDATING",
-    ):
+    while True:
+        status = client.describe_table(TableName=table)["Table"]["TableStatus"]
+        if status in ("ACTIVE", "UPDATING"):
+            return
         if time.monotonic() > deadline:
             raise BackendError(
                 "EUNAVAILABLE",
@@ -55,18 +58,8 @@ def _wait(client: Any, table: str) -> None:
         time.sleep(0.5)
 
 
-def _enable_expiry(client: Any, table: str) -> None:
-    state = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"][
-        "TimeToLiveStatus"
-    ]
-    if state == "DISABLED":  # asking for what is enabled already is refused
-        client.update_time_to_live(
-            TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"}
-        )
-
-
 def main() -> None:
-    """The command."""
+    """Run the command."""
     if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         raise SystemExit("usage: python -m sigil.storage.kv.dynamodb_table TABLE [ENDPOINT]")
     try:

@@ -1,4 +1,4 @@
-"""What every back-end does alike with keys, versions and lifetimes."""
+"""Encode keys, make versions and count lifetimes in the same way for every back-end."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from sigil.storage.kv.base import Key
 
 PARTITION_LIMIT = 2048
 SORT_LIMIT = 1024
-"""Bytes of a key's parts, neither empty: DynamoDB's own limits, so that a key fits every back-end
-or none.
+"""The most bytes of a key's parts, of which none is empty.
+
+They are DynamoDB's own limits, so that a key fits every back-end or none.
 """
 
 
-def encoded(key: Key) -> tuple[bytes, bytes]:
-    """The key as UTF-8; `UsageError` when a part is empty, too long or not Unicode."""
-    return _part(key.partition, PARTITION_LIMIT), _part(key.sort, SORT_LIMIT)
+def encode_key(key: Key) -> tuple[bytes, bytes]:
+    """Return the key as UTF-8; `UsageError` EKEY when a part is empty, too long or not Unicode."""
+    return _encode_part(key.partition, PARTITION_LIMIT), _encode_part(key.sort, SORT_LIMIT)
 
 
-def text_bytes(text: str) -> bytes:
-    """`text` as UTF-8, any length; `UsageError` for a lone surrogate."""
+def encode_text(text: str) -> bytes:
+    """Return `text` of any length as UTF-8; `UsageError` EKEY for a lone surrogate."""
     try:
         return text.encode()
     except UnicodeEncodeError:
         raise UsageError("EKEY", "a key holds a lone surrogate, which is no Unicode text") from None
 
 
-def _part(text: str, limit: int) -> bytes:
-    data = text_bytes(text)
+def _encode_part(text: str, limit: int) -> bytes:
+    data = encode_text(text)
     if not 0 < len(data) <= limit:
         raise UsageError(
             "EKEY", f"a key's part has {len(data)} bytes, between 1 and {limit} are allowed"
@@ -38,15 +39,16 @@ def _part(text: str, limit: int) -> bytes:
 
 
 def new_version() -> str:
-    """A token that no other write has; from the kernel, so that a forked process does not repeat
-    its parent's.
+    """Return a token that no other write has; it is the kernel's, so that a forked process does not
+    repeat its parent's.
     """
     return secrets.token_hex(16)
 
 
-def expiry(ttl: float | None, now: float) -> float | None:
-    """When an item written `now` ends (seconds since the epoch); None for one without a `ttl`. A
-    `ttl` of 0 or less has ended already.
+def expiry_time(ttl: float | None, now: float) -> float | None:
+    """Return when an item written `now` expires (seconds since the epoch); None without a `ttl`.
+
+    An item with a `ttl` of 0 or less has expired already.
     """
     if ttl is None:
         return None

@@ -1,4 +1,4 @@
-"""The store in memory, for tests and for trying things out: nothing outlives the process."""
+"""Keep the store in memory, for tests and for trying things out: nothing outlives the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sigil.errors import Conflict
 from sigil.storage.kv.base import ABSENT, Expect, Item, Key
-from sigil.storage.kv.encoding import encoded, expiry, new_version, text_bytes
+from sigil.storage.kv.encoding import encode_key, encode_text, expiry_time, new_version
 
 SWEEP_EVERY = 1024
 """Writes with a lifetime between two sweeps."""
@@ -21,14 +21,14 @@ class _Entry(NamedTuple):
     item: Item
     expires: float | None
 
-    def live(self, now: float) -> bool:
+    def is_live(self, now: float) -> bool:
         return self.expires is None or self.expires > now
 
 
 @dataclass(slots=True)
 class _Partition:
-    """`order` holds the keys of `entries`, sorted: the order of code points is the order of UTF-8
-    bytes.
+    """The items of a partition. `order` has the keys of `entries`, sorted: the order of code points
+    is the order of UTF-8 bytes.
     """
 
     entries: dict[str, _Entry] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class _Partition:
         if self.entries.pop(sort, None) is not None:
             del self.order[bisect_left(self.order, sort)]
 
-    def between(self, prefix: str, after: str) -> Iterator[tuple[str, _Entry]]:
+    def list_after(self, prefix: str, after: str) -> Iterator[tuple[str, _Entry]]:
         start = max(prefix, after + "\0") if after else prefix
         for index in range(bisect_left(self.order, start), len(self.order)):
             sort = self.order[index]
@@ -62,17 +62,17 @@ class MemoryKV:
         self._lifetimes = 0
 
     def get(self, key: Key) -> Item | None:
-        """The item, or None."""
-        encoded(key)
+        """Return the item, None when there is none."""
+        encode_key(key)
         with self._lock:
-            return self._live(key)
+            return self._find_live(key)
 
     def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
         """Return the item of each key, or None."""
         for key in keys:
-            encoded(key)
+            encode_key(key)
         with self._lock:
-            return [self._live(key) for key in keys]
+            return [self._find_live(key) for key in keys]
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
@@ -80,62 +80,72 @@ class MemoryKV:
         """Write the whole item and return its new version; `Conflict` when `expect` does not
         hold.
         """
-        encoded(key)
+        encode_key(key)
         with self._lock:
-            self._check(key, expect)
+            self._require_expected(key, expect)
             item = Item(bytes(value), new_version())
-            entry = _Entry(item, expiry(ttl, self._clock()))
+            entry = _Entry(item, expiry_time(ttl, self._clock()))
             self._partitions.setdefault(key.partition, _Partition()).put(key.sort, entry)
-            self._sweep_now_and_then(entry)
+            if entry.expires is not None:
+                self._lifetimes += 1
+                if self._lifetimes >= SWEEP_EVERY:
+                    self._lifetimes = 0
+                    self.sweep()
             return item.version
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         """Remove the item; `Conflict` when `expect` does not hold."""
-        encoded(key)
+        encode_key(key)
         with self._lock:
-            self._check(key, expect)
+            self._require_expected(key, expect)
             self._remove(key)
 
     def scan(
         self, partition: str, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[tuple[str, Item]]:
-        """At most `limit` live items in the order of their sort keys."""
+        """Return at most `limit` live items in the order of their sort keys."""
         for text in (partition, prefix, after):
-            text_bytes(text)
+            encode_text(text)
         with self._lock:
             now = self._clock()
             found: list[tuple[str, Item]] = []
-            for sort, entry in self._partitions.get(partition, _Partition()).between(prefix, after):
+            for sort, entry in self._partitions.get(partition, _Partition()).list_after(
+                prefix, after
+            ):
                 if len(found) >= limit:
                     break
-                if entry.live(now):
+                if entry.is_live(now):
                     found.append((sort, entry.item))
             return found
 
     def sweep(self) -> int:
-        """Drop what has expired; how many items that were."""
+        """Drop the expired items, and return their number."""
         with self._lock:
             now = self._clock()
             ended = [
                 Key(name, sort)
                 for name, partition in self._partitions.items()
                 for sort, entry in partition.entries.items()
-                if not entry.live(now)
+                if not entry.is_live(now)
             ]
             for key in ended:
                 self._remove(key)
             return len(ended)
 
-    def _live(self, key: Key) -> Item | None:
+    def _find_live(self, key: Key) -> Item | None:
         partition = self._partitions.get(key.partition)
         entry = partition.entries.get(key.sort) if partition else None
-        return entry.item if entry and entry.live(self._clock()) else None
+        return entry.item if entry and entry.is_live(self._clock()) else None
 
-    def _check(self, key: Key, expect: Expect) -> None:
+    def _require_expected(self, key: Key, expect: Expect) -> None:
         if expect is None:
             return
-        item = self._live(key)
-        if (item is not None) if expect is ABSENT else (item is None or item.version != expect):
+        item = self._find_live(key)
+        if expect is ABSENT:
+            holds = item is None
+        else:
+            holds = item is not None and item.version == expect
+        if not holds:
             raise Conflict
 
     def _remove(self, key: Key) -> None:
@@ -144,9 +154,3 @@ class MemoryKV:
             partition.remove(key.sort)
             if not partition.entries:
                 del self._partitions[key.partition]
-
-    def _sweep_now_and_then(self, entry: _Entry) -> None:
-        self._lifetimes += entry.expires is not None
-        if self._lifetimes >= SWEEP_EVERY:
-            self._lifetimes = 0
-            self.sweep()

@@ -1,14 +1,12 @@
-"""Somebody to ask: a Redis server or a cluster of them, by connections that threads borrow, with
-repeats that end.
+"""Send commands to a Redis server or a cluster, by connections that threads share, with retries.
 
-redis-py's own silent repeats are off: whatever is asked here may be repeated, because it reads, or
-is a script that knows itself again.
+redis-py's own silent retries are off: every command sent here may be repeated, because it reads, or
+is a script that recognises its own repetition.
 """
 
 from __future__ import annotations
 
 import os
-import random
 import socket
 import threading
 import time
@@ -23,26 +21,25 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from sigil.errors import BackendError
-from sigil.storage.kv.redis_failures import failure, is_passing
+from sigil.storage.backoff import jitter
+from sigil.storage.kv.redis_failures import is_passing, make_backend_error
 from sigil.storage.kv.redis_scripts import Script
 from sigil.storage.kv.redis_url import RedisAddress
 
 PAUSES: Final = (0.02, 0.1, 0.4)
-"""Seconds before each repeat, give or take a half."""
-PATIENCE: Final = 6.0
-"""Seconds after which no repeat begins: with the timeouts below an ask of one server ends within 13
-s.
+"""Seconds before each retry, give or take a half."""
+RETRY_SECONDS: Final = 6.0
+"""Seconds after which no retry begins: with the timeouts below a command to one server ends within
+13 s.
 """
 IDLE_SECONDS: Final = 60.0
-"""A connection that nobody used for longer is not trusted any more: what lies between drops such
-ones without a word.
-"""
+"""A connection that was idle for longer is not used again: routers drop such ones silently."""
 T = TypeVar("T")
 _PROBLEMS = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 
 class _Connection(Protocol):
-    """What is used of redis-py's connections, which it leaves untyped."""
+    """The part of redis-py's connections that is used here; redis-py leaves them untyped."""
 
     def send_packed_command(self, command: Sequence[bytes], check_health: bool) -> None: ...
 
@@ -52,90 +49,100 @@ class _Connection(Protocol):
 
 
 class _Server(Protocol):
-    """Answers one command, once; redis-py's errors."""
+    """A server or a cluster, which runs each command once; it raises redis-py's errors."""
 
-    def ask(self, words: Sequence[bytes]) -> Any: ...
+    def send(self, words: Sequence[bytes]) -> Any: ...
 
-    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]: ...
+    def send_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]: ...
 
-    def facts(self) -> Mapping[str, str]: ...
+    def read_info(self) -> Mapping[str, str]: ...
 
-    def keys(self, pattern: bytes) -> Iterator[bytes]: ...
+    def find_keys(self, pattern: bytes) -> Iterator[bytes]: ...
 
-    def renew(self) -> None: ...
+    def drop_connections(self) -> None: ...
 
 
-class RedisLink:
-    """The server at an address. Safe for threads, and for processes that fork. Failures are
-    `BackendError`.
+class RedisClient:
+    """A client of the server or cluster at an address.
+
+    It is safe for threads, and for processes that fork. Failures are `BackendError`.
     """
 
     def __init__(self, address: RedisAddress) -> None:
         self._name = address.name
-        self._server: _Server = _Cluster(address) if address.cluster else _Single(address)
+        self._server: _Server
+        if address.cluster:
+            self._server = _ClusterServer(address)
+        else:
+            self._server = _SingleServer(address)
         self._closed = False
 
-    def ask(self, *words: bytes) -> Any:
-        """What the server answers to a command that only reads."""
-        return self._tried(lambda: self._server.ask(words))
+    def send(self, *words: bytes) -> Any:
+        """Return the answer to a command that only reads."""
+        return self._with_retries(lambda: self._server.send(words))
 
-    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
-        """Return the server's answers to commands that only read, sent at once."""
-        return self._tried(lambda: self._server.ask_all(commands)) if commands else []
+    def send_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        """Return the answers to commands that only read, sent at once."""
+        if not commands:
+            return []
+        return self._with_retries(lambda: self._server.send_all(commands))
 
     def run(self, script: Script, keys: Sequence[bytes], *arguments: bytes) -> Any:
-        """What a script returns; the server is handed its source when it does not know it."""
+        """Return a script's result; a server that does not know the script gets its source."""
         words = (b"%d" % len(keys), *keys, *arguments)
 
-        def once() -> Any:
+        def run_once() -> Any:
             try:
-                return self._server.ask((b"EVALSHA", script.sha, *words))
+                return self._server.send((b"EVALSHA", script.sha, *words))
             except redis.exceptions.NoScriptError:
-                return self._server.ask((b"EVAL", script.source, *words))
+                return self._server.send((b"EVAL", script.source, *words))
 
-        return self._tried(once)
+        return self._with_retries(run_once)
 
-    def facts(self) -> Mapping[str, str]:
-        """What the server says of itself; nothing when this user may not ask."""
+    def read_info(self) -> Mapping[str, str]:
+        """Return the server's `INFO`; nothing when this user may not read it."""
 
-        def once() -> Mapping[str, str]:
+        def read_once() -> Mapping[str, str]:
             try:
-                return self._server.facts()
+                return self._server.read_info()
             except redis.exceptions.NoPermissionError:
                 return {}
 
-        return self._tried(once)
+        return self._with_retries(read_once)
 
-    def keys(self, pattern: bytes) -> list[bytes]:
-        """Its keys that look like `pattern`, without stopping it meanwhile."""
-        return self._tried(lambda: list(self._server.keys(pattern)))
+    def find_keys(self, pattern: bytes) -> list[bytes]:
+        """Return the keys that match `pattern`, without stopping the server meanwhile."""
+        return self._with_retries(lambda: list(self._server.find_keys(pattern)))
 
     def close(self) -> None:
-        """Close the connections; nothing is asked any more."""
+        """Close the connections; each further command raises `BackendError`."""
         self._closed = True
-        self._server.renew()
+        self._server.drop_connections()
 
-    def _tried(self, once: Callable[[], T]) -> T:
-        deadline = time.monotonic() + PATIENCE
+    def _with_retries(self, run_once: Callable[[], T]) -> T:
+        deadline = time.monotonic() + RETRY_SECONDS
         for pause in (*PAUSES, None):
             if self._closed:
                 raise BackendError("EUNAVAILABLE", f"the store {self._name} is closed")
             try:
-                return self._kept(once())
+                answer = run_once()
             except _PROBLEMS as problem:
                 if pause is None or time.monotonic() > deadline or not is_passing(problem):
-                    raise failure(self._name, problem) from None
-            self._server.renew()
-            time.sleep(pause * random.uniform(0.5, 1.5))
-        raise AssertionError  # the last round returns or raises
+                    raise make_backend_error(self._name, problem) from None
+            else:
+                self._drop_if_closed()
+                return answer
+            self._server.drop_connections()
+            time.sleep(jitter(pause))
+        raise AssertionError("the last try returns or raises")
 
-    def _kept(self, answer: T) -> T:
-        if self._closed:  # while it was on its way: its connection is the last
-            self._server.renew()
-        return answer
+    def _drop_if_closed(self) -> None:
+        """Drop the connection of a command that was under way when the client was closed."""
+        if self._closed:
+            self._server.drop_connections()
 
 
-class _Single:
+class _SingleServer:
     """One server. Each connection is used by one thread at a time and kept for the next."""
 
     def __init__(self, address: RedisAddress) -> None:
@@ -144,19 +151,20 @@ class _Single:
             "rediss": redis.SSLConnection,
             "unix": redis.UnixDomainSocketConnection,
         }
-        self._kind, self._options = kinds[address.kind], {**_timeouts(address), **address.options}
+        self._open = kinds[address.kind]
+        self._options = {**_connection_options(address), **address.options}
         self._idle: deque[tuple[_Connection, float]] = deque()
         self._process = os.getpid()
 
-    def ask(self, words: Sequence[bytes]) -> Any:
-        return self.ask_all((words,))[0]
+    def send(self, words: Sequence[bytes]) -> Any:
+        return self.send_all((words,))[0]
 
-    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
-        connection = self._borrow()
+    def send_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        connection = self._take_connection()
         unread = len(commands)
         answers: list[Any] = []
         try:
-            packed = [_packed(words) for words in commands]
+            packed = [_encode_command(words) for words in commands]
             connection.send_packed_command(packed, check_health=False)
             while unread:
                 unread -= 1
@@ -173,48 +181,48 @@ class _Single:
         self._idle.append((connection, time.monotonic()))
         return answers
 
-    def facts(self) -> Mapping[str, str]:
-        lines = bytes(self.ask((b"INFO",))).decode(errors="replace").splitlines()
+    def read_info(self) -> Mapping[str, str]:
+        lines = bytes(self.send((b"INFO",))).decode(errors="replace").splitlines()
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
-    def keys(self, pattern: bytes) -> Iterator[bytes]:
+    def find_keys(self, pattern: bytes) -> Iterator[bytes]:
         cursor = b"0"
         while True:
-            cursor, found = self.ask((b"SCAN", cursor, b"MATCH", pattern, b"COUNT", b"1000"))
+            cursor, found = self.send((b"SCAN", cursor, b"MATCH", pattern, b"COUNT", b"1000"))
             yield from found
             if cursor == b"0":
                 return
 
-    def renew(self) -> None:
+    def drop_connections(self) -> None:
         while self._idle:
             with suppress(IndexError):  # another thread took the last one
                 self._idle.pop()[0].disconnect()
 
-    def _borrow(self) -> _Connection:
-        if (
-            os.getpid() != self._process
-        ):  # two processes on one connection would read each other's answers
-            self._idle, self._process = deque(), os.getpid()
+    def _take_connection(self) -> _Connection:
+        if os.getpid() != self._process:
+            # two processes on one connection would read each other's answers
+            self._idle = deque()
+            self._process = os.getpid()
         try:
             connection, since = self._idle.pop()
         except IndexError:
-            return self._kind(**self._options)
+            return self._open(**self._options)
         if time.monotonic() - since < IDLE_SECONDS:
             return connection
         connection.disconnect()
-        self.renew()  # the others have waited longer
+        self.drop_connections()  # the others have been idle for longer
         return connection
 
 
-class _Cluster:
-    """Many servers; redis-py knows which of them has which key, and asks again where one has
+class _ClusterServer:
+    """A cluster of servers; redis-py knows which of them has which key, and follows one that has
     moved.
     """
 
     def __init__(self, address: RedisAddress) -> None:
-        # one repeat of redis-py's own: after it has asked again who has which slot
+        # one retry of redis-py's own, after it has asked again which server has which slot
         self._options = {
-            **_timeouts(address, repeats=1),
+            **_connection_options(address, retries=1),
             **address.options,
             "ssl": address.kind == "rediss",
         }
@@ -222,58 +230,57 @@ class _Cluster:
         self._client: RedisCluster | None = None
         self._process = os.getpid()
 
-    def ask(self, words: Sequence[bytes]) -> Any:
-        run: Callable[..., Any] = self._ready().execute_command
+    def send(self, words: Sequence[bytes]) -> Any:
+        run: Callable[..., Any] = self._open_client().execute_command
         return run(words[0].decode(), *words[1:])
 
-    def ask_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
-        client: Any = self._ready()  # redis-py leaves this untyped
+    def send_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        client: Any = self._open_client()  # redis-py leaves this untyped
         pipeline = client.pipeline()  # sends each server the commands for its own keys
         for words in commands:
             pipeline.execute_command(words[0].decode(), *words[1:])
         return list(pipeline.execute())
 
-    def facts(self) -> Mapping[str, str]:
-        return {str(name): str(value) for name, value in self.ask((b"INFO",)).items()}
+    def read_info(self) -> Mapping[str, str]:
+        return {str(name): str(value) for name, value in self.send((b"INFO",)).items()}
 
-    def keys(self, pattern: bytes) -> Iterator[bytes]:
-        yield from self._ready().scan_iter(match=pattern, count=1000)
+    def find_keys(self, pattern: bytes) -> Iterator[bytes]:
+        yield from self._open_client().scan_iter(match=pattern, count=1000)
 
-    def renew(self) -> None:
-        self._client = (
-            None  # not closed: other threads may be using it; it goes with the last of them
-        )
+    def drop_connections(self) -> None:
+        # not closed: other threads may be using it; it goes with the last of them
+        self._client = None
 
-    def _ready(self) -> RedisCluster:
-        if os.getpid() != self._process:  # the lock too may have been held in the parent
-            self._lock, self._client, self._process = threading.Lock(), None, os.getpid()
+    def _open_client(self) -> RedisCluster:
+        if os.getpid() != self._process:
+            # the lock too may have been held in the parent
+            self._lock = threading.Lock()
+            self._client = None
+            self._process = os.getpid()
         with self._lock:
             if self._client is None:
                 self._client = RedisCluster(**self._options)
             return self._client
 
 
-def _timeouts(address: RedisAddress, repeats: int = 0) -> dict[str, Any]:
+def _connection_options(address: RedisAddress, retries: int = 0) -> dict[str, Any]:
     options: dict[str, Any] = {
         "protocol": 2,
-        "retry": Retry(NoBackoff(), repeats),
+        "retry": Retry(NoBackoff(), retries),
         "socket_connect_timeout": 2.0,
         "socket_timeout": 5.0,
     }
     if address.kind != "unix":
-        wanted = {
-            "TCP_KEEPIDLE": 60,
-            "TCP_KEEPINTVL": 15,
-            "TCP_KEEPCNT": 3,
-        }  # not every system has them all
-        kept = {
-            getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)
-        }
-        options |= {"socket_keepalive": True, "socket_keepalive_options": kept}
+        keepalive: dict[int, int] = {}
+        for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3)):
+            if hasattr(socket, name):  # not every system has them all
+                keepalive[getattr(socket, name)] = value
+        options["socket_keepalive"] = True
+        options["socket_keepalive_options"] = keepalive
     return options
 
 
-def _packed(words: Sequence[bytes]) -> bytes:
+def _encode_command(words: Sequence[bytes]) -> bytes:
     return b"".join(
         (b"*%d\r\n" % len(words), *(b"$%d\r\n%b\r\n" % (len(word), word) for word in words))
     )

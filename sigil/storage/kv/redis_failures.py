@@ -1,5 +1,6 @@
-"""A Redis server's failures put in words: what happened, what helps. The client's and the server's
-own texts stay out.
+"""Put a Redis server's failures in words: what happened, and what helps.
+
+The client's and the server's own texts stay out.
 """
 
 from __future__ import annotations
@@ -7,7 +8,6 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Iterator
 
 import redis
 
@@ -25,7 +25,7 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (
     (ssl.SSLCertVerificationError, "its certificate is not trusted", _TRUST),
     (
         ssl.SSLError,
-        "no TLS connection came about",
+        "no TLS connection could be made",
         "check whether it speaks TLS (rediss://) or not (redis://)",
     ),
     (FileNotFoundError, "its socket or a certificate file does not exist", _REACH),
@@ -69,7 +69,7 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (
         _AGAIN + _OR_TLS,
     ),
 )
-_WORDS = {
+_ANSWERS = {
     "MISCONF": ("it cannot write to its disk", "check its disk and its log"),
     "NOREPLICAS": ("too few of its replicas are there", _AGAIN),
     "BUSY": ("somebody's script keeps it busy", _AGAIN),
@@ -77,7 +77,7 @@ _WORDS = {
     "CROSSSLOT": ("it is one server of a cluster", "add ?cluster=1 to UNCAGED_STORE"),
     "WRONGTYPE": ("another program uses the same keys", "give the store a database of its own"),
 }
-"""By the first word of the server's answer."""
+"""The meanings by the first word of the server's answer."""
 _LACKING = re.compile(
     r"unknown (?:redis |server |valkey )?command|wrong number of arg", re.IGNORECASE
 )
@@ -96,29 +96,30 @@ Problem = redis.RedisError | redis.exceptions.RedisClusterException
 
 
 def is_passing(problem: Problem) -> bool:
-    """Whether the same may work right after: a broken connection, a server that is starting or
+    """Tell if the same may work right after: a broken connection, a server that is starting or
     moving.
     """
-    return (
-        isinstance(problem, _PASSING)
-        and not isinstance(problem, _LASTING)
-        and not any(_is_tls(cause) for cause in _causes(problem))
-    )
+    if not isinstance(problem, _PASSING) or isinstance(problem, _LASTING):
+        return False
+    causes = _causes_of(problem)
+    return not any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes)
 
 
-def failure(name: str, problem: Problem) -> BackendError:
-    """`problem` of the server `name` in words."""
-    what, suggestion = _told(problem)
+def make_backend_error(name: str, problem: Problem) -> BackendError:
+    """Return a failure of the server `name` in words."""
+    what, suggestion = _explain(problem)
     return BackendError("EUNAVAILABLE", f"the store {name}: {what}", suggestion=suggestion)
 
 
-def _told(problem: Problem) -> tuple[str, str]:
+def _explain(problem: Problem) -> tuple[str, str]:
+    """Return what happened, and what helps."""
     text = str(problem)
-    word = found.group() if (found := _UPPER.match(text)) else ""
-    if word in _WORDS:
-        return _WORDS[word]
+    found = _UPPER.match(text)
+    word = found.group() if found else ""
+    if word in _ANSWERS:
+        return _ANSWERS[word]
     if isinstance(problem, redis.AuthenticationError) and "required" in text.lower():
-        return _WORDS["NOAUTH"]
+        return _ANSWERS["NOAUTH"]
     if _LACKING.search(text):
         return (
             "it lacks a command that a store needs",
@@ -126,30 +127,18 @@ def _told(problem: Problem) -> tuple[str, str]:
         )
     if "invalid db index" in text.lower() or "db index is out of range" in text.lower():
         return "it has no database of that number", "check the number at the end of UNCAGED_STORE"
-    causes = tuple(_causes(problem))
-    told = next(
-        (
-            (what, help_)
-            for kind, what, help_ in _KINDS
-            if any(isinstance(cause, kind) for cause in causes)
-        ),
-        None,
-    )
-    return told or (
-        f"it answered with an error ({word or type(problem).__name__})",
-        "look into its log",
-    )
+    causes = _causes_of(problem)
+    for kind, what, suggestion in _KINDS:
+        if any(isinstance(cause, kind) for cause in causes):
+            return what, suggestion
+    return f"it answered with an error ({word or type(problem).__name__})", "look into its log"
 
 
-def _is_tls(cause: BaseException) -> bool:
-    return isinstance(cause, ssl.SSLCertVerificationError)
-
-
-def _causes(problem: BaseException) -> Iterator[BaseException]:
-    """It and what led to it."""
-    link: BaseException | None = problem
-    for _ in range(8):
-        if link is None:
-            return
-        yield link
-        link = link.__cause__ or link.__context__
+def _causes_of(problem: BaseException) -> list[BaseException]:
+    """Return the exception and those that led to it, at most 8."""
+    causes: list[BaseException] = []
+    cause: BaseException | None = problem
+    while cause is not None and len(causes) < 8:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return causes

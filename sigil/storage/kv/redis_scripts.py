@@ -1,5 +1,5 @@
-"""What a store in Redis does at the server: scripts, each atomic, each safe to repeat when its
-answer got lost.
+"""The scripts that a store runs in Redis: each is atomic, and safe to repeat when its answer got
+lost.
 
 A partition is three keys and, for a minute after each write, a fourth. They share one hash tag, the
 partition, so that a cluster keeps them together:
@@ -20,16 +20,15 @@ import hashlib
 from dataclasses import dataclass, field
 
 MARK_MS = 60_000
-"""How long a write is remembered: far beyond the time in which it is repeated."""
+"""Milliseconds for which a write is remembered: far beyond the time in which it is repeated."""
 GRACE_MS = 300_000
-"""How much longer than its last item a partition is kept, for clocks that differ."""
+"""Milliseconds for which a partition is kept after its last item, for clocks that differ."""
 BATCH = 128
 """Items that one call prunes; the server serves nobody else meanwhile."""
 LOOKS = 2_000
+"""Sort keys that one call of a scan looks at."""
 SCAN_BYTES = 4 << 20
-"""Sort keys that one call of a scan looks at, and how much it may return before it stops and is
-called again.
-"""
+"""Bytes after which one call of a scan stops, and is called again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +84,11 @@ end
 """
 
 
-def _script(source: str, flags: str = "") -> Script:
+def _make_script(source: str, flags: str = "") -> Script:
     return Script((f"#!lua flags={flags}\n" * bool(flags) + _COMMON + source).encode())
 
 
-PUT = _script(f"""
+PUT = _make_script(f"""
 local sort, expect, now, over, body = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 if not redis.call('SET', mark, '', 'NX', 'PX', {MARK_MS}) then return 1 end
 local old = redis.call('HGET', items, sort)
@@ -109,7 +108,7 @@ return 1
 nothing is to prune or settle.
 """
 
-DELETE = _script(
+DELETE = _make_script(
     f"""
 local sort, expect, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
 if redis.call('EXISTS', mark) == 1 then return 1 end
@@ -128,7 +127,7 @@ repeat is as good as the first. A full server takes it too: the mark is small, a
 room.
 """
 
-SCAN = _script(f"""
+SCAN = _make_script(f"""
 local from, to, limit, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local found, sizes, looks, size = {{}}, {{}}, 0, 0
 while true do
@@ -156,7 +155,7 @@ one after the other.
 Three strings, because a client that reads a list of many spends most of the time on its parts.
 """
 
-PRUNE = _script("""
+PRUNE = _make_script("""
 local now = tonumber(ARGV[1])
 local over = prune(now)
 if over > 0 then settle(now) end

@@ -1,4 +1,4 @@
-"""A store as one task sees it: each item is read once."""
+"""Show a store to one task, which reads each item once."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class SnapshotKV:
     def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
         with self._lock:
             known = dict(self._read)
-        wanted = [key for key in dict.fromkeys(keys) if key not in known]
-        known |= zip(wanted, get_many(self._kv, wanted), strict=True)
+        missing = [key for key in dict.fromkeys(keys) if key not in known]
+        known |= zip(missing, get_many(self._kv, missing), strict=True)
         with self._lock:
-            self._read |= {key: known[key] for key in wanted}
+            self._read |= {key: known[key] for key in missing}
         return [known[key] for key in keys]
 
     def put(

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, shared by threads and processes."""
+"""Keep the store in one SQLite file, which threads and processes share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 from sigil.errors import Conflict
 from sigil.storage.kv.base import ABSENT, Expect, Item, Key
-from sigil.storage.kv.encoding import encoded, expiry, new_version, text_bytes
+from sigil.storage.kv.encoding import encode_key, encode_text, expiry_time, new_version
 from sigil.storage.kv.sqlite_file import SqliteFile
 
 SWEEP_EVERY = 512
+"""Writes with a lifetime between two sweeps."""
 SWEEP_BATCH = 1024
-"""Writes with a lifetime between two sweeps, and how many items a single statement drops (so that
-other writers wait for ms only).
-"""
+"""Items that a single statement drops, so that other writers wait for milliseconds only."""
 
 _GET = (
     "SELECT value, version FROM item WHERE partition = ?1 AND sort = ?2 AND (expires IS NULL OR"
@@ -49,7 +48,7 @@ _SWEEP = (
 
 
 class SqliteKV:
-    """A `KV` in the file `path`, which is made if need be (0600, its folders 0700).
+    """A `KV` in the file `path`, which is created if need be (0600, its folders 0700).
 
     Every verb is one statement, so that a race has one winner whatever thread or process it runs
     in. A write survives `kill -9`; power loss may take the last ones but never harms the file (WAL,
@@ -65,8 +64,8 @@ class SqliteKV:
         self._lifetimes = 0
 
     def get(self, key: Key) -> Item | None:
-        """The item, or None."""
-        rows = self._file.rows(_GET, (*encoded(key), self._clock()))
+        """Return the item, None when there is none."""
+        rows = self._file.query_rows(_GET, (*encode_key(key), self._clock()))
         return Item(*rows[0]) if rows else None
 
     def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
@@ -77,8 +76,8 @@ class SqliteKV:
         statement = _GET_MANY.format(rows=", ".join(["(?, ?, ?)"] * len(keys)))
         values: list[Any] = []
         for place, key in enumerate(keys):
-            values += (place, *encoded(key))
-        for place, value, version in self._file.rows(statement, (*values, self._clock())):
+            values += (place, *encode_key(key))
+        for place, value, version in self._file.query_rows(statement, (*values, self._clock())):
             found[place] = Item(value, version)
         return found
 
@@ -88,58 +87,56 @@ class SqliteKV:
         """Write the whole item and return its new version; `Conflict` when `expect` does not
         hold.
         """
-        now, version = self._clock(), new_version()
-        row: tuple[Any, ...] = (*encoded(key), version, expiry(ttl, now), value)
+        now = self._clock()
+        version = new_version()
+        row: tuple[Any, ...] = (*encode_key(key), version, expiry_time(ttl, now), value)
         if expect is None:
-            changed = self._file.change(_PUT, row)
+            changed = self._file.change_rows(_PUT, row)
         elif expect is ABSENT:
-            changed = self._file.change(_PUT_ABSENT, (*row, now))
+            changed = self._file.change_rows(_PUT_ABSENT, (*row, now))
         else:
-            changed = self._file.change(_PUT_OVER, (*row, now, expect))
+            changed = self._file.change_rows(_PUT_OVER, (*row, now, expect))
         if not changed:
             raise Conflict
         if ttl is not None:
-            self._sweep_now_and_then()
+            self._lifetimes += 1
+            if self._lifetimes >= SWEEP_EVERY:
+                self._lifetimes = 0
+                self._file.change_rows(_SWEEP, (self._clock(), SWEEP_BATCH))
         return version
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         """Remove the item; `Conflict` when `expect` does not hold."""
         if expect is None:
-            self._file.change(_DELETE, encoded(key))
+            self._file.change_rows(_DELETE, encode_key(key))
         elif expect is ABSENT:
             if self.get(key) is not None:
                 raise Conflict
-        elif not self._file.change(_DELETE_AT, (*encoded(key), self._clock(), expect)):
+        elif not self._file.change_rows(_DELETE_AT, (*encode_key(key), self._clock(), expect)):
             raise Conflict
 
     def scan(
         self, partition: str, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[tuple[str, Item]]:
-        """At most `limit` live items in the order of their sort keys."""
-        lowest = text_bytes(prefix)
+        """Return at most `limit` live items in the order of their sort keys."""
+        lowest = encode_text(prefix)
         above = lowest + b"\xff"  # no UTF-8 text holds this byte
-        start = max(lowest, text_bytes(after) + b"\0") if after else lowest
-        rows = self._file.rows(
-            _SCAN, (text_bytes(partition), start, above, self._clock(), max(limit, 0))
+        start = max(lowest, encode_text(after) + b"\0") if after else lowest
+        rows = self._file.query_rows(
+            _SCAN, (encode_text(partition), start, above, self._clock(), max(limit, 0))
         )
         try:
             return [(sort.decode(), Item(value, version)) for sort, value, version in rows]
         except (UnicodeDecodeError, AttributeError):
-            raise self._file.damaged() from None
+            raise self._file.make_damage_error() from None
 
     def sweep(self) -> int:
-        """Drop what has expired, a batch at a time; how many items that were."""
+        """Drop the expired items, a batch at a time, and return their number."""
         swept = 0
-        while batch := self._file.change(_SWEEP, (self._clock(), SWEEP_BATCH)):
+        while batch := self._file.change_rows(_SWEEP, (self._clock(), SWEEP_BATCH)):
             swept += batch
         return swept
 
     def close(self) -> None:
-        """Close every connection; the store answers no more."""
+        """Close every connection; each further verb raises `BackendError`."""
         self._file.close()
-
-    def _sweep_now_and_then(self) -> None:
-        self._lifetimes += 1
-        if self._lifetimes >= SWEEP_EVERY:
-            self._lifetimes = 0
-            self._file.change(_SWEEP, (self._clock(), SWEEP_BATCH))

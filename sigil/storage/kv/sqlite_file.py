@@ -1,6 +1,4 @@
-"""A SQLite file of ours: made safely, opened by as many connections as work at once, its failures
-put in words.
-"""
+"""Open a SQLite file of ours: created safely, a connection for each thread, failures in words."""
 
 from __future__ import annotations
 
@@ -16,7 +14,8 @@ from typing import Any, TypeVar
 from sigil.errors import BackendError
 
 _T = TypeVar("_T")
-_APPLICATION = 0x5349474C  # "SIGL", in the file's header: whose file it is
+_APPLICATION = 0x5349474C
+"""`SIGL` in the file's header tells that the file is ours."""
 _MIGRATIONS = (
     (
         # The value stands last: what only looks at versions and lifetimes reads none of its pages.
@@ -57,8 +56,9 @@ _FAILURES = {
 
 
 class SqliteFile:
-    """Connections to one file, each used by one thread at a time and kept for the next. Failures
-    are `BackendError`.
+    """Connections to one file, each used by one thread at a time and kept for the next.
+
+    Failures are `BackendError`.
     """
 
     def __init__(self, path: Path | str, timeout: float) -> None:
@@ -67,43 +67,45 @@ class SqliteFile:
         self._idle: deque[sqlite3.Connection] = deque()
         self._process = os.getpid()
         self._closed = False
-        self._make()
-        self._done(self._set_up)
+        self._create_if_missing()
+        self._with_connection(self._prepare)
 
-    def rows(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """What a query finds."""
-        return self._done(lambda connection: connection.execute(statement, values).fetchall())
+    def query_rows(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows that a query finds."""
+        return self._with_connection(
+            lambda connection: connection.execute(statement, values).fetchall()
+        )
 
-    def change(self, statement: str, values: Sequence[Any]) -> int:
-        """How many rows a statement, a transaction of its own, changes."""
-        return self._done(lambda connection: connection.execute(statement, values).rowcount)
+    def change_rows(self, statement: str, values: Sequence[Any]) -> int:
+        """Run a statement as a transaction of its own, and return how many rows it changed."""
+        return self._with_connection(
+            lambda connection: connection.execute(statement, values).rowcount
+        )
 
     def close(self) -> None:
-        """Close the idle connections; those at work close when they are done."""
+        """Close the idle connections; the others are closed when their work is done."""
         self._closed = True
         while self._idle:
             with suppress(IndexError):  # another thread took the last one
                 self._idle.pop().close()
 
-    def _set_up(self, connection: sqlite3.Connection) -> None:
-        _use_wal(connection, self._timeout)
-        self._migrate(connection)
-
-    def _done(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """What `work` makes of a connection that nobody else has meanwhile."""
+    def _with_connection(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Return the result of `work` on a connection that nobody else has meanwhile."""
         try:
-            connection = self._borrow()
+            connection = self._take_connection()
             try:
-                made = work(connection)
+                result = work(connection)
             except BaseException:
                 connection.close()
                 raise
-            self._give_back(connection)
+            self._idle.append(connection)
+            if self._closed:
+                self.close()
         except sqlite3.Error as problem:
-            raise self._failure(problem) from None
-        return made
+            raise self._explain_failure(problem) from None
+        return result
 
-    def _borrow(self) -> sqlite3.Connection:
+    def _take_connection(self) -> sqlite3.Connection:
         if self._closed:
             raise BackendError("EUNAVAILABLE", f"the store {self._path} is closed")
         if os.getpid() != self._process:  # SQLite's locks do not survive a fork
@@ -115,23 +117,16 @@ class SqliteFile:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._open()
+            connection = sqlite3.connect(
+                self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA synchronous = NORMAL")
+            return connection
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        self._idle.append(connection)
-        if self._closed:
-            self.close()
+    def _create_if_missing(self) -> None:
+        """Create the file and its folders.
 
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
-        )
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
-
-    def _make(self) -> None:
-        """Make what is missing. An existing file is never opened here: closing it would drop
-        SQLite's locks of this process.
+        An existing file is never opened here: closing it would drop SQLite's locks of this process.
         """
         try:
             _make_folders(os.path.dirname(self._path))
@@ -139,52 +134,55 @@ class SqliteFile:
         except FileExistsError:
             return
         except OSError as problem:
-            raise self._unusable(f"it cannot be made ({problem.strerror})", _WRITABLE) from None
+            raise self._make_unusable(
+                f"it cannot be created ({problem.strerror})", _WRITABLE
+            ) from None
 
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        """Bring the schema to the newest version, once, whichever process comes first."""
-        if self._version(connection) == len(_MIGRATIONS):
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Switch to write-ahead logging, and bring the schema to the newest version, once,
+        whichever process comes first.
+        """
+        _use_wal(connection, self._timeout)
+        if self._read_version(connection) == len(_MIGRATIONS):
             return
         connection.execute("BEGIN IMMEDIATE")
-        for statements in _MIGRATIONS[self._version(connection) :]:
+        for statements in _MIGRATIONS[self._read_version(connection) :]:
             for statement in statements:
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
         connection.execute("COMMIT")
 
-    def _version(self, connection: sqlite3.Connection) -> int:
+    def _read_version(self, connection: sqlite3.Connection) -> int:
+        """Return the schema's version; `BackendError` when the file is not ours, or too new."""
         version, application, tables, odd = connection.execute(
             "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM"
             " pragma_application_id), (SELECT count(*) FROM sqlite_master), (SELECT count(*) FROM"
             " sqlite_master WHERE type IN ('view', 'trigger'))"
         ).fetchone()
-        if odd or (application, bool(tables)) not in {
-            (_APPLICATION, True),
-            (0, False),
-        }:  # a view and a trigger are programs
-            raise self._unusable(
+        # a view and a trigger are programs
+        if odd or (application, bool(tables)) not in {(_APPLICATION, True), (0, False)}:
+            raise self._make_unusable(
                 "it is another program's database", "point UNCAGED_STORE elsewhere"
             )
         if version > len(_MIGRATIONS):
-            raise self._unusable("a newer version of this program made it", "update the program")
+            raise self._make_unusable(
+                "a newer version of this program made it", "update the program"
+            )
         return int(version)
 
-    def damaged(self) -> BackendError:
-        """For a row that was not written by us so."""
-        return self._unusable(*_FAILURES[sqlite3.SQLITE_CORRUPT])
+    def make_damage_error(self) -> BackendError:
+        """Return the error for a row that this program cannot have written."""
+        return self._make_unusable(*_FAILURES[sqlite3.SQLITE_CORRUPT])
 
-    def _failure(self, problem: sqlite3.Error) -> BackendError:
-        code = (
-            getattr(problem, "sqlite_errorcode", 0) & 0xFF
-        )  # absent when Python itself refused; the low byte is the primary code
-        what, help_ = _FAILURES.get(
-            code,
-            (f"SQLite failed ({getattr(problem, 'sqlite_errorname', type(problem).__name__)})", ""),
-        )
-        return self._unusable(what, help_)
+    def _explain_failure(self, problem: sqlite3.Error) -> BackendError:
+        # the code is absent when Python itself refused; its low byte is the primary code
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        name = getattr(problem, "sqlite_errorname", type(problem).__name__)
+        what, suggestion = _FAILURES.get(code, (f"SQLite failed ({name})", ""))
+        return self._make_unusable(what, suggestion)
 
-    def _unusable(self, what: str, suggestion: str) -> BackendError:
+    def _make_unusable(self, what: str, suggestion: str) -> BackendError:
         return BackendError(
             "EUNAVAILABLE", f"the store {self._path}: {what}", suggestion=suggestion
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from enum import Enum
 from typing import Final, Generic, Literal, TypeVar
 
 from sigil.errors import Conflict
+from sigil.storage.backoff import jitter
 from sigil.storage.kv.base import ABSENT, KV, Item, Key, Read
 
 TRIES = 32
@@ -105,7 +105,8 @@ def pause_after_race(lost: int) -> None:
     The pause is random and at most 0.1 s; after the first race (`lost` is 0) there is none.
     """
     if lost:
-        time.sleep(random.uniform(0, PAUSE_SECONDS * min(lost, PAUSES_MOST)))
+        longest = PAUSE_SECONDS * min(lost, PAUSES_MOST)
+        time.sleep(jitter(longest / 2, spread=1.0))
 
 
 def retry_conflicts(attempt: Callable[[], _T], tries: int = TRIES) -> _T:

@@ -67,13 +67,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget() -> None:
-    aws._session.cache_clear()
-    aws._client.cache_clear()
+    aws._open_session.cache_clear()
+    aws._make_client.cache_clear()
 
 
 def told(endpoint: str = "") -> BackendError:
     """What a person is told who asks for an item."""
-    with pytest.raises(BackendError) as caught, aws.plainly("table things"):
+    with pytest.raises(BackendError) as caught, aws.explain_errors("table things"):
         aws.client("dynamodb", endpoint=endpoint).get_item(
             TableName="things", Key={"pk": {"S": "x"}}
         )
@@ -201,7 +201,7 @@ def test_the_page_of_a_stranger_is_no_empty_answer(body: bytes, status: int, key
     with Portal() as server:
         assert (
             told(server.url).message
-            == "what answers at the endpoint: it is not AWS, or it is cut short"
+            == "the answer of the endpoint: it is not AWS's, or it is cut short"
         )
         assert len(server.requests) == aws.ATTEMPTS
 

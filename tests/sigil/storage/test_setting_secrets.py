@@ -101,7 +101,7 @@ def test_an_aws_that_cannot_be_reached_names_the_secret(
     aws_here: Ministack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
-    aws._client.cache_clear()
+    aws._make_client.cache_clear()
     monkeypatch.setattr(
         "botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01
     )

@@ -12,7 +12,7 @@ import pytest
 from sigil import wiring
 from sigil.access.tokens import new_token
 from sigil.cli.commands.keys import parse_duration
-from sigil.client.credentials import Credentials, place_of
+from sigil.client.credentials import Credentials, normalize_address
 from sigil.errors import UsageError
 from sigil.http import app as sigil_http
 from sigil.settings import Settings
@@ -141,15 +141,20 @@ def test_one_address_is_one_address(tmp_path: Path) -> None:
         "https://sigil.example.com/a",
         "https://example.com",
     ]
-    assert {place_of(url) for url in same} == {"https://sigil.example.com"}
-    assert not {place_of(url) for url in others} & {"https://sigil.example.com"}
+    assert {normalize_address(url) for url in same} == {"https://sigil.example.com"}
+    assert not {normalize_address(url) for url in others} & {"https://sigil.example.com"}
     credentials = Credentials(tmp_path / "below" / "credentials.toml")
-    credentials.keep(same[0], "one")
-    credentials.keep(others[0], "two")
-    assert [credentials.token(url) for url in (*same, *others)] == ["one"] * 3 + ["two", "", "", ""]
+    credentials.save(same[0], "one")
+    credentials.save(others[0], "two")
+    assert [credentials.find_token(url) for url in (*same, *others)] == ["one"] * 3 + [
+        "two",
+        "",
+        "",
+        "",
+    ]
     for url in ("ftp://x", "https://user@x", "https://x:port", "https://x:99999", "x"):
         with pytest.raises(UsageError):
-            place_of(url)
+            normalize_address(url)
 
 
 @pytest.mark.parametrize(

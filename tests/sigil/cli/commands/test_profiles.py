@@ -72,7 +72,7 @@ def test_a_profile_is_chosen_by_the_environment_too(
     ended = work("list", "--json")
     assert (ended.code, ended.error["suggestion"]) == (
         3,
-        "make it: sigil login --profile nobody --url https://…",
+        "create it: sigil login --profile nobody --url https://…",
     )
 
 
@@ -123,7 +123,7 @@ def test_logout_and_remove_forget(work: Sigil, elsewhere: str) -> None:
 @pytest.mark.parametrize("name", ["../up", "Ａ", "a b", "", "x" * 50, "a\n", "-x"])
 def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError):
-        Profiles(tmp_path / "profiles.toml").keep(Profile(name, "http://127.0.0.1:1"))
+        Profiles(tmp_path / "profiles.toml").save(Profile(name, "http://127.0.0.1:1"))
 
 
 def test_option_environment_profile_default_in_this_order(
@@ -133,7 +133,7 @@ def test_option_environment_profile_default_in_this_order(
     monkeypatch.setenv("TOKEN_A", "a-token")
     profiles = Profiles(Settings().profiles)
     for name in ("a", "b"):
-        profiles.keep(Profile(name, f"http://127.0.0.1:1/{name}", "env:TOKEN_A"))
+        profiles.save(Profile(name, f"http://127.0.0.1:1/{name}", "env:TOKEN_A"))
     profiles.use("b")
     environment = Settings(
         registry_url="http://127.0.0.1:1/env", registry_token="env-token", profile="b"

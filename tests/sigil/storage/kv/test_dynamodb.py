@@ -220,12 +220,12 @@ def test_a_table_with_other_keys_says_which_it_needs(aws_here: Ministack) -> Non
         assert "pk and sk" in caught.value.suggestion
 
 
-def test_an_item_of_somebody_else_is_not_read(table: str) -> None:
+def test_an_item_of_another_program_is_not_read(table: str) -> None:
     aws.client("dynamodb").put_item(
         TableName=table, Item={"pk": {"S": "p"}, "sk": {"S": "s"}, "value": {"S": "text"}}
     )
     for verb in (lambda: DynamoKV(table).get(KEY), lambda: DynamoKV(table).scan("p")):
-        with pytest.raises(BackendError, match="somebody else"):
+        with pytest.raises(BackendError, match="another program"):
             verb()
 
 

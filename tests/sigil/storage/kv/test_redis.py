@@ -15,7 +15,7 @@ import pytest
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Item, Key, redis_client
 from sigil.storage.kv.redis import VALUE_LIMIT, RedisKV
-from sigil.storage.kv.redis_client import RedisLink
+from sigil.storage.kv.redis_client import RedisClient
 from sigil.storage.kv.redis_scripts import Script
 from tests.servers.certificates import Authority, authority
 from tests.servers.proxy import Proxy
@@ -43,13 +43,15 @@ class TestRedisKVWhereEverythingIsAskedTwice(KVContract):
     def kv(
         self, clock: Clock, valkey_server: Valkey, monkeypatch: pytest.MonkeyPatch
     ) -> Iterator[KV]:
-        once = RedisLink.run
+        once = RedisClient.run
 
-        def twice(link: RedisLink, script: Script, keys: Sequence[bytes], *arguments: bytes) -> Any:
+        def twice(
+            link: RedisClient, script: Script, keys: Sequence[bytes], *arguments: bytes
+        ) -> Any:
             once(link, script, keys, *arguments)
             return once(link, script, keys, *arguments)
 
-        monkeypatch.setattr(RedisLink, "run", twice)
+        monkeypatch.setattr(RedisClient, "run", twice)
         with closing(RedisKV(valkey_server.url, clock)) as kv:
             yield kv
 
