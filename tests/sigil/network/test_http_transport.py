@@ -82,9 +82,9 @@ def raw() -> Iterator[Callable[[Speak], Raw]]:
 
 
 def send(
-    line: GuardedTransport, url: str, seconds: float = 10, asker: RequestSource = MINE
+    line: GuardedTransport, url: str, seconds: float = 10, source: RequestSource = MINE
 ) -> HttpAnswer:
-    return line.send(HttpRequest("GET", Target.parse(url), (), b"", asker), seconds)
+    return line.send(HttpRequest("GET", Target.parse(url), (), b"", source), seconds)
 
 
 def endless(head: bytes, unit: bytes) -> Speak:
@@ -152,14 +152,14 @@ def test_a_connection_is_used_again_by_the_same_capability_alone(
     raw: Callable[[Speak], Raw], lines: Lines
 ) -> None:
     server, line = raw(lambda connection: connection.sendall(OK)), lines()
-    askers = [
+    sources = [
         RequestSource("main", "main/far"),
         RequestSource("main", "main/near"),
         RequestSource("bob", "bob/far"),
     ]
-    for asker in askers * 3:
-        send(line, server.url, source=asker)
-    assert server.opened == len(askers)
+    for source in sources * 3:
+        send(line, server.url, source=source)
+    assert server.opened == len(sources)
 
 
 class Slow:
@@ -176,7 +176,7 @@ class Slow:
 
 @contextmanager
 def hanging(
-    line: GuardedTransport, slow: Slow, urls: list[str], asker: Callable[[int], RequestSource]
+    line: GuardedTransport, slow: Slow, urls: list[str], source: Callable[[int], RequestSource]
 ) -> Iterator[None]:
     """Requests that get no answer for as long as this lasts."""
 
@@ -185,7 +185,7 @@ def hanging(
             send(line, url, 30, who)
 
     threads = [
-        threading.Thread(target=wait, args=(url, asker(number))) for number, url in enumerate(urls)
+        threading.Thread(target=wait, args=(url, source(number))) for number, url in enumerate(urls)
     ]
     for thread in threads:
         thread.start()
