@@ -99,7 +99,7 @@ class LocalRegistry:
         self.log = AuditReader(self._audit)
         self._versions = VersionAdmin(kv, artifacts, self._breaker, clock)
         self._servers = servers or Servers()
-        self._grant_store = GrantStore(kv, clock, self._servers.revoked)
+        self._grant_store = GrantStore(kv, clock, self._servers.end_revoked)
         self.secrets = SecretStore(kv, clock, self._audit.note)
         self._live_services = LiveServices(
             kv, self._catalog, artifacts, self._grant_store, self.secrets, LazyNetwork(web), clock

@@ -89,16 +89,13 @@ class LiveServices:
         if capability.store:
             owner = (capability.store, capability.store, capability.name)
         life = None
-        if capability.expires_at is not None and not self._has_lasting_version(capability):
+        if capability.expires_at is not None:
             life = max(capability.expires_at - self.clock(), 1.0)
+            head = self.catalog.load_head(capability.namespace, capability.name)
+            for record in self.catalog.list_versions(head) if head else ():
+                if record.expires_at is None:  # what the versions share stays with this one
+                    life = None
         return KvService(self.kv, owner, life, self.clock)
-
-    def _has_lasting_version(self, capability: Runnable) -> bool:
-        """Return whether some version of the name never expires: what they share stays then."""
-        head = self.catalog.load_head(capability.namespace, capability.name)
-        if head is None:
-            return False
-        return any(record.expires_at is None for record in self.catalog.list_versions(head))
 
     def list_granted(self, capability: Runnable, home: str) -> frozenset[str]:
         return self.grant_store.granted_permissions(capability, home)

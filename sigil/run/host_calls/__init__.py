@@ -1,3 +1,1 @@
-"""What a capability may ask of the server: the web, a store of its own, other capabilities; each
-behind its grants.
-"""
+"""Host calls: what a capability may ask of the server, each behind what it was granted."""

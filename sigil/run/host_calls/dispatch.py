@@ -38,22 +38,16 @@ class HostCallDispatcher:
         if operation.startswith("kv."):
             return self.store.answer(operation, argument)
         if operation == "call":
-            name, arguments = _parse_call(argument)
-            return self.call_capability(name, arguments, seconds)
+            if (
+                not isinstance(argument, dict)
+                or not argument.keys() <= {"name", "input"}
+                or not isinstance(argument.get("name"), str)
+            ):
+                raise ToolError("EINVAL", "a call has a name and an input", source="call")
+            arguments = argument.get("input")
+            if arguments is not None and not isinstance(arguments, dict):
+                raise ToolError("EINVAL", "the input of a call is an object", source="call")
+            return self.call_capability(argument["name"], arguments or {}, seconds)
         if operation == "mcp" and self.call_server:
             return self.call_server(argument, seconds)
         raise ToolError("EINVAL", f"no such operation: {one_line(operation, 40)}")
-
-
-def _parse_call(argument: Json) -> tuple[str, Json]:
-    """Return the name and the input of a call."""
-    if (
-        not isinstance(argument, dict)
-        or not argument.keys() <= {"name", "input"}
-        or not isinstance(argument.get("name"), str)
-    ):
-        raise ToolError("EINVAL", "a call has a name and an input", source="call")
-    arguments = argument.get("input")
-    if arguments is not None and not isinstance(arguments, dict):
-        raise ToolError("EINVAL", "the input of a call is an object", source="call")
-    return argument["name"], arguments or {}

@@ -1,5 +1,6 @@
-"""Secrets on their way out: `{{NAME}}` becomes the value in a request to its host. The way back is
-`scrubbing`.
+"""Placeholders stand for secrets: `{{NAME}}` becomes the value in a request to its host.
+
+`scrubbing` takes values out of what comes back.
 """
 
 from __future__ import annotations
@@ -30,15 +31,12 @@ _MARK_ENCODED = re.compile(
 )
 _MARK_BYTES = re.compile(rb"\{\{([A-Z][A-Z0-9_]{0,62})\}\}")
 _MARK_BYTES_ENCODED = re.compile(rb"(?:\{|%7[Bb]){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7[Dd]){2}")
-"""Characters of a secret: what is shorter would be found, and scrubbed, where it is only a part of
-a word.
-"""
 
-Write = Callable[[str], str]
+Encode = Callable[[str], str]
 
 
 def names_in(*texts: str | bytes) -> frozenset[str]:
-    """The names that stand in `texts` as placeholders, percent-encoded braces included."""
+    """Return the names that stand in `texts` as placeholders, percent-encoded braces included."""
     found: set[str] = set()
     for text in texts:
         if isinstance(text, bytes):
@@ -49,53 +47,56 @@ def names_in(*texts: str | bytes) -> frozenset[str]:
 
 
 def split_body(body: bytes, names: Iterable[str]) -> bytes:
-    """What somebody else wrote, with `{{ NAME }}` wherever a reading of it, as of `scrub`, would
-    be a placeholder: it fills nothing.
+    """Return what somebody else wrote, with every placeholder spaced out as `{{ NAME }}`.
+
+    So none of them is filled. They are found in any form that `scrub` reads.
     """
-    return scrub(body, _marks(names))
+    return scrub(body, _map_spaced(names))
 
 
 def split_text(text: str, names: Iterable[str]) -> str:
-    """A text that somebody else wrote, likewise."""
-    return scrub_text(text, _marks(names))
+    """Return a text without placeholders, as `split_body` does."""
+    return scrub_text(text, _map_spaced(names))
 
 
 def split_field(text: str, names: Iterable[str]) -> str:
-    """A header's value that somebody else wrote, likewise."""
-    return scrub_field(text, _marks(names))
+    """Return a header's value without placeholders, as `split_body` does."""
+    return scrub_field(text, _map_spaced(names))
 
 
-def _marks(names: Iterable[str]) -> Values:
+def _map_spaced(names: Iterable[str]) -> Values:
+    """Return values for `scrub`, which writes a name in braces where it finds the value."""
     return {f" {name} ": f"{{{{{name}}}}}" for name in names}
 
 
 def fill_header(text: str, values: Values) -> str:
-    """`text` with the values in place."""
+    """Return `text` with the values in place."""
     return _MARK.sub(lambda mark: values.get(mark[1], mark[0]), text)
 
 
 def fill_query(text: str, values: Values) -> str:
-    """`text` with the values in place, percent-encoded."""
+    """Return `text` with the values in place, percent-encoded."""
     return _MARK_ENCODED.sub(
         lambda mark: quote(values[mark[1]], safe="") if mark[1] in values else mark[0], text
     )
 
 
 def fill_body(body: bytes, kind: str, values: Values) -> bytes:
-    """`body` with the values in place, written as its content type wants them: JSON-escaped,
-    percent-encoded, or as they are.
+    """Return `body` with the values in place, written as its content type wants them.
+
+    They are JSON-escaped, percent-encoded, or as they are.
     """
     encoded = kind.partition(";")[0].strip().lower()
     if encoded == "application/x-www-form-urlencoded":
-        return _in_bytes(_MARK_BYTES_ENCODED, body, values, quote_plus)
+        return _replace_marks(_MARK_BYTES_ENCODED, body, values, quote_plus)
     if encoded.endswith(("/json", "+json")):
-        return _in_bytes(_MARK_BYTES, body, values, lambda value: json.dumps(value)[1:-1])
-    return _in_bytes(_MARK_BYTES, body, values, str)
+        return _replace_marks(_MARK_BYTES, body, values, lambda value: json.dumps(value)[1:-1])
+    return _replace_marks(_MARK_BYTES, body, values, str)
 
 
-def _in_bytes(marks: re.Pattern[bytes], body: bytes, values: Values, write: Write) -> bytes:
-    def put(mark: re.Match[bytes]) -> bytes:
+def _replace_marks(marks: re.Pattern[bytes], body: bytes, values: Values, encode: Encode) -> bytes:
+    def replace(mark: re.Match[bytes]) -> bytes:
         value = values.get(mark[1].decode("ascii"))
-        return mark[0] if value is None else write(value).encode()
+        return mark[0] if value is None else encode(value).encode()
 
-    return marks.sub(put, body)
+    return marks.sub(replace, body)

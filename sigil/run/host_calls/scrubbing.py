@@ -1,8 +1,8 @@
-"""Secrets out of what a server says: the text is read as every reader of it would read it, and what
-reads as a value is taken out.
+"""Scrubbing takes secrets out of what a server sends.
 
-Nothing here looks for the forms that a value may have: escapes are undone in the text, layer by
-layer, and the value is looked for in what they mean. So it takes time in proportion to the text,
+The text is read as every reader of it would read it, and what reads as a secret's value is taken
+out. Nothing here looks for the forms that a value may have: escapes are undone in the text, layer
+by layer, and the value is looked for in what they mean. So it takes time in proportion to the text,
 whatever a hostile server or value is made of.
 """
 
@@ -22,25 +22,28 @@ from typing import NamedTuple
 Values = Mapping[str, str]
 
 LAYERS = 3
-"""How often a text may be escaped over again."""
+"""A text may be escaped so many times over."""
 _TOKEN = re.compile(
     rb"(\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\x[0-9A-Fa-f]{2}"
     rb"|\\[\"'\\/bfnrt]|%[0-9A-Fa-f]{2}|%u[0-9A-Fa-f]{4}|&#[0-9]{1,9};|&#[Xx][0-9A-Fa-f]{1,8};|&[A-Za-z][A-Za-z0-9]{1,31};)"
 )
-_BLANKS, _BLANK = re.compile(rb"([\t\n\r ]+)"), b"\t\n\r "
+_BLANK = b"\t\n\r "
+_BLANKS = re.compile(rb"([\t\n\r ]+)")
 _LETTERS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
-_BEGUN = tuple(b"% %0 %u %u0 %u00 %u000 \\ \\u \\u0 \\u00 \\u000 \\u{ \\x \\x0 & &# &#x".split())
-"""What may stand before a value, so that an escape is read that begins before it."""
-_ENDED = tuple(b"0 00 000 0000 } n x00 u0000 ; #0; p; ; mp; amp;".split())
-"""What may stand after one, so that an escape is read that ends after it."""
+_BEFORE = tuple(b"% %0 %u %u0 %u00 %u000 \\ \\u \\u0 \\u00 \\u000 \\u{ \\x \\x0 & &# &#x".split())
+"""Texts that may stand before a value, so that an escape is read that begins before it."""
+_AFTER = tuple(b"0 00 000 0000 } n x00 u0000 ; #0; p; ; mp; amp;".split())
+"""Texts that may stand after a value, so that an escape is read that ends after it."""
 _PAIR = len(rb"\ud83d\ude00")
 _CORE = 6
 """Bytes of a part of a value that stand for all of it."""
 
 
 class _Needles(NamedTuple):
-    """What is looked for: `plain` in lower case, `wrapped` where blanks are left out, `folded`
-    there in lower case.
+    """The bytes to look for of one value.
+
+    `plain` are looked for in the text in lower case, `wrapped` in the text without blanks, and
+    `folded` in that one in lower case.
     """
 
     plain: tuple[bytes, ...]
@@ -49,11 +52,15 @@ class _Needles(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A reading of a text: `pieces` of the one below, every second of them a token, mean `read`."""
+    """A reading of a text.
+
+    `pieces` are those of the layer below, every second of them a token; `meanings` are their texts
+    here.
+    """
 
     text: bytes
     pieces: Sequence[bytes] = ()
-    read: Sequence[bytes] = ()
+    meanings: Sequence[bytes] = ()
 
 
 class _Span(NamedTuple):
@@ -63,34 +70,40 @@ class _Span(NamedTuple):
 
 
 def scrub(body: bytes, values: Values) -> bytes:
-    """`body` with `{{NAME}}` for each of `values`.
+    """Return `body` with `{{NAME}}` in place of each of `values`.
 
-    Found are the value itself, in UTF-8, UTF-16 and Latin-1, in hexadecimal and in base64 at any
+    A value is found as it is, in UTF-8, UTF-16 and Latin-1, in hexadecimal and in base64 at any
     offset, in lines or not, each of them with any of its characters escaped as in JSON, JavaScript,
     a URL, a form or HTML, up to `LAYERS` times over; and in other letters than its own, all
     capitals or all small. Base64 of such a one is not found.
     """
     if not values or len(body) < _CORE:
         return body
-    wanted = [(name, _needles(value)) for name, value in values.items()]
+    needles = [(name, _make_needles(value)) for name, value in values.items()]
     spans: list[_Span] = []
-    for layer in reversed(_layers(body)):
-        spans = _below(layer, [*spans, *_found(layer.text, wanted)])
-    return _marked(body, spans) if spans else body
+    for layer in reversed(_read_layers(body)):
+        spans = _map_to_layer_below(layer, [*spans, *_find_values(layer.text, needles)])
+    parts: list[bytes] = []
+    done = 0
+    for start, end, name in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if start >= done:
+            parts += body[done:start], b"{{%b}}" % name.encode("ascii")
+        done = max(done, end)
+    return b"".join((*parts, body[done:])) if spans else body
 
 
 def scrub_text(text: str, values: Values) -> str:
-    """`text`, scrubbed like `scrub`."""
-    return (
-        scrub(text.encode("utf-8", "surrogatepass"), values).decode("utf-8", "surrogatepass")
-        if values
-        else text
-    )
+    """Return `text`, scrubbed like `scrub`."""
+    if not values:
+        return text
+    body = scrub(text.encode("utf-8", "surrogatepass"), values)
+    return body.decode("utf-8", "surrogatepass")
 
 
 def scrub_field(text: str, values: Values) -> str:
-    """A header's value, or the words beside a status, scrubbed as the bytes that they came as: each
-    character is one.
+    """Return a header's value, or the words beside a status, scrubbed as the bytes that came.
+
+    Each of its characters was one byte.
     """
     try:
         body = text.encode("latin-1")
@@ -100,64 +113,56 @@ def scrub_field(text: str, values: Values) -> str:
 
 
 def scrub_name(text: str, values: Values) -> str:
-    """A header's name, which is read in lower case."""
+    """Return a header's name, which is read in lower case, scrubbed."""
     return scrub_field(text, {name: value.lower() for name, value in values.items()})
 
 
-def _marked(body: bytes, spans: Iterable[_Span]) -> bytes:
-    parts: list[bytes] = []
-    done = 0
-    for start, end, name in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if start >= done:
-            parts += body[done:start], b"{{%b}}" % name.encode("ascii")
-        done = max(done, end)
-    return b"".join((*parts, body[done:]))
-
-
-def _layers(text: bytes) -> list[_Layer]:
-    """The text, and what it means when its escapes are undone once, twice, …"""
+def _read_layers(text: bytes) -> list[_Layer]:
+    """Return the text, and what it means when its escapes are undone once, twice, …"""
     layers = [_Layer(text)]
     meanings = _Meanings()
     while len(layers) <= LAYERS and any(sign in layers[-1].text for sign in (b"\\", b"%", b"&")):
-        upper = _read(layers[-1].text, _TOKEN, meanings)
-        if not upper.read:
+        upper = _read_tokens(layers[-1].text, _TOKEN, meanings)
+        if not upper.meanings:
             break
         layers.append(upper)
     return layers
 
 
-def _read(text: bytes, token: re.Pattern[bytes], meanings: Mapping[bytes, bytes]) -> _Layer:
+def _read_tokens(text: bytes, token: re.Pattern[bytes], known: Mapping[bytes, bytes]) -> _Layer:
+    """Return the layer in which every token of the text is replaced by its meaning."""
     pieces = token.split(text)
     if len(pieces) == 1:
         return _Layer(text)
-    read = pieces.copy()
-    read[1::2] = map(meanings.__getitem__, pieces[1::2])
-    return _Layer(b"".join(read), pieces, read)
+    meanings = pieces.copy()
+    meanings[1::2] = map(known.__getitem__, pieces[1::2])
+    return _Layer(b"".join(meanings), pieces, meanings)
 
 
 class _Meanings(dict[bytes, bytes]):
-    """What each escape means, worked out at its first use."""
+    """The meaning of each escape, found out at its first use."""
 
     def __missing__(self, token: bytes) -> bytes:
-        self[token] = meaning = _meaning(token)
+        meaning = _decode_escape(token)
+        self[token] = meaning
         return meaning
 
 
-class _Nothing(dict[bytes, bytes]):
-    """What blanks mean."""
+class _NoBlanks(dict[bytes, bytes]):
+    """The meaning of every blank: nothing."""
 
     def __missing__(self, token: bytes) -> bytes:
         return b""
 
 
-def _meaning(token: bytes) -> bytes:
-    kind, rest = token[:1], token[1:].decode("ascii")
+def _decode_escape(token: bytes) -> bytes:
+    """Return the bytes that an escape stands for; itself when it stands for none."""
+    kind = token[:1]
+    rest = token[1:].decode("ascii")
     if kind == b"&":
-        return (
-            html.unescape(f"&{rest}").encode("utf-8", "replace")
-            if rest[0] == "#" or rest in html5
-            else token
-        )
+        if rest[0] == "#" or rest in html5:
+            return html.unescape(f"&{rest}").encode("utf-8", "replace")
+        return token
     if kind == b"%" and rest[0] != "u":
         return bytes.fromhex(rest)
     if rest[0] == "x":
@@ -170,18 +175,24 @@ def _meaning(token: bytes) -> bytes:
     return chr(number).encode("utf-8", "surrogatepass") if number <= sys.maxunicode else token
 
 
-def _found(text: bytes, wanted: Sequence[tuple[str, _Needles]]) -> Iterator[_Span]:
-    """Where values stand in one layer."""
+def _find_values(text: bytes, needles: Sequence[tuple[str, _Needles]]) -> list[_Span]:
+    """Return the spans of values in the text of one layer."""
+    lower = text.lower()  # bytes: as long as they were
     dense = text.translate(None, _BLANK)
-    lower, folded = text.lower(), dense.lower()  # bytes: as long as they were
-    lines: list[_Span] = []
-    for name, needles in wanted:
-        yield from _hits(lower, needles.plain, name)
-        lines += (*_hits(dense, needles.wrapped, name), *_hits(folded, needles.folded, name))
-    yield from _below(_read(text, _BLANKS, _Nothing()), lines) if lines else ()
+    folded = dense.lower()
+    spans: list[_Span] = []
+    wrapped: list[_Span] = []
+    for name, needle in needles:
+        spans.extend(_find_all(lower, needle.plain, name))
+        wrapped.extend(_find_all(dense, needle.wrapped, name))
+        wrapped.extend(_find_all(folded, needle.folded, name))
+    if wrapped:
+        layer = _read_tokens(text, _BLANKS, _NoBlanks())
+        spans.extend(_map_to_layer_below(layer, wrapped))
+    return spans
 
 
-def _hits(text: bytes, needles: Iterable[bytes], name: str) -> Iterator[_Span]:
+def _find_all(text: bytes, needles: Iterable[bytes], name: str) -> Iterator[_Span]:
     for needle in needles:
         start = text.find(needle)
         while start >= 0:
@@ -189,73 +200,61 @@ def _hits(text: bytes, needles: Iterable[bytes], name: str) -> Iterator[_Span]:
             start = text.find(needle, start + len(needle))
 
 
-def _below(layer: _Layer, spans: list[_Span]) -> list[_Span]:
-    """The spans of a layer in offsets of the one below; a token is taken whole."""
-    if not spans or not layer.read:
+def _map_to_layer_below(layer: _Layer, spans: list[_Span]) -> list[_Span]:
+    """Return the spans of a layer in offsets of the one below; a token is taken whole."""
+    if not spans or not layer.meanings:
         return spans
-    lows, highs = ([0, *accumulate(map(len, pieces))] for pieces in (layer.pieces, layer.read))
+    lows = [0, *accumulate(map(len, layer.pieces))]
+    highs = [0, *accumulate(map(len, layer.meanings))]
 
-    def first(offset: int) -> int:
+    def map_start(offset: int) -> int:
         number = bisect_right(highs, offset) - 1
         return lows[number] + (0 if number % 2 else offset - highs[number])
 
-    def past(offset: int) -> int:
+    def map_end(offset: int) -> int:
         number = bisect_right(highs, offset - 1) - 1
         return lows[number + 1] if number % 2 else lows[number] + offset - highs[number]
 
-    return [_Span(first(start), past(end), name) for start, end, name in spans]
+    return [_Span(map_start(start), map_end(end), name) for start, end, name in spans]
 
 
 @lru_cache(maxsize=256)
-def _needles(value: str) -> _Needles:
+def _make_needles(value: str) -> _Needles:
     plain = value.encode()
-    means = {layer.text for part in _cores(plain) for layer in _layers(part)}
-    found = {
-        plain,
-        value.upper().encode(),
-        value.lower().encode(),
-        *(text for text in means if len(text) >= _CORE),
-    }
-    found |= {text.replace(b" ", b"+") for text in found} | {
-        value.encode("utf-16-le"),
-        value.encode("utf-16-be"),
-    }
-    found |= (
-        {value.encode("latin-1", "ignore")}
-        if all(character <= "\xff" for character in value)
-        else set()
-    )
+    readings = {plain, value.upper().encode(), value.lower().encode()}
+    for core in _cut_cores(plain):
+        for layer in _read_layers(core):
+            if len(layer.text) >= _CORE:
+                readings.add(layer.text)
+    readings |= {text.replace(b" ", b"+") for text in readings}
+    readings |= {value.encode("utf-16-le"), value.encode("utf-16-be")}
+    if all(character <= "\xff" for character in value):
+        readings.add(value.encode("latin-1", "ignore"))
+    in_base64: set[bytes] = set()
+    for offset in range(3):
+        # Wherever it stands in a longer text, these characters depend on the value alone.
+        text = base64.b64encode(b"\0" * offset + plain)
+        inner = text[(0, 2, 3)[offset] : (offset + len(plain)) * 8 // 6]
+        in_base64 |= {inner, inner.translate(bytes.maketrans(b"+/", b"-_"))}
     return _Needles(
-        tuple(sorted({text.lower() for text in found})),
-        tuple(sorted(_in_base64(plain))),
+        tuple(sorted({text.lower() for text in readings})),
+        tuple(sorted(in_base64)),
         (plain.hex().encode(),),
     )
 
 
-def _cores(plain: bytes) -> set[bytes]:
-    """What is left of a value where its ends are read as parts of escapes, because of what somebody
-    put beside it.
+def _cut_cores(plain: bytes) -> set[bytes]:
+    """Return what is left of a value when its ends are read as parts of escapes.
+
+    That happens because of what somebody put beside it.
     """
-    starts, ends = {0}, {len(plain)}
-    for before in _BEGUN:
+    starts = {0}
+    for before in _BEFORE:
         token = _TOKEN.match(before + plain)
         starts.add(max(token.end() - len(before), 0) if token else 0)
-    for after in _ENDED:
-        ends.update(
-            token.start()
-            for token in _TOKEN.finditer(plain + after)
-            if token.start() < len(plain) < token.end()
-        )
+    ends = {len(plain)}
+    for after in _AFTER:
+        for token in _TOKEN.finditer(plain + after):
+            if token.start() < len(plain) < token.end():
+                ends.add(token.start())
     return {plain[start:end] for start in starts for end in ends}
-
-
-def _in_base64(plain: bytes) -> set[bytes]:
-    """What base64 makes of the value wherever it stands in a longer text: the characters that
-    depend on it alone.
-    """
-    found = set()
-    for offset in range(3):
-        text = base64.b64encode(b"\0" * offset + plain)
-        inner = text[(0, 2, 3)[offset] : (offset + len(plain)) * 8 // 6]
-        found |= {inner, inner.translate(bytes.maketrans(b"+/", b"-_"))}
-    return found

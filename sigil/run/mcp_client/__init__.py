@@ -1,3 +1,1 @@
-"""The tools of other people's MCP servers: which one a capability means, how it is asked, and what
-its answer comes to.
-"""
+"""The client of MCP servers: it lists their tools, calls them, and reads their answers."""

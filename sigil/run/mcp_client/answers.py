@@ -1,5 +1,6 @@
-"""What a server answers, as a capability's output: texts and JSON as they are, of everything else
-that it was there.
+"""The answers of MCP servers, as the output of capabilities.
+
+Texts and JSON are passed on; of everything else the output only says that it was there.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ REMOTE = "EREMOTE"
 
 
 def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
-    """The answer to the request `id`; `ToolError` EREMOTE when there is none. `streamed`: it is a
-    stream of events.
+    """Return the answer to the request `id`; raise `ToolError` EREMOTE when there is none.
+
+    `streamed` says that the body is a stream of events.
     """
-    for text in _events(body) if streamed else (body,):
+    for text in _parse_events(body) if streamed else (body,):
         try:
             message = jsonrpc.parse_message(jsonrpc.parse_body(text))
         except RpcError as problem:
@@ -32,24 +34,24 @@ def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
 
 
 def read_output(result: Json) -> Json:
-    """What a capability returns for a tool's result; `ToolError` EREMOTE when the tool failed or
-    asks something back.
+    """Return the output of a capability for a tool's result.
+
+    Raises `ToolError` EREMOTE when the tool failed or asks something back, ETOOBIG when the output
+    is too long.
     """
-    if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-        raise invalid_reply(
-            "it asks something back" if isinstance(result, dict) else "it is no result"
-        )
+    if not isinstance(result, dict):
+        raise invalid_reply("it is no result")
+    if result.get("resultType", "complete") != "complete":
+        raise invalid_reply("it asks something back")
     parts = result.get("content", [])
     if not isinstance(parts, list) or len(parts) > PARTS_MOST:
         raise invalid_reply("its content is no list")
-    shown = [_shown(part) for part in parts]
+    texts = [_format_part(part) for part in parts]
     if result.get("isError"):
-        raise ToolError(REMOTE, one_line(" ".join(shown)) or "the tool failed and does not say why")
-    output = (
-        result["structuredContent"]
-        if result.get("structuredContent") is not None
-        else "\n".join(shown)
-    )
+        raise ToolError(REMOTE, one_line(" ".join(texts)) or "the tool failed and does not say why")
+    output = result.get("structuredContent")
+    if output is None:
+        output = "\n".join(texts)
     size = len(dumps(output))
     if size > OUTPUT_BYTES:
         raise ToolError(
@@ -61,28 +63,24 @@ def read_output(result: Json) -> Json:
 
 
 def refused_call(problem: RpcError) -> ToolError:
-    """For an error of the protocol. Its text is the server's: one line, and no more than that."""
+    """Return the error for an error of the protocol, in the server's own words."""
     return ToolError(REMOTE, f"the server refuses: {problem.message or 'it does not say why'}")
 
 
 def invalid_reply(why: str) -> ToolError:
-    """For an answer that is none."""
+    """Return the error for an answer that is not one of MCP."""
     return ToolError(REMOTE, f"the server's answer is not one of MCP: {one_line(why, 120)}")
 
 
-def _events(body: bytes) -> Iterator[bytes]:
-    """The data of each event of a stream (HTML standard, "interpreting an event stream"); other
-    kinds of events than messages are none.
+def _parse_events(body: bytes) -> Iterator[bytes]:
+    """Yield the data of each message of an event stream; other kinds of events are left out.
+
+    The HTML standard has the rules ("interpreting an event stream").
     """
     data: list[bytes] = []
     kind = b""
-    for line in (
-        *body.removeprefix(b"\xef\xbb\xbf")
-        .replace(b"\r\n", b"\n")
-        .replace(b"\r", b"\n")
-        .split(b"\n"),
-        b"",
-    ):
+    text = body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    for line in (*text.split(b"\n"), b""):
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
@@ -92,28 +90,33 @@ def _events(body: bytes) -> Iterator[bytes]:
         elif not line:
             if any(data) and kind in (b"", b"message"):
                 yield b"\n".join(data)
-            data, kind = [], b""
+            data = []
+            kind = b""
 
 
-def _shown(part: Json) -> str:
+def _format_part(part: Json) -> str:
+    """Return a part of a result's content as text."""
     if not isinstance(part, Mapping):
         return "[something that is no content]"
-    kind, text = part.get("type"), part.get("text")
+    kind = part.get("type")
+    text = part.get("text")
     if kind == "text" and isinstance(text, str):
         return text
-    inside = part.get("resource")
-    if kind == "resource" and isinstance(inside, Mapping):
-        text = inside.get("text")
-        return text if isinstance(text, str) else f"[a resource, {_about(inside, 'blob')}]"
+    resource = part.get("resource")
+    if kind == "resource" and isinstance(resource, Mapping):
+        text = resource.get("text")
+        return (
+            text if isinstance(text, str) else f"[a resource, {_describe_data(resource, 'blob')}]"
+        )
     if kind == "resource_link":
         return f"[a link to {one_line(str(part.get('uri', '')), 200)}]"
-    return f"[{one_line(str(kind), 20)}, {_about(part, 'data')}]"
+    return f"[{one_line(str(kind), 20)}, {_describe_data(part, 'data')}]"
 
 
-def _about(part: Mapping[str, Json], body: str) -> str:
-    data, kind = part.get(body), part.get("mimeType")
+def _describe_data(part: Mapping[str, Json], field: str) -> str:
+    """Return the type and the size of what a field has in base64."""
+    data = part.get(field)
+    kind = part.get("mimeType")
     size = len(data) * 3 // 4 if isinstance(data, str) else 0
-    return (
-        f"{one_line(kind, 60) if isinstance(kind, str) else 'of an unknown type'}, {size:,} bytes,"
-        " left out"
-    )
+    name = one_line(kind, 60) if isinstance(kind, str) else "of an unknown type"
+    return f"{name}, {size:,} bytes, left out"

@@ -1,5 +1,6 @@
-"""A program of this machine that speaks MCP on its standard input and output: ended when it is
-idle, or misbehaves.
+"""A process that runs an MCP server and speaks with it over standard input and output.
+
+It is ended when it is idle or misbehaves.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ from sigil.run.mcp_client.answers import REMOTE
 from sigil.strict_json import dumps
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-LINE_BYTES, PIECE = 4 << 20, 64 << 10
+LINE_BYTES = 4 << 20
+PIECE_BYTES = 64 << 10
 COMPLAINT_BYTES = 2_000
 IDLE_SECONDS, LOOK_SECONDS = 300.0, 5.0
 END_SECONDS = 2.0
 
 
 class ServerProcess:
-    """One running program. `environment`: all that it has of one. `idle`: seconds after which
-    nobody needs it. Thread-safe.
+    """One running program, with no other environment than `environment`.
+
+    It is ended after it was not asked anything for `idle` seconds. It is thread-safe.
     """
 
     def __init__(
@@ -45,19 +48,20 @@ class ServerProcess:
         self._used = time.monotonic()
         self._complaint = b""
         self._over = False
-        self._process, self._life = _started(command, environment)
+        self._process, self._life = _start_process(command, environment)
         pipes = self._process.stdin, self._process.stdout, self._process.stderr
         self._inlet, self._outlet, self._complaints = (pipe for pipe in pipes if pipe)
-        threading.Thread(target=self._pump, name="mcp-child", daemon=True).start()
+        threading.Thread(target=self._read_output, name="mcp-child", daemon=True).start()
 
     @property
     def alive(self) -> bool:
-        """Whether it may be asked."""
+        """Return whether it can be asked."""
         return not self._over
 
     def ask(self, method: str, params: Mapping[str, Json], seconds: float) -> RpcReply:
-        """The answer to a request; `ToolError` ETIMEDOUT when there is none in time, EREMOTE when
-        the program ended.
+        """Return the answer to a request.
+
+        Raises `ToolError` ETIMEDOUT when there is none in time, EREMOTE when the program ended.
         """
         end = time.monotonic() + seconds
         with self._lock:
@@ -66,14 +70,14 @@ class ServerProcess:
             self._used = time.monotonic()
         try:
             self._write(jsonrpc.make_request(id, method, params), end)
-            return self._answer(id, end)
+            return self._wait_for_answer(id, end)
         finally:
             with self._lock:
                 del self._answers[id]
                 self._used = time.monotonic()
 
-    def tell(self, method: str, seconds: float, params: Mapping[str, Json] | None = None) -> None:
-        """Send what wants no answer."""
+    def notify(self, method: str, seconds: float, params: Mapping[str, Json] | None = None) -> None:
+        """Send a message that has no answer."""
         self._write(jsonrpc.make_notification(method, params), time.monotonic() + seconds)
 
     def close(self) -> None:
@@ -84,10 +88,8 @@ class ServerProcess:
             self._over = True
             self._lock.notify_all()
         os.close(self._life)  # the supervisor ends it
-        with (
-            self._writing,
-            suppress(OSError),
-        ):  # nobody may be about to write to a number that another file has by then
+        # The lock: nobody may be about to write to a number that another file has by then.
+        with self._writing, suppress(OSError):
             self._inlet.close()
         try:
             self._process.wait(END_SECONDS)
@@ -95,96 +97,96 @@ class ServerProcess:
             self._process.kill()
             self._process.wait()
 
-    def _answer(self, id: int, end: float) -> RpcReply:
+    def _wait_for_answer(self, id: int, end: float) -> RpcReply:
         with self._lock:
             while self._answers[id] is None and not self._over:
                 if not self._lock.wait(max(end - time.monotonic(), 0)):
                     break
-            reply, over = self._answers[id], self._over
+            reply = self._answers[id]
+            over = self._over
         if reply:
             return reply
         if over:
-            raise ToolError(REMOTE, f"the program ended{self._said()}")
+            raise ToolError(REMOTE, f"the program ended{self._describe_end()}")
         with suppress(ToolError):
-            self.tell("notifications/cancelled", LOOK_SECONDS / 10, {"requestId": id})
+            self.notify("notifications/cancelled", LOOK_SECONDS / 10, {"requestId": id})
         raise ToolError("ETIMEDOUT", "the program did not answer in time")
 
-    def _said(self) -> str:
+    def _describe_end(self) -> str:
+        """Return the last line that the program wrote to standard error, or its exit code."""
         lines = self._complaint.decode("utf-8", "replace").strip().splitlines()
         if lines:
             return f": {one_line(lines[-1], 160)}"
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(END_SECONDS)
-            return f" with exit code {code}, and said nothing" if code > 0 else ""
+            if code > 0:
+                return f" with exit code {code}, and said nothing"
         return ""
 
     def _write(self, message: dict[str, Json], end: float) -> None:
-        """Send a message; a program that does not read is ended, since half of it may have been
-        sent.
+        """Send a message.
+
+        A program that does not read it is ended, since half of it may have been sent.
         """
         if not self._writing.acquire(timeout=max(end - time.monotonic(), 0)):
-            raise ToolError(
-                "ETIMEDOUT", "the program did not read in time"
-            )  # what another call says is not all sent yet
+            # The message of another call is not all sent yet.
+            raise ToolError("ETIMEDOUT", "the program did not read in time")
         try:
-            read = self._sent(memoryview(dumps(message) + b"\n"), end)
+            is_read = self._send_bytes(memoryview(dumps(message) + b"\n"), end)
         finally:
             self._writing.release()
-        if not read:
+        if not is_read:
             self.close()
             raise ToolError("ETIMEDOUT", "the program did not read in time")
 
-    def _sent(self, data: memoryview, end: float) -> bool:
-        """Whether the program read all of it in time, or is gone."""
-        try:
+    def _send_bytes(self, data: memoryview, end: float) -> bool:
+        """Return whether the program read all of it in time, or is gone."""
+        with suppress(OSError, ValueError):  # whoever waits for its answer is told that it ended
             number = self._inlet.fileno()
             while data:
                 _, ready, _ = select.select([], [number], [], max(end - time.monotonic(), 0))
                 if not ready:
                     return False
-                data = data[os.write(number, data[:PIECE]) :]
-        except (OSError, ValueError):
-            pass  # whoever waits for its answer is told that it ended
+                data = data[os.write(number, data[:PIECE_BYTES]) :]
         return True
 
-    def _pump(self) -> None:
-        """Read what it says until it ends, it says too much, or nobody has needed it for long."""
-        out, complaints = self._outlet, self._complaints
-        kept, open_pipes = b"", [out, complaints]
-        while (
-            out in open_pipes
-            and len(kept) <= LINE_BYTES
-            and not self._over
-            and not self._forgotten()
-        ):
+    def _read_output(self) -> None:
+        """Read what the program writes, until it ends, writes too much, or is idle."""
+        out = self._outlet
+        complaints = self._complaints
+        open_pipes = [out, complaints]
+        rest = b""
+        while out in open_pipes and len(rest) <= LINE_BYTES and not self._must_end():
             ready, _, _ = select.select(open_pipes, [], [], LOOK_SECONDS)
             for pipe in ready:
-                piece = os.read(pipe.fileno(), PIECE)
+                piece = os.read(pipe.fileno(), PIECE_BYTES)
                 if not piece:
                     open_pipes.remove(pipe)
-                elif pipe is out:
-                    *lines, kept = (
-                        (kept + piece).split(b"\n") if b"\n" in piece else (kept + piece,)
-                    )
-                    for line in lines:
-                        self._take(line)
-                else:
+                elif pipe is complaints:
                     self._complaint = (self._complaint + piece)[-COMPLAINT_BYTES:]
-        if len(kept) > LINE_BYTES:
+                elif b"\n" in piece:
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        self._handle_line(line)
+                else:
+                    rest += piece
+        if len(rest) > LINE_BYTES:
             self._complaint = b"it wrote a line without an end"
         elif complaints in open_pipes and select.select([complaints], [], [], 0.1)[0]:
-            self._complaint = (self._complaint + os.read(complaints.fileno(), PIECE))[
-                -COMPLAINT_BYTES:
-            ]
+            piece = os.read(complaints.fileno(), PIECE_BYTES)
+            self._complaint = (self._complaint + piece)[-COMPLAINT_BYTES:]
         self.close()
         out.close()
         complaints.close()
 
-    def _forgotten(self) -> bool:
+    def _must_end(self) -> bool:
+        """Return whether it was closed, or nobody has asked it anything for long."""
         with self._lock:
-            return not self._answers and time.monotonic() - self._used > self.idle
+            is_idle = not self._answers and time.monotonic() - self._used > self.idle
+            return self._over or is_idle
 
-    def _take(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
+        """Take an answer, or refuse a request of the program's own but for a ping."""
         try:
             message: Message = jsonrpc.parse_message(jsonrpc.parse_body(line))
         except RpcError:
@@ -195,23 +197,21 @@ class ServerProcess:
                     self._answers[message.id] = message
                     self._lock.notify_all()
         elif isinstance(message, RpcRequest):
-            self._refuse(message)
-
-    def _refuse(self, request: RpcRequest) -> None:
-        """What it asks of us, but whether we are there, we never said that we can."""
-        pong = jsonrpc.make_result(request.id, {})
-        refusal = jsonrpc.make_failure(request.id, RpcError(METHOD, "this client has none of that"))
-        with suppress(ToolError):
-            self._write(
-                pong if request.method == "ping" else refusal, time.monotonic() + LOOK_SECONDS / 10
-            )
+            if message.method == "ping":
+                reply = jsonrpc.make_result(message.id, {})
+            else:
+                problem = RpcError(METHOD, "this client has none of that")
+                reply = jsonrpc.make_failure(message.id, problem)
+            with suppress(ToolError):
+                self._write(reply, time.monotonic() + LOOK_SECONDS / 10)
 
 
-def _started(
+def _start_process(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], int]:
-    """The program under its supervisor, and the pipe whose end tells the supervisor that nobody
-    wants it any more.
+    """Start the program under its supervisor.
+
+    Returns the process and a pipe; closing it tells the supervisor to end the program.
     """
     theirs, ours = os.pipe()
     try:

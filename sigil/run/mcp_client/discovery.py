@@ -1,6 +1,4 @@
-"""What a keeper asks of MCP servers: which tools one has, before any of them becomes a
-capability.
-"""
+"""The discovery of an MCP server's tools, before any of them becomes a capability."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ LIST_SECONDS = 30.0
 
 
 class ServerToolLister:
-    """The verbs behind `sigil mcp`; an owner's."""
+    """Lists the tools of MCP servers for owners; the commands of `sigil mcp` use it."""
 
     def __init__(
         self, servers: Servers, secret_store: SecretStore, web: Callable[[], WebTransport]
@@ -38,44 +36,38 @@ class ServerToolLister:
         self._web = web
 
     def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[ServerToolRow]:
-        """The tools of a server, each with the capability that it can become, or why it cannot: see
-        `Tool.row`.
+        """Return a row for each tool of a server: the capability that it can become, or a problem.
 
-        The owner who asks lets this one question go there, with the secrets that the server is to
-        have. A program is started for somebody in this process alone.
+        The owner who asks lets this one request go there, with the secrets that the server is to
+        have. Raises `Refused` EPERM unless an owner asks; a program is started only for somebody in
+        this process.
         """
         require_owner(caller)
-        wanted = document.parse_server(server)
-        if wanted.mcp and caller.token:
-            message = "what starts a program of this machine is added on this machine alone"
+        parsed = document.parse_server(server)
+        if parsed.mcp and caller.token:
             raise Refused(
                 "EPERM",
-                message,
-                source=wanted.name,
+                "what starts a program of this machine is added on this machine alone",
+                source=parsed.name,
                 suggestion="run `sigil mcp add -- COMMAND` there",
             )
-        rights = self._rights(wanted, caller)
-        means = ServerAccess(rights, self._web, time.monotonic() + LIST_SECONDS)
-        rows = dumps(
-            [
-                tool.row
-                for tool in clean_tools(self._servers.tools(wanted, means), wanted.name, only)
-            ]
-        )
-        told: list[ServerToolRow] = loads(scrub(rows, rights.values()))
-        return told
+        secrets = tuple(map(parse_secret_rule, parsed.secrets))
+        names = {rule.name for rule in secrets}
+        for text in parsed.mcp:
+            names.update(document.list_secrets(text))
 
-    def _rights(self, wanted: document.McpServer, caller: Caller) -> NetworkRights:
-        http, secrets = (
-            tuple(map(parse_http_rule, wanted.http)),
-            tuple(map(parse_secret_rule, wanted.secrets)),
-        )
-        names = {rule.name for rule in secrets} | {
-            name for text in wanted.mcp for name in document.list_secrets(text)
-        }
+        def read_values() -> Values:
+            values: dict[str, str] = {}
+            for name in names:
+                value = self._secrets.read_value(caller.namespace, name)
+                if value is not None:
+                    values[name] = value
+            return values
 
-        def values() -> Values:
-            found = {name: self._secrets.read_value(caller.namespace, name) for name in names}
-            return {name: value for name, value in found.items() if value is not None}
-
-        return NetworkRights(wanted.name, http, (), secrets, (), values, caller.namespace)
+        http = tuple(map(parse_http_rule, parsed.http))
+        rights = NetworkRights(parsed.name, http, (), secrets, (), read_values, caller.namespace)
+        access = ServerAccess(rights, self._web, time.monotonic() + LIST_SECONDS)
+        tools = clean_tools(self._servers.list_tools(parsed, access), parsed.name, only)
+        scrubbed = scrub(dumps([tool.row for tool in tools]), rights.values())
+        rows: list[ServerToolRow] = loads(scrubbed)
+        return rows

@@ -1,5 +1,6 @@
-"""A server that is a program of this machine: started when it is first asked, and again when it has
-ended.
+"""An MCP server that is a program of this machine.
+
+It is started when it is first asked, and again when it has ended.
 """
 
 from __future__ import annotations
@@ -24,29 +25,33 @@ from sigil.run.mcp_client.document import SECRET, ProgramCommand
 
 
 class ProgramServer:
-    """One program as one agent speaks to it. `environment`: what it has of ours; `idle`: seconds
-    after which it is ended. Thread-safe.
+    """One program as one agent speaks to it.
+
+    `environment` is what it gets of this process's; it is ended after `idle` seconds without a
+    request. It is thread-safe.
     """
 
     def __init__(self, server: ProgramCommand, environment: Mapping[str, str], idle: float) -> None:
         self.server = server
         self._environment = environment
         self._idle = idle
-        self._child: ServerProcess | None = None
-        self._given: dict[str, str] = {}
+        self._process: ServerProcess | None = None
+        self._variables: dict[str, str] = {}
         self._stateless = False
         self._lock = threading.Lock()
 
     def ask(self, method: str, params: Mapping[str, Json], values: Values, seconds: float) -> Json:
-        """The result of a method. `values`: the secrets that it is given; with others than before
-        it is started anew.
+        """Return the result of a method.
 
-        `ToolError` EREMOTE with what it says, ETIMEDOUT; `Refused` EPERM when a secret is not set.
+        `values` are the secrets that the program is given; with others than before it is started
+        anew. Raises `ToolError` EREMOTE with what it says, ETIMEDOUT, and `Refused` EPERM when a
+        secret is not set.
         """
         end = time.monotonic() + seconds
-        child = self._ready(values, end)
-        given = {**params, "_meta": request_envelope({})} if self._stateless else params
-        reply = child.ask(method, given, _left(end))
+        process = self._ensure_started(values, end)
+        if self._stateless:
+            params = {**params, "_meta": request_envelope({})}
+        reply = process.ask(method, params, _seconds_left(end))
         if reply.error:
             raise refused_call(reply.error)
         return reply.result
@@ -54,73 +59,74 @@ class ProgramServer:
     def retire(self) -> None:
         """End the program as soon as nobody waits for its answer."""
         self._idle = 0.0
-        child = self._child
-        if child:
-            child.idle = 0.0
+        process = self._process
+        if process:
+            process.idle = 0.0
 
     def close(self) -> None:
         """End the program."""
         with self._lock:
-            child, self._child = self._child, None
-        if child:
-            child.close()
+            process = self._process
+            self._process = None
+        if process:
+            process.close()
 
-    def _ready(self, values: Values, end: float) -> ServerProcess:
-        own = {key: _value(value, values) for key, value in self.server.env}
-        if not self._lock.acquire(timeout=_left(end)):
+    def _ensure_started(self, values: Values, end: float) -> ServerProcess:
+        """Return the running program, started anew when it ended or gets other secrets."""
+        variables: dict[str, str] = {}
+        for key, text in self.server.env:
+            name = text.removeprefix(SECRET)
+            if name == text:
+                variables[key] = text
+            elif name in values:
+                variables[key] = values[name]
+            else:
+                message = f"the secret {name} is not set: `sigil secret set {name}`"
+                raise Refused("EPERM", message)
+        if not self._lock.acquire(timeout=_seconds_left(end)):
             raise ToolError("ETIMEDOUT", "the program did not start in time")
         try:
-            if self._child and (own != self._given or not self._child.alive):
-                self._child.close()
-                self._child = None
-            self._child = self._child or self._started(own, end)
-            return self._child
+            if self._process and (variables != self._variables or not self._process.alive):
+                self._process.close()
+                self._process = None
+            if self._process is None:
+                environment = {**self._environment, **variables}
+                process = ServerProcess(self.server.words, environment, self._idle)
+                try:
+                    self._shake_hands(process, end)
+                except ToolError:
+                    process.close()
+                    raise
+                self._variables = variables
+                self._process = process
+            return self._process
         finally:
             self._lock.release()
 
-    def _started(self, own: dict[str, str], end: float) -> ServerProcess:
-        child = ServerProcess(self.server.words, {**self._environment, **own}, self._idle)
-        try:
-            self._shake(child, end)
-        except ToolError:
-            child.close()
-            raise
-        self._given = own
-        return child
-
-    def _shake(self, child: ServerProcess, end: float) -> None:
-        said = {
+    def _shake_hands(self, process: ServerProcess, end: float) -> None:
+        params = {
             "protocolVersion": NEWEST_HANDSHAKE,
             "capabilities": {},
             "clientInfo": server_info(),
         }
-        reply = child.ask("initialize", said, _left(end))
+        reply = process.ask("initialize", params, _seconds_left(end))
         self._stateless = reply.error is not None
         if reply.error:  # it may know no handshake any more
-            found = child.ask("server/discover", {"_meta": request_envelope({})}, _left(end))
-            known = (
-                found.result.get("supportedVersions") if isinstance(found.result, dict) else None
-            )
-            if not isinstance(known, list) or STATELESS not in known:
+            params = {"_meta": request_envelope({})}
+            found = process.ask("server/discover", params, _seconds_left(end))
+            versions = None
+            if isinstance(found.result, dict):
+                versions = found.result.get("supportedVersions")
+            if not isinstance(versions, list) or STATELESS not in versions:
                 raise refused_call(reply.error)
             return
-        if (
-            not isinstance(reply.result, dict)
-            or reply.result.get("protocolVersion") not in HANDSHAKE
-        ):
+        revision = None
+        if isinstance(reply.result, dict):
+            revision = reply.result.get("protocolVersion")
+        if revision not in HANDSHAKE:
             raise ToolError(REMOTE, "the program speaks a revision that is not known here")
-        child.tell("notifications/initialized", _left(end))
+        process.notify("notifications/initialized", _seconds_left(end))
 
 
-def _left(end: float) -> float:
+def _seconds_left(end: float) -> float:
     return max(end - time.monotonic(), 0.01)
-
-
-def _value(text: str, values: Values) -> str:
-    """A variable's value, with the secret in it that it stands for."""
-    name = text.removeprefix(SECRET)
-    if name == text:
-        return text
-    if name not in values:
-        raise Refused("EPERM", f"the secret {name} is not set: `sigil secret set {name}`")
-    return values[name]

@@ -1,6 +1,4 @@
-"""The servers that are spoken to from this process: one conversation each and agent, kept while it
-lasts.
-"""
+"""The MCP servers that this process speaks to: one conversation for each server and agent."""
 
 from __future__ import annotations
 
@@ -24,37 +22,43 @@ from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.web import WebServer
 from sigil.strict_json import canonical
 
-KEPT, PROGRAMS_MOST = 200, 20
+SERVERS_MOST = 200
+PROGRAMS_MOST = 20
 BUSY_SECONDS = 1.0
 MARGIN_SECONDS = 0.25
-"""So much earlier than the run ends its call, so that it can still say what happened."""
-PAGES_MOST, TOOLS_MOST = 1_000, 20_000
+"""A call ends so much earlier than the run that made it, which can then say what happened."""
+PAGES_MOST = 1_000
+TOOLS_MOST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAccess:
-    """What a call goes by: what it may fetch and for whom, over which network, until when (of the
-    monotonic clock).
-    """
+    """The rights and the network of one call, and its `end`, a time of the monotonic clock."""
 
     rights: NetworkRights
-    network: Callable[[], Network]
+    open_network: Callable[[], Network]
     end: float
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         return max(self.end - time.monotonic(), 0.01)
 
     def fetch(self, server: WebAddress, argument: Json) -> Json:
-        """See `services.fetch`; secrets go where the server's document has them. Late is late
-        whatever it waits for.
+        """Send a request as `host_calls.fetch` does.
+
+        Secrets go only where the server's document has them. Whatever it waits for when its time is
+        over, it raises `ToolError` ETIMEDOUT.
         """
         try:
             return fetch(
-                self.network(), self.rights, argument, self.left, frozenset(dict(server.headers))
+                self.open_network(),
+                self.rights,
+                argument,
+                self.seconds_left,
+                frozenset(dict(server.headers)),
             )
         except ToolError as problem:
-            if problem.code == "ENET" and self.left <= 0.01:
+            if problem.code == "ENET" and self.seconds_left <= 0.01:
                 raise ToolError(
                     "ETIMEDOUT", "the server did not answer in time", source="mcp"
                 ) from None
@@ -62,8 +66,10 @@ class ServerAccess:
 
 
 class Servers:
-    """The conversations of this process. `environment`: what programs have of one; None where none
-    is started.
+    """The conversations of this process with MCP servers.
+
+    `environment` is that of programs; None where none may be started. A program is ended after
+    `idle` seconds without a request.
     """
 
     def __init__(
@@ -71,32 +77,29 @@ class Servers:
     ) -> None:
         self._environment = environment
         self._idle = idle
-        self._kept: OrderedDict[bytes, WebServer | ProgramServer] = OrderedDict()
-        self._asked: Counter[bytes] = Counter()
+        self._servers: OrderedDict[bytes, WebServer | ProgramServer] = OrderedDict()
+        self._busy: Counter[bytes] = Counter()
         self._lock = threading.Lock()
 
     def call_tool(
-        self, document: ServerToolDocument, arguments: Mapping[str, Json], means: ServerAccess
+        self, document: ServerToolDocument, arguments: Mapping[str, Json], access: ServerAccess
     ) -> Json:
-        """What the tool returns; `ToolError` EREMOTE when it fails, ETIMEDOUT, or what the network
-        fails with.
-        """
-        result = self._ask(
-            document.server,
-            "tools/call",
-            {"name": document.tool, "arguments": dict(arguments)},
-            means,
-        )
-        return read_output(result)
+        """Return what a tool returns.
 
-    def tools(self, server: McpServer, means: ServerAccess) -> Iterator[Json]:
-        """The tools of a server, as it tells them, page by page; `ToolError` when it tells no end
-        of them.
+        Raises `ToolError` EREMOTE when it fails, ETIMEDOUT, and what the network raises.
+        """
+        params = {"name": document.tool, "arguments": dict(arguments)}
+        return read_output(self._send_request(document.server, "tools/call", params, access))
+
+    def list_tools(self, server: McpServer, access: ServerAccess) -> Iterator[Json]:
+        """Yield the tools of a server, as it lists them, page by page.
+
+        Raises `ToolError` when its list has no end.
         """
         cursor: dict[str, Json] = {}
         count = 0
         for _ in range(PAGES_MOST):
-            page = self._ask(server, "tools/list", cursor, means)
+            page = self._send_request(server, "tools/list", cursor, access)
             tools = page.get("tools") if isinstance(page, dict) else None
             if not isinstance(tools, list):
                 raise invalid_reply("it lists no tools")
@@ -110,68 +113,67 @@ class Servers:
             if len(after) > 10_000 or {"cursor": after} == cursor:
                 raise invalid_reply("its list does not go on")
             cursor = {"cursor": after}
-        raise ToolError(REMOTE, f"the server tells no end of tools: more than {count:,}")
+        raise ToolError(REMOTE, f"the server lists tools without an end: more than {count:,}")
 
-    def revoked(self, namespace: str, permissions: Collection[str]) -> None:
-        """End the programs of an agent that were started by one of these permissions. A tool that
-        still may starts it anew.
+    def end_revoked(self, namespace: str, permissions: Collection[str]) -> None:
+        """End the programs of an agent that one of these permissions allowed to start.
+
+        A tool that still may starts its program anew.
         """
         texts = {text.removeprefix(MCP) for text in permissions if text.startswith(MCP)}
+        if not texts:
+            return
+        ended = []
         with self._lock:
-            programs = (
-                [(key, each) for key, each in self._kept.items() if isinstance(each, ProgramServer)]
-                if texts
-                else []
-            )
-            meant = [
-                each
-                for key, each in programs
-                if key == _key(namespace, each.server) and not texts.isdisjoint(each.server.mcp)
-            ]
-            for each in meant:
-                del self._kept[_key(namespace, each.server)]
-        for each in meant:
-            each.retire()
+            for key, server in list(self._servers.items()):
+                if not isinstance(server, ProgramServer) or texts.isdisjoint(server.server.mcp):
+                    continue
+                if key == _make_key(namespace, server.server):
+                    ended.append(server)
+                    del self._servers[key]
+        for server in ended:
+            server.retire()
 
     def close(self) -> None:
         """End every conversation, and the programs."""
         with self._lock:
-            kept, self._kept = list(self._kept.values()), OrderedDict()
-        for each in kept:
-            if isinstance(each, ProgramServer):
-                each.close()
+            servers = list(self._servers.values())
+            self._servers = OrderedDict()
+        for server in servers:
+            if isinstance(server, ProgramServer):
+                server.close()
 
-    def _ask(
-        self, server: McpServer, method: str, params: Mapping[str, Json], means: ServerAccess
+    def _send_request(
+        self, server: McpServer, method: str, params: Mapping[str, Json], access: ServerAccess
     ) -> Json:
-        with self._conversation(server, means.rights.namespace) as spoken:
-            if isinstance(spoken, ProgramServer):
-                return spoken.ask(method, params, means.rights.values(), means.left)
-            return spoken.ask(partial(means.fetch, spoken.server), method, params, means.left)
+        with self._use_server(server, access.rights.namespace) as known:
+            if isinstance(known, ProgramServer):
+                return known.ask(method, params, access.rights.values(), access.seconds_left)
+            fetch = partial(access.fetch, known.server)
+            return known.ask(fetch, method, params, access.seconds_left)
 
     @contextmanager
-    def _conversation(
-        self, server: McpServer, namespace: str
-    ) -> Iterator[WebServer | ProgramServer]:
-        """The conversation with a server, which makes no room for another while it is asked
-        something.
-        """
-        key = _key(namespace, server)
+    def _use_server(self, server: McpServer, namespace: str) -> Iterator[WebServer | ProgramServer]:
+        """Yield the conversation with a server, which is not evicted while it is in use."""
+        key = _make_key(namespace, server)
+        evicted: list[ProgramServer] = []
         with self._lock:
-            found = self._kept.get(key) or self._opened(server)
-            fallen = [] if key in self._kept else self._fallen(found)
-            self._kept[key] = found
-            self._kept.move_to_end(key)
-            self._asked[key] += 1
+            known = self._servers.get(key)
+            if known is None:
+                known = self._make_server(server)
+                evicted = self._evict_for(known)
+            self._servers[key] = known
+            self._servers.move_to_end(key)
+            self._busy[key] += 1
         try:
-            for each in fallen:
-                each.close()
-            yield found
+            for program in evicted:
+                program.close()
+            yield known
         finally:
             with self._lock:
-                self._asked -= Counter((key,))
+                self._busy -= Counter((key,))
 
-    def _opened(self, server: McpServer) -> WebServer | ProgramServer:
+    def _make_server(self, server: McpServer) -> WebServer | ProgramServer:
         if isinstance(server, WebAddress):
             return WebServer(server)
         if self._environment is None:
@@ -184,26 +186,33 @@ class Servers:
             )
         return ProgramServer(server, self._environment, self._idle)
 
-    def _fallen(self, new: WebServer | ProgramServer) -> list[ProgramServer]:
-        """What was used longest ago, and is asked nothing now, makes room; `BackendError` EBUSY
-        when every program is at work.
+    def _evict_for(self, new: WebServer | ProgramServer) -> list[ProgramServer]:
+        """Make room for a new server, and return the programs that have to be closed.
+
+        Those that were used longest ago and are not in use go. Raises `BackendError` EBUSY when all
+        programs are in use.
         """
-        idle = [key for key in self._kept if not self._asked[key]]
-        programs = [key for key, each in self._kept.items() if isinstance(each, ProgramServer)]
-        surplus = max(len(programs) + 1 - PROGRAMS_MOST, 0) if isinstance(new, ProgramServer) else 0
-        going = [key for key in programs if key in idle][:surplus]
-        if len(going) < surplus:
-            message = f"{PROGRAMS_MOST} programs are at work, which is as many as may be"
-            raise BackendError(
-                "EBUSY",
-                message,
-                source="mcp",
-                suggestion="try again in a moment",
-                retry_after=BUSY_SECONDS,
-            )
-        keys = {*going, *idle[: max(len(self._kept) + 1 - KEPT, 0)]}
-        return [each for key in keys if isinstance(each := self._kept.pop(key), ProgramServer)]
+        idle = [key for key in self._servers if not self._busy[key]]
+        leaving: set[bytes] = set(idle[: max(len(self._servers) + 1 - SERVERS_MOST, 0)])
+        if isinstance(new, ProgramServer):
+            programs = []
+            for key, server in self._servers.items():
+                if isinstance(server, ProgramServer):
+                    programs.append(key)
+            surplus = max(len(programs) + 1 - PROGRAMS_MOST, 0)
+            idle_programs = [key for key in programs if key in idle][:surplus]
+            if len(idle_programs) < surplus:
+                raise BackendError(
+                    "EBUSY",
+                    f"{PROGRAMS_MOST} programs are at work, which is as many as may be",
+                    source="mcp",
+                    suggestion="try again in a moment",
+                    retry_after=BUSY_SECONDS,
+                )
+            leaving.update(idle_programs)
+        evicted = [self._servers.pop(key) for key in leaving]
+        return [server for server in evicted if isinstance(server, ProgramServer)]
 
 
-def _key(namespace: str, server: McpServer) -> bytes:
+def _make_key(namespace: str, server: McpServer) -> bytes:
     return canonical([namespace, server.row])

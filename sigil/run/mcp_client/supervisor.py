@@ -1,9 +1,10 @@
-"""Runs one program and leaves nothing of it behind: when whoever started this is gone, or the
-program ends, all that it started is killed.
+"""The supervisor runs one program and leaves nothing of it behind.
 
-`python -I -S supervisor.py PIPE COMMAND …`: PIPE is a file descriptor that is at its end
-once the one who started this is gone. Standard input, output and error are the program's. It runs
-without any package.
+It kills all that the program started when the program ends, or when the process is gone that
+started the supervisor.
+
+`python -I -S supervisor.py PIPE COMMAND …`: PIPE is a file descriptor that is at its end once that
+process is gone. Standard input, output and error are the program's. It runs without any package.
 """
 
 from __future__ import annotations
@@ -21,27 +22,30 @@ _NOT_FOUND = 127
 
 
 def main(pipe: int, command: list[str]) -> int:
-    """Run `command`; its exit code."""
+    """Run `command` and return its exit code."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(
-            _SUBREAPER, 1
-        )  # whoever loses its parent becomes a child of this process
+        # A process that loses its parent becomes a child of this one.
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(pipe, False)
     supervisor = os.getpid()
     started = os.fork()
     if started == 0:
-        _become(command, supervisor)
-    _let_go()
-    code = _watch(started, pipe)
-    _clear()
+        _exec_program(command, supervisor)
+    # The standard pipes are the program's alone: they are at their end when it is.
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    code = _wait_for_end(started, pipe)
+    _kill_children()
     return code
 
 
-def _become(command: list[str], supervisor: int) -> None:
-    """The program, in the child; it never comes back. It ends with its supervisor, should something
-    else end that.
+def _exec_program(command: list[str], supervisor: int) -> None:
+    """Become the program, in the child; this never returns.
+
+    The program is killed with its supervisor, should something else end that.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
@@ -56,23 +60,15 @@ def _become(command: list[str], supervisor: int) -> None:
     os._exit(_NOT_FOUND)
 
 
-def _let_go() -> None:
-    """The pipes are the program's alone: they are at their end when it is."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
-
-
-def _watch(started: int, pipe: int) -> int:
-    """Wait until the program ends or nobody wants it any more; its exit code."""
+def _wait_for_end(started: int, pipe: int) -> int:
+    """Wait until the program ends or nobody needs it any more, and return its exit code."""
     watched = [pipe]
     if hasattr(os, "pidfd_open"):
         with suppress(OSError):
             watched.append(os.pidfd_open(started))
+    timeout = _LOOK_SECONDS if len(watched) == 1 else None
     while True:
-        readable, _, _ = select.select(
-            watched, [], [], _LOOK_SECONDS if len(watched) == 1 else None
-        )
+        readable, _, _ = select.select(watched, [], [], timeout)
         ended, status = os.waitpid(started, os.WNOHANG)
         if ended:
             return os.waitstatus_to_exitcode(status) & 0xFF
@@ -80,11 +76,12 @@ def _watch(started: int, pipe: int) -> int:
             return 0
 
 
-def _clear() -> None:
-    """Kill everything that is left, also what leads a session of its own; whoever is killed leaves
-    its own children to this process.
+def _kill_children() -> None:
+    """Kill everything that is left, also what leads a session of its own.
+
+    A process that is killed leaves its own children to this one.
     """
-    while children := _children():
+    while children := _list_children():
         for child in children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
@@ -94,11 +91,10 @@ def _clear() -> None:
         os.killpg(0, signal.SIGKILL)
 
 
-def _children() -> list[int]:
-    with (
-        suppress(OSError),
-        open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file,
-    ):
+def _list_children() -> list[int]:
+    """Return the ids of the children of this process; none where the system does not say."""
+    path = f"/proc/self/task/{os.getpid()}/children"
+    with suppress(OSError), open(path, encoding="ascii") as file:
         return [int(child) for child in file.read().split()]
     return []
 

@@ -1,5 +1,6 @@
-"""The tools that a server tells of, made fit to be capabilities: names mapped, words cleaned, and
-what cannot be one told apart.
+"""The tools that an MCP server lists, made fit to be capabilities.
+
+Names are mapped, descriptions and schemas cleaned; a tool that cannot be a capability says why.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sigil.errors import UsageError, one_line
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sigil.rows import ServerToolRow
 
 MOST = 200
-"""Tools of one server that are brought in: a namespace has room for 500 capabilities."""
+"""At most so many tools of one server are imported; a namespace has room for 500 capabilities."""
 DESCRIPTION_CHARACTERS, NOTE_CHARACTERS = 380, 300
 VALUE_CHARACTERS, KEY_CHARACTERS = 1_000, 200
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", re.ASCII)
@@ -51,8 +52,8 @@ _BOUNDS = frozenset(
 )
 _OTHERS = frozenset("description exclusiveMinimum exclusiveMaximum multipleOf uniqueItems".split())
 _KNOWN = _VALUES | _BOUNDS | _OTHERS | schema.UNSUPPORTED | {*_SUBSCHEMAS, *_LISTS, *_MAPS, *_NAMES}
-"""Keywords that say something; what is unsupported stays, so that it is refused. By all others
-nothing is checked: they are dropped.
+"""Keywords that say something; those that are unsupported stay, so that they are refused. Nothing
+is checked by any other, so others are dropped.
 """
 _SIGNATURE = re.compile(
     r"[(\[{<]?\s*\ba[\W_]+tool[\W_]+of[\W_]+the[\W_]+MCP[\W_]+server(?![a-z])([\W_]*[\w-]+)?\s*[)\]}>]?",
@@ -62,8 +63,9 @@ _SIGNATURE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ImportedTool:
-    """One tool. `capability`: what it is called here; `problem`: why it cannot be one, empty when
-    it can.
+    """One tool of a server.
+
+    `capability` is its name here; `problem` says why it cannot be a capability, empty when it can.
     """
 
     name: str
@@ -84,38 +86,47 @@ class ImportedTool:
         }
 
 
-def clean_tools(told: Iterable[Json], server: str, only: Sequence[str] = ()) -> list[ImportedTool]:
-    """The tools of `server`, by name; of those that would share one name none can be a capability.
-    `only`: these alone.
+def clean_tools(
+    listed: Iterable[Json], server: str, only: Sequence[str] = ()
+) -> list[ImportedTool]:
+    """Return the tools of a server, by name; with `only`, those alone.
 
-    `UsageError` when there are too many, or one of `only` is not there.
+    Of tools that would share one name here, none can be a capability. Raises `UsageError` when
+    there are too many, or one of `only` is not there.
     """
     found: dict[str, ImportedTool] = {}
-    for value in told:
-        wanted = isinstance(value, dict) and (not only or value.get("name") in only)
-        tool = _tool(value, server) if wanted else None
-        if tool:
-            found.setdefault(tool.name, tool)
-            if len(found) > MOST:
-                message = f"the server has more than {MOST} tools"
-                raise UsageError(
-                    "ETOOBIG",
-                    message,
-                    source=server,
-                    suggestion="say which ones you want with --only",
-                )
-    missing = next((name for name in only if name not in found), None)
-    if missing:
-        raise UsageError(
-            "ENOENT", f"the server has no tool {one_line(missing, 60)!r}", source=server
-        )
-    shared = Counter(tool.capability for tool in found.values() if not tool.problem)
-    return [_alone(found[name], shared) for name in sorted(found)]
+    for value in listed:
+        if not isinstance(value, dict) or (only and value.get("name") not in only):
+            continue
+        tool = _parse_tool(value, server)
+        if tool is None:
+            continue
+        found.setdefault(tool.name, tool)
+        if len(found) > MOST:
+            raise UsageError(
+                "ETOOBIG",
+                f"the server has more than {MOST} tools",
+                source=server,
+                suggestion="say which ones you want with --only",
+            )
+    for name in only:
+        if name not in found:
+            message = f"the server has no tool {one_line(name, 60)!r}"
+            raise UsageError("ENOENT", message, source=server)
+    uses = Counter(tool.capability for tool in found.values() if not tool.problem)
+    tools = []
+    for name in sorted(found):
+        tool = found[name]
+        if not tool.problem and uses[tool.capability] > 1:
+            tool = replace(tool, problem="another tool of the server would have the same name here")
+        tools.append(tool)
+    return tools
 
 
 def capability_of(tool: str, server: str) -> str:
-    """The capability that a tool becomes: `readFile` and `read_file` of `files` are
-    `files-read-file`; a long one ends in a hash.
+    """Return the name of the capability that a tool becomes.
+
+    `readFile` and `read_file` of `files` are `files-read-file`; a long name ends in a hash.
     """
     name = "-".join((server, *(word.lower() for word in _WORD.findall(tool))))
     if len(name) <= NAME_LIMIT:
@@ -123,117 +134,111 @@ def capability_of(tool: str, server: str) -> str:
     return f"{name[: NAME_LIMIT - 7].rstrip('-')}-h{hashlib.sha256(tool.encode()).hexdigest()[:5]}"
 
 
-def _alone(tool: ImportedTool, shared: Counter[str]) -> ImportedTool:
-    if tool.problem or shared[tool.capability] == 1:
-        return tool
-    return ImportedTool(
-        tool.name,
-        tool.capability,
-        tool.description,
-        tool.schema,
-        "another tool of the server would have the same name here",
-    )
-
-
-def _tool(value: Json, server: str) -> ImportedTool | None:
-    """None of what does not even have a name."""
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"]:
+def _parse_tool(value: Mapping[str, Json], server: str) -> ImportedTool | None:
+    """Return the tool that a server lists; None for one without a name."""
+    name = value.get("name")
+    if not isinstance(name, str) or not name:
         return None
-    name = one_line(value["name"], 128)
+    line = one_line(name, 128)
     try:
-        document.read_tool_name(value["name"])
-        capability = capability_of(name, server)
+        document.read_tool_name(name)
+        capability = capability_of(line, server)
         if not is_name(capability):
             raise UsageError("ENAME", "its name has no letters")
-        return ImportedTool(
-            name, capability, _described(value, name, server), _schema(value.get("inputSchema"))
-        )
+        input_schema = value.get("inputSchema")
+        if input_schema is None:
+            input_schema = {"type": "object"}
+        if not isinstance(input_schema, dict):
+            raise UsageError("ESCHEMA", "its schema is no object")
+        cleaned = schema.check(_clean_schema(input_schema, 0))
+        return ImportedTool(line, capability, _describe_tool(value, line, server), cleaned)
     except UsageError as problem:
-        return ImportedTool(name, "", "", {}, problem.message)
+        return ImportedTool(line, "", "", {}, problem.message)
 
 
-def _described(value: Mapping[str, Json], name: str, server: str) -> str:
-    """Its own words, and whose they are: they are read by a model, and nobody here wrote them."""
-    said = next(
-        (
-            text
-            for text in (value.get("description"), value.get("title"))
-            if isinstance(text, str) and text.strip()
-        ),
-        name,
-    )
-    own = _unsigned(one_line(said, 2 * DESCRIPTION_CHARACTERS))
-    return f"{one_line(own, DESCRIPTION_CHARACTERS)} (a tool of the MCP server {server})"
+def _describe_tool(value: Mapping[str, Json], name: str, server: str) -> str:
+    """Return the tool's own words, and whose they are: a model reads them, and nobody here wrote
+    them.
 
-
-def _unsigned(said: str) -> str:
-    """Without what reads like our own words about whose it is, in whatever letters."""
-    plain = unicodedata.normalize("NFKC", said)
-    while _SIGNATURE.search(plain):  # what is left may read so again
-        said = plain = _SIGNATURE.sub("…", plain)
-    return said
-
-
-def _schema(given: Json) -> dict[str, Json]:
-    """The input schema with clean words and without ornaments; `UsageError` when it is not one that
-    calls can be checked against.
+    What reads like our own words about whose it is, in whatever letters, is taken out.
     """
-    if given is None:
-        given = {"type": "object"}
-    if not isinstance(given, dict):
-        raise UsageError("ESCHEMA", "its schema is no object")
-    return schema.check(_plain(given, 0))
+    words = name
+    for field in ("title", "description"):
+        text = value.get(field)
+        if isinstance(text, str) and text.strip():
+            words = text
+    words = one_line(words, 2 * DESCRIPTION_CHARACTERS)
+    plain = unicodedata.normalize("NFKC", words)
+    while _SIGNATURE.search(plain):  # what is left may read so again
+        plain = _SIGNATURE.sub("…", plain)
+        words = plain
+    return f"{one_line(words, DESCRIPTION_CHARACTERS)} (a tool of the MCP server {server})"
 
 
-def _plain(node: Json, depth: int) -> Json:
-    """A schema, and each schema in it."""
+def _clean_schema(node: Json, depth: int) -> Json:
+    """Return a schema, and each schema in it, with clean words and without unknown keywords.
+
+    Raises `UsageError` when it is not one that calls can be checked against.
+    """
     if depth > schema.SCHEMA_DEPTH:
         raise UsageError("ESCHEMA", "its schema is nested too deep")
     if not isinstance(node, dict):
-        _require_plain(node, 0)
+        _require_clean_value(node, 0)
         return node
-    return {key: _part(key, value, depth + 1) for key, value in node.items() if key in _KNOWN}
+    cleaned: dict[str, Json] = {}
+    for key, value in node.items():
+        if key in _KNOWN:
+            cleaned[key] = _clean_keyword(key, value, depth + 1)
+    return cleaned
 
 
-def _part(key: str, value: Json, depth: int) -> Json:
-    """The value of a keyword."""
+def _clean_keyword(key: str, value: Json, depth: int) -> Json:
+    """Return the value of a keyword."""
     if key == "description":
         return one_line(value, NOTE_CHARACTERS) if isinstance(value, str) else ""
     if key in _SUBSCHEMAS:
-        return _plain(value, depth)
+        return _clean_schema(value, depth)
     if key in _LISTS and isinstance(value, list):
-        return [_plain(part, depth) for part in value]
+        return [_clean_schema(part, depth) for part in value]
     if key in _MAPS and isinstance(value, dict):
-        return {_key(name): _plain(part, depth) for name, part in value.items()}
-    _require_plain(value, 0, names=key in _NAMES)
+        return {
+            _require_clean_key(name): _clean_schema(part, depth) for name, part in value.items()
+        }
+    _require_clean_value(value, 0, names=key in _NAMES)
     return value
 
 
-def _require_plain(value: Json, depth: int, *, names: bool = False) -> None:
-    """Values have to stay as they are, so one that could deceive whoever reads it is not taken at
-    all. `names`: its texts are keys.
+def _require_clean_value(value: Json, depth: int, *, names: bool = False) -> None:
+    """Raise `UsageError` for a value that could deceive whoever reads it.
+
+    Values have to stay as they are, so nothing is mended. `names` says that its texts are keys.
     """
     if depth > schema.SCHEMA_DEPTH:
         raise UsageError("ESCHEMA", "its schema is nested too deep")
+    parts: list[Json] = []
     if isinstance(value, str):
-        _require_clean(
-            _key(value) if names else re.sub(r"[\n\t]", " ", value).strip(), VALUE_CHARACTERS
-        )
-    for key in value if isinstance(value, dict) else ():
-        _key(key)
-    for part in (
-        value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
-    ):
-        _require_plain(part, depth + 1, names=names)
+        if names:
+            _require_clean_key(value)
+        else:
+            text = re.sub(r"[\n\t]", " ", value).strip()
+            _require_clean_text(text, VALUE_CHARACTERS)
+    elif isinstance(value, list):
+        parts = value
+    elif isinstance(value, dict):
+        for key in value:
+            _require_clean_key(key)
+        parts = list(value.values())
+    for part in parts:
+        _require_clean_value(part, depth + 1, names=names)
 
 
-def _key(name: str) -> str:
-    """A key as it stands: no schema needs one with a line break."""
-    _require_clean(name, KEY_CHARACTERS)
+def _require_clean_key(name: str) -> str:
+    """Return a key as it stands: no schema needs one with a line break."""
+    _require_clean_text(name, KEY_CHARACTERS)
     return name
 
 
-def _require_clean(text: str, most: int) -> None:
+def _require_clean_text(text: str, most: int) -> None:
     if one_line(text, len(text) + 1) != text:
         raise UsageError("ESCHEMA", "its schema holds control characters")
     if len(text) > most:

@@ -1,5 +1,6 @@
-"""A server behind an address: JSON-RPC over the guarded line, with a handshake where its revision
-has one, and its session remembered.
+"""An MCP server behind an address, spoken to in JSON-RPC over the guarded network.
+
+A handshake is made where the server's revision has one, and its session is remembered.
 """
 
 from __future__ import annotations
@@ -32,102 +33,122 @@ from sigil.run.mcp_client.document import WebAddress
 from sigil.strict_json import dumps
 
 Fetch = Callable[[Json], Json]
-"""Sends one request of the web within what is granted and the time that is left, and gives the
-answer; see `services.fetch`.
+"""Sends one request to the web, within what is granted and the time that is left, and returns the
+answer; see `host_calls.fetch`.
 
 Secrets go into the server's own headers alone: arguments, names and cursors are what somebody else
 wrote.
 """
 _SESSION = re.compile(r"[\x21-\x7e]{1,512}", re.ASCII)
 _GONE = 404
+_STATUS_MEANINGS = {
+    401: ": it wants other credentials",
+    403: ": it refuses these credentials",
+    429: ": it is asked too often",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class _Spoken:
-    """How a server is spoken to. `session`: what it calls the conversation, empty for none."""
+class _Conversation:
+    """The revision that a server speaks, and its name for the conversation, empty for none."""
 
     revision: str
     session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Got:
-    """What came back over HTTP. `reply`: None where there was nothing in it."""
+class _HttpReply:
+    """An answer over HTTP; `reply` is None where there was none in it."""
 
     status: int
     session: str
     reply: RpcReply | None
 
+    def require_result(self) -> Json:
+        """Return the result of the method; raise `ToolError` EREMOTE when there is none."""
+        if self.reply and self.reply.error:
+            raise refused_call(self.reply.error)
+        if self.status >= 300 or self.reply is None:
+            meaning = _STATUS_MEANINGS.get(self.status, "")
+            raise ToolError(REMOTE, f"the server answers with status {self.status}{meaning}")
+        return self.reply.result
+
 
 class WebServer:
-    """One server as one agent speaks to it. Thread-safe: a handshake is made once, calls go side by
-    side.
+    """One server as one agent speaks to it.
+
+    It is thread-safe: a handshake is made once, and calls go side by side.
     """
 
     def __init__(self, server: WebAddress) -> None:
         self.server = server
-        self._spoken: _Spoken | None = None
+        self._conversation: _Conversation | None = None
         self._numbers = count(1)
         self._lock = threading.Lock()
-        self._greeting = threading.Lock()
+        self._handshake = threading.Lock()
 
     def ask(self, fetch: Fetch, method: str, params: Mapping[str, Json], seconds: float) -> Json:
-        """The result of a method; `ToolError` EREMOTE with what the server says, ETIMEDOUT, or what
-        `fetch` fails with.
+        """Return the result of a method.
 
-        `seconds`: how long it waits at most for another call's handshake.
+        `seconds` bounds the wait for another call's handshake. Raises `ToolError` EREMOTE with what
+        the server says, ETIMEDOUT, and what `fetch` raises.
         """
         end = time.monotonic() + seconds
-        spoken = self._known(fetch, end)
-        got = self._post(fetch, method, params, spoken)
-        if (got.status == _GONE and spoken.session) or _speaks_otherwise(got):
-            self._forget(spoken)  # it had not looked at the call
-            spoken = self._known(fetch, end)
-            got = self._post(fetch, method, params, spoken)
-        return _result(got)
+        conversation = self._begin_conversation(fetch, end)
+        answer = self._call_method(fetch, method, params, conversation)
+        error = answer.reply.error if answer.reply else None
+        is_over = answer.status == _GONE and conversation.session
+        if is_over or (error and error.code == REVISION):
+            # The server did not look at the call, so it may be sent again.
+            with self._lock:
+                if self._conversation is conversation:
+                    self._conversation = None
+            conversation = self._begin_conversation(fetch, end)
+            answer = self._call_method(fetch, method, params, conversation)
+        return answer.require_result()
 
-    def _known(self, fetch: Fetch, end: float) -> _Spoken:
-        spoken = self._spoken
-        if spoken:
-            return spoken
-        if not self._greeting.acquire(timeout=max(end - time.monotonic(), 0)):
+    def _begin_conversation(self, fetch: Fetch, end: float) -> _Conversation:
+        """Return the conversation that is known, or begin one."""
+        known = self._conversation
+        if known:
+            return known
+        if not self._handshake.acquire(timeout=max(end - time.monotonic(), 0)):
             raise ToolError("ETIMEDOUT", "the server did not answer in time", source="mcp")
         try:
-            spoken = self._spoken or self._discovered(fetch) or self._shaken(fetch)
+            conversation = self._conversation
+            if conversation is None and self._is_stateless(fetch):
+                conversation = _Conversation(STATELESS)
+            if conversation is None:
+                conversation = self._shake_hands(fetch)
             with self._lock:
-                self._spoken = spoken
-            return spoken
+                self._conversation = conversation
+            return conversation
         finally:
-            self._greeting.release()
+            self._handshake.release()
 
-    def _forget(self, spoken: _Spoken) -> None:
-        with self._lock:
-            if self._spoken is spoken:
-                self._spoken = None
+    def _is_stateless(self, fetch: Fetch) -> bool:
+        """Return whether the server speaks the newest revision.
 
-    def _discovered(self, fetch: Fetch) -> _Spoken | None:
-        """The newest revision, when the server speaks it; older ones do not know the question."""
+        Servers of older ones do not know the question.
+        """
         try:
-            got = self._post(fetch, "server/discover", {}, _Spoken(STATELESS))
+            answer = self._call_method(fetch, "server/discover", {}, _Conversation(STATELESS))
         except ToolError as problem:
             if problem.code != REMOTE:
                 raise
-            return None
-        known = (
-            got.reply.result.get("supportedVersions")
-            if got.reply and isinstance(got.reply.result, dict)
-            else None
-        )
-        return _Spoken(STATELESS) if isinstance(known, list) and STATELESS in known else None
+            return False
+        result = answer.reply.result if answer.reply else None
+        versions = result.get("supportedVersions") if isinstance(result, dict) else None
+        return isinstance(versions, list) and STATELESS in versions
 
-    def _shaken(self, fetch: Fetch) -> _Spoken:
-        said = {
+    def _shake_hands(self, fetch: Fetch) -> _Conversation:
+        params = {
             "protocolVersion": NEWEST_HANDSHAKE,
             "capabilities": {},
             "clientInfo": server_info(),
         }
-        got = self._post(fetch, "initialize", said, None)
-        result = _result(got)
+        answer = self._call_method(fetch, "initialize", params, None)
+        result = answer.require_result()
         revision = result.get("protocolVersion") if isinstance(result, dict) else None
         if revision not in HANDSHAKE:
             raise ToolError(
@@ -135,91 +156,67 @@ class WebServer:
                 "the server speaks a revision that is not known here:"
                 f" {one_line(str(revision), 40)}",
             )
-        spoken = _Spoken(revision, got.session)
-        self._send(fetch, jsonrpc.make_notification("notifications/initialized"), _headers(spoken))
-        return spoken
+        conversation = _Conversation(revision, answer.session)
+        message = jsonrpc.make_notification("notifications/initialized")
+        self._send_message(fetch, message, _list_headers(conversation))
+        return conversation
 
-    def _post(
-        self, fetch: Fetch, method: str, params: Mapping[str, Json], spoken: _Spoken | None
-    ) -> _Got:
-        stateless = spoken is not None and spoken.revision == STATELESS
-        given = {**params, "_meta": request_envelope({})} if stateless else params
-        message = jsonrpc.make_request(next(self._numbers), method, given)
-        routing = (
-            [
-                [METHOD_HEADER, method],
-                *([[NAME_HEADER, params["name"]]] if "name" in params else []),
-            ]
-            if stateless
-            else []
-        )
-        return self._send(fetch, message, [*_headers(spoken), *routing])
+    def _call_method(
+        self,
+        fetch: Fetch,
+        method: str,
+        params: Mapping[str, Json],
+        conversation: _Conversation | None,
+    ) -> _HttpReply:
+        headers = _list_headers(conversation)
+        if conversation and conversation.revision == STATELESS:
+            headers.append([METHOD_HEADER, method])
+            if "name" in params:
+                headers.append([NAME_HEADER, params["name"]])
+            params = {**params, "_meta": request_envelope({})}
+        message = jsonrpc.make_request(next(self._numbers), method, params)
+        return self._send_message(fetch, message, headers)
 
-    def _send(self, fetch: Fetch, message: dict[str, Json], headers: list[list[str]]) -> _Got:
-        own = [
-            ["content-type", "application/json"],
-            ["accept", "application/json, text/event-stream"],
-            *headers,
-        ]
-        body = base64.b64encode(dumps(message)).decode("ascii")
-        fields = [*own, *map(list, self.server.headers)]
+    def _send_message(
+        self, fetch: Fetch, message: dict[str, Json], headers: list[list[str]]
+    ) -> _HttpReply:
         answer = fetch(
             {
                 "url": self.server.url,
                 "method": "POST",
-                "headers": fields,
-                "body": body,
+                "headers": [
+                    ["content-type", "application/json"],
+                    ["accept", "application/json, text/event-stream"],
+                    *headers,
+                    *map(list, self.server.headers),
+                ],
+                "body": base64.b64encode(dumps(message)).decode("ascii"),
                 "redirect": "error",
             }
         )
-        kinds = dict(answer["headers"])
-        kind, said = (
-            kinds.get("content-type", "").partition(";")[0].strip().lower(),
-            base64.b64decode(answer["body"]),
-        )
-        session = kinds.get(SESSION_HEADER, "")
-        status, id = int(answer["status"]), message.get("id")
+        fields = dict(answer["headers"])
+        kind = fields.get("content-type", "").partition(";")[0].strip().lower()
+        body = base64.b64decode(answer["body"])
+        status = int(answer["status"])
+        id = message.get("id")
         reply = None
-        if id is not None and said and (status < 300 or kind == "application/json"):
-            reply = _read(said, id, kind, status)
-        return _Got(status, session if _SESSION.fullmatch(session) else "", reply)
+        if id is not None and body and (status < 300 or kind == "application/json"):
+            if kind not in ("application/json", "text/event-stream"):
+                raise invalid_reply(f"it is {kind or 'of no type'}")
+            try:
+                reply = find_reply(body, id, streamed=kind == "text/event-stream")
+            except ToolError:
+                if status < 300:
+                    raise
+        session = fields.get(SESSION_HEADER, "")
+        return _HttpReply(status, session if _SESSION.fullmatch(session) else "", reply)
 
 
-def _read(said: bytes, id: int, kind: str, status: int) -> RpcReply | None:
-    if kind not in ("application/json", "text/event-stream"):
-        raise invalid_reply(f"it is {kind or 'of no type'}")
-    try:
-        return find_reply(said, id, streamed=kind == "text/event-stream")
-    except ToolError:
-        if status < 300:
-            raise
-        return None
-
-
-def _headers(spoken: _Spoken | None) -> list[list[str]]:
-    if spoken is None:
+def _list_headers(conversation: _Conversation | None) -> list[list[str]]:
+    """Return the headers that name the revision and the session; none before a handshake."""
+    if conversation is None:
         return []
-    return [
-        [VERSION_HEADER, spoken.revision],
-        *([[SESSION_HEADER, spoken.session]] if spoken.session else []),
-    ]
-
-
-def _speaks_otherwise(got: _Got) -> bool:
-    return bool(got.reply and got.reply.error and got.reply.error.code == REVISION)
-
-
-def _result(got: _Got) -> Json:
-    if got.reply and got.reply.error:
-        raise refused_call(got.reply.error)
-    if got.status >= 300 or got.reply is None:
-        raise ToolError(REMOTE, f"the server answers with status {got.status}{_why(got.status)}")
-    return got.reply.result
-
-
-def _why(status: int) -> str:
-    return {
-        401: ": it wants other credentials",
-        403: ": it refuses these credentials",
-        429: ": it is asked too often",
-    }.get(status, "")
+    headers = [[VERSION_HEADER, conversation.revision]]
+    if conversation.session:
+        headers.append([SESSION_HEADER, conversation.session])
+    return headers

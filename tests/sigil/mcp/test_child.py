@@ -208,7 +208,7 @@ def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(
     servers = ground.registry._servers
     with ThreadPoolExecutor(1) as threads:
         silent = threads.submit(fails, ground, "silence")
-        while not any(servers._asked.values()):
+        while not any(servers._busy.values()):
             assert not silent.done()
         with pytest.raises(BackendError, match="EBUSY: 1 programs are at work") as busy:
             ground.run("other-pid")
@@ -217,7 +217,7 @@ def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(
         os.kill(number, 9)
         assert silent.result().startswith("EREMOTE: ")
     assert ground.run("other-pid")
-    assert len(servers._kept) == 1
+    assert len(servers._servers) == 1
 
 
 def test_starting_and_asking_a_program_take_their_time_from_one_call(
