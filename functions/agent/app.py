@@ -17,7 +17,13 @@ from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Rules
 from functions.agent.compaction import Strategy, load_strategy
-from functions.agent.context import PREAMBLE_SHARE, Preamble, build_preamble
+from functions.agent.context import (
+    PREAMBLE_SHARE,
+    Preamble,
+    build_preamble,
+    count_available_tokens,
+    count_overhead,
+)
 from functions.agent.memory.documents import Doc, Documents
 from functions.agent.memory.helpers import ServiceHelpers
 from functions.agent.model.base import Failure, Model
@@ -124,6 +130,10 @@ class App:
         if documents is None:
             documents = self.documents.list_for_prompt(session)
         return build_preamble(self.name, documents, self.model.window * PREAMBLE_SHARE)
+
+    def count_room(self, preamble: Preamble, ratio: float) -> float:
+        """Return the estimated tokens that history and tools may take; `ratio` corrects them."""
+        return count_available_tokens(self.model.window, count_overhead(preamble), ratio)
 
     def make_breakers(self, session: str) -> Breakers:
         """Return the breakers of a turn in a session (S of the keys)."""

@@ -26,7 +26,7 @@ from functions.agent.memory.statements import Comparison, compare, find_new_line
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
-from functions.agent.session.document import Document, Outgoing
+from functions.agent.session.document import Outgoing
 from functions.agent.side_request import SideRequests
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.protocol import Json
@@ -158,7 +158,8 @@ def load_backlog(side: SideRequests) -> Backlog:
     runtime wrote are no news.
     """
     document = side.document
-    chunks = {first: _load_chunk(side, first) for first in document.unheard}
+    sessions = side.app.sessions
+    chunks = {first: sessions.load_archived(side.session, first) for first in document.unheard}
     known = chain(document.noted, *chunks.values(), document.messages)
     by_number = {message.seq: message for message in known}
     news = []
@@ -168,15 +169,6 @@ def load_backlog(side: SideRequests) -> Backlog:
             news.append(message)
     ends = {first: chunk[-1].seq if chunk else 0 for first, chunk in chunks.items()}
     return Backlog(tuple(news), ends)
-
-
-def _load_chunk(side: SideRequests, first: int) -> tuple[Message, ...]:
-    try:
-        return side.app.sessions.load_archived(side.session, first)
-    except BackendError as problem:
-        if problem.code != "EDAMAGED":
-            raise
-        return ()
 
 
 def consolidate(
@@ -224,7 +216,7 @@ def consolidate_before_eviction(
     are enough.
     """
     document = side.document
-    if not dropped and (document.failures or _count_waiting(document) < ENOUGH):
+    if not dropped and (document.failures or document.count_unheard() < ENOUGH):
         return
     try:
         backlog = load_backlog(side)
@@ -233,29 +225,16 @@ def consolidate_before_eviction(
     except BackendError:
         result = ConsolidationResult()
     if result.notice:
-        side.document = _add_notice(side, result.notice)
+        # an id of its own, beside the answer to whatever was asked
+        chat = keys.unescape(side.session.partition("#")[2])
+        name = f"memory:{chat}:{side.document.consolidated}"
+        reply = Outgoing(name, chat, result.notice, at=side.app.clock.now())
+        side.document = replace(side.document, outbox=(*side.document.outbox, reply))
     if result.entries:
         text = f"memory has heard of all up to message {side.document.consolidated}"
     else:
         text = "memory heard of nothing this time"
     watch(TurnStep("note", "memory", text))
-
-
-def _add_notice(side: SideRequests, notice: str) -> Document:
-    """Return the document with a notice in its outbox, beside the answer to whatever was asked."""
-    document = side.document
-    chat = keys.unescape(side.session.partition("#")[2])
-    name = f"memory:{chat}:{document.consolidated}"
-    reply = Outgoing(name, chat, notice, at=side.app.clock.now())
-    return replace(document, outbox=(*document.outbox, reply))
-
-
-def _count_waiting(document: Document) -> int:
-    """Return how many messages wait in the archive that memory has not heard of."""
-    if not document.unheard:
-        return 0
-    here = sum(message.seq > document.consolidated for message in document.messages)
-    return document.next_seq - 1 - document.consolidated - here
 
 
 def _write_entry(
@@ -281,7 +260,7 @@ def _write_entry(
             entry = HistoryEntry(
                 first, last.seq, app.clock.now(), draft.entry, memory=changed, base=memory.version
             )
-            return entry, _describe_losses(draft)
+            return entry, draft.describe_losses()
         if not side.may_ask():
             return None, ""
         side.document = replace(side.document, failures=side.document.failures + 1)
@@ -293,15 +272,6 @@ def _write_entry(
     now = app.clock.now()
     head = f"[{transcript.format_stamp(now)}] [RAW] {count} messages"
     return HistoryEntry(first, last.seq, now, f"{head}\n{text}", raw=True), ""
-
-
-def _describe_losses(draft: MemoryDraft) -> str:
-    """Return the notice about a memory that was not written as usual, empty for any other."""
-    notices = []
-    for template, loss in ((REFUSED, draft.refused), (SHORTENED, draft.lost)):
-        if loss:
-            notices.append(template.format(lost=len(loss.lost), count=loss.count))
-    return "\n\n".join(notices)
 
 
 def _follow_entry(side: SideRequests, history: History, entry: HistoryEntry) -> bool:
@@ -342,6 +312,14 @@ class MemoryDraft:
     memory: str
     refused: Comparison | None = None
     lost: Comparison | None = None
+
+    def describe_losses(self) -> str:
+        """Return the notice for a memory that was not written as usual, empty for any other."""
+        notices = []
+        for template, loss in ((REFUSED, self.refused), (SHORTENED, self.lost)):
+            if loss:
+                notices.append(template.format(lost=len(loss.lost), count=loss.count))
+        return "\n\n".join(notices)
 
 
 def draft_memory(side: SideRequests, memory: str, text: str, at: float) -> MemoryDraft | None:

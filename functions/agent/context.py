@@ -146,8 +146,9 @@ def format_message(message: Message) -> Mapping[str, Json]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
     if message.role == "user":
-        of_runtime = message.origin == RUNTIME_ORIGIN
-        head = RUNTIME_MARK if of_runtime else format_head_line(message)
+        head = RUNTIME_MARK
+        if message.origin != RUNTIME_ORIGIN:
+            head = format_head_line(int(message.at) // 60, message.origin)
         return {"role": "user", "content": f"{head}\n{message.content}"}
     if not message.calls:
         return {"role": message.role, "content": message.content}
@@ -165,16 +166,12 @@ def format_message(message: Message) -> Mapping[str, Json]:
     return formatted
 
 
-def format_head_line(message: Message) -> str:
-    """Return the first line of a user message.
+@lru_cache(maxsize=4096)
+def format_head_line(minute: int, origin: str) -> str:
+    """Return the first line of a user message, sent in this minute since 1970.
 
     It reads `[2026-11-22 01:30 UTC · telegram · "Alice" · 42 · member]`.
     """
-    return _format_head_line(int(message.at) // 60, message.origin)
-
-
-@lru_cache(maxsize=4096)
-def _format_head_line(minute: int, origin: str) -> str:
     moment = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(max(minute * 60, 0)))
     return f"[{moment}{SEPARATOR}{format_origin(origin)}]" if origin else f"[{moment}]"
 

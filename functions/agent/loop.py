@@ -16,7 +16,6 @@ from functions.agent.context import (
     VERIFY,
     Preamble,
     build_prompt,
-    count_available_tokens,
     count_overhead,
     is_full,
     make_final_request,
@@ -35,10 +34,11 @@ from functions.agent.side_request import SECONDS, SideRequests, fill_usage
 from functions.agent.tool_calls import (
     ToolCallContext,
     answer_calls,
+    changes_nothing,
     interrupt_call,
     is_safe_to_repeat,
 )
-from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
+from functions.agent.toolset import STATIC, define_tools, in_scope
 from sigil.protocol import Offer
 
 ROUNDS = 6
@@ -102,13 +102,18 @@ class RoundContext:
             return True
         return self.patient and self.app.clock.monotonic() < self.deadline
 
+    def is_window_full(self, document: Document) -> bool:
+        """Return whether the model's window has no room for another step."""
+        estimate = compaction.estimate_size(document.messages) + count_overhead(self.preamble)
+        return is_full(self.app.model.window, estimate, document.ratio)
+
 
 def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str | None]:
     """Take the turn in progress to its final text, and return it with the session.
 
-    The session is saved before a round's calls run and after they have answered. None instead of a
-    text says that another worker has to go on: this one's own time is nearly up, or the model does
-    not answer.
+    The session is saved before calls run that change anything, and after all calls have answered.
+    None instead of a text says that another worker has to go on: this one's own time is nearly up,
+    or the model does not answer.
     """
     if context.is_cut_short():
         return opened, None
@@ -121,7 +126,9 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             return opened, OUT_OF_TIME
         if context.is_cut_short():
             return opened, None
-        last = _turn_of(opened).rounds >= ROUNDS or _is_window_full(opened, context)
+        rounds = _turn_of(opened).rounds
+        # a turn is never compacted; in a full window there is still room for an answer
+        last = rounds >= ROUNDS or (rounds > 0 and context.is_window_full(opened.document))
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask_model(opened, context, offers, with_tools=not last)
         if reply.finish == "stopped":
@@ -142,7 +149,8 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             calls=reply.calls,
             reasoning=reply.reasoning,
         )
-        if not last and _needs_verification(opened, reply):
+        turn = _turn_of(opened)
+        if not last and turn.rounds < ROUNDS and verification.needs_verification(turn, reply):
             opened = _request_verification(opened, context, message)
             continue
         if last or not reply.calls:
@@ -181,29 +189,6 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
         return opened, STOPPED
     exceeded = context.check_allowance(turn)
     return (opened, exceeded) if exceeded else None
-
-
-def _is_window_full(opened: SessionHandle, context: RoundContext) -> bool:
-    """Return whether the turn, which is never compacted, has filled the model's window.
-
-    Without tools there is still room for an answer.
-    """
-    if not _turn_of(opened).rounds:
-        return False
-    document = opened.document
-    estimate = compaction.estimate_size(document.messages) + count_overhead(context.preamble)
-    return is_full(context.app.model.window, estimate, document.ratio)
-
-
-def _needs_verification(opened: SessionHandle, reply: ModelReply) -> bool:
-    """Return whether the model has to check its answer first, and there is a round left for it.
-
-    A reply that was refused, or cut off by a filter, claims nothing.
-    """
-    turn = _turn_of(opened)
-    if reply.finish not in ("stop", "length") or turn.rounds >= ROUNDS:
-        return False
-    return verification.needs_verification(turn, reply)
 
 
 def _request_verification(
@@ -327,8 +312,7 @@ def _shorten_history(
     app, before, turn = context.app, opened.document, _turn_of(opened)
     if outage.count_failed_tries(turn.trace) >= outage.TRIES_MOST:
         return None
-    overhead = count_overhead(app.build_preamble(opened.key))
-    room = count_available_tokens(app.model.window, overhead, before.ratio)
+    room = app.count_room(app.build_preamble(opened.key), before.ratio)
     until = min(
         app.clock.monotonic() + SECONDS,
         context.until - SAVE_SECONDS,
@@ -370,9 +354,8 @@ def _run_round(
     opened: SessionHandle, context: RoundContext, message: Message, offers: Sequence[Offer]
 ) -> SessionHandle:
     """Run the calls of the model's message, and return the session with their results."""
-    if all(call.name == QUERY for call in message.calls):
-        # searches run nothing: they are saved with their answers, and after a crash the model is
-        # asked again
+    if all(changes_nothing(call, offers) for call in message.calls):
+        # saved with the results: after a crash the model is asked again, and nothing happens twice
         opened = opened.with_document(opened.document.add(message))
     else:
         opened = _save_checkpoint(opened, context, message)
@@ -389,8 +372,7 @@ def _run_calls(
 ) -> list[CallResult]:
     for call in calls:
         context.watch(TurnStep("call", call.name, call.arguments))
-    window, overhead = context.app.model.window, count_overhead(context.preamble)
-    room = count_available_tokens(window, overhead, document.ratio)
+    room = context.app.count_room(context.preamble, document.ratio)
     room -= compaction.estimate_size(document.messages)
     characters = int(room * tokens.CHARACTERS_A_TOKEN)
     return answer_calls(context.calls, calls, offers, characters)

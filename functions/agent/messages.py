@@ -201,7 +201,12 @@ def origin_of(event: Event, role: roles.Role) -> str:
     """Return the origin of an event's message, as it is stored."""
     if event.private:
         return event.platform
-    head = " ".join(filter(None, (event.platform, _shorten_id(event.sender.id), role)))
+    # the part of an id that tells people of one chat apart
+    sender = event.sender.id.partition(":")[2] or event.sender.id
+    sender = _NOT_OF_AN_ID.sub("_", sender)
+    if len(sender) > ID_CHARACTERS:
+        sender = f"…{sender[-ID_TAIL:]}"
+    head = " ".join(filter(None, (event.platform, sender, role)))
     name = clean_name(event.sender.name)
     return f"{head}{SEPARATOR}{name}" if name else head
 
@@ -244,9 +249,3 @@ def clean_name(name: str, most: int = NAME_CHARACTERS) -> str:
         else:
             harmless.append(_BRACKETS.get(unicodedata.category(character), character))
     return one_line(" ".join("".join(harmless).split()), most)
-
-
-def _shorten_id(id: str) -> str:
-    """Return the part of an id that tells people of one chat apart."""
-    own = _NOT_OF_AN_ID.sub("_", id.partition(":")[2] or id)
-    return own if len(own) <= ID_CHARACTERS else f"…{own[-ID_TAIL:]}"

@@ -87,7 +87,13 @@ class SideRequests:
                 messages, tools, choice, deadline, self._breakers.is_halted, tries=self._tries
             )
         )
-        self._note_failure(reply)
+        if reply.failure:
+            self.app.failures.append((self.session, reply.failure))
+        facts = outage.failure_facts(reply.failure, reply.tries, reply.retry_after)
+        if facts:  # for owners
+            self.trace = (*self.trace, {"kind": "aside", **facts})
+        if reply.finish == "error" and reply.transient:
+            self._away = reply
         estimate = tokens.of_text(system) + tokens.of_text(text)
         usage = fill_usage(reply, estimate, self.document.ratio)
         safety = self._breakers.record_request(self.document.safety, None, usage.total)
@@ -97,16 +103,6 @@ class SideRequests:
     def _find_stop_reason(self) -> str:
         safety = self.document.safety
         return safety.reason or self._breakers.find_stop_reason(safety)
-
-    def _note_failure(self, reply: ModelReply) -> None:
-        """Keep, for owners, why there was no answer."""
-        if reply.failure:
-            self.app.failures.append((self.session, reply.failure))
-        facts = outage.failure_facts(reply.failure, reply.tries, reply.retry_after)
-        if facts:
-            self.trace = (*self.trace, {"kind": "aside", **facts})
-        if reply.finish == "error" and reply.transient:
-            self._away = reply
 
 
 def fill_usage(reply: ModelReply, estimate: float, ratio: float) -> Usage:

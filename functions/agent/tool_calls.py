@@ -139,12 +139,29 @@ def _count_characters(offer: Offer) -> int:
 
 
 def _shorten_result(result: CallResult, share: int) -> CallResult:
-    """Return a result of at most `share` characters; failures stay whole."""
+    """Return a result of at most `share` characters; failures stay whole.
+
+    A listing is not cut but told in fewer words, for half a line of JSON says nothing. The
+    descriptions go first, then the names that brought no tool, the last ones first. The names of
+    its tools stay.
+    """
     if result.error or len(result.content) <= share:
         return result
-    if result.listed is None:
+    listed = result.listed
+    if listed is None:
         return cut_result(result, share)
-    return _shorten_listing(result, result.listed, share)
+    if "items" not in listed:
+        return result
+    items = [
+        {name: item[name] for name in ("capability", "tool") if name in item}
+        for item in listed["items"]
+    ]
+    while True:
+        shorter = _list_loads(result.call, {**listed, "items": items}, result.loads)
+        unpaged = [number for number, item in enumerate(items) if "tool" not in item]
+        if len(shorter.content) <= share or not unpaged:
+            return replace(shorter, ms=result.ms)
+        del items[unpaged[-1]]
 
 
 def cut_result(result: CallResult, share: int) -> CallResult:
@@ -158,26 +175,6 @@ def cut_result(result: CallResult, share: int) -> CallResult:
     mark = f"[… {cut:,} of {length:,} characters are left out here …]"
     content = f"{result.content[:head]}\n{mark}\n{result.content[tail:]}"
     return replace(result, content=content, cut=cut)
-
-
-def _shorten_listing(result: CallResult, listed: Mapping[str, Json], share: int) -> CallResult:
-    """Return a listing in fewer words: half a line of JSON says nothing.
-
-    The descriptions go first, then the names that brought no tool, the last ones first. The names
-    of its tools stay.
-    """
-    if "items" not in listed:
-        return result
-    items = [
-        {name: item[name] for name in ("capability", "tool") if name in item}
-        for item in listed["items"]
-    ]
-    while True:
-        shorter = _list_loads(result.call, {**listed, "items": items}, result.loads)
-        unpaged = [number for number, item in enumerate(items) if "tool" not in item]
-        if len(shorter.content) <= share or not unpaged:
-            return replace(shorter, ms=result.ms)
-        del items[unpaged[-1]]
 
 
 def _wait_for_result(
@@ -210,7 +207,15 @@ def answer_call(
     """Run one call, `position` of its round, and return its result, whatever happens."""
     started = time.monotonic()
     try:
-        refusal = _find_refusal(context, position)
+        refusal = None
+        if position >= MOST:
+            refusal = ToolError(
+                "ELIMIT",
+                f"at most {MOST} calls a step are run",
+                suggestion="call it again in the next step",
+            )
+        elif context.stopped():
+            refusal = ToolError("ESTOPPED", "the turn was stopped before this call began")
         if refusal:
             result = replace(fail_call(call, refusal), ran=False)
         elif is_safe_to_repeat(call, offers):
@@ -227,19 +232,6 @@ def answer_call(
         message = f"the runtime failed: {type(unexpected).__name__}"
         result = fail_call(call, BackendError("EINTERNAL", message))
     return replace(result, ms=(time.monotonic() - started) * 1000)
-
-
-def _find_refusal(context: ToolCallContext, position: int) -> ToolError | None:
-    """Return why a call must not begin, None when it may."""
-    if position >= MOST:
-        return ToolError(
-            "ELIMIT",
-            f"at most {MOST} calls a step are run",
-            suggestion="call it again in the next step",
-        )
-    if context.stopped():
-        return ToolError("ESTOPPED", "the turn was stopped before this call began")
-    return None
 
 
 def fail_call(call: ToolCall, problem: SigilError) -> CallResult:

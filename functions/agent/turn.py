@@ -14,9 +14,9 @@ from functions.agent import tokens
 from functions.agent.access.roles import Role
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.commands import pairing, table
-from functions.agent.commands.command import CommandCall, CommandResult
+from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
-from functions.agent.context import Preamble, count_available_tokens, count_overhead
+from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, RoundContext, run_rounds
 from functions.agent.memory.documents import Doc
@@ -234,17 +234,11 @@ def _begin_turn(
     if reason:
         if not safety.reason:
             safety = breakers.stop(safety, reason)
-        notice = ""
-        known = bool(stored.since and begun.reason)
-        if not known or event.kind not in SCHEDULED_KINDS:
-            notice = write_notice(safety, _make_reader(event, role))
-        if event.kind == "message":
-            notice = _count_missed(event, app, notice, worker)
-        return close_turn(_with_safety(opened, safety), app, turn, notice, said=False)
-
+        was_known = bool(stored.since and begun.reason)
+        stopped = _with_safety(opened, safety)
+        return _close_stopped(stopped, app, turn, role, worker, was_known=was_known)
     if stored.reason and event.kind == "message":
-        session = keys.session_of(app.name, event.session)
-        count = missed_messages.claim_missed_count(app.kv, session, event.id)
+        count = missed_messages.claim_missed_count(app.kv, opened.key, event.id)
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
     refusal = app.allowances.begin_turn(event, role)
@@ -253,7 +247,7 @@ def _begin_turn(
 
     opened = _with_safety(opened, begun)
     preamble = app.build_preamble(opened.key, records.documents)
-    room = _count_room(opened, app, preamble)
+    room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
     document = evict(side, room * KEPT_SHARE, watch)
@@ -276,7 +270,10 @@ def _begin_turn(
 def _answer_without_turn(
     opened: SessionHandle, app: App, turn: Turn, role: Role
 ) -> SessionHandle | None:
-    """Answer a stranger, a control event or a command; None for any other event."""
+    """Answer a stranger, a control event or a command, and close the session; None for the rest.
+
+    What a command took out of the history is archived.
+    """
     event = turn.event
     if not app.rules.may_talk(role):
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), said=False)
@@ -285,20 +282,15 @@ def _answer_without_turn(
     if event.kind != "message":
         return None
     result = table.run_command(CommandCall(app, opened, role, event))
-    return _close_command(opened, app, turn, role, result) if result else None
-
-
-def _close_command(
-    opened: SessionHandle, app: App, turn: Turn, role: Role, result: CommandResult
-) -> SessionHandle:
-    """Close the session with what a command did, and archive what it took out of the history."""
+    if result is None:
+        return None
     stays = {message.seq for message in result.document.messages}
     gone = [message for message in opened.document.messages if message.seq not in stays]
     document = archive_messages(opened.key, result.document, gone, app)
     document, turn = _charge_turn(opened, document, turn, result.trace)
-    app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
-    saved = result.saved or opened
-    return close_turn(saved.with_document(document), app, turn, result.text, said=False)
+    app.allowances.record_tokens(event, role, turn.usage.total, turn.began)
+    saved = (result.saved or opened).with_document(document)
+    return close_turn(saved, app, turn, result.text, said=False)
 
 
 def _charge_turn(
@@ -313,15 +305,32 @@ def _charge_turn(
     return replace(document, usage=before), turn
 
 
-def _count_missed(event: Event, app: App, notice: str, worker: WorkerBudget) -> str:
-    """Count a message that a stopped session does not work on, and return its answer."""
-    told_later = None
-    if worker.behind is not None:
-        told_later = any(_gets_notice(other, event, app) for other in worker.behind)
-    session = keys.session_of(app.name, event.session)
-    return missed_messages.count_missed_message(
-        app.kv, session, event.id, notice, app.clock.now(), told_later=told_later
-    )
+def _close_stopped(
+    opened: SessionHandle,
+    app: App,
+    turn: Turn,
+    role: Role,
+    worker: WorkerBudget,
+    *,
+    was_known: bool,
+) -> SessionHandle:
+    """Close the event's turn with a notice, for the session is paused, locked or halted.
+
+    Scheduled work gets no notice about a stop that was known before. Messages are counted, and
+    those with another one behind them get none either.
+    """
+    event = turn.event
+    notice = ""
+    if not was_known or event.kind not in SCHEDULED_KINDS:
+        notice = write_notice(opened.document.safety, _make_reader(event, role))
+    if event.kind == "message":
+        told_later = None
+        if worker.behind is not None:
+            told_later = any(_gets_notice(other, event, app) for other in worker.behind)
+        notice = missed_messages.count_missed_message(
+            app.kv, opened.key, event.id, notice, app.clock.now(), told_later=told_later
+        )
+    return close_turn(opened, app, turn, notice, said=False)
 
 
 def _gets_notice(other: Event, event: Event, app: App) -> bool:
@@ -338,12 +347,6 @@ def _gets_notice(other: Event, event: Event, app: App) -> bool:
 
 def _with_safety(opened: SessionHandle, safety: SafetyStatus) -> SessionHandle:
     return opened.with_document(replace(opened.document, safety=safety))
-
-
-def _count_room(opened: SessionHandle, app: App, preamble: Preamble) -> float:
-    """Return the estimated tokens that history and tools may take."""
-    ratio = opened.document.ratio
-    return count_available_tokens(app.model.window, count_overhead(preamble), ratio)
 
 
 def _make_reader(event: Event, role: Role) -> NoticeReader:
@@ -450,16 +453,12 @@ def _run_and_close(opened: SessionHandle, context: RoundContext, role: Role) -> 
     turn = turn.add_step("hand-on")
     watch(TurnStep("note", text="this worker's time is up; another goes on"))
     document = replace(opened.document, turn=turn)
-    return replace(app.sessions.save(opened, document), next=_make_continuation(document, turn))
-
-
-def _make_continuation(document: Document, turn: Turn) -> Event:
-    """Return the event that lets another worker go on with the turn.
-
-    Its id is of this checkpoint alone, so that none is queued twice.
-    """
+    # the id is of this checkpoint alone, so that no continuation is queued twice
     name = f"{_continuation_prefix(turn)}{document.next_seq}.{turn.waits}"
-    return replace(turn.event, id=name, kind="continue", text="", attachments=(), addressed=())
+    continuation = replace(
+        turn.event, id=name, kind="continue", text="", attachments=(), addressed=()
+    )
+    return replace(app.sessions.save(opened, document), next=continuation)
 
 
 def _continuation_prefix(turn: Turn) -> str:
@@ -533,30 +532,23 @@ def close_turn(
             failed=turn.failed,
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
+    seen = (*document.seen, event.id)
+    if len(seen) > SEEN_MOST:
+        # the oldest ids leave the document, once they have records of their own
+        for old in seen[: -SEEN_MOST // 2]:
+            app.sessions.mark_seen(opened.key, old)
+        seen = seen[-SEEN_MOST // 2 :]
     document = replace(
         document,
         turn=None,
         outbox=outbox,
-        seen=_remember_event(opened, app, event.id),
+        seen=seen,
         usage=document.usage + turn.usage,
         last=turn.usage if turn.rounds else document.last,
     )
     closed = app.sessions.save(opened, document)
     save_trace(app.kv, turn, closed, now)
     return closed
-
-
-def _remember_event(opened: SessionHandle, app: App, event: str) -> tuple[str, ...]:
-    """Return the document's handled ids with `event`.
-
-    The oldest ones leave it when it has too many, after they got records of their own.
-    """
-    seen = (*opened.document.seen, event)
-    if len(seen) <= SEEN_MOST:
-        return seen
-    for old in seen[: -SEEN_MOST // 2]:
-        app.sessions.mark_seen(opened.key, old)
-    return seen[-SEEN_MOST // 2 :]
 
 
 def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:

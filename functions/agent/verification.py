@@ -66,9 +66,10 @@ _ADMISSIONS: Final = tuple(
 def needs_verification(turn: Turn, reply: ModelReply) -> bool:
     """Return whether a reply claims to be an answer though the turn's last call failed.
 
-    False once the turn has verified an answer.
+    False once the turn has verified an answer. A reply that was refused, or cut off by a filter,
+    claims nothing.
     """
-    if reply.finish == "error" or reply.calls or not reply.text:
+    if reply.finish not in ("stop", "length") or reply.calls or not reply.text:
         return False
     rows = [row for row in turn.trace if row["kind"] in ("call", "verify")]
     if not rows or any(row["kind"] == "verify" for row in rows):

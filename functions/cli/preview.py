@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from functions.agent import context, tokens
+from functions.agent import tokens
 from functions.agent.app import App
 from functions.agent.compaction import apply_strategy
+from functions.agent.context import build_prompt
 from functions.agent.eviction import apply_compaction
 from functions.agent.session.document import Document
 from functions.agent.toolset import STATIC, define_tools, in_scope
@@ -47,12 +48,11 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
     It changes nothing and costs nothing: the model is not asked for a summary.
     """
     preamble = app.build_preamble(session)
-    overhead = context.count_overhead(preamble)
-    room = context.count_available_tokens(app.model.window, overhead, document.ratio)
+    room = app.count_room(preamble, document.ratio)
     compacted = apply_strategy(app.strategy, document.messages, room)
     document = apply_compaction(document, compacted, app, lambda *_: "")
     offers = in_scope(document.messages)
-    messages = context.build_prompt(preamble, document.messages)
+    messages = build_prompt(preamble, document.messages)
     tools = define_tools(offers)
     parts = list(preamble.segments)
     for message in messages[1:]:

@@ -125,6 +125,13 @@ class Document(Stored):
     noted: tuple[Message, ...] = ()
     failures: Count = 0
 
+    def count_unheard(self) -> int:
+        """Return how many messages are in the archive that memory has not heard of."""
+        if not self.unheard:
+            return 0
+        here = sum(message.seq > self.consolidated for message in self.messages)
+        return self.next_seq - 1 - self.consolidated - here
+
     def add(self, *messages: Message) -> Document:
         """Return the document with the messages at its end, numbered and measured."""
         numbered = tuple(

@@ -137,19 +137,27 @@ class Sessions:
         """
         if not dropped:
             return
-        place = keys.archive_chunk(key, dropped[0].seq)
+        first = dropped[0].seq
+        place = keys.archive_chunk(key, first)
+
+        def extend(stored: bytes | None) -> tuple[bytes | None, None]:
+            known = self._decode_readable(first, stored or b"")
+            last = known[-1].seq if known else 0
+            more = [message for message in dropped if message.seq > last]
+            return (self._encode_chunk([*known, *more]) if more else None), None
+
         try:
             self._kv.put(place, self._encode_chunk(dropped), expect=ABSENT)
         except Conflict:
-            update(self._kv, place, lambda stored: (self._extend_chunk(stored, dropped), None))
+            update(self._kv, place, extend)
 
     def load_archived(self, key: str, first: int) -> tuple[Message, ...]:
         """Return the archived chunk of messages that begins with this one.
 
-        Raises `BackendError`, with EDAMAGED when the chunk is gone or damaged.
+        It is empty when it is gone or damaged.
         """
         item = self._kv.get(keys.archive_chunk(key, first))
-        return self._decode_chunk(first, item.value if item else b"")
+        return self._decode_readable(first, item.value if item else b"")
 
     def scan_archive(
         self, key: str, after: int, before: int
@@ -170,13 +178,6 @@ class Sessions:
         if len(body) > LIMIT and self._overflow.available:
             body = orjson.dumps({"spilled": self._overflow.put(compress(body))})
         return body
-
-    def _extend_chunk(self, stored: bytes | None, messages: Sequence[Message]) -> bytes | None:
-        """Return the stored chunk with more messages behind it, None when it has them all."""
-        known = self._decode_readable(messages[0].seq, stored or b"")
-        last = known[-1].seq if known else 0
-        more = [message for message in messages if message.seq > last]
-        return self._encode_chunk([*known, *more]) if more else None
 
     def _decode_readable(self, first: int, body: bytes) -> tuple[Message, ...]:
         """Return the messages of an archived chunk, none when it is damaged."""

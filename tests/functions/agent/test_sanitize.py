@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from functions.agent.sanitize import (
     delimit_text,
     escape_delimiters,
     find_unseen,
+    is_visible,
     sanitize_result,
 )
 from functions.events import Sender
@@ -208,3 +210,57 @@ def test_a_failure_closes_nothing_in_its_pain_or_later_in_what_failed_before(
 def test_a_document_with_unseen_characters_is_refused_with_the_line(text: str) -> None:
     with pytest.raises(UsageError, match="invisible character"):
         check_document_text("soul", text)
+
+
+INVISIBLE = [
+    "",
+    " \n\t",
+    "<!-- thinking done -->",
+    "<!-- never closed",
+    "<br>\n<div></div>",
+    "**",
+    "# ",
+    "---",
+    "> \n> ",
+    "```\n```",
+    "| | |\n|---|---|",
+    "[]()",
+    "\u200b\u200d\ufeff\u2060",
+    "&#8203;&nbsp;",
+    "\u2800\u3164",
+    "\ufe0f",
+]
+VISIBLE = [
+    "4",
+    "👍",
+    "?",
+    "…",
+    "-",
+    "+",
+    "好",
+    "`<br>`",
+    "```html\n<!-- a comment -->\n```",
+    "**x**",
+    "<b>x</b>",
+    "1.",
+    "![](https://example.com/a.png)",
+    "<!-- note --> yes",
+    "2 < 3 > 1",
+]
+
+
+@pytest.mark.parametrize("text", INVISIBLE)
+def test_markup_alone_shows_nothing(text: str) -> None:
+    assert not is_visible(text)
+
+
+@pytest.mark.parametrize("text", VISIBLE)
+def test_whatever_is_said_is_seen(text: str) -> None:
+    assert is_visible(text)
+
+
+@pytest.mark.parametrize("part", ["`", "<", "<!--", "``` \n", "[ ", "- |", "~~~\n", "<a ", "=\n"])
+def test_a_text_made_to_be_slow_is_not(part: str) -> None:
+    began = time.process_time()
+    is_visible(part * (10_000 // len(part)))
+    assert time.process_time() - began < 5.0  # it takes milliseconds
