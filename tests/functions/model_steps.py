@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.fakes.model import call
 from tests.functions.people import Live
+from tests.machine import within
 from tests.sigil.sandbox.modules import guest
 
 FETCH = "return (await fetch('https://{}/')).status"
@@ -95,7 +96,7 @@ def shell(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedPro
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=within(60),
         stdin=subprocess.DEVNULL,
         check=False,
     )
@@ -109,5 +110,5 @@ class Gate:
         self._then = then
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
-        assert self.open.wait(20), "nobody opened it"
+        assert self.open.wait(within(20)), "nobody opened it"
         return self._then

@@ -15,11 +15,11 @@ from functions.agent.safety.ladder import Counters
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from tests.fakes.bot_api import BotApi
 from tests.functions.serving import Served
+from tests.machine import within
 
 SECRET = "a-secret-of-the-webhook"
 OWNER, GUEST, STRANGER = 42, 66, 77
 GROUP = {"id": -100, "type": "supergroup"}
-SECONDS = 20.0
 _NUMBERS = itertools.count(1)
 
 
@@ -93,22 +93,24 @@ class Live:
         with self.bot.changed:
             return [message["text"] for message in self.bot.messages if message["chat_id"] == chat]
 
-    def replies(self, chat: int, count: int, seconds: float = SECONDS) -> list[str]:
+    def replies(self, chat: int, count: int, seconds: float | None = None) -> list[str]:
         """What the chat was told, as soon as that are `count` messages."""
         self.until(lambda: len(self.heard(chat)) >= count, seconds)
         return self.heard(chat)
 
-    def ask(self, text: str, sender: int = OWNER, seconds: float = SECONDS, **message: Any) -> str:
+    def ask(
+        self, text: str, sender: int = OWNER, seconds: float | None = None, **message: Any
+    ) -> str:
         """The next reply in the chat that it is written to."""
         chat = message.get("chat", {"id": sender})["id"]
         before = len(self.heard(chat))
         self.write(text, sender, **message)
         return self.replies(chat, before + 1, seconds)[before]
 
-    def until(self, holds: Callable[[], bool], seconds: float = SECONDS) -> None:
+    def until(self, holds: Callable[[], bool], seconds: float | None = None) -> None:
         """Return once `holds`, looked at whenever the platform is written to."""
         with self.bot.changed:
-            assert self.bot.changed.wait_for(holds, seconds), [
+            assert self.bot.changed.wait_for(holds, seconds or within(20)), [
                 message["text"] for message in self.bot.messages
             ]
 

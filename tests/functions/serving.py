@@ -13,6 +13,7 @@ import uvicorn
 
 from functions import local
 from functions.wiring import AgentRuntime
+from tests.machine import within
 
 TOKEN = "admin-token-of-the-tests"
 
@@ -40,10 +41,10 @@ def serving(runtime: AgentRuntime) -> Iterator[Served]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
     try:
-        assert ready.wait(20), "the server did not start"
+        assert ready.wait(within(20)), "the server did not start"
         url = f"http://127.0.0.1:{door.getsockname()[1]}"
         with httpx.Client(
-            base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=40
+            base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=within(40)
         ) as client:
             yield Served(url, client, runtime)
     finally:

@@ -14,6 +14,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.people import SECRET, knock, update
 from tests.functions.serving import serving
+from tests.machine import within
 
 HASHED = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
 CREATE = """make a SHA-256 capability sha256-hash
@@ -334,7 +335,7 @@ def test_an_answer_that_takes_long_is_polled(
     monkeypatch.setattr(local, "WAIT_SECONDS", 0.2)
 
     def slow(body: dict[str, Any]) -> dict[str, Any]:
-        go.wait(10)
+        go.wait(within(10))
         return say("at last")
 
     model.then(slow)
@@ -438,5 +439,5 @@ def test_fifty_chats_are_answered_side_by_side_each_in_order(
 
 def _messages(bot: BotApi, count: int) -> list[dict[str, Any]]:
     with bot.changed:
-        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, 20), bot.messages
+        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, within(20)), bot.messages
         return list(bot.messages)

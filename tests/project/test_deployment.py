@@ -15,6 +15,7 @@ import pytest
 
 from functions.settings import Settings
 from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.machine import within
 from tests.project.tree import ROOT
 
 NAMES = {part.metadata["name"] for part in fields(Settings)}
@@ -48,7 +49,7 @@ def health(address: str) -> int:
     assert "'127.0.0.1', 8000" in program
     asked = program.replace("'127.0.0.1', 8000", f"'{host}', {port}")
     return subprocess.run(
-        [sys.executable, flags, option, asked], capture_output=True, timeout=30, check=False
+        [sys.executable, flags, option, asked], capture_output=True, timeout=within(30), check=False
     ).returncode
 
 

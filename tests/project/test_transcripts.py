@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.machine import within
 from tests.project.transcripts import File, Step, steps
 from tests.project.tree import ROOT
 from tests.servers.process import Process, free_port
 
-SECONDS = 60
+SECONDS = within(60)
 
 
 def surroundings(folder: Path) -> dict[str, str]:

@@ -20,6 +20,7 @@ from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
+from tests.machine import within
 from tests.sigil.serving import served
 
 TOKEN = "an-admin-token-for-tests"
@@ -40,7 +41,7 @@ class Web:
         return httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {made.json()['token']}"},
-            timeout=60,
+            timeout=within(60),
         )
 
     def deploy(self, name: str, code: str = "return 1;", **more: Any) -> httpx.Response:
@@ -59,7 +60,7 @@ def web(compiled: Path, *, rate: float = 6_000, children: int = 1) -> Iterator[W
     gate = Authenticator(TOKEN, lambda: registry.keys, "main", rate)
     with (
         served(sigil_http.build_app(lambda: registry, gate)) as url,
-        httpx.Client(base_url=url, timeout=60) as client,
+        httpx.Client(base_url=url, timeout=within(60)) as client,
     ):
         client.headers["Authorization"] = f"Bearer {TOKEN}"
         yield Web(url, client, registry)
@@ -69,7 +70,9 @@ def web(compiled: Path, *, rate: float = 6_000, children: int = 1) -> Iterator[W
 def raw(url: str, request: bytes) -> bytes:
     """What a server answers to these very bytes, until it closes the connection or is silent."""
     parts = urlsplit(url)
-    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10) as line:
+    with socket.create_connection(
+        (parts.hostname or "", parts.port or 0), timeout=within(10)
+    ) as line:
         line.sendall(request)
         answer = b""
         while chunk := line.recv(65_536):

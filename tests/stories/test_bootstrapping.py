@@ -29,6 +29,7 @@ from tests.fakes.author import Author, Habit
 from tests.fakes.model import call, offered, results
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.fakes.skills import skill_for
+from tests.machine import within
 
 COMMAND = [sys.executable, "-m", "scripts.bootstrapping"]
 KEY = "sk-a-secret-of-ours"
@@ -62,7 +63,7 @@ def bootstrap(
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=within(60),
         stdin=subprocess.DEVNULL,
         check=False,
     )
@@ -222,7 +223,7 @@ def test_what_was_made_is_kept_in_a_folder_that_is_named_and_new(
         env={**environment, "UNCAGED_DATA": str(kept), "UNCAGED_LIBRARY": "none"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=within(60),
         stdin=subprocess.DEVNULL,
         check=False,
     )
@@ -321,9 +322,9 @@ def test_ctrl_c_shows_what_was_done_so_far(environment: dict[str, str]) -> None:
         Grumpy(Answer(hang=True), patience=8) as model,
         running(environment, UNCAGED_LLM_URL=model.url) as process,
     ):
-        model.wait_for(9, timeout=30)
+        model.wait_for(9, timeout=within(30))
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=within(30))
 
     assert process.returncode == 130, err
     assert "1 of 1 complete" in out.decode()
@@ -492,7 +493,7 @@ def test_a_reader_who_leaves_early_is_no_failure_with_a_traceback(
         process.stdout.close()
         assert process.stderr is not None
         said = process.stderr.read()
-        process.wait(30)
+        process.wait(within(30))
 
     assert process.returncode == 1
     assert b"Traceback" not in said
@@ -532,7 +533,7 @@ def test_the_author_calls_no_tool_that_it_is_not_offered(
 def test_the_page_names_every_option_and_every_way_to_miss() -> None:
     page = (Path(__file__).parents[2] / "docs" / "bootstrapping.md").read_text(encoding="utf-8")
     options = subprocess.run(
-        [*COMMAND, "--help"], capture_output=True, text=True, timeout=60, check=True
+        [*COMMAND, "--help"], capture_output=True, text=True, timeout=within(60), check=True
     ).stdout
     told = (
         *(f"`{option}" for option in re.findall(r"^  (--[a-z-]+)", options, re.MULTILINE)),

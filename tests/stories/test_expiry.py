@@ -20,6 +20,7 @@ from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
+from tests.machine import within
 from tests.sigil.cli.conftest import Sigil, run_sigil
 from tests.sigil.serving import served
 from tests.sigil.web import ENGINE, TOKEN
@@ -84,7 +85,7 @@ def place(
             )
         ) as url,
         httpx.Client(
-            base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+            base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=within(60)
         ) as client,
     ):
         for name, value in {

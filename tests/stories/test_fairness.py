@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.machine import within
 from tests.sigil.sandbox.modules import guest
 from tests.sigil.web import Web, error, web
 
@@ -42,7 +43,7 @@ def crowded(compiled: Path, children: int) -> Iterator[tuple[Web, Crowd]]:
             "/_api/keys", json={"kind": "deploy", "namespace": "alice"}
         ).json()["token"]
         with httpx.Client(
-            base_url=place.url, headers={"Authorization": f"Bearer {token}"}, timeout=60
+            base_url=place.url, headers={"Authorization": f"Bearer {token}"}, timeout=within(60)
         ) as client:
             place.deploy("quick", "return input.n").raise_for_status()
             assert place.client.post("/run/quick", json={"n": 0}).json() == 0

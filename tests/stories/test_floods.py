@@ -421,7 +421,7 @@ def test_a_bound_that_is_none_is_refused_at_the_start(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=within(60),
     )
 
     assert done.returncode == 2

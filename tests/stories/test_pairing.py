@@ -15,6 +15,7 @@ from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.access.people import CODE
 from tests.functions.people import SECRET, knock, update
 from tests.functions.serving import Served, serving
+from tests.machine import within
 
 ADA, EVE = 42, 66
 
@@ -32,7 +33,7 @@ def platform(bot: BotApi) -> dict[str, Any]:
 def sent(bot: BotApi, count: int) -> list[tuple[int, str]]:
     """The first `count` messages that left, as (chat, text)."""
     with bot.changed:
-        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, 20), bot.messages
+        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, within(20)), bot.messages
         return [(message["chat_id"], message["text"]) for message in bot.messages]
 
 

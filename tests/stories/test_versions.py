@@ -31,7 +31,7 @@ from functions.worker import process
 from sigil.sandbox import engine
 from sigil.storage.kv import Key, keys
 from sigil.wiring import Stores, open_stores
-from tests.machine import times
+from tests.machine import times, within
 from tests.sigil.stores import Place, place
 from tests.stories.newer import FIELD, Newer, Recorded, read
 
@@ -368,7 +368,7 @@ def run(root: Path, data: Path, command: str, *arguments: str, lines: Sequence[s
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=within(120),
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -18,6 +18,7 @@ from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, completion, offered, results, say
 from tests.fakes.server import Answer
 from tests.functions.agent.talk import event, tell, told
+from tests.machine import within
 
 ECHO = {
     "name": "echo",
@@ -97,7 +98,7 @@ def test_calls_of_one_round_run_side_by_side(
 ) -> None:
     import threading
 
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=within(10))
     run = home.app.registry.run
 
     class Meeting:

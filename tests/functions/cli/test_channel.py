@@ -19,6 +19,7 @@ from functions.agent.commands.table import COMMANDS
 from functions.channels.telegram.webhook_setup import UPDATES
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.server import Answer
+from tests.machine import within
 
 COMMAND = str(Path(sys.executable).parent / "uncaged")
 SECRET = "hush-hush_42"
@@ -52,7 +53,7 @@ def uncaged(telegram: BotApi | None, *arguments: str, folder: Path = Path("/"), 
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=within(60),
         stdin=subprocess.DEVNULL,
         check=False,
     )

@@ -26,6 +26,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.functions.agent.access.people import code_of, say
 from tests.functions.people import SECRET, update
+from tests.machine import within
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
 STRANGER = "telegram:66"
@@ -55,7 +56,7 @@ def uncaged(
         env=given,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=within(60),
         stdin=subprocess.DEVNULL,
         check=False,
     )
@@ -178,7 +179,7 @@ class Terminal:
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
+        self.process.wait(within(30))
         with suppress(OSError):  # the terminal is gone: all of it was read
             while more := os.read(self.master, 4096):
                 self.shown += more.decode("utf-8", "replace")
@@ -229,7 +230,7 @@ def test_without_a_terminal_no_code_is_printed(
         assert line, said
         said += line
     process.send_signal(signal.SIGTERM)
-    said += process.communicate(timeout=30)[1]
+    said += process.communicate(timeout=within(30))[1]
     assert "/pair" not in said
     assert "UNCAGED_OWNERS" in said
 
@@ -238,7 +239,7 @@ def post(address: str, body: dict[str, Any]) -> None:
     headers = {"x-telegram-bot-api-secret-token": SECRET}
     assert (
         httpx.post(
-            f"{address}/webhook/telegram", json=body, headers=headers, timeout=20
+            f"{address}/webhook/telegram", json=body, headers=headers, timeout=within(20)
         ).status_code
         == 200
     )

@@ -23,6 +23,7 @@ import pytest
 
 from sigil.settings import installed_version
 from tests.fakes.model import ScriptedModel, say
+from tests.machine import within
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
 
@@ -49,7 +50,7 @@ def uncaged(
         env={**environment, **more},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=within(60),
         stdin=subprocess.DEVNULL,
         check=False,
     )
@@ -154,7 +155,7 @@ def test_bytes_that_are_no_text_are_answered_all_the_same(environment: dict[str,
         env=environment,
         input=b"encode \xff in base64\n/help\n",
         capture_output=True,
-        timeout=60,
+        timeout=within(60),
         check=False,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -186,7 +187,7 @@ def test_a_second_terminal_waits_for_the_turn_of_the_first(
     go = threading.Event()
 
     def slow(body: dict[str, Any]) -> dict[str, Any]:
-        go.wait(20)
+        go.wait(within(20))
         return say("first")
 
     model.then(slow, say("second"))
@@ -209,7 +210,7 @@ def test_a_second_terminal_waits_for_the_turn_of_the_first(
     assert "another terminal" in second.stderr.readline()
     go.set()
 
-    assert [process.communicate(timeout=30)[0] for process in (first, second)] == [
+    assert [process.communicate(timeout=within(30))[0] for process in (first, second)] == [
         "first\n",
         "second\n",
     ]
@@ -376,7 +377,7 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
         screen.interrupt_until("Ctrl-D leaves")
         screen.wait_for("› ")
         screen.type("\x04")
-        assert screen.process.wait(15) == 0
+        assert screen.process.wait(within(15)) == 0
     roles = [message["role"] for message in model.bodies[1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
 
@@ -428,14 +429,14 @@ def test_serve_answers_and_ends_gracefully_when_it_is_told_to(
                     f"{address}/chat",
                     json={"text": "hi"},
                     headers={"authorization": f"Bearer {token}"},
-                    timeout=20,
+                    timeout=within(20),
                 )
             )
         )
         asked.start()
-        assert started.wait(20)
+        assert started.wait(within(20))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(within(20)) == 0
         asked.join()
     assert answers[0].json()["reply"] == "finished in peace"
 
@@ -518,7 +519,7 @@ def test_serve_logs_runs_deploys_and_refusals_without_their_content(
         http.delete("/_api/remove", params={"name": "fine"})
         http.get("/run/hush", headers={"authorization": "Bearer hush"})
     process.send_signal(signal.SIGTERM)
-    rest = process.communicate(timeout=30)[1]
+    rest = process.communicate(timeout=within(30))[1]
 
     lines = [json.loads(line) for line in rest.splitlines() if line.startswith("{")]
     assert [(line["step"], line["status"]) for line in lines] == [

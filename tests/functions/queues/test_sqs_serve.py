@@ -21,6 +21,7 @@ from tests.fakes.model import ScriptedModel, say
 from tests.functions.queues.invoked import Source, make_queue
 from tests.functions.queues.workers import event, taken
 from tests.functions.serving import Served, serving
+from tests.machine import within
 from tests.servers.ministack import Ministack
 
 
@@ -36,7 +37,7 @@ class Hanging:
         self.over = threading.Event()
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
-        assert self.over.wait(30)
+        assert self.over.wait(within(30))
         return say("at last")
 
 

@@ -24,6 +24,7 @@ from sigil.cli.tables import align_columns
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from sigil.http import app as sigil_http
 from sigil.settings import Settings
+from tests.machine import within
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.serving import served
 
@@ -208,7 +209,7 @@ def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path) -> None:
         "wb"
     ):  # opens only when the command reads: it is in the middle of its work then
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=within(20))
     assert (process.returncode, out, err) == (
         130,
         b"",

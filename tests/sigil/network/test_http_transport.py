@@ -17,6 +17,7 @@ from sigil.network.guarded_connections import LOOKUPS, LOOKUPS_PER_NAMESPACE
 from sigil.network.http_transport import GuardedTransport
 from sigil.network.urls import Target
 from tests.fakes.server import Answer as Said
+from tests.machine import within
 from tests.servers.certificates import Authority
 from tests.sigil.conftest import Scripted
 
@@ -136,7 +137,7 @@ def test_an_answer_that_nobody_asked_for_is_given_to_nobody(
     def speak(connection: socket.socket) -> None:
         connection.sendall(OK if later else OK + poison)
         if later:
-            read.acquire(timeout=10)
+            read.acquire(timeout=within(10))
             connection.sendall(poison)
         said.release()
 
@@ -144,7 +145,7 @@ def test_an_answer_that_nobody_asked_for_is_given_to_nobody(
     for _ in range(3):
         assert send(line, server.url).body == b"ok"
         read.release()
-        assert said.acquire(timeout=10)
+        assert said.acquire(timeout=within(10))
     assert server.opened == 3
 
 
@@ -170,7 +171,7 @@ class Slow:
 
     def __call__(self, connection: socket.socket) -> None:
         self.arrived.release()
-        self.let.wait(30)
+        self.let.wait(within(30))
         connection.sendall(OK)
 
 
@@ -208,7 +209,7 @@ def test_one_namespace_does_not_take_every_connection(
         [each.url for each in several] * (MOST // 2),
         lambda _: RequestSource("bob", "bob/slow"),
     ):
-        assert all(slow.arrived.acquire(timeout=10) for _ in range(PER_NAMESPACE))
+        assert all(slow.arrived.acquire(timeout=within(10)) for _ in range(PER_NAMESPACE))
         with pytest.raises(ToolError, match="too many requests at the same time"):
             send(line, server.url, 0.1, RequestSource("bob", "bob/other"))
         assert send(line, server.url).body == b"ok"
@@ -220,7 +221,7 @@ def test_one_host_does_not_take_every_connection(raw: Callable[[Speak], Raw], li
     with hanging(
         line, slow, [hangs.url] * (MOST + 1), lambda number: RequestSource(f"n{number}", "far")
     ):
-        assert all(slow.arrived.acquire(timeout=10) for _ in range(PER_HOST))
+        assert all(slow.arrived.acquire(timeout=within(10)) for _ in range(PER_HOST))
         with pytest.raises(ToolError, match="too many requests at the same time"):
             send(line, hangs.url, 0.1)
         assert send(line, server.url).body == b"ok"
@@ -234,7 +235,7 @@ def test_names_that_are_not_found_in_time_do_not_keep_others_from_being_found(
     def resolve(host: str, port: int) -> list[str]:
         asked.append(host)
         if host.startswith("slow"):
-            found.wait(30)
+            found.wait(within(30))
         return ["127.0.0.1"]
 
     line = lines(resolve=resolve)

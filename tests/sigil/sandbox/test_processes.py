@@ -31,6 +31,7 @@ from sigil.sandbox.protocol import (
 )
 from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
 from sigil.sandbox.tenants import Tenant
+from tests.machine import within
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 
@@ -99,7 +100,7 @@ def test_this_process_never_loads_the_runtime() -> None:
         assert "wasmtime" not in sys.modules, "imported"
         assert "_libwasmtime" not in Path("/proc/self/maps").read_text(), "loaded"
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=within(60))
 
 
 @linux
@@ -156,7 +157,7 @@ def test_a_child_killed_in_mid_call_fails_that_call_alone(opened: Callable[..., 
         spinning(pid)
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ToolError, match="ETRAP: the sandbox process ended unexpectedly"):
-            call.result(timeout=20)
+            call.result(timeout=within(20))
     assert sandbox.run(ECHO, b"2").output == b"2"
     assert pids_of(sandbox) != [pid]
 
@@ -227,7 +228,7 @@ def test_closing_ends_every_child_and_tells_who_is_waiting(opened: Callable[...,
         sandbox.close()
         for call in (busy, queued):
             with pytest.raises(BackendError, match="EUNAVAILABLE"):
-                call.result(timeout=20)
+                call.result(timeout=within(20))
     assert gone(*pids)
     with pytest.raises(BackendError, match="EUNAVAILABLE"):
         sandbox.run(ECHO, b"1")
@@ -270,7 +271,10 @@ def test_a_sandbox_that_nobody_closed_ends_with_its_process() -> None:
         print(*sandbox.pids(), flush=True)
     """
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, check=True, timeout=60
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        check=True,
+        timeout=within(60),
     )
     assert done.stderr == b""
     assert gone(int(done.stdout))

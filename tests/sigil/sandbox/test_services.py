@@ -31,6 +31,7 @@ from sigil.sandbox.protocol import (
 )
 from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
 from sigil.sandbox.tenants import NOBODY, Tenant
+from tests.machine import within
 from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
 
 ALL = Grants(services=frozenset({"http", "kv", "call"}))
@@ -434,7 +435,7 @@ def test_slow_services_keep_nobody_else_waiting(opened: Callable[..., Sandbox]) 
 
     def wait(operation: str, argument: Json) -> Json:
         inside.set()
-        assert done.wait(10)
+        assert done.wait(within(10))
         return {"value": "waited"}
 
     with ThreadPoolExecutor(1) as pool:
@@ -445,10 +446,10 @@ def test_slow_services_keep_nobody_else_waiting(opened: Callable[..., Sandbox]) 
             Serving(wait),
             limits=SandboxLimits(timeout_ms=20_000),
         )
-        assert inside.wait(10)
+        assert inside.wait(within(10))
         assert run(sandbox, "return 1", None) == 1
         done.set()
-        assert slow.result(timeout=20) == "waited"
+        assert slow.result(timeout=within(20)) == "waited"
 
 
 def test_who_cannot_wait_for_a_place_is_told(opened: Callable[..., Sandbox]) -> None:
@@ -460,7 +461,7 @@ def test_who_cannot_wait_for_a_place_is_told(opened: Callable[..., Sandbox]) -> 
         with pytest.raises(BackendError, match="EBUSY"):
             run(sandbox, "return 1", None, limits=SandboxLimits(patience_ms=20))
         with pytest.raises(ToolError, match="ETIMEDOUT"):
-            busy.result(timeout=20)
+            busy.result(timeout=within(20))
 
 
 def test_closing_ends_a_call_that_waits_for_a_service(opened: Callable[..., Sandbox]) -> None:
@@ -531,7 +532,7 @@ def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
                 child.run(order, lambda _: LoadableCode(b"wasm", LoadedProgram(0)), serve)
         finally:
             ours.close()
-        forging.exception(timeout=10)
+        forging.exception(timeout=within(10))
     assert len(served) <= ASKS
 
 
@@ -609,7 +610,7 @@ def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(
 
     def wait(operation: str, argument: Json) -> Json:
         inside.release()
-        assert go.wait(20)
+        assert go.wait(within(20))
         return {"value": 1}
 
     def crowd() -> None:
@@ -627,7 +628,7 @@ def test_calls_that_go_on_all_at_once_are_not_all_at_work_at_once(
         for _ in range(12):
             pool.submit(crowd)
         for _ in range(12):
-            assert inside.acquire(timeout=20)
+            assert inside.acquire(timeout=within(20))
         go.set()
         while sandbox.stats()["waiting"] < 8:  # twice her share goes on
             time.sleep(0.002)

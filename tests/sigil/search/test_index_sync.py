@@ -28,6 +28,7 @@ from sigil.storage.artifacts.stored import StoredArtifacts
 from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
+from tests.machine import within
 from tests.sigil.searching import MAIN, Counting, Garden, found, names
 from tests.sigil.stores import SHARED, Place, place
 
@@ -619,7 +620,7 @@ class Late(Counting):
         if key == self.slow:
             self.slow, go = None, self.go
             self.read.set()
-            go.wait(10)
+            go.wait(within(10))
         return item
 
 
@@ -635,12 +636,12 @@ def test_a_snapshot_is_never_of_a_group_that_was_just_given_up(garden: Garden) -
     finder = garden.finder(kv)
     kv.slow = keys.snapshot(LIBRARY, MADE)
     opening = asking(finder, "carrot")  # looks for a snapshot to begin with
-    assert kv.read.wait(10)
+    assert kv.read.wait(within(10))
     opens, kv.go = kv.go, threading.Event()
     kv.read.clear()
     kv.slow = keys.snapshot(LIBRARY, MADE)
     opens.set()
-    assert kv.read.wait(10)  # looks whether one is due
+    assert kv.read.wait(within(10))  # looks whether one is due
     finder._follower_of(LIBRARY).distrust()
     kv.go.set()
     opening.join(10)
@@ -694,7 +695,7 @@ def test_who_reads_the_log_late_walks_nowhere_and_forgets_nothing(garden: Garden
     garden.deploy("sow-kale", "Sow kale.", LIBRARY)
     kv.slow = keys.generation(LIBRARY)
     late = asking(finder, "carrot")
-    assert kv.read.wait(10)
+    assert kv.read.wait(within(10))
     garden.deploy("sow-leek", "Sow leek.", LIBRARY)
     assert names(finder, "sow leek")[0] == "sow-leek"
     kv.asked.clear()

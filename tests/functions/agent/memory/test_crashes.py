@@ -35,6 +35,7 @@ from tests.functions.agent.memory.memories import (
     saves,
 )
 from tests.functions.agent.talk import event, tell, told
+from tests.machine import within
 
 Open = Callable[..., AgentRuntime]
 
@@ -236,7 +237,7 @@ def test_two_workers_with_one_session_make_one_entry(runtime: Open, model: Scrip
     gate = threading.Barrier(2)
 
     def together(body: dict[str, Any]) -> dict[str, Any]:
-        gate.wait(10)
+        gate.wait(within(10))
         return saves()
 
     model._script[:] = [together, together]

@@ -21,6 +21,7 @@ from sigil.cli.commands import serve as serving
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
 from sigil.settings import Settings
+from tests.machine import within
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import ROOT, started
 
@@ -38,7 +39,7 @@ def serve(place: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], h
         url = json.loads(line)["url"] if "--json" in words else line.strip()
         token = (place.parent / "data" / "token").read_text()
         with httpx.Client(
-            base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=30
+            base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=within(30)
         ) as client:
             yield process, client
     finally:
@@ -61,7 +62,7 @@ def test_it_serves_the_api_tells_who_asked_and_ends_at_sigterm(shout: Sigil, pla
             client.get("/_api/list", headers={"authorization": "Bearer wrong"}).status_code == 401
         )
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(within(30)) == 0
     said = log(place)
     assert f"token: in {place.parent / 'data' / 'token'}" in said
     assert "capability=shout" in said
@@ -85,7 +86,7 @@ def test_a_run_that_is_at_work_is_answered_before_it_ends(run_sigil: Sigil, plac
             pass
         process.send_signal(signal.SIGTERM)
         assert answer.result().status_code == 200
-        assert process.wait(30) == 0
+        assert process.wait(within(30)) == 0
     lines = [json.loads(line) for line in log(place).splitlines() if line.startswith("{")]
     assert next(line for line in lines if line["step"] == "run")["capability"] == "busy"
 
@@ -94,7 +95,7 @@ def test_ctrl_c_ends_it_with_130(place: Path) -> None:
     with serve(place) as (process, client):
         client.get("/health")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(within(30)) == 130
     assert log(place).endswith("stopped\n")
 
 
@@ -109,7 +110,7 @@ def test_a_signal_that_comes_right_after_the_greeting_ends_it(number: signal.Sig
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=30,
+        timeout=within(30),
         check=False,
     )
     assert done.returncode == number

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sigil.errors import Conflict
 from sigil.storage.kv import KV, Key
+from tests.machine import within
 
 ROOT = Path(__file__).parents[4]
 IMPORTS = """
@@ -42,7 +43,7 @@ def finish(processes: list[subprocess.Popen[str]]) -> list[str]:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    outputs = [process.communicate(timeout=within(120))[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes)
     return outputs
 

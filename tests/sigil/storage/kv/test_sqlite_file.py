@@ -16,6 +16,7 @@ import pytest
 from sigil.errors import BackendError
 from sigil.storage.kv import Key
 from sigil.storage.kv.sqlite import SqliteKV
+from tests.machine import within
 from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import IMPORTS, ROOT, finish, start
 
@@ -190,7 +191,9 @@ print(kv.get(Key('p', 's')).value.decode())
         sys.executable,
         IMPORTS + code,
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=within(30)
+    )
     assert (
         done.stdout
         == f"EUNAVAILABLE the store {tmp_path}/store.db: the disk is full | free some space and try"
