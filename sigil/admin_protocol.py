@@ -140,7 +140,7 @@ class ImportVerbs(Protocol):
 class TokenVerbs(Protocol):
     """The access tokens; an owner's matter."""
 
-    def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
+    def create(self, request: TokenRequest, caller: Caller) -> NewTokenRow:
         """A new token: its row, with the token itself as `token`, this once."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[TokenUseRow]:

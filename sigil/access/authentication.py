@@ -1,4 +1,4 @@
-"""Every server checks bearer tokens here, and how often a token may ask and an address may guess.
+"""Every server checks bearer tokens here, how often a token may ask, and an address may guess.
 
 Rates are token buckets in this process's memory, one for each key.
 """
@@ -25,27 +25,32 @@ from sigil.access.tokens import (
 from sigil.catalog.owner import ADMIN
 from sigil.errors import Refused
 
-RATE, TRIES = 600, 60
-"""Requests a minute for each token but the admin's; wrong tokens a minute from each address."""
+RATE = 600
+"""Requests a minute for each token but the admin's."""
+TRIES = 60
+"""Wrong tokens a minute from each address."""
 GOOD_MOST = 4_096
-"""Tokens that were good the last time, by their hash: an address that has used up its tries is
-asked for no others.
+"""Tokens whose hashes are remembered because they were good the last time.
+
+From an address that has used up its tries, no others are looked up.
 """
 GUESSABLE_CHARACTERS = 20
-"""An admin token shorter than this could be guessed, so an address that has used up its tries is
-not even compared with it.
+"""An admin token shorter than this could be guessed.
+
+So a token from an address that has used up its tries is not even compared with it.
 """
+BUCKETS_MOST = 10_000
 
 
 class Authenticator:
-    """Tells who may enter. `admin`: the admin token; with an empty one nobody enters. `tokens`:
-    opens the other tokens, None for none.
+    """Finds the holder of the bearer token of a request. The counts are this process's own.
 
-    An address that has used up its tries is let in with tokens alone that were good in this process
+    `admin` is the admin token; with an empty one nobody enters. `tokens` opens the store of the
+    other tokens, None for none. `agent` is the admin's namespace, and `rate` the requests a minute
+    for each other token.
+
+    From an address that has used up its tries, only tokens enter that were good in this process
     before: no other is looked up.
-
-    `agent`: the admin's namespace. `rate`: requests a minute for each other token. Counts are this
-    process's own.
     """
 
     def __init__(
@@ -67,31 +72,30 @@ class Authenticator:
         self._lock = threading.Lock()
 
     def find_admin(self, authorization: str, address: str) -> TokenHolder | None:
-        """The admin, when this header shows the admin token; asks no store, so that it may be
-        called anywhere.
+        """Return the admin when the header shows the admin token, else None.
+
+        It asks no store, so it may be called anywhere.
         """
-        given = _bearer(authorization)
-        if (
-            self._closed
-            or not given
-            or (self._guessable and self._tries.is_exhausted(_place(address)))
-        ):
+        token = _bearer_token(authorization)
+        if self._closed or not token:
             return None
-        return self._holder if hmac.compare_digest(_hash(given), self._admin) else None
+        if self._guessable and self._tries.is_exhausted(_network_of(address)):
+            return None
+        return self._holder if hmac.compare_digest(_hash(token), self._admin) else None
 
     def admit(self, authorization: str, address: str) -> TokenHolder:
-        """Return whose token the header `Authorization` shows; `address` is the client's.
+        """Return the holder of the token in the header `Authorization`; `address` is the client's.
 
-        `Refused` EAUTH (missing, wrong, mistyped, revoked, expired) or ERATE with the seconds to
-        wait.
+        Raises `Refused` EAUTH when the token is missing, wrong, mistyped, revoked or expired, and
+        ERATE with the seconds to wait.
         """
         admin = self.find_admin(authorization, address)
         if admin:
             return admin
-        given = _bearer(authorization)
-        if self._closed or not given:
-            raise self._missing()
-        holder = self._other(given.decode("latin-1"), _place(address))
+        token = _bearer_token(authorization)
+        if self._closed or not token:
+            raise self._missing_token()
+        holder = self._find_holder(token.decode("latin-1"), _network_of(address))
         wait = self._rates.take(holder.id)
         if wait:
             raise Refused(
@@ -107,49 +111,35 @@ class Authenticator:
         """Return how much of its rate a token has left; None for the admin, who has none."""
         return None if holder.kind == ADMIN else self._rates.left(holder.id)
 
-    def _other(self, given: str, place: str) -> TokenHolder:
-        known = _hash(given.encode("utf-8", "replace"))
-        if self._tries.is_exhausted(place) and known not in self._good:
-            raise self._guessing(self._tries.take(place))  # without a look into the store
+    def _find_holder(self, token: str, network: str) -> TokenHolder:
+        """Return the holder of a token other than the admin's, and count a wrong one."""
+        hash_ = _hash(token.encode("utf-8", "replace"))
+        if self._tries.is_exhausted(network) and hash_ not in self._good:
+            raise _too_many_tries(self._tries.take(network))  # without a look into the store
         try:
-            holder = self._asked(given)
+            if not is_well_typed(token) or not self._tokens:
+                is_ours = token.startswith(PREFIX) and not is_well_typed(token)
+                raise mistyped_token() if is_ours else self._missing_token()
+            holder = self._tokens().find_holder(token)
         except Refused:
-            self._remember(known, good=False)
-            wait = self._tries.take(place)
+            self._remember(hash_, is_good=False)
+            wait = self._tries.take(network)
             if wait:
-                raise self._guessing(wait) from None
+                raise _too_many_tries(wait) from None
             raise
-        self._remember(known, good=True)
+        self._remember(hash_, is_good=True)
         return holder
 
-    def _asked(self, given: str) -> TokenHolder:
-        if is_well_typed(given) and self._tokens:
-            return self._tokens().find_holder(given)
-        raise (
-            mistyped_token()
-            if given.startswith(PREFIX) and not is_well_typed(given)
-            else self._missing()
-        )
-
-    def _remember(self, known: bytes, *, good: bool) -> None:
+    def _remember(self, hash_: bytes, *, is_good: bool) -> None:
+        """Remember a token that was good, and forget one that was not."""
         with self._lock:
-            self._good.pop(known, None)
-            if good:
-                self._good[known] = None
+            self._good.pop(hash_, None)
+            if is_good:
+                self._good[hash_] = None
             if len(self._good) > GOOD_MOST:
                 self._good.popitem(last=False)
 
-    def _guessing(self, wait: float) -> Refused:
-        message = "too many wrong tokens from this address"
-        return Refused(
-            "ERATE",
-            message,
-            source="http",
-            suggestion="check the token, and wait",
-            retry_after=max(wait, 0.001),
-        )
-
-    def _missing(self) -> Refused:
+    def _missing_token(self) -> Refused:
         if self._closed:
             return Refused(
                 "EAUTH",
@@ -157,55 +147,66 @@ class Authenticator:
                 source="http",
                 suggestion="set UNCAGED_TOKEN",
             )
-        message = "the bearer token is missing or wrong"
         return Refused(
-            "EAUTH", message, source="http", suggestion="send `Authorization: Bearer TOKEN`"
+            "EAUTH",
+            "the bearer token is missing or wrong",
+            source="http",
+            suggestion="send `Authorization: Bearer TOKEN`",
         )
 
 
-def require_admin(holder: TokenHolder, what: str) -> None:
-    """`Refused` with EPERM unless it is the admin."""
-    if holder.kind != "admin":
+def require_admin(holder: TokenHolder, action: str) -> None:
+    """Raise `Refused` EPERM unless the holder is the admin.
+
+    `action` continues the sentence "only the admin token …".
+    """
+    if holder.kind != ADMIN:
         raise Refused(
             "EPERM",
-            f"only the admin token {what}",
+            f"only the admin token {action}",
             source="http",
             suggestion="ask whoever keeps the registry",
         )
 
 
-def _bearer(authorization: str) -> bytes:
-    """The token of the header, as the bytes that came: ASGI hands them over as Latin-1."""
-    scheme, _, given = authorization.partition(" ")
-    return given.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
+def _too_many_tries(wait: float) -> Refused:
+    return Refused(
+        "ERATE",
+        "too many wrong tokens from this address",
+        source="http",
+        suggestion="check the token, and wait",
+        retry_after=max(wait, 0.001),
+    )
+
+
+def _bearer_token(authorization: str) -> bytes:
+    """Return the token of the header as the bytes that came: ASGI decodes them as Latin-1."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
 
 
 def _hash(value: bytes) -> bytes:
     return hashlib.sha256(value).digest()
 
 
-def _place(address: str) -> str:
-    """Return whose tries they are: an IPv4 address, or the /64 that one subscriber has of IPv6."""
+def _network_of(address: str) -> str:
+    """Return the network whose tries are counted together, empty for an unknown one.
+
+    It is an IPv4 address, or the /64 that one subscriber has of IPv6.
+    """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return ""
-    return (
-        str(parsed)
-        if parsed.version == 4
-        else str(ipaddress.ip_network(f"{parsed}/64", strict=False))
-        if not parsed.scope_id
-        else ""
-    )
-
-
-BUCKETS_MOST = 10_000
+    if parsed.version == 4:
+        return str(parsed)
+    if parsed.scope_id:
+        return ""
+    return str(ipaddress.ip_network(f"{parsed}/64", strict=False))
 
 
 class RateLeft(NamedTuple):
-    """What a key may still do: `most` a minute, `left` of them at once, and the whole of it again
-    in `seconds`.
-    """
+    """The rate of a key: `most` a minute, `left` of them now, and all of them in `seconds`."""
 
     most: int
     left: int
@@ -213,11 +214,10 @@ class RateLeft(NamedTuple):
 
 
 class RateLimiter:
-    """At most `per_minute` a minute for each key, and as many at once after a quiet minute. Each
-    process counts for itself.
+    """Lets each key do `per_minute` things a minute, and as many at once after a quiet minute.
 
-    The bucket of the key that was asked about longest ago makes room for a new one; by then it is
-    mostly full again. Thread-safe.
+    Each process counts for itself. The bucket of the key that was asked about longest ago makes
+    room for a new one; by then it is mostly full again. Thread-safe.
     """
 
     def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -227,9 +227,9 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def take(self, key: str) -> float:
-        """Take one: 0 when there was one, else the seconds until there is."""
+        """Take one, and return 0; when there is none, return the seconds until there is."""
         with self._lock:
-            left, now = self._left(key)
+            left, now = self._count_left(key)
             missing = 1.0 - left
             self._buckets[key] = (left if missing > 0 else left - 1.0, now)
             self._buckets.move_to_end(key)
@@ -238,19 +238,18 @@ class RateLimiter:
         return missing * 60.0 / self._most if missing > 0 else 0.0
 
     def is_exhausted(self, key: str) -> bool:
-        """Return whether `take` would have to wait; takes nothing."""
+        """Return whether `take` would have to wait; nothing is taken."""
         with self._lock:
-            return self._left(key)[0] < 1.0
+            return self._count_left(key)[0] < 1.0
 
     def left(self, key: str) -> RateLeft:
-        """Return how much there is for a key; takes nothing."""
+        """Return how much there is for a key; nothing is taken."""
         with self._lock:
-            left, _ = self._left(key)
-        return RateLeft(
-            int(self._most), int(left), math.ceil((self._most - left) * 60.0 / self._most)
-        )
+            left, _ = self._count_left(key)
+        seconds = math.ceil((self._most - left) * 60.0 / self._most)
+        return RateLeft(int(self._most), int(left), seconds)
 
-    def _left(self, key: str) -> tuple[float, float]:
+    def _count_left(self, key: str) -> tuple[float, float]:
         now = self._clock()
         left, then = self._buckets.get(key, (self._most, now))
         return min(self._most, left + (now - then) * self._most / 60.0), now

@@ -1,13 +1,13 @@
-"""An owner's acts on permissions: see what a capability asks for, grant it, take it back."""
+"""Owners see here what a capability asks for, grant it, and take it back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
-from sigil.access.grants import Grant, GrantStore, home_of, how_to_grant
+from sigil.access.grants import GrantStore, home_of, how_to_grant
 from sigil.access.secret_store import Note, SecretStore, author_of, note_nowhere
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.cursors import (
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from sigil.rows import GrantRow, PermissionRequestRow, RevokedRow
 
 
-def unrecorded(_: Record) -> None:
-    """Record nothing."""
+def record_nothing(_: Record) -> None:
+    """Do nothing: there are no older calls to record."""
 
 
 class GrantAdmin:
-    """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; every one of them is an
-    owner's.
-    """
+    """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; only an owner may."""
 
     def __init__(
         self,
@@ -43,101 +41,113 @@ class GrantAdmin:
         grant_store: GrantStore,
         secret_store: SecretStore,
         note: Note = note_nowhere,
-        record_calls: Callable[[Record], object] = unrecorded,
+        record_calls: Callable[[Record], object] = record_nothing,
     ) -> None:
         self._catalog = catalog
-        self._book = grant_store
+        self._grants = grant_store
         self._secrets = secret_store
         self._note = note
         self._record_calls = record_calls
 
     def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
-        """Return what a version asks for, beside what stands and what the version granted last had.
+        """Return what a version asks for, and what of that is granted.
 
         `{"capability", "namespace", "version", "digest", "asked", "granted", "new", "widened",
         "before", "secrets_missing"}`: `new` is asked for but not granted to this version, `widened`
         neither to the one that had grants before it, whose digest is `before`.
         """
-        return self._row(self._resolved(ref, caller), caller)
+        return self._request_row(self._resolve(ref, caller), caller)
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> PermissionRequestRow:
-        """Grant all that a version asks for. `digest`: what the person was shown; `Conflict` when
-        `ref` means another one by now.
+        """Grant all that a version asks for.
+
+        `digest` is the version that the person was shown. Raises `Conflict` when `ref` means
+        another one by now, `UsageError` EINVAL when it asks for nothing.
         """
-        record = self._resolved(ref, caller)
+        record = self._resolve(ref, caller)
         if chat_of(record.namespace):
-            raise _of_chat(record)
+            raise _only_in_chat(record)
         if digest and record.digest != digest:
             raise Conflict(f"{record.name} was changed while you looked at it")
-        wanted = requested_permissions(record.manifest)
-        if not wanted:
+        requested = requested_permissions(record.manifest)
+        if not requested:
             raise UsageError(
                 "EINVAL", "it asks for nothing that an owner has to grant", source=record.name
             )
-        self._book.grant(
-            record, frozenset(wanted), author_of(caller), home_of(record.namespace, caller)
+        home = home_of(record.namespace, caller)
+        self._grants.grant(record, frozenset(requested), author_of(caller), home)
+        self._note(
+            caller.namespace,
+            "grant",
+            caller=caller,
+            name=record.name,
+            digest=record.digest,
+            permissions=list(requested),
         )
-        facts = {"name": record.name, "digest": record.digest, "permissions": list(wanted)}
-        self._note(caller.namespace, "grant", caller=caller, **facts)
-        self._record_calls(record)  # what an older release stored calls what stands at its grant
-        return self._row(record, caller)
+        # what an older release stored calls the versions that there are at its grant
+        self._record_calls(record)
+        return self._request_row(record, caller)
 
     def revoke(self, name: str, caller: Caller, permission: str = "") -> RevokedRow:
-        """Take one permission, or all, from every version of a capability; `UsageError` ENOENT when
-        nothing of it stands.
+        """Take one permission, or all, from every version of a capability.
 
-        What is called so is meant wherever the caller sees it: a capability of the library behind
-        the caller's own one too.
+        The name is meant wherever the caller sees it: a capability of the library behind the
+        caller's own one too. Raises `UsageError` ENOENT when nothing of it is granted.
         """
         require_owner(caller)
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name[:60])
-        taken = {
-            namespace: self._book.revoke(namespace, name, permission, home_of(namespace, caller))
-            for namespace in caller.sees
-        }
-        found = [namespace for namespace, texts in taken.items() if texts]
-        if found:
-            revoked = sorted(frozenset().union(*taken.values()))
-            self._note(
-                caller.namespace,
-                "revoke",
-                caller=caller,
-                name=name,
-                namespaces=found,
-                permissions=revoked,
+        namespaces = []
+        revoked: set[str] = set()
+        for namespace in caller.sees:
+            home = home_of(namespace, caller)
+            taken = self._grants.revoke(namespace, name, permission, home)
+            if taken and namespace not in namespaces:
+                namespaces.append(namespace)
+            revoked |= taken
+        if not namespaces:
+            raise UsageError(
+                "ENOENT",
+                f"{permission!r} is not granted" if permission else "nothing is granted",
+                source=name,
+                suggestion="`sigil grants` shows what stands and what waits",
             )
-            return {
-                "capability": name,
-                "namespace": found[0],
-                "namespaces": found,
-                "revoked": revoked,
-            }
-        what = f"{permission!r} is not granted" if permission else "nothing is granted"
-        raise UsageError(
-            "ENOENT",
-            what,
-            source=name,
-            suggestion="`sigil grants` shows what stands and what waits",
+        self._note(
+            caller.namespace,
+            "revoke",
+            caller=caller,
+            name=name,
+            namespaces=namespaces,
+            permissions=sorted(revoked),
         )
+        return {
+            "capability": name,
+            "namespace": namespaces[0],
+            "namespaces": namespaces,
+            "revoked": sorted(revoked),
+        }
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[GrantRow]:
-        """Return what waits for an owner and what stands, in the namespaces that the caller sees:
-        by name, from beyond `after` on.
+        """Yield what waits for an owner and what is granted, by name, from beyond `after` on.
 
-        Then what waits in the agent's other chats, each with its `chat`: it is published before it
-        is granted anything. A version whose grants change while somebody turns the pages is told
-        with what it had when its page was made.
+        First come the namespaces that the caller sees. Then comes what waits in the agent's other
+        chats, each with its `chat`: it is published before it is granted anything. A version whose
+        grants change while somebody turns the pages appears with what it had when its page was
+        made.
         """
         require_owner(caller)
-        return self._rows(caller, parse_grant_place(after))
+        return self._list_rows(caller, parse_grant_place(after))
 
-    def _resolved(self, ref: str, caller: Caller) -> Record:
+    def _resolve(self, ref: str, caller: Caller) -> Record:
+        """Return the record that an owner means, which must be the agent's or the library's."""
         require_owner(caller)
-        wanted = Ref.parse(ref)
-        if self._catalog.find(wanted, caller) is None and not wanted.namespace:
-            self._require_no_chat(wanted, caller)
-        record = self._catalog.resolve(wanted, caller)
+        parsed = Ref.parse(ref)
+        if not parsed.namespace and self._catalog.find(parsed, caller) is None:
+            for namespace in self._list_other_chats(caller):
+                found = self._catalog.find_in(namespace, parsed)
+                if found:
+                    raise _only_in_chat(found)
+        record = self._catalog.resolve(parsed, caller)
         if record.namespace not in caller.sees:
             raise Refused(
                 "EPERM",
@@ -146,131 +156,120 @@ class GrantAdmin:
             )
         return record
 
-    def _require_no_chat(self, wanted: Ref, caller: Caller) -> None:
-        """`Refused` EPERM when a chat has what the agent has not."""
-        found = (self._catalog.find_in(namespace, wanted) for namespace in self._chats(caller))
-        record = next((record for record in found if record), None)
-        if record:
-            raise _of_chat(record)
+    def _list_other_chats(self, caller: Caller) -> Iterator[str]:
+        """Yield the namespaces of the agent's other chats, in the order of their keys."""
+        for namespace in self._catalog.list_namespaces(f"{caller.namespace}{CHAT_MARK}"):
+            if namespace not in caller.sees:
+                yield namespace
 
-    def _chats(self, caller: Caller) -> Iterator[str]:
-        """The namespaces of the other chats of the caller's agent, in the order of their keys."""
-        return (
-            each
-            for each in self._catalog.list_namespaces(f"{caller.namespace}{CHAT_MARK}")
-            if each not in caller.sees
-        )
-
-    def _rows(self, caller: Caller, start: GrantPlace) -> Iterator[GrantRow]:
-        for namespace in chain(dict.fromkeys(caller.sees), self._chats(caller)):
+    def _list_rows(self, caller: Caller, start: GrantPlace) -> Iterator[GrantRow]:
+        """Yield the rows that come after `start`."""
+        first = (start.namespace, start.chat)
+        for namespace in chain(dict.fromkeys(caller.sees), self._list_other_chats(caller)):
             here = namespace_place(namespace, caller)
-            if here < (start.namespace, start.chat):
+            if here < first:
                 continue
-            after = start.name if here == (start.namespace, start.chat) else ""
-            for name in self._names(namespace, home_of(namespace, caller), after):
-                rows = self._of(namespace, name, caller)
-                yield from (row for row in rows if grant_place(row, caller) > start)
+            after = start.name if here == first else ""
+            for name in self._list_names(namespace, home_of(namespace, caller), after):
+                for row in self._rows_of(namespace, name, caller):
+                    if grant_place(row, caller) > start:
+                        yield row
 
-    def _names(self, namespace: str, home: str, after: str) -> Iterator[str]:
-        """Those that ask for something or were granted something, by name; `after` itself once
-        more, for what is left of it.
+    def _list_names(self, namespace: str, home: str, after: str) -> Iterator[str]:
+        """Yield the names that ask for something or were granted something, in order.
+
+        `after` itself comes once more, for what is left of it.
         """
         asking = (
             record.name
             for record in self._catalog.list_visible(namespace, after)
             if requested_permissions(record.manifest)
         )
-        both = merge(
-            (after,) if after else (), asking, self._book.list_names(namespace, home, after)
-        )
-        return (name for name, _ in groupby(both))
+        granted = self._grants.list_names(namespace, home, after)
+        names = merge([after] if after else [], asking, granted)
+        return (name for name, _ in groupby(names))
 
-    def _of(self, namespace: str, name: str, caller: Caller) -> list[GrantRow]:
-        """Return what waits and what stands of one capability, by digest."""
-        head, home = self._catalog.load_head(namespace, name), home_of(namespace, caller)
-        grants = self._book.list_grants(namespace, name, home)
-        rows = [self._standing(namespace, name, grant) for grant in grants if grant.permissions]
+    def _rows_of(self, namespace: str, name: str, caller: Caller) -> list[GrantRow]:
+        """Return what waits and what is granted of one capability, by digest."""
+        head = self._catalog.load_head(namespace, name)
+        grants = self._grants.list_grants(namespace, name, home_of(namespace, caller))
+        rows: list[GrantRow] = []
+        for grant in grants:
+            if grant.permissions:
+                record = self._catalog.find_digest(namespace, name, grant.digest)
+                rows.append(
+                    {
+                        "capability": name,
+                        "namespace": namespace,
+                        "version": record.version if record else None,
+                        "digest": grant.digest,
+                        "state": "stands",
+                        "permissions": list(grant.permissions),
+                        "at": grant.at,
+                        "by": grant.by,
+                    }
+                )
         if head and self._catalog.is_visible(head):
-            granted = {
-                text
-                for grant in grants
-                if grant.digest == head.record.digest
-                for text in grant.permissions
-            }
-            missing = ungranted_permissions(head.record.manifest, frozenset(granted))
+            record = head.record
+            granted: set[str] = set()
+            for grant in grants:
+                if grant.digest == record.digest:
+                    granted.update(grant.permissions)
+            missing = ungranted_permissions(record.manifest, frozenset(granted))
             if missing:
-                rows.append(_waiting_row(head.record, missing))
+                rows.append(
+                    {
+                        "capability": record.name,
+                        "namespace": record.namespace,
+                        "version": record.version,
+                        "digest": record.digest,
+                        "state": "waits",
+                        "permissions": list(missing),
+                    }
+                )
         chat = chat_of(namespace)
         if chat:
             for row in rows:
                 row["chat"] = chat
         return sorted(rows, key=lambda row: grant_place(row, caller))
 
-    def _standing(self, namespace: str, name: str, grant: Grant) -> GrantRow:
-        record = self._catalog.find_digest(namespace, name, grant.digest)
-        return {
-            "capability": name,
-            "namespace": namespace,
-            "version": record.version if record else None,
-            "digest": grant.digest,
-            "state": "stands",
-            "permissions": list(grant.permissions),
-            "at": grant.at,
-            "by": grant.by,
-        }
-
-    def _row(self, record: Record, caller: Caller) -> PermissionRequestRow:
+    def _request_row(self, record: Record, caller: Caller) -> PermissionRequestRow:
         home = home_of(record.namespace, caller)
-        wanted, granted = (
-            requested_permissions(record.manifest),
-            self._book.granted_permissions(record, home),
-        )
-        others = [
-            grant
-            for grant in self._book.list_grants(record.namespace, record.name, home)
-            if grant.digest != record.digest
-        ]
-        known = {text for grant in others[:1] for text in grant.permissions}
-        names = [
-            parse_secret_rule(text.removeprefix(SECRET)).name
-            for text in wanted
-            if text.startswith(SECRET)
-        ]
+        requested = requested_permissions(record.manifest)
+        granted = self._grants.granted_permissions(record, home)
+        grants = self._grants.list_grants(record.namespace, record.name, home)
+        before = next((grant for grant in grants if grant.digest != record.digest), None)
+        granted_before = before.permissions if before else ()
+        missing: dict[str, None] = {}
+        for text in requested:
+            if text.startswith(SECRET):
+                secret = parse_secret_rule(text.removeprefix(SECRET)).name
+                if not self._secrets.has_secret(home.partition(CHAT_MARK)[0], secret):
+                    missing[secret] = None
+        new = [text for text in requested if text not in granted]
         return {
             "capability": record.name,
             "namespace": record.namespace,
             "version": record.version,
             "digest": record.digest,
-            "asked": list(wanted),
-            "granted": [text for text in wanted if text in granted],
-            "new": [text for text in wanted if text not in granted],
-            "widened": [text for text in wanted if text not in granted and text not in known],
-            "before": others[0].digest if others else None,
-            "secrets_missing": [
-                name
-                for name in dict.fromkeys(names)
-                if not self._secrets.has_secret(home.partition("~")[0], name)
-            ],
+            "asked": list(requested),
+            "granted": [text for text in requested if text in granted],
+            "new": new,
+            "widened": [text for text in new if text not in granted_before],
+            "before": before.digest if before else None,
+            "secrets_missing": list(missing),
         }
 
 
-def _waiting_row(record: Record, missing: Sequence[str]) -> GrantRow:
-    return {
-        "capability": record.name,
-        "namespace": record.namespace,
-        "version": record.version,
-        "digest": record.digest,
-        "state": "waits",
-        "permissions": list(missing),
-    }
+def _only_in_chat(record: Record) -> Refused:
+    """Return the error for a grant to what only a chat has.
 
-
-def _of_chat(record: Record) -> Refused:
-    """For what only a chat has: the grant would hold for what anybody in that chat makes of it."""
-    message = (
-        f"only the chat {chat_of(record.namespace)} has it, and what it asks for is granted to the"
-        " agent's own"
-    )
+    The grant would hold for whatever anybody in that chat makes of it.
+    """
     return Refused(
-        "EPERM", message, source=record.name, suggestion=how_to_grant(record.namespace, record.name)
+        "EPERM",
+        f"only the chat {chat_of(record.namespace)} has it, and what it asks for is granted to the"
+        " agent's own",
+        source=record.name,
+        suggestion=how_to_grant(record.namespace, record.name),
     )

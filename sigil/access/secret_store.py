@@ -1,6 +1,4 @@
-"""The secrets of a namespace: set and removed by owners, used by the host alone, shown to
-nobody.
-"""
+"""Owners set and remove the secrets of a namespace; only the host sees and uses them."""
 
 from __future__ import annotations
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 SHORTEST = 8
 LONGEST = 8_192
-ELSEWHERE = ("ssm:", "secretsmanager:")
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,62}", re.ASCII)
 _VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -41,17 +38,19 @@ class _StoredSecret:
     by: str
 
 
-_KEPT: Final = Shape[_StoredSecret](_StoredSecret)
+_SECRET: Final = Shape[_StoredSecret](_StoredSecret)
 Note = Callable[..., object]
 
 
 def note_nowhere(*_facts: object, **_more: object) -> None:
-    """An audit that nobody keeps."""
+    """Do nothing: there is no audit."""
 
 
 class SecretStore:
-    """The secrets of a store. A value is kept as it is, or is a place in AWS (`ssm:NAME`,
-    `secretsmanager:NAME[#KEY]`) read when needed.
+    """The secrets of a store.
+
+    A value is the secret itself, or a place in AWS (`ssm:NAME`, `secretsmanager:NAME[#KEY]`) from
+    which it is read when it is needed.
     """
 
     def __init__(
@@ -62,8 +61,10 @@ class SecretStore:
         self._note = note
 
     def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
-        """Keep `value` (8 to 8,192 characters, none of them a control character) under `name`
-        (`API_KEY`); an owner's act.
+        """Store a value under a name such as `API_KEY`; only an owner may.
+
+        A value has 8 to 8,192 characters, none of them a control character. Raises `UsageError`
+        ENAME or EINVAL for another name or value.
         """
         require_owner(caller)
         if not _NAME.fullmatch(name):
@@ -73,10 +74,9 @@ class SecretStore:
                 suggestion="capital letters, digits and _, such as API_KEY",
             )
         if not SHORTEST <= len(value) <= LONGEST or not _VALUE.fullmatch(value):
-            message = f"a secret has {SHORTEST} to {LONGEST:,} characters on one line"
             raise UsageError(
                 "EINVAL",
-                message,
+                f"a secret has {SHORTEST} to {LONGEST:,} characters on one line",
                 source=name,
                 suggestion="a shorter one could not be told from other text in an answer",
             )
@@ -89,7 +89,7 @@ class SecretStore:
         return {"secret": name, "at": at}
 
     def remove(self, name: str, caller: Caller) -> None:
-        """Forget a secret; `UsageError` ENOENT when there is none."""
+        """Remove a secret; only an owner may. Raises `UsageError` ENOENT when there is none."""
         require_owner(caller)
         key = keys.secret(caller.namespace, name)
         if not _NAME.fullmatch(name) or self._kv.get(key) is None:
@@ -103,21 +103,29 @@ class SecretStore:
         self._note(caller.namespace, "secret-remove", caller=caller, name=name)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[SecretRow]:
-        """The secrets by name, from beyond the name `after` on: when each was set and by whom;
-        never its value.
+        """Yield the secrets by name, from beyond the name `after` on; only an owner may.
+
+        A row says when a secret was set and by whom, never its value.
         """
         require_owner(caller)
         if after and not _NAME.fullmatch(after):
             raise invalid_cursor()
-        return self._rows(caller.namespace, after)
+        partition = keys.secret(caller.namespace, "").partition
+        secrets = (
+            (name, read_secret(name, item))
+            for name, item in scan_all(self._kv, partition, after=after)
+        )
+        return ({"secret": name, "at": each.at, "by": each.by} for name, each in secrets)
 
     def has_secret(self, namespace: str, name: str) -> bool:
-        """Return whether it is set."""
+        """Return whether a secret is set."""
         return self._kv.get(keys.secret(namespace, name)) is not None
 
     def read_value(self, namespace: str, name: str) -> str | None:
-        """Return what the host puts into a request; None when it is not set, `BackendError` when it
-        cannot be read.
+        """Return the value that the host puts into a request, None when it is not set.
+
+        Raises `BackendError` when it cannot be read, `Refused` EPERM for a value from elsewhere
+        that is too short or has several lines.
         """
         item = self._kv.get(keys.secret(namespace, name))
         if item is None:
@@ -130,16 +138,11 @@ class SecretStore:
             )
         return value
 
-    def _rows(self, namespace: str, after: str) -> Iterator[SecretRow]:
-        for sort, item in scan_all(self._kv, keys.secret(namespace, "").partition, after=after):
-            kept = read_secret(sort, item)
-            yield {"secret": sort, "at": kept.at, "by": kept.by}
-
 
 def read_secret(name: str, item: Item) -> _StoredSecret:
-    """A secret as it is stored; `BackendError` EDAMAGED when it cannot be read."""
+    """Return a secret as it is stored; `BackendError` EDAMAGED when it cannot be read."""
     try:
-        return _KEPT.read(item.value)
+        return _SECRET.read(item.value)
     except ValueError:
         raise damaged(
             "the secret cannot be read",
@@ -149,5 +152,5 @@ def read_secret(name: str, item: Item) -> _StoredSecret:
 
 
 def author_of(caller: Caller) -> str:
-    """Return who did it, as the rows show it."""
+    """Return the author of a change, as the rows show it."""
     return caller.session or "an owner"

@@ -1,6 +1,4 @@
-"""The keys of a registry in this process: its tokens and its audit, for owners alone, and told in
-the audit.
-"""
+"""Owners see, make and revoke tokens here, and read the audit, which notes what they do."""
 
 from __future__ import annotations
 
@@ -19,24 +17,24 @@ if TYPE_CHECKING:
 
 NAMESPACE_CHARACTERS = 500
 LIMIT_MOST = 501
-"""One more than a page has: so it is seen whether there are more."""
+"""Entries of one answer at most: one more than a page has, which tells whether there are more."""
 
 
 class TokenAdmin:
-    """See `sigil.admin_protocol.TokenVerbs`."""
+    """The token verbs of a registry in this process, see `sigil.admin_protocol.TokenVerbs`."""
 
     def __init__(self, tokens: Tokens, audit: Audit) -> None:
         self._tokens = tokens
         self._audit = audit
 
     def find_holder(self, value: str) -> TokenHolder:
-        """Return whose token it is; `Refused` with EAUTH when it is nobody's."""
+        """Return a token's holder; `Refused` EAUTH when it has none."""
         return self._tokens.find_holder(value)
 
-    def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
-        """A new token: its row, with the token itself as `token`, this once."""
+    def create(self, request: TokenRequest, caller: Caller) -> NewTokenRow:
+        """Make a token and return its row, with its value as `token` this once."""
         require_owner(caller, "makes keys", "keys")
-        value, holder = self._tokens.create(wish, caller.namespace)
+        value, holder = self._tokens.create(request, caller.namespace)
         facts = {
             "key": holder.id,
             "kind": holder.kind,
@@ -48,27 +46,31 @@ class TokenAdmin:
         return {**holder.row(), "token": value}
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[TokenUseRow]:
-        """The tokens by id, from beyond the id `after` on, without their values."""
+        """Yield the tokens by id, from beyond the id `after` on, without their values."""
         require_owner(caller, "sees the keys", "keys")
         return self._tokens.list(require_token_id(after))
 
     def revoke(self, id: str, caller: Caller) -> TokenRow:
-        """End a token at once; its row."""
+        """End a token at once, and return its row."""
         require_owner(caller, "revokes keys", "keys")
         holder = self._tokens.revoke(id)
-        place = holder.namespace or caller.namespace
         self._audit.note(
-            place, "key-revoke", caller=caller, key=holder.id, kind=holder.kind, label=holder.name
+            holder.namespace or caller.namespace,
+            "key-revoke",
+            caller=caller,
+            key=holder.id,
+            kind=holder.kind,
+            label=holder.name,
         )
         return holder.row()
 
     def whoami(self, caller: Caller) -> TokenRow:
-        """In this process whoever may open the store is its owner."""
+        """Return the row of an owner: in this process, whoever may open the store is one."""
         return TokenHolder("", "admin", caller.namespace).row()
 
 
 class AuditReader:
-    """See `sigil.admin_protocol.AuditVerbs`."""
+    """The audit verbs of a registry in this process, see `sigil.admin_protocol.AuditVerbs`."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
@@ -76,29 +78,30 @@ class AuditReader:
     def rows(
         self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100
     ) -> list[AuditRow]:
-        """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
-        place, most = _place(caller, namespace), min(max(limit, 1), LIMIT_MOST)
-        entries = (
-            self._audit.read_latest(place, most)
-            if after is None
-            else self._audit.read_entries(place, after=max(after, 0), limit=most)
-        )
+        """Return entries with numbers above `after`, oldest first; without it, the last ones."""
+        chain = _choose_namespace(caller, namespace)
+        most = min(max(limit, 1), LIMIT_MOST)
+        if after is None:
+            entries = self._audit.read_latest(chain, most)
+        else:
+            entries = self._audit.read_entries(chain, after=max(after, 0), limit=most)
         return [entry.row for entry in entries]
 
     def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
-        """Return whether the chain holds."""
-        place = _place(caller, namespace)
-        found = self._audit.verify(place)
+        """Check a namespace's whole chain, and return whether it holds."""
+        chain = _choose_namespace(caller, namespace)
+        check = self._audit.verify(chain)
         return {
-            "namespace": place,
-            "entries": found.entries,
-            "tip": found.tip,
-            "ok": not found.problem,
-            "problem": found.problem,
+            "namespace": chain,
+            "entries": check.entries,
+            "tip": check.tip,
+            "ok": not check.problem,
+            "problem": check.problem,
         }
 
 
-def _place(caller: Caller, namespace: str) -> str:
+def _choose_namespace(caller: Caller, namespace: str) -> str:
+    """Return the namespace whose audit is read, by default the caller's; only an owner may."""
     require_owner(caller, "reads the audit", "keys")
     if len(namespace) > NAMESPACE_CHARACTERS:
         raise UsageError("EINVAL", "no such namespace", source="audit")

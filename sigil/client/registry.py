@@ -248,8 +248,8 @@ class RemoteTokens:
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
 
-    def create(self, wish: TokenRequest, caller: Caller) -> NewTokenRow:
-        answer = self._transport.post("/_api/keys", dumps(asdict(wish)), caller)
+    def create(self, request: TokenRequest, caller: Caller) -> NewTokenRow:
+        answer = self._transport.post("/_api/keys", dumps(asdict(request)), caller)
         return responses.NEW_TOKEN.read(answer.body)
 
     def rows(self, caller: Caller, after: str = "") -> Iterator[TokenUseRow]:

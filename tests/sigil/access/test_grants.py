@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from sigil.access.grant_admin import GrantAdmin
-from sigil.access.grants import KEPT, Grant, GrantStore
+from sigil.access.grants import VERSIONS_MOST, Grant, GrantStore
 from sigil.access.secret_store import SecretStore
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.cursors import format_place, grant_place
@@ -121,10 +121,10 @@ class TestGrantbook:
 
     def test_the_last_twenty_versions_keep_theirs(self, kv: KV) -> None:
         book = GrantStore(kv)
-        for version in range(1, KEPT + 3):
+        for version in range(1, VERSIONS_MOST + 3):
             book.grant(record(version=version), ALL, "an owner")
         assert [grant.digest for grant in book.list_grants("main", "far")] == [
-            record(version=n).digest for n in range(KEPT + 2, 2, -1)
+            record(version=n).digest for n in range(VERSIONS_MOST + 2, 2, -1)
         ]
 
     def test_an_owners_redeploy_takes_its_grants_along_and_nobody_elses_does(self, kv: KV) -> None:
