@@ -1,7 +1,7 @@
-"""`scripts/bench`: runs the benchmarks of this folder, one table each.
+"""Runs the benchmarks of this folder and prints one table each (`scripts/bench`).
 
 A benchmark is a file with `run(data: Path | None) -> Iterable[Row]`; `data` is a file or a folder
-of evaluation sets, for those that want one.
+of evaluation sets, for those that need one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import json
 import pkgutil
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -18,13 +17,13 @@ from pathlib import Path
 from scripts.benchmarks.rows import HEAD, Row
 from sigil.errors import UsageError
 
-HELPERS = ("rows", "elsewhere", "evidence", "talks", "year", "__main__")
+HELPERS = ("rows", "measuring", "evidence", "conversations", "year", "__main__")
 ON_DEMAND = ("peers",)
-"""Run only when they are named: they fetch what they compare with."""
+"""Benchmarks that run only when they are named: they download what they compare with."""
 
 
-def names() -> list[str]:
-    """The benchmarks there are."""
+def list_benchmarks() -> list[str]:
+    """Return the names of all benchmarks."""
     return sorted(
         found.name
         for found in pkgutil.iter_modules([str(Path(__file__).parent)])
@@ -32,64 +31,59 @@ def names() -> list[str]:
     )
 
 
-def usual() -> list[str]:
-    """Those that `all` means."""
-    return [name for name in names() if name not in ON_DEMAND]
-
-
-def measure(name: str, data: Path | None) -> Iterable[Row]:
-    """The rows of one benchmark, each as soon as it is known."""
-    rows: Iterable[Row] = import_module(f"scripts.benchmarks.{name}").run(data)
-    return rows
-
-
 def main() -> int:
-    """1 when a target is missed."""
+    """Run the command; return 1 when a target is missed."""
     parser = argparse.ArgumentParser(
-        prog="scripts/bench", description="Measure, each number beside the floor of the same run."
+        prog="scripts/bench",
+        description=(
+            "Run benchmarks. Each number is printed beside its floor: the cost of the same work"
+            " without us, measured in the same run."
+        ),
     )
     parser.add_argument(
         "name",
         nargs="?",
-        choices=[*names(), "all"],
+        choices=[*list_benchmarks(), "all"],
         default="all",
-        help="which benchmark (default: all of them)",
+        help="the benchmark to run (default: all that download nothing)",
     )
     parser.add_argument(
-        "path", nargs="?", type=Path, help="evaluation sets: a folder for search, a file for memory"
+        "path",
+        nargs="?",
+        type=Path,
+        help="evaluation sets: a folder for the search, a file for the memory benchmark",
     )
-    parser.add_argument("--data", type=Path, metavar="PATH", help="another way to give path")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
-    given = parser.parse_args()
-    path = given.data or given.path
+    parser.add_argument("--data", type=Path, metavar="PATH", help="the same as the argument PATH")
+    parser.add_argument("--json", action="store_true", help="print one JSON document, no tables")
+    options = parser.parse_args()
+    names = [options.name]
+    if options.name == "all":
+        names = [name for name in list_benchmarks() if name not in ON_DEMAND]
+    results: dict[str, list[Row]] = {}
     try:
-        results = {
-            name: _shown(name, path, not given.json)
-            for name in (usual() if given.name == "all" else [given.name])
-        }
+        for name in names:
+            results[name] = _run_benchmark(name, options.data or options.path, not options.json)
     except UsageError as problem:
         parser.error(". ".join(filter(None, (problem.message, problem.suggestion))))
-    if given.json:
-        json.dump(
-            {
-                name: [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows]
-                for name, rows in results.items()
-            },
-            sys.stdout,
-        )
+    if options.json:
+        document = {}
+        for name, rows in results.items():
+            document[name] = [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows]
+        json.dump(document, sys.stdout)
         print()
     return 0 if all(row.met for rows in results.values() for row in rows) else 1
 
 
-def _shown(name: str, data: Path | None, aloud: bool) -> list[Row]:
+def _run_benchmark(name: str, data: Path | None, prints: bool) -> list[Row]:
+    """Run one benchmark; print each row as soon as it is known, if it `prints`."""
     rows = []
-    if aloud:
+    if prints:
         print(f"{name}\n{HEAD}", flush=True)
-    for row in measure(name, data):
+    for row in import_module(f"scripts.benchmarks.{name}").run(data):
         rows.append(row)
-        if aloud:
+        if prints:
             print(row, flush=True)
-    if aloud:
+    if prints:
         print(flush=True)
     return rows
 

@@ -1,5 +1,5 @@
-"""Measures what a cold start costs before any request: the CPU of each function out of its package,
-with its clients, beside what it stands on.
+"""Measures the CPU of a cold start before any request: each function out of its package, with its
+clients, beside the libraries that it is built on.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _WORKER: Final = (
 _WORKER_FLOOR: Final = (
     f"import wasmtime; sys.path[0] = stage; import httpx; {_CLIENT.format('dynamodb')}"
 )
-"""The bindings of wasmtime are not in the stage: they come from here."""
+"""The bindings of wasmtime are not in the stage: they come from this environment."""
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds, the median of nine, ours and the floor in turns, byte code shipped on both
-    sides.
+    """Measure in milliseconds of CPU, the median of nine runs, with ours and the floor in turns and
+    byte code shipped on both sides.
     """
     subprocess.run(
         [ROOT / "scripts" / "package", "--lambda"], check=True, stdout=subprocess.DEVNULL
     )
-    webhook, floor = _pair("webhook", _WEBHOOK, _WEBHOOK_FLOOR)
+    webhook, floor = _measure_pair("webhook", _WEBHOOK, _WEBHOOK_FLOOR)
     yield Row(
         "webhook: function and queue (floor: fastapi, mangum, SQS)",
         webhook,
@@ -55,7 +55,7 @@ def run(data: Path | None) -> Iterator[Row]:
         floor=floor,
         ratio_target=1.15,
     )
-    worker, floor = _pair("worker", _WORKER, _WORKER_FLOOR)
+    worker, floor = _measure_pair("worker", _WORKER, _WORKER_FLOOR)
     yield Row(
         "worker: function, store, model (httpx, DynamoDB, wasmtime)",
         worker,
@@ -63,7 +63,7 @@ def run(data: Path | None) -> Iterator[Row]:
         floor=floor,
         ratio_target=1.3,
     )
-    whole, floor = _pair(
+    whole, floor = _measure_pair(
         "worker",
         f"{_WORKER}; import sigil.registry",
         f"{_WORKER_FLOOR}; import pydantic, jsonschema, regex",
@@ -71,20 +71,22 @@ def run(data: Path | None) -> Iterator[Row]:
     yield Row("worker, registry too (… pydantic, jsonschema, regex)", whole, "ms", floor=floor)
 
 
-def _pair(stage: str, ours: str, floor: str) -> tuple[float, float]:
-    pairs = [(_milliseconds(stage, ours), _milliseconds(stage, floor)) for _ in range(RUNS)]
-    return statistics.median(pair[0] for pair in pairs), statistics.median(
-        pair[1] for pair in pairs
-    )
+def _measure_pair(stage: str, ours: str, floor: str) -> tuple[float, float]:
+    """Return the milliseconds of both programs, which take turns."""
+    our_times, floor_times = [], []
+    for _ in range(RUNS):
+        our_times.append(_run_program(stage, ours))
+        floor_times.append(_run_program(stage, floor))
+    return statistics.median(our_times), statistics.median(floor_times)
 
 
-def _milliseconds(stage: str, program: str) -> float:
-    folder, bindings = str(STAGES / stage), find_spec("wasmtime")
-    first = (
-        str(Path(str(bindings and bindings.origin)).parents[1])
-        if program.startswith("import wasmtime")
-        else folder
-    )
+def _run_program(stage: str, program: str) -> float:
+    """Run a program in a fresh interpreter; return the milliseconds of CPU that it reports."""
+    folder = str(STAGES / stage)
+    first = folder
+    if program.startswith("import wasmtime"):
+        bindings = find_spec("wasmtime")
+        first = str(Path(str(bindings and bindings.origin)).parents[1])
     start = (
         f"import sys, time; stage = {folder!r}; sys.path.insert(0, {first!r}); started ="
         " time.process_time()"

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from scripts.benchmarks.measuring import time_call
 from scripts.benchmarks.rows import Row
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
@@ -34,31 +34,31 @@ CODES: Final = {
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of wall time on SQLite."""
+    """Measure in milliseconds of wall time, on SQLite."""
     with tempfile.TemporaryDirectory() as folder:
         settings = replace(Settings(), data=folder, library="none")
         stores = open_stores(settings)
         with closing(local_registry(settings, stores)) as registry:
             caller = Caller("main", owner=True, author="person")
             for lang, count in (("js", DEPLOYS), ("c", 5)):
-                registry.deploy_package(_package(lang, 0), caller)
-                whole, calls = [], []
+                registry.deploy_package(_make_package(lang, 0), caller)
+                deploys, calls = [], []
                 for number in range(1, count + 1):
-                    name, package = f"count-{lang}-{number}", _package(lang, number)
-                    whole.append(_timed(partial(registry.deploy_package, package, caller)))
-                    run = partial(registry.run, name, {"text": "a b"}, caller)
-                    calls.append(sum(_timed(run) for _ in range(3)))
-                title, target = (
-                    f"deploy of a small one in {lang} with three tests, p50",
-                    25.0 if lang == "js" else None,
-                )
+                    package = _make_package(lang, number)
+                    deploys.append(time_call(partial(registry.deploy_package, package, caller)))
+                    run = partial(registry.run, f"count-{lang}-{number}", {"text": "a b"}, caller)
+                    calls.append(sum(time_call(run) for _ in range(3)))
                 yield Row(
-                    title, statistics.median(whole), "ms", target, floor=statistics.median(calls)
+                    f"deploy of a small one in {lang} with three tests, p50",
+                    statistics.median(deploys),
+                    "ms",
+                    25.0 if lang == "js" else None,
+                    floor=statistics.median(calls),
                 )
         stores.kv.close()  # type: ignore[attr-defined]
 
 
-def _package(lang: str, number: int) -> Package:
+def _make_package(lang: str, number: int) -> Package:
     tests = [
         {"input": {"text": text}, "output": {"n": number, "words": 2}}
         for text in ("a b", " a  b ", "a\nb")
@@ -75,9 +75,3 @@ def _package(lang: str, number: int) -> Package:
     }
     manifest = Manifest.model_validate({**document, "input": schema, "tests": tests})
     return Package(manifest, CODES[lang].format(n=number).encode())
-
-
-def _timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return (time.perf_counter() - started) * 1e3

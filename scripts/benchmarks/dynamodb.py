@@ -1,16 +1,15 @@
-"""Measures the store in DynamoDB: requests a turn, and time beside bare calls of botocore to the
-same emulator in the same run.
+"""Measures the store in DynamoDB: the requests of a turn, and times beside bare calls of botocore to
+the same emulator in the same run.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import open_runtime
+from scripts.benchmarks.measuring import Work, compare_calls
 from scripts.benchmarks.rows import Row
 from sigil.storage import aws
 from sigil.storage.kv import ABSENT, KV, Key, keys
@@ -38,21 +38,20 @@ MESSAGES: Final = 40
 SAID: Final = "A sentence or two of plain talk, as people write it. " * 3
 SESSION: Final = "bench:1"
 
-Work = Callable[[], object]
-
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Counts of one turn, then microseconds a call, the median of the best of six rounds; `cpu` is
-    this process's.
+    """Count the requests of one turn; then measure in microseconds a call, the median of the best of
+    six rounds. `cpu` is this process's.
     """
     with Ministack() as server:
         os.environ.update(server.environment)
         create_table(TABLE)
-        yield from _turns(server)
-        yield from _times()
+        yield from _count_requests_of_turns()
+        yield from _measure_times()
 
 
-def _turns(server: Ministack) -> Iterator[Row]:
+def _count_requests_of_turns() -> Iterator[Row]:
+    """Count the requests of a turn of one round and of a turn of two."""
     for rounds in (1, 2):
         with tempfile.TemporaryDirectory() as folder, ScriptedModel() as model:
             model.then(*[call(("sigil_query", {"query": "nothing"}))] * (rounds - 1), say("done"))
@@ -66,15 +65,14 @@ def _turns(server: Ministack) -> Iterator[Row]:
                 tokens_per_day=10**9,
             )
             runtime = open_runtime(settings)
-            saves = _counted(runtime.app.sessions)
-            with _requests() as sent:
-                run_turn(_event(rounds), runtime.app)
+            saves = _record_saves(runtime.app.sessions)
+            with _count_requests() as sent:
+                run_turn(_make_event(rounds), runtime.app)
             runtime.close()
-        name, head = (
-            f"dynamodb turn of {rounds} rounds",
-            sum(count for (_, sort), count in sent.items() if sort == "head"),
-        )
-        reads, writes = sent["GetItem", "head"], sent["PutItem", "head"]
+        name = f"dynamodb turn of {rounds} rounds"
+        head = sum(count for (_, sort), count in sent.items() if sort == "head")
+        reads = sent["GetItem", "head"]
+        writes = sent["PutItem", "head"]
         yield Row(f"{name}, reads of its session", reads, "", 1)
         yield Row(
             f"{name}, writes of its session, beside checkpoints",
@@ -86,39 +84,38 @@ def _turns(server: Ministack) -> Iterator[Row]:
         yield Row(f"{name}, other requests", sum(sent.values()) - head)
 
 
-def _counted(sessions: Sessions) -> list[Document]:
-    """Count the requests that are sent from now on."""
+def _record_saves(sessions: Sessions) -> list[Document]:
+    """Return a list to which every document is added that is saved from now on."""
     saved: list[Document] = []
     save = sessions.save
 
-    def counting(opened: SessionHandle, document: Document) -> SessionHandle:
+    def save_and_record(opened: SessionHandle, document: Document) -> SessionHandle:
         saved.append(document)
         return save(opened, document)
 
-    sessions.save = counting  # type: ignore[method-assign]
+    sessions.save = save_and_record  # type: ignore[method-assign]
     return saved
 
 
 @contextmanager
-def _requests() -> Iterator[Counter[tuple[str, str]]]:
-    """The requests that are sent meanwhile, by operation and sort key."""
+def _count_requests() -> Iterator[Counter[tuple[str, str]]]:
+    """Count the requests that are sent meanwhile, by operation and sort key."""
     sent: Counter[tuple[str, str]] = Counter()
 
-    def note(request: Any, event_name: str, **_: object) -> None:
+    def count_request(request: Any, event_name: str, **_: object) -> None:
         body = json.loads(request.body)
-        sent[
-            event_name.rpartition(".")[2],
-            (body.get("Key") or body.get("Item") or {}).get("sk", {}).get("S", ""),
-        ] += 1
+        item = body.get("Key") or body.get("Item") or {}
+        operation = event_name.rpartition(".")[2]
+        sent[operation, item.get("sk", {}).get("S", "")] += 1
 
     events = aws.client("dynamodb").meta.events
-    events.register("before-send.dynamodb", note)
+    events.register("before-send.dynamodb", count_request)
     yield sent
-    events.unregister("before-send.dynamodb", note)
+    events.unregister("before-send.dynamodb", count_request)
 
 
-def _event(rounds: int) -> Event:
-    made = Event(
+def _make_event(rounds: int) -> Event:
+    event = Event(
         f"{SESSION}:{rounds}",
         "message",
         "main",
@@ -128,10 +125,10 @@ def _event(rounds: int) -> Event:
         1.0,
         order_of(1.0, rounds),
     )
-    return replace(made, private=True)
+    return replace(event, private=True)
 
 
-def _times() -> Iterator[Row]:
+def _measure_times() -> Iterator[Row]:
     kv = DynamoKV(TABLE)
     messages = [
         Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0)
@@ -149,13 +146,13 @@ def _times() -> Iterator[Row]:
         ),
         (
             f"session open + close, {MESSAGES} messages",
-            _whole(kv, document),
+            _open_and_close(kv, document),
             lambda: (_bare_get(), _bare_put(body)),
         ),
     ):
         kv.put(Key("one", "s"), body)
         for what, clock in (("", time.perf_counter), (", cpu", time.process_time)):
-            value, least = _beside(work, floor, clock)
+            value, least = compare_calls(work, floor, ROUNDS, REPEATS, clock)
             yield Row(f"dynamodb {name}, beside botocore{what}", value, "µs", floor=least)
 
 
@@ -172,6 +169,7 @@ def _bare_put(body: bytes) -> object:
 
 
 def _load_and_save(kv: KV, body: bytes) -> Work:
+    """Return work that reads a session's head and writes it again."""
     head = keys.session_head(keys.session_of("main", "bench:2"))
 
     def load_and_save() -> None:
@@ -181,8 +179,10 @@ def _load_and_save(kv: KV, body: bytes) -> Work:
     return load_and_save
 
 
-def _whole(kv: KV, document: Document) -> Work:
-    sessions, key = Sessions(kv), keys.session_of("main", "bench:3")
+def _open_and_close(kv: KV, document: Document) -> Work:
+    """Return work that opens a session with this document and saves it again."""
+    sessions = Sessions(kv)
+    key = keys.session_of("main", "bench:3")
     sessions.save(sessions.open(key), document)
 
     def open_and_close() -> None:
@@ -190,21 +190,3 @@ def _whole(kv: KV, document: Document) -> Work:
         sessions.save(opened, opened.document)
 
     return open_and_close
-
-
-def _beside(work: Work, floor: Work, clock: Callable[[], float]) -> tuple[float, float]:
-    """µs a call of `work` and of `floor`, in turns, the median of the best round of each."""
-    ours, least = [], []
-    for _ in range(ROUNDS):
-        ours.append(_median(work, clock))
-        least.append(_median(floor, clock))
-    return min(ours), min(least)
-
-
-def _median(work: Work, clock: Callable[[], float]) -> float:
-    spent = []
-    for _ in range(REPEATS):
-        started = clock()
-        work()
-        spent.append(clock() - started)
-    return statistics.median(spent) * 1e6

@@ -1,9 +1,9 @@
-"""Measures how much of what answers a question `search-history` finds, in conversations of LoCoMo's
-form: recall of the messages that are the question's evidence.
+"""Measures how many of the messages that answer a question `search-history` finds, in conversations of
+LoCoMo's form: the recall of the question's evidence.
 
-Each conversation becomes the chat of a group, message after message: evicted, told to memory (of
-the offline model), archived, and then searched as in a turn of its own, with the question as it
-stands there.
+Each conversation becomes the chat of a group, message after message: evicted, consolidated into
+memory (by the offline model), archived, and then searched as in a turn of its own, with the question
+word for word.
 """
 
 from __future__ import annotations
@@ -30,8 +30,14 @@ from functions.agent.side_request import SideRequests
 from functions.clock import Clock
 from functions.settings import Settings
 from functions.wiring import open_runtime
+from scripts.benchmarks.conversations import (
+    Conversation,
+    Id,
+    Line,
+    Question,
+    read_conversations,
+)
 from scripts.benchmarks.rows import Row
-from scripts.benchmarks.talks import Id, Line, Question, Talk, read
 from sigil.storage.kv import keys
 
 BEST: Final = (5, 10)
@@ -43,7 +49,7 @@ SESSION: Final = "telegram:evidence"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The messages that were found for a question, the best first, in `ms` milliseconds of wall
+    """The messages that a search found for a question, the best first, in `ms` milliseconds of wall
     time.
     """
 
@@ -52,24 +58,28 @@ class Answer:
     ms: float
 
     def recall(self, best: int) -> float:
-        """The share of its evidence that is among the first so many."""
-        return len(self.question.evidence.intersection(self.found[:best])) / len(
-            self.question.evidence
-        )
+        """Return the share of the question's evidence that is among the first `best` messages."""
+        evidence = self.question.evidence
+        return len(evidence.intersection(self.found[:best])) / len(evidence)
 
 
 def run(data: Path) -> Iterator[Row]:
-    """Recall in all and by category, and milliseconds a question. `data`: a file, or a folder with
-    `locomo*.json` in it.
+    """Measure recall in all and by category, and milliseconds a question. `data`: a file, or a folder
+    with `locomo*.json` in it.
     """
     paths = sorted(data.glob("locomo*.json")) if data.is_dir() else [data]
-    answers = [answer for path in paths for talk in read(path) for answer in answered(talk)]
+    answers: list[Answer] = []
+    for path in paths:
+        for conversation in read_conversations(path):
+            answers += answer_questions(conversation)
     groups = {
         f"category {number}": [each for each in answers if each.question.category == number]
         for number in range(1, 6)
     }
     for name, group in {**groups, "all": answers}.items():
-        for best in BEST if group else ():
+        if not group:
+            continue
+        for best in BEST:
             yield Row(
                 f"recall@{best}, {name} ({len(group)} questions)",
                 statistics.fmean(each.recall(best) for each in group),
@@ -80,40 +90,39 @@ def run(data: Path) -> Iterator[Row]:
         )
 
 
-def answered(talk: Talk) -> Iterator[Answer]:
-    """Each question that has evidence, asked where the conversation was had."""
+def answer_questions(conversation: Conversation) -> Iterator[Answer]:
+    """Ask each question that has evidence, in the chat of the conversation; yield the answers."""
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(open_runtime(Settings(data=folder, library="none", runners=1))) as runtime,
     ):
-        opened, ids = had(talk, runtime.app)
-        for question in talk.questions:
-            if question.evidence:
-                began = time.perf_counter()
-                answer: Any = search_history(
-                    CallContext(runtime.app, opened.key),
-                    {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)},
-                )
-                spent = time.perf_counter() - began
-                found = [
-                    ids[item["message"]] if item["who"] != "history" else None
-                    for item in answer["items"]
-                ]
-                yield Answer(question, found, spent * 1e3)
+        opened, ids = hold_conversation(conversation, runtime.app)
+        for question in conversation.questions:
+            if not question.evidence:
+                continue
+            query = {"query": question.text[:QUERY_CHARACTERS], "limit": max(BEST)}
+            began = time.perf_counter()
+            answer: Any = search_history(CallContext(runtime.app, opened.key), query)
+            spent = time.perf_counter() - began
+            found: list[Id | None] = []
+            for item in answer["items"]:
+                found.append(None if item["who"] == "history" else ids[item["message"]])
+            yield Answer(question, found, spent * 1e3)
 
 
-def had(talk: Talk, app: App) -> tuple[SessionHandle, dict[int, Id]]:
-    """The session of a conversation, and which message of it has which number."""
-    opened, ids = app.sessions.open(keys.session_of(app.name, SESSION)), {}
-    for line in talk.lines:
-        document = _said(opened, line, app)
+def hold_conversation(conversation: Conversation, app: App) -> tuple[SessionHandle, dict[int, Id]]:
+    """Play a conversation; return its session, and the id of the line behind each message number."""
+    opened = app.sessions.open(keys.session_of(app.name, SESSION))
+    ids: dict[int, Id] = {}
+    for line in conversation.lines:
+        document = _add_line(opened, line, app)
         ids[document.next_seq - 1] = line.id
         opened = app.sessions.save(opened, document)
     return opened, ids
 
 
-def _said(opened: SessionHandle, line: Line, app: App) -> Document:
-    """The document with one more message, as a turn makes it."""
+def _add_line(opened: SessionHandle, line: Line, app: App) -> Document:
+    """Return the document with one more message, as a turn makes it."""
     side = SideRequests(opened.key, replace(app, clock=Clock(now=lambda: line.at)), opened.document)
     document = evict(
         side,

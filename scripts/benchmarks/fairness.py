@@ -1,9 +1,9 @@
-"""Measures the owner's run while somebody else's tokens keep every runner and every compiler busy.
+"""Measures the owner's run while other tokens keep every runner and every compiler busy.
 
-A real `sigil serve` on two runners, then on one. The owner runs a short capability and one that
-computes for a while, alone; then again while 30 threads with a deploy token of the namespace
-`alice` run an endless capability over and over, and eight others with deploy tokens of their own
-deploy modules that are expensive to compile. They wait as long as they are told to.
+It starts a real `sigil serve` with two runners, then with one. The owner runs a short capability and
+one that computes for a while, alone; then again while 30 threads with a deploy token of the
+namespace `alice` run an endless capability over and over, and eight others with deploy tokens of
+their own deploy modules that are expensive to compile. They wait as long as `retry-after` says.
 
 A floor is the same run on the same server without them.
 """
@@ -36,31 +36,32 @@ BOMBS: Final = 8
 SETTLING_SECONDS: Final = 6.0
 ADMIN: Final = "an-admin-token-of-the-benchmark"
 ENDLESS_MS: Final = {2: 30_000, 1: 3_000}
-"""How long an endless call of `alice` lasts, by the number of runners: with a single one there is
-one of them to wait for.
+"""The milliseconds of an endless call of `alice`, by the number of runners: with a single runner the
+owner waits for one of them.
 """
 FREE_SECONDS: Final = 0.3
-"""The bar: three times as long as alone, or so much more, whichever is more."""
+"""The target is three times as long as alone, or so much longer, whichever is more."""
 SHORT: Final = "return input"
 LONG: Final = "let x = 0; for (let i = 0; i < 3e6; i++) x = (x * 31 + i) | 0; return x"
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of wall time as the owner sees them, p95 of forty; with a single runner the
-    longest of five.
+    """Measure in milliseconds of wall time as the owner sees them, p95 of forty; with a single runner
+    the longest of five.
     """
     for runners in (2, 1):
-        yield from _measured(runners)
+        yield from _measure_owner(runners)
 
 
-def _measured(runners: int) -> Iterator[Row]:
-    with tempfile.TemporaryDirectory() as folder, _served(Path(folder), runners) as url:
-        owner = httpx.Client(base_url=url, headers=_bearer(ADMIN), timeout=120)
+def _measure_owner(runners: int) -> Iterator[Row]:
+    """Measure the owner's calls, alone and beside the other tokens, with so many runners."""
+    with tempfile.TemporaryDirectory() as folder, _run_registry(Path(folder), runners) as url:
+        owner = httpx.Client(base_url=url, headers=_bearer_header(ADMIN), timeout=120)
         for name, code in (("short", SHORT), ("long", LONG)):
             owner.post("/_api/deploy", json={"name": name, "execute": code}).raise_for_status()
         alone = {name: _p95(owner, name) for name in ("short", "long")}
         one_call = 0.0 if runners > 1 else float(ENDLESS_MS[runners])
-        with _besieged(owner, url, ENDLESS_MS[runners]) as answers:
+        with _keep_busy(owner, url, ENDLESS_MS[runners]) as answers:
             time.sleep(SETTLING_SECONDS)
             for name, floor in alone.items():
                 value = _p95(owner, name, CALLS if runners > 1 else CALLS // 8)
@@ -72,11 +73,11 @@ def _measured(runners: int) -> Iterator[Row]:
                     round(bar, 1),
                     floor=floor,
                 )
-        print(f"  what the crowd was answered: {dict(answers)}", file=sys.stderr)
+        print(f"  answers to the other tokens: {dict(answers)}", file=sys.stderr)
 
 
 def _p95(client: httpx.Client, name: str, calls: int = CALLS) -> float:
-    """The 95th percentile; of few calls the longest."""
+    """Return the 95th percentile of the milliseconds; of few calls the longest."""
     taken = []
     for _ in range(calls):
         started = time.perf_counter()
@@ -86,19 +87,20 @@ def _p95(client: httpx.Client, name: str, calls: int = CALLS) -> float:
 
 
 @contextmanager
-def _besieged(owner: httpx.Client, url: str, milliseconds: int) -> Iterator[Counter[str]]:
-    """While the tokens of `alice` do what they can; what they are answered, counted."""
+def _keep_busy(owner: httpx.Client, url: str, milliseconds: int) -> Iterator[Counter[str]]:
+    """Have the tokens of `alice` call and deploy all the time; yield the counts of their answers."""
     tokens = [
         owner.post("/_api/keys", json={"kind": "deploy", "namespace": "alice"}).json()["token"]
         for _ in range(BOMBS + 1)
     ]
     endless = {"name": "endless", "execute": "for (;;);", "limits": {"timeout_ms": milliseconds}}
-    httpx.post(f"{url}/_api/deploy", json=endless, headers=_bearer(tokens[0]), timeout=120)
-    over, answers = threading.Event(), Counter[str]()
-    bomb = b64encode(_bomb()).decode()
+    httpx.post(f"{url}/_api/deploy", json=endless, headers=_bearer_header(tokens[0]), timeout=120)
+    over = threading.Event()
+    answers = Counter[str]()
+    bomb = b64encode(_make_compile_bomb()).decode()
 
-    def again(path: str, token: str, body: object) -> None:
-        with httpx.Client(base_url=url, headers=_bearer(token), timeout=120) as client:
+    def send_requests(path: str, token: str, body: object) -> None:
+        with httpx.Client(base_url=url, headers=_bearer_header(token), timeout=120) as client:
             while not over.is_set():
                 try:
                     answer = client.post(path, json=body)
@@ -113,7 +115,7 @@ def _besieged(owner: httpx.Client, url: str, milliseconds: int) -> Iterator[Coun
         ("/_api/deploy", tokens[at + 1], {"name": f"bomb-{at}", "wasm": bomb})
         for at in range(BOMBS)
     ]
-    threads = [threading.Thread(target=again, args=job, daemon=True) for job in jobs]
+    threads = [threading.Thread(target=send_requests, args=job, daemon=True) for job in jobs]
     for thread in threads:
         thread.start()
     try:
@@ -122,9 +124,9 @@ def _besieged(owner: httpx.Client, url: str, milliseconds: int) -> Iterator[Coun
         over.set()
 
 
-def _bomb() -> bytes:
-    """A valid module that no compiler is done with in its time."""
-    locals_, depth = 250, 250
+def _make_compile_bomb() -> bytes:
+    """Return a valid module that takes a compiler longer than it may."""
+    locals_ = depth = 250
     body = "".join(
         f"(local.set {n} (i32.add (local.get {n * 7 % locals_}) (i32.const 1)))"
         for n in range(locals_)
@@ -143,9 +145,9 @@ def _bomb() -> bytes:
 
 
 @contextmanager
-def _served(folder: Path, runners: int) -> Iterator[str]:
-    """The address of a registry in a process of its own."""
-    told = {
+def _run_registry(folder: Path, runners: int) -> Iterator[str]:
+    """Run a registry in a process of its own; yield its address."""
+    settings = {
         "UNCAGED_DATA": str(folder / "data"),
         "UNCAGED_CACHE": str(folder / "cache"),
         "UNCAGED_LIBRARY": "none",
@@ -153,10 +155,14 @@ def _served(folder: Path, runners: int) -> Iterator[str]:
         "SIGIL_RUNNERS": str(runners),
         "SIGIL_DEPLOY_COOLDOWN": "0",
     }
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     command = [sys.executable, "-m", "sigil.cli", "serve", "--port", "0", "--json"]
     with subprocess.Popen(
-        command, env={**kept, **told}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command,
+        env={**inherited, **settings},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as server:
         assert server.stdout is not None
         try:
@@ -165,5 +171,5 @@ def _served(folder: Path, runners: int) -> Iterator[str]:
             server.kill()
 
 
-def _bearer(token: str) -> dict[str, str]:
+def _bearer_header(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}

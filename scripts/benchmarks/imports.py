@@ -1,5 +1,5 @@
-"""Measures what importing the entry points costs: CPU in fresh interpreters, beside the frameworks
-that they stand on.
+"""Measures the CPU of importing the entry points in fresh interpreters, beside the frameworks that
+they are built on.
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ _HELP: Final = (
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of CPU, the median of seven, ours and the floor in turns."""
+    """Measure in milliseconds of CPU, the median of seven runs, with ours and the floor in turns."""
     ours, floor = [], []
     for turn in range(RUNS + 1):
-        pair = (
-            _milliseconds(_TIMED.format("functions.webhook")),
-            _milliseconds(_TIMED.format("fastapi, mangum")),
-        )
+        webhook = _run_program(_TIMED.format("functions.webhook"))
+        framework = _run_program(_TIMED.format("fastapi, mangum"))
         if turn:  # the first one writes the byte code
-            ours.append(pair[0])
-            floor.append(pair[1])
+            ours.append(webhook)
+            floor.append(framework)
     yield Row(
         "import functions.webhook",
         statistics.median(ours),
@@ -42,17 +40,19 @@ def run(data: Path | None) -> Iterator[Row]:
         ratio_target=1.15,
     )
     bare = statistics.median(
-        _milliseconds("import time, typer; print(time.process_time())") for _ in range(RUNS)
+        _run_program("import time, typer; print(time.process_time())") for _ in range(RUNS)
     )
     for command, module, most in (
         ("sigil", "sigil.cli", 150.0),
         ("uncaged", "functions.cli", None),
     ):
-        shown = statistics.median(_milliseconds(_HELP.format(command, module)) for _ in range(RUNS))
-        yield Row(f"{command} --help (floor: import typer)", shown, "ms", most, floor=bare)
+        program = _HELP.format(command, module)
+        spent = statistics.median(_run_program(program) for _ in range(RUNS))
+        yield Row(f"{command} --help (floor: import typer)", spent, "ms", most, floor=bare)
 
 
-def _milliseconds(program: str) -> float:
+def _run_program(program: str) -> float:
+    """Run a program in a fresh interpreter; return the milliseconds of CPU that it reports."""
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -1,5 +1,5 @@
-"""Measures the memory of an idle `uncaged serve`, beside the bare web framework, and what an
-agent's own memory costs after a year.
+"""Measures the memory of an idle `uncaged serve`, beside the bare web framework, and the cost of an
+agent's own memory after a year.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import httpx
 from functions.settings import Settings
 from functions.wiring import open_runtime
 from scripts.benchmarks import evidence, year
+from scripts.benchmarks.measuring import read_resident_memory
 from scripts.benchmarks.rows import Row
 
 _BARE: Final = "import fastapi, uvicorn; fastapi.FastAPI(); print('ready', flush=True); input()"
@@ -28,36 +29,37 @@ _LISTENS: Final = re.compile(r"listens on (http://\S+)")
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """MiB resident: the server's own process after one /health, without its runners, at the first
-    start and at the second.
+    """Measure in MiB resident: the server's own process after one /health, without its runners, at
+    the first start and at the second.
 
     `data`: conversations for `evidence`.
     """
-    yield from evidence.run(data) if data else ()
-    floor = _bare()
+    if data:
+        yield from evidence.run(data)
+    floor = _measure_framework()
     with tempfile.TemporaryDirectory() as folder:
         yield Row(
             "uncaged serve, first start (fills the registry)",
-            _served(folder),
+            _measure_server(folder),
             "MiB",
             120.0,
             floor=floor,
         )
-        yield Row("uncaged serve, later starts", _served(folder), "MiB", 120.0, floor=floor)
-    yield from _aged()
+        yield Row("uncaged serve, later starts", _measure_server(folder), "MiB", 120.0, floor=floor)
+    yield from _measure_year()
 
 
-def _aged() -> Iterator[Row]:
-    """The last week of a year of chat, 10,000 messages, and turn by turn beside it the only week of
-    another chat.
+def _measure_year() -> Iterator[Row]:
+    """Measure the last week of a year of chat, 10,000 messages, and turn by turn beside it the only
+    week of another chat.
     """
-    model = year.Scripted()
+    model = year.YearModel()
     with tempfile.TemporaryDirectory() as folder:
         runtime = open_runtime(Settings(data=folder, library="none", runners=1))
-        old = year.talk(runtime.app, year.MESSAGES // 2, model)
+        old = year.chat(runtime.app, year.MESSAGES // 2, model)
         deque(islice(old, year.MESSAGES // 2 - year.WEEK), maxlen=0)
-        young = year.talk(runtime.app, year.WEEK, year.Scripted(), "terminal:week")
-        first, last = map(year.week, zip(*zip(young, old, strict=True), strict=True))
+        young = year.chat(runtime.app, year.WEEK, year.YearModel(), "terminal:week")
+        first, last = map(year.summarize_week, zip(*zip(young, old, strict=True), strict=True))
         runtime.close()
     yield Row(
         "prompt, last week of a year beside a first week",
@@ -79,18 +81,20 @@ def _aged() -> Iterator[Row]:
     )
 
 
-def _bare() -> float:
+def _measure_framework() -> float:
+    """Return the MiB that the bare web framework has resident."""
     with subprocess.Popen(
         [sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        resident = _resident(process.pid)
+        resident = read_resident_memory(process.pid)
         process.kill()
     return resident
 
 
-def _served(folder: str) -> float:
+def _measure_server(folder: str) -> float:
+    """Start `uncaged serve` and ask it once; return the MiB that it has resident then."""
     command = [sys.executable, "-c", _SERVE, "serve", "--port", "0"]
     environment = {
         **os.environ,
@@ -102,12 +106,7 @@ def _served(folder: str) -> float:
         assert process.stderr is not None
         url = next(found[1] for line in process.stderr if (found := _LISTENS.search(line)))
         httpx.get(f"{url}/health").raise_for_status()
-        resident = _resident(process.pid)
+        resident = read_resident_memory(process.pid)
         process.terminate()
         process.stderr.read()
     return resident
-
-
-def _resident(process: int) -> float:
-    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]

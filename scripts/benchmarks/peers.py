@@ -1,15 +1,13 @@
-"""A fresh, isolated call beside the peers, in one run: workerd's Worker Loader, QuickJS, monty and
-Extism.
+"""Measures a fresh, isolated call beside the same of other runtimes, in one run: workerd's Worker
+Loader, QuickJS, monty and Extism.
 
-The peers come from npm and PyPI into `build/peers` at the first run; nothing of the product needs
-them.
+The first run installs them from npm and PyPI into `build/peers`; nothing of the product needs them.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import re
 import socket
 import statistics
 import subprocess
@@ -18,19 +16,22 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import wasmtime
 
+from scripts.benchmarks.measuring import median_call, read_resident_memory, time_call
 from scripts.benchmarks.rows import Row
-from scripts.benchmarks.sandbox import ECHO, ENGINE, INPUT, JS, program, timed
+from scripts.benchmarks.sandbox import ECHO, ENGINE, INPUT, JS, make_program
 from sigil.sandbox.javascript_module import make_module
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Kind
 
-HERE: Final = Path(__file__).parent / "beside"
+HERE: Final = Path(__file__).parent / "peer_programs"
 FOLDER: Final = Path(__file__).parent.parent.parent / "build" / "peers"
+INTERPRETER: Final = FOLDER / "python" / "bin" / "python"
 WORKERD: Final = "workerd@1.20261117.1"
 PYTHON: Final = ("quickjs==1.19.4", "pydantic-monty==1.4.0", "extism==1.1.1")
 CALLS: Final = 300
@@ -56,19 +57,20 @@ EXTISM: Final = """(module
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds; the floor of a row is ours, so the ratio says how many times as long the peer
-    takes.
+    """Measure in milliseconds. The floor of a row is ours, so the ratio is how many times as long the
+    peer takes.
     """
-    install()
+    _install_peers()
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox,
     ):
-        js, module = _ours(sandbox, JS, "js"), _ours(sandbox, ECHO, "sigil")
-        per_script = _weight(sandbox)
+        js = _time_calls(sandbox, JS, "js")
+        module = _time_calls(sandbox, ECHO, "sigil")
+        per_script = _measure_script_memory(sandbox)
     yield Row("ours: a fresh JavaScript call through a child, p50", js, "ms", 0.13)
     yield Row("ours: a fresh call of a module through a child, p50", module, "ms", 0.08)
-    found = _inside()
+    found = _measure_python_peers()
     for name, what, floor in (
         ("quickjs", "native, no boundary", js),
         ("monty", "Python subset", js),
@@ -76,11 +78,11 @@ def run(data: Path | None) -> Iterator[Row]:
     ):
         if name in found:
             yield Row(f"{name}: {what}, a fresh call, p50", found[name], "ms", floor=floor)
-    yield from _workerd(js, per_script)
+    yield from _measure_workerd(js, per_script)
 
 
-def install() -> None:
-    """Fetch what is missing."""
+def _install_peers() -> None:
+    """Install the peers that are missing."""
     if not (FOLDER / "node_modules" / "workerd").is_dir():
         FOLDER.mkdir(parents=True, exist_ok=True)
         subprocess.run(
@@ -97,59 +99,52 @@ def install() -> None:
             check=True,
             cwd=FOLDER,
         )
-    if not _python().exists():
+    if not INTERPRETER.exists():
         subprocess.run(
             ["uv", "venv", "--quiet", "--python", sys.executable, str(FOLDER / "python")],
             check=True,
         )
         subprocess.run(
-            ["uv", "pip", "install", "--quiet", "--python", str(_python()), *PYTHON], check=True
+            ["uv", "pip", "install", "--quiet", "--python", str(INTERPRETER), *PYTHON], check=True
         )
 
 
-def _python() -> Path:
-    return FOLDER / "python" / "bin" / "python"
-
-
-def _ours(sandbox: Sandbox, module: bytes, kind: Kind) -> float:
-    each = program(module, kind)
+def _time_calls(sandbox: Sandbox, module: bytes, kind: Kind) -> float:
+    """Return the median of many calls, after a first one that loads the module."""
+    each = make_program(module, kind)
     sandbox.run(each, INPUT)
-    return statistics.median(timed(lambda: sandbox.run(each, INPUT)) for _ in range(CALLS * 5))
+    return median_call(lambda: sandbox.run(each, INPUT), CALLS * 5)
 
 
-def _weight(sandbox: Sandbox) -> float:
-    """KiB that a loaded JavaScript capability adds to the child."""
+def _measure_script_memory(sandbox: Sandbox) -> float:
+    """Return the KiB that a loaded JavaScript capability adds to the child."""
     (pid,) = sandbox.pids()
-    before = resident(pid)
+    before = read_resident_memory(pid)
     for number in range(LOADED * 4):
-        sandbox.run(program(make_module(f"return [{number}, input]"), "js"), INPUT)
-    return (resident(pid) - before) / (LOADED * 4)
+        sandbox.run(make_program(make_module(f"return [{number}, input]"), "js"), INPUT)
+    return (read_resident_memory(pid) - before) * 1024 / (LOADED * 4)
 
 
-def resident(pid: int) -> float:
-    """KiB of memory that a process has."""
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))
-    return float(found[1]) if found else 0.0
-
-
-def _inside() -> dict[str, float]:
+def _measure_python_peers() -> dict[str, float]:
+    """Return the milliseconds of the peers that are Python packages, by name."""
     with tempfile.TemporaryDirectory() as folder:
         module, answer = Path(folder) / "echo.wasm", Path(folder) / "answer.json"
         module.write_bytes(bytes(wasmtime.wat2wasm(EXTISM)))
         subprocess.run(
-            [str(_python()), str(HERE / "inside.py"), str(module), str(answer)], check=True
+            [str(INTERPRETER), str(HERE / "python_peers.py"), str(module), str(answer)], check=True
         )
         found: dict[str, float] = json.loads(answer.read_bytes())
         return found
 
 
-def _workerd(js: float, per_script: float) -> Iterator[Row]:
-    with _served() as (pid, ask):
-        ask("warm")
-        warm = statistics.median(timed(lambda: ask("warm")) for _ in range(CALLS))
-        before = resident(pid)
-        fresh = statistics.median(timed(lambda n=n: ask(f"fresh {n}")) for n in range(LOADED))  # type: ignore[misc]
-        weight = (resident(pid) - before) / LOADED
+def _measure_workerd(js: float, per_script: float) -> Iterator[Row]:
+    with _run_workerd() as (pid, call):
+        call("warm")
+        warm = median_call(lambda: call("warm"), CALLS)
+        before = read_resident_memory(pid)
+        times = [time_call(partial(call, f"fresh {number}")) for number in range(LOADED)]
+        fresh = statistics.median(times)
+        weight = (read_resident_memory(pid) - before) * 1024 / LOADED
     yield Row("workerd: a fresh isolate over HTTP, p50", fresh, "ms", floor=js)
     yield Row("workerd: the same without HTTP's own share, p50", fresh - warm, "ms", floor=js)
     yield Row(
@@ -162,7 +157,8 @@ def _workerd(js: float, per_script: float) -> Iterator[Row]:
 
 
 @contextmanager
-def _served() -> Iterator[tuple[int, Callable[[str], None]]]:
+def _run_workerd() -> Iterator[tuple[int, Callable[[str], None]]]:
+    """Run workerd; yield its process id and a function that calls the worker of a name."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     binary = next(FOLDER.glob("node_modules/@cloudflare/workerd-*/bin/workerd"))
@@ -177,7 +173,7 @@ def _served() -> Iterator[tuple[int, Callable[[str], None]]]:
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port)
 
-            def ask(name: str) -> None:
+            def call(name: str) -> None:
                 connection.request(
                     "POST",
                     "/",
@@ -186,13 +182,13 @@ def _served() -> Iterator[tuple[int, Callable[[str], None]]]:
                 answer = connection.getresponse().read()
                 assert json.loads(answer) == json.loads(INPUT), answer
 
-            _until_up(port)
-            yield server.pid, ask
+            _wait_for_port(port)
+            yield server.pid, call
         finally:
             server.kill()
 
 
-def _until_up(port: int) -> None:
+def _wait_for_port(port: int) -> None:
     for _ in range(200):
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from scripts.benchmarks.rows import Row
-from scripts.benchmarks.search import MODEL, SHELF, made_up, opened, package
+from scripts.benchmarks.search import (
+    LIBRARY_CALLER,
+    MODEL_CALLER,
+    make_documents,
+    make_package,
+    open_registry_store,
+)
 from sigil.registry import LocalRegistry
 from sigil.settings import Settings
 from sigil.wiring import local_registry
@@ -39,50 +45,47 @@ registry.close()
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of CPU."""
-    with opened() as (settings, stores):
+    """Measure in milliseconds of CPU."""
+    with open_registry_store() as (settings, stores):
         with closing(local_registry(replace(settings, library="builtin"), stores)):
             pass
-        yield Row(
-            "first query over the library, nothing kept yet", _first(settings, "builtin"), "ms"
-        )
-        kept = statistics.median(_first(settings, "builtin") for _ in range(TIMES))
-        yield Row("first query of a process, library", kept, "ms")
-    with opened() as (settings, stores):
-        documents, queries = zip(*made_up(SIZE), strict=True)
+        spent = _time_first_query(settings, "builtin")
+        yield Row("first query over the library, nothing kept yet", spent, "ms")
+        spent = statistics.median(_time_first_query(settings, "builtin") for _ in range(TIMES))
+        yield Row("first query of a process, library", spent, "ms")
+    with open_registry_store() as (settings, stores):
+        documents, queries = zip(*make_documents(SIZE), strict=True)
         with closing(local_registry(settings, stores)) as registry:
             started = time.process_time()
             for document in documents:
-                registry.deploy_package(package(document), SHELF)
-            yield Row(
-                f"deploy, {SIZE:,} capabilities, each",
-                (time.process_time() - started) / SIZE * 1e3,
-                "ms",
-            )
-        yield Row(
-            f"first query over {SIZE:,}, nothing kept yet",
-            _first(settings, "none", queries[0]),
-            "ms",
+                registry.deploy_package(make_package(document), LIBRARY_CALLER)
+            spent = (time.process_time() - started) / SIZE * 1e3
+            yield Row(f"deploy, {SIZE:,} capabilities, each", spent, "ms")
+        spent = _time_first_query(settings, "none", queries[0])
+        yield Row(f"first query over {SIZE:,}, nothing kept yet", spent, "ms")
+        spent = statistics.median(
+            _time_first_query(settings, "none", queries[0]) for _ in range(TIMES)
         )
-        kept = statistics.median(_first(settings, "none", queries[0]) for _ in range(TIMES))
-        yield Row(f"first query of a process, {SIZE:,} capabilities", kept, "ms", 60.0)
+        yield Row(f"first query of a process, {SIZE:,} capabilities", spent, "ms", 60.0)
         with closing(local_registry(settings, stores)) as registry:
-            yield from _each(registry, queries[:300])
+            yield from _measure_queries(registry, queries[:300])
 
 
-def _first(settings: Settings, library: str, text: str = QUERY) -> float:
-    """Of a process that just began, its start not counted."""
+def _time_first_query(settings: Settings, library: str, text: str = QUERY) -> float:
+    """Return the milliseconds of the first query of a new process, without the process's start."""
     command = [sys.executable, "-c", CHILD, settings.data, library, text]
     return float(
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
     )
 
 
-def _each(registry: LocalRegistry, queries: tuple[str, ...]) -> Iterator[Row]:
-    times = []
+def _measure_queries(registry: LocalRegistry, queries: tuple[str, ...]) -> Iterator[Row]:
+    cpu_times, wall_times = [], []
     for text in queries:
-        cpu, wall = time.process_time(), time.perf_counter()
-        registry.query(text, MODEL)
-        times.append(((time.process_time() - cpu) * 1e3, (time.perf_counter() - wall) * 1e3))
-    yield Row("query, CPU p50", statistics.median(cpu for cpu, _ in times), "ms", 2.0)
-    yield Row("query, wall p50", statistics.median(wall for _, wall in times), "ms")
+        cpu = time.process_time()
+        wall = time.perf_counter()
+        registry.query(text, MODEL_CALLER)
+        cpu_times.append((time.process_time() - cpu) * 1e3)
+        wall_times.append((time.perf_counter() - wall) * 1e3)
+    yield Row("query, CPU p50", statistics.median(cpu_times), "ms", 2.0)
+    yield Row("query, wall p50", statistics.median(wall_times), "ms")

@@ -1,5 +1,5 @@
-"""Measures a chat's memory among 10,000 facts on SQLite: recalling, remembering, and searching what
-was said.
+"""Measures a chat's memory among 10,000 facts on SQLite: recalling, remembering, and searching the
+history.
 """
 
 from __future__ import annotations
@@ -7,9 +7,9 @@ from __future__ import annotations
 import random
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from functions.agent.services.things import recall
 from functions.agent.session.document import Document
 from functions.settings import Settings
 from functions.wiring import open_app
+from scripts.benchmarks.measuring import median_call, time_call
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import keys
 from sigil.storage.kv.sqlite import SqliteKV
@@ -51,14 +52,15 @@ NOUNS: Final = [
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of wall time a call, p50 and p95."""
+    """Measure in milliseconds of wall time a call, p50 and p95."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=folder, library="none", llm_url="http://127.0.0.1:9")
         stores = open_stores(settings)
         app = open_app(settings, stores, later=True)
-        place, dice = CallContext(app, SESSION), random.Random(7)
-        facts = [_fact(dice, number) for number in range(FACTS)]
-        writes = [_timed(lambda fact=fact: place.things.save(fact)) for fact in facts]  # type: ignore[misc]
+        context = CallContext(app, SESSION)
+        chance = random.Random(7)
+        facts = [_make_fact(chance, number) for number in range(FACTS)]
+        writes = [time_call(partial(context.things.save, fact)) for fact in facts]
         assert isinstance(stores.kv, SqliteKV)
         with closing(stores.kv):
             yield Row(
@@ -66,60 +68,53 @@ def run(data: Path | None) -> Iterator[Row]:
                 statistics.median(writes[-1_000:]),
                 "ms",
             )
-            yield from _reads(place, facts, dice)
-            yield from _history(place)
+            yield from _measure_recall(context, facts, chance)
+            yield from _measure_history_search(context)
 
 
-def _reads(place: CallContext, facts: list[Thing], dice: random.Random) -> Iterator[Row]:
-    asked: dict[str, Callable[[Thing], dict[str, str]]] = {
+def _measure_recall(
+    context: CallContext, facts: list[Thing], chance: random.Random
+) -> Iterator[Row]:
+    """Measure each way of asking for a fact."""
+    requests: dict[str, Callable[[Thing], dict[str, str]]] = {
         "recall by words": lambda fact: {
             "query": f"what does {fact.texts[0]} think of {fact.texts[-1]}"
         },
-        "recall by words that stand in thousands": lambda fact: {
+        "recall by words that thousands have": lambda fact: {
             "query": f"{fact.texts[1]} something red and old and quiet"
         },
         "recall by subject": lambda fact: {"subject": fact.texts[0]},
         "recall by key": lambda fact: {"key": fact.texts[0]},
         "recall without a word": lambda _: {},
     }
-    for name, given in asked.items():
-        chosen = [given(dice.choice(facts)) for _ in range(ROUNDS)]
-        times = sorted(_timed(lambda each=each: recall(place, each)) for each in chosen)  # type: ignore[misc]
+    for name, make_arguments in requests.items():
+        chosen = [make_arguments(chance.choice(facts)) for _ in range(ROUNDS)]
+        times = sorted(time_call(partial(recall, context, each)) for each in chosen)
         yield Row(f"{name}, 10,000 facts, p50", statistics.median(times), "ms", 5.0)
         yield Row(f"{name}, 10,000 facts, p95", times[int(ROUNDS * 0.95)], "ms")
 
 
-def _history(place: CallContext) -> Iterator[Row]:
-    document = Document().add(
-        *(
-            Message("user", f"message {n} about {NOUNS[n % len(NOUNS)]} " + "and so on " * 30)
-            for n in range(MESSAGES)
-        )
-    )
+def _measure_history_search(context: CallContext) -> Iterator[Row]:
+    messages = []
+    for number in range(MESSAGES):
+        text = f"message {number} about {NOUNS[number % len(NOUNS)]} " + "and so on " * 30
+        messages.append(Message("user", text))
+    document = Document().add(*messages)
+    sessions = context.app.sessions
     for begin in range(0, MESSAGES, 30):
-        place.app.sessions.archive(SESSION, document.messages[begin : begin + 30])
-    place.app.sessions.save(place.app.sessions.open(SESSION), Document(next_seq=document.next_seq))
-    times = sorted(
-        _timed(lambda: search_history(place, {"query": "the northern noun17 of last year"}))
-        for _ in range(5)
-    )
-    yield Row("search-history, 10,000 messages, p50", statistics.median(times), "ms")
+        sessions.archive(SESSION, document.messages[begin : begin + 30])
+    sessions.save(sessions.open(SESSION), Document(next_seq=document.next_seq))
+    query = {"query": "the northern noun17 of last year"}
+    median = median_call(lambda: search_history(context, query), 5)
+    yield Row("search-history, 10,000 messages, p50", median, "ms")
 
 
-def _fact(dice: random.Random, number: int) -> Thing:
-    said = (
-        dice.choice(PEOPLE),
-        dice.choice(VERBS),
-        f"{dice.choice(NOUNS)} and {dice.choice(NOUNS)}",
-    )
+def _make_fact(chance: random.Random, number: int) -> Thing:
+    """Return a fact; every fiftieth is a key and its value."""
+    at = 1_700_000_000.0 + number
+    subject = chance.choice(PEOPLE)
+    verb = chance.choice(VERBS)
+    objects = f"{chance.choice(NOUNS)} and {chance.choice(NOUNS)}"
     if number % 50 == 0:
-        return check_thing(
-            Thing("kv", (PEOPLE[number // 50], said[2]), "user", 1.0, 1_700_000_000.0 + number)
-        )
-    return check_thing(Thing("fact", said, "user", 1.0, 1_700_000_000.0 + number))
-
-
-def _timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return (time.perf_counter() - started) * 1000
+        return check_thing(Thing("kv", (PEOPLE[number // 50], objects), "user", 1.0, at))
+    return check_thing(Thing("fact", (subject, verb, objects), "user", 1.0, at))

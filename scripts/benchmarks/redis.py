@@ -4,9 +4,7 @@ same run.
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -16,6 +14,7 @@ import redis
 from functions.agent.messages import Message
 from functions.agent.session.document import Document, encode_document
 from functions.agent.session.store import Sessions
+from scripts.benchmarks.measuring import Work, compare_calls
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import ABSENT, KV, Key, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -28,41 +27,39 @@ SAID: Final = "A sentence or two of plain talk, as people write it. " * 3
 MESSAGES: Final = 40
 VALUE: Final = b"x" * 400
 
-Work = Callable[[], object]
-
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Microseconds of wall time, medians. The server is Valkey on this machine, by TCP, with an
-    append-only file.
+    """Measure medians in microseconds of wall time. The server is Valkey on this machine, over TCP,
+    with an append-only file.
     """
     with (
         Valkey() as server,
         closing(redis.Redis.from_url(server.url)) as client,
         closing(RedisKV(server.url)) as kv,
     ):
-        yield from _session(kv, client.ping)
-        for name, work in _verbs(kv).items():
-            value, ping = _beside(work, client.ping)
+        yield from _measure_session(kv, client.ping)
+        for name, work in _list_operations(kv).items():
+            value, ping = compare_calls(work, client.ping, ROUNDS, REPEATS)
             yield Row(f"redis {name}, beside a PING", value, "µs", floor=ping)
 
 
-def _session(kv: RedisKV, ping: Work) -> Iterator[Row]:
-    """A session's document there and back: what the store costs, then all of it, of which the most
-    is JSON ↔ messages.
+def _measure_session(kv: RedisKV, ping: Work) -> Iterator[Row]:
+    """Measure reading and writing a session's document: first the store alone, then with encoding
+    and decoding, which cost the most.
     """
     messages = [
         Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0)
         for number in range(MESSAGES)
     ]
     document = Document().add(*messages)
-    head, body = keys.session_head(keys.session_of("main", "bench:1")), encode_document(document)
-    kv.put(head, body)
+    head = keys.session_head(keys.session_of("main", "bench:1"))
+    kv.put(head, encode_document(document))
 
     def load_and_save() -> None:
         item = kv.get(head)
         kv.put(head, item.value if item else b"", expect=item.version if item else ABSENT)
 
-    value, floor = _beside(load_and_save, ping)
+    value, floor = compare_calls(load_and_save, ping, ROUNDS, REPEATS)
     yield Row(
         f"redis load + save of {MESSAGES} messages, beside a PING",
         value,
@@ -70,13 +67,16 @@ def _session(kv: RedisKV, ping: Work) -> Iterator[Row]:
         floor=floor,
         ratio_target=3,
     )
-    here, there = _whole(MemoryKV(), document), _whole(kv, document)
-    value, floor = _beside(there, here)
+    in_memory = _open_and_close(MemoryKV(), document)
+    in_redis = _open_and_close(kv, document)
+    value, floor = compare_calls(in_redis, in_memory, ROUNDS, REPEATS)
     yield Row("redis session open + close, beside memory", value, "µs", floor=floor)
 
 
-def _whole(kv: KV, document: Document) -> Work:
-    sessions, key = Sessions(kv), keys.session_of("main", "bench:2")
+def _open_and_close(kv: KV, document: Document) -> Work:
+    """Return work that opens a session with this document and saves it again."""
+    sessions = Sessions(kv)
+    key = keys.session_of("main", "bench:2")
     sessions.save(sessions.open(key), document)
 
     def open_and_close() -> None:
@@ -86,8 +86,10 @@ def _whole(kv: KV, document: Document) -> Work:
     return open_and_close
 
 
-def _verbs(kv: RedisKV) -> Mapping[str, Work]:
-    key, claim = Key("one", "s"), Key("claim", "s")
+def _list_operations(kv: RedisKV) -> Mapping[str, Work]:
+    """Return the operations of the store by name, ready to run."""
+    key = Key("one", "s")
+    claim = Key("claim", "s")
     for number in range(50):
         kv.put(Key("many", f"{number:06d}"), VALUE)
     kv.put(key, VALUE)
@@ -100,21 +102,3 @@ def _verbs(kv: RedisKV) -> Mapping[str, Work]:
             claim, expect=kv.put(claim, b"", expect=ABSENT, ttl=180.0)
         ),
     }
-
-
-def _beside(work: Work, floor: Work) -> tuple[float, float]:
-    """µs a call of `work` and of `floor`, in turns, the median of the best round of each."""
-    ours, least = [], []
-    for _ in range(ROUNDS):
-        ours.append(_median(work))
-        least.append(_median(floor))
-    return min(ours), min(least)
-
-
-def _median(work: Work) -> float:
-    spent = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - started)
-    return statistics.median(spent) * 1e6

@@ -1,5 +1,5 @@
-"""A benchmark's rows: one measured number each, beside the floor that the same work costs in the
-same run.
+"""The rows of a benchmark: each is one measured number beside its floor, the cost of the same work
+without us in the same run.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured number and what it should be.
+    """One measured number and its targets.
 
-    `target` is the most it may be, or the least when `at_least`; `floor` is the same work without
-    us, in the same unit; `ratio_target` is the most times the floor.
+    `target` is the most that it may be, or the least when `at_least`; `floor` is the cost of the
+    same work without us, in the same unit; `ratio_target` is the most times the floor.
     """
 
     name: str
@@ -31,26 +31,32 @@ class Row:
     @property
     def met(self) -> bool:
         """Return whether every target holds; a row without one always does."""
-        enough = self.target is None or (
-            self.value >= self.target if self.at_least else self.value <= self.target
-        )
-        near = self.ratio_target is None or self.ratio is None or self.ratio <= self.ratio_target
-        return enough and near
+        ratio = self.ratio
+        if self.ratio_target is not None and ratio is not None and ratio > self.ratio_target:
+            return False
+        if self.target is None:
+            return True
+        return self.value >= self.target if self.at_least else self.value <= self.target
 
     @property
-    def wanted(self) -> str:
-        """The targets as a person reads them."""
-        value = "" if self.target is None else f"{'≥' if self.at_least else '≤'} {self.target:g}"
-        ratio = "" if self.ratio_target is None else f"≤ {self.ratio_target:g}x"
-        return " and ".join(filter(None, (value, ratio)))
+    def target_text(self) -> str:
+        """Return the targets as a person reads them."""
+        texts = []
+        if self.target is not None:
+            texts.append(f"{'≥' if self.at_least else '≤'} {self.target:g}")
+        if self.ratio_target is not None:
+            texts.append(f"≤ {self.ratio_target:g}x")
+        return " and ".join(texts)
 
     def __str__(self) -> str:
         floor = "" if self.floor is None else f"{self.floor:.3f}"
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}x"
-        verdict = "" if not self.wanted else "ok" if self.met else "MISSED"
+        verdict = ""
+        if self.target_text:
+            verdict = "ok" if self.met else "MISSED"
         return (
             f"{self.name:<54}{self.value:>12.3f} {self.unit:<5}{floor:>11}{ratio:>9} "
-            f" {self.wanted:<18}{verdict}".rstrip()
+            f" {self.target_text:<18}{verdict}".rstrip()
         )
 
 

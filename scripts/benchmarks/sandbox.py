@@ -1,18 +1,17 @@
-"""Measures how fast the sandbox answers, beside the same call without a child process, and what a
-child costs.
+"""Measures the time of a sandbox's answer, beside the same call without a child process, and the cost
+of a child.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
@@ -23,6 +22,7 @@ from typing import Final
 import wasmtime
 
 import sigil
+from scripts.benchmarks.measuring import median_call, read_resident_memory, time_call
 from scripts.benchmarks.rows import Row
 from sigil.errors import ToolError
 from sigil.sandbox import spawn
@@ -72,24 +72,22 @@ ECHO: Final = bytes(
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds of wall time as the caller sees them; a floor is the same fresh instance driven
-    in this process.
+    """Measure in milliseconds of wall time as the caller sees them; a floor is the same fresh instance
+    driven in this process.
     """
-    bare_echo, bare_js, bare_large = _bare()
+    bare_echo, bare_js, bare_large = _measure_without_child()
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Sandbox(engine=ENGINE, cache=Path(folder), children=1)) as sandbox,
     ):
         yield Row(
             "first JavaScript answer ever (compiles the engine)",
-            timed(lambda: sandbox.run(program(JS, "js"), INPUT)),
+            time_call(lambda: sandbox.run(make_program(JS, "js"), INPUT)),
             "ms",
         )
-        echo, js, large = (
-            _calls(sandbox, ECHO, "sigil"),
-            _calls(sandbox, JS, "js"),
-            _calls(sandbox, LARGE, "js"),
-        )
+        echo = _time_calls(sandbox, ECHO, "sigil")
+        js = _time_calls(sandbox, JS, "js")
+        large = _time_calls(sandbox, LARGE, "js")
         yield Row(
             "a module's echo through a locked child, p50",
             statistics.median(echo),
@@ -117,14 +115,10 @@ def run(data: Path | None) -> Iterator[Row]:
             0.25,
             floor=bare_large,
         )
-        fresh = [
-            timed(
-                lambda n=n: sandbox.run(  # type: ignore[misc]
-                    program(make_module(f"return [{n}, input]"), "js"), INPUT
-                )
-            )
-            for n in range(PROGRAMS)
-        ]
+        fresh = []
+        for number in range(PROGRAMS):
+            new = make_program(make_module(f"return [{number}, input]"), "js")
+            fresh.append(time_call(partial(sandbox.run, new, INPUT)))
         yield Row(
             "first answer of a new capability, p50",
             statistics.median(fresh),
@@ -132,25 +126,40 @@ def run(data: Path | None) -> Iterator[Row]:
             3.0,
             floor=statistics.median(js),
         )
-        yield from _child(sandbox)
+        (pid,) = sandbox.pids()
+        with subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE
+        ) as bare:
+            time.sleep(0.2)
+            floor = read_resident_memory(bare.pid)
+            assert bare.stdin is not None
+            bare.stdin.write(b"\n")
+        yield Row(
+            "resident memory of a child (floor: bare Python)",
+            read_resident_memory(pid),
+            "MiB",
+            floor=floor,
+        )
     with closing(Sandbox(engine=ENGINE, cache=None, children=1, mode="plain")) as sandbox:
-        plain = statistics.median(_calls(sandbox, JS, "js"))
+        plain = statistics.median(_time_calls(sandbox, JS, "js"))
         yield Row(
             "JavaScript echo on the plain path, p50", plain, "ms", floor=statistics.median(js)
         )
     yield Row(
         "fresh calls a second, two children",
-        _throughput(),
+        _measure_throughput(),
         "1/s",
         8000,
         at_least=True,
         floor=1e3 / statistics.median(js),
     )
-    yield from _starts()
+    yield from _measure_starts()
 
 
-def _bare() -> tuple[float, float, float]:
-    """p50 of a call of the echo, of the JavaScript echo and of a large source, without a child."""
+def _measure_without_child() -> tuple[float, float, float]:
+    """Return the median time of the echo, of the JavaScript echo and of a large source, without a
+    child.
+    """
     driver = Driver(spawn.library())
     echo, engine = (
         driver.prepare(driver.compile(module)) for module in (ECHO, ENGINE.read_bytes())
@@ -159,17 +168,17 @@ def _bare() -> tuple[float, float, float]:
     scripts = [images.take(read_source(module).encode(), LIMITS[0]) for module in (JS, LARGE)]
     calls = [partial(images.call, each, INPUT, LIMITS, bytes) for each in scripts]
     calls.insert(0, partial(driver.call, echo, None, INPUT, LIMITS, bytes))
-    first, second, third = (statistics.median(timed(call) for _ in range(CALLS)) for call in calls)
+    first, second, third = (median_call(call, CALLS) for call in calls)
     return first, second, third
 
 
-def _throughput() -> float:
-    """Calls a second of two threads over two children."""
+def _measure_throughput() -> float:
+    """Return the calls a second of two threads over two children."""
     with (
         closing(Sandbox(engine=ENGINE, cache=None, children=2)) as sandbox,
         ThreadPoolExecutor(2) as threads,
     ):
-        each = program(JS, "js")
+        each = make_program(JS, "js")
         list(threads.map(lambda _: sandbox.run(each, INPUT), range(20)))
         started = time.perf_counter()
         done = [
@@ -181,36 +190,29 @@ def _throughput() -> float:
         return 2 * CALLS / (time.perf_counter() - started)
 
 
-def _calls(sandbox: Sandbox, module: bytes, kind: Kind) -> list[float]:
-    each = program(module, kind)
+def _time_calls(sandbox: Sandbox, module: bytes, kind: Kind) -> list[float]:
+    """Return the milliseconds of each of many calls, after a first one that loads the module."""
+    each = make_program(module, kind)
     sandbox.run(each, INPUT)
-    return [timed(lambda: sandbox.run(each, INPUT)) for _ in range(CALLS)]
+    return [time_call(lambda: sandbox.run(each, INPUT)) for _ in range(CALLS)]
 
 
-def _child(sandbox: Sandbox) -> Iterator[Row]:
-    (pid,) = sandbox.pids()
-    with subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE
-    ) as bare:
-        time.sleep(0.2)
-        floor = _resident(bare.pid)
-        assert bare.stdin is not None
-        bare.stdin.write(b"\n")
-    yield Row("resident memory of a child (floor: bare Python)", _resident(pid), "MiB", floor=floor)
-
-
-def _starts() -> Iterator[Row]:
-    echo, first, replaced = program(ECHO, "sigil"), [], []
+def _measure_starts() -> Iterator[Row]:
+    """Measure how long a child takes to its first answer, and to replace one that hangs."""
+    echo = make_program(ECHO, "sigil")
+    first, replaced = [], []
     for _ in range(STARTS):
         with closing(Sandbox(engine=ENGINE, cache=None, children=1)) as sandbox:
-            first.append(timed(lambda: sandbox.run(echo, INPUT)))
+            first.append(time_call(lambda: sandbox.run(echo, INPUT)))
             (pid,) = sandbox.pids()
             os.kill(pid, signal.SIGSTOP)
-            replaced.append(timed(lambda: _hung(sandbox, echo)))
-    floor = statistics.median(
-        timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True))
-        for _ in range(STARTS)
-    )
+            started = time.perf_counter()
+            with suppress(ToolError):
+                sandbox.run(echo, INPUT, limits=SandboxLimits(timeout_ms=1))
+            sandbox.run(echo, INPUT)
+            replaced.append((time.perf_counter() - started) * 1e3)
+    bare = [sys.executable, "-I", "-S", "-c", ""]
+    floor = median_call(lambda: subprocess.run(bare, check=True), STARTS)
     yield Row("start of a child to its first answer", statistics.median(first), "ms", floor=floor)
     yield Row(
         "a child hangs: from its end at 1 + 100 ms to the next answer",
@@ -221,22 +223,5 @@ def _starts() -> Iterator[Row]:
     )
 
 
-def _hung(sandbox: Sandbox, echo: Program) -> None:
-    with suppress(ToolError):
-        sandbox.run(echo, INPUT, limits=SandboxLimits(timeout_ms=1))
-    sandbox.run(echo, INPUT)
-
-
-def program(module: bytes, kind: Kind) -> Program:
+def make_program(module: bytes, kind: Kind) -> Program:
     return Program(sha256(module).hexdigest(), kind, lambda: module)
-
-
-def timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return (time.perf_counter() - started) * 1e3
-
-
-def _resident(process: int) -> float:
-    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]

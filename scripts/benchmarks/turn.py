@@ -1,8 +1,8 @@
 """Measures a turn of six rounds: the CPU of our own process, beside the same six requests through a
 bare httpx loop.
 
-The model is scripted and lives in a process of its own; capabilities run in theirs; the store is
-SQLite; the history holds 40 messages and keeps 20 tools resident.
+The model is scripted and runs in a process of its own, as capabilities do; the store is SQLite; the
+history holds 40 messages and keeps 20 tools resident.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, Final
 
 import httpx
 
-from functions.agent.messages import Message, ToolCall
+from functions.agent.messages import Message, Role, ToolCall
 from functions.agent.session.document import Document
 from functions.agent.toolset import in_scope
 from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
-from scripts.benchmarks.elsewhere import served
+from scripts.benchmarks.measuring import run_server
 from scripts.benchmarks.rows import Row
 from sigil.protocol import Caller, Offer
 from sigil.storage.kv import keys
@@ -43,10 +43,10 @@ _NOUNS: Final = (
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Milliseconds a turn, the median of forty."""
+    """Measure in milliseconds a turn, the median of forty."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        served("scripts.benchmarks.turn") as url,
+        run_server("scripts.benchmarks.turn") as url,
         httpx.Client() as client,
     ):
         settings = Settings(
@@ -59,13 +59,13 @@ def run(data: Path | None) -> Iterator[Row]:
             tokens_per_day=10**9,
         )
         runtime = open_runtime(settings)
-        history = _history([_deployed(runtime, noun) for noun in _NOUNS])
+        history = _make_history([_deploy(runtime, noun) for noun in _NOUNS])
         ours, floor, walls = [], [], []
         for number in range(WARM + TURNS):
-            spent, wall = _turn(runtime, history, number)
+            spent, wall = _time_turn(runtime, history, number)
             bodies = client.get(url).json()
             assert len(bodies) == ROUNDS, f"a turn made {len(bodies)} requests"
-            least = _bare(client, url, [body.encode() for body in bodies])
+            least = _time_bare_requests(client, url, [body.encode() for body in bodies])
             if number >= WARM:
                 ours.append(spent)
                 walls.append(wall)
@@ -77,8 +77,8 @@ def run(data: Path | None) -> Iterator[Row]:
     yield Row("turn of six rounds, wall", median(walls), "ms")
 
 
-def _turn(runtime: AgentRuntime, history: Document, number: int) -> tuple[float, float]:
-    """CPU and wall time of one turn over the same history, in ms."""
+def _time_turn(runtime: AgentRuntime, history: Document, number: int) -> tuple[float, float]:
+    """Return the CPU and wall time of one turn over the same history, in ms."""
     sessions = runtime.app.sessions
     sessions.save(sessions.open(keys.session_of(runtime.app.name, SESSION)), history)
     now = time.time()
@@ -99,8 +99,8 @@ def _turn(runtime: AgentRuntime, history: Document, number: int) -> tuple[float,
     return spent
 
 
-def _bare(client: httpx.Client, url: str, bodies: list[bytes]) -> float:
-    """CPU of sending what a turn sent and reading what it read, in ms."""
+def _time_bare_requests(client: httpx.Client, url: str, bodies: list[bytes]) -> float:
+    """Return the CPU of sending the same bodies as a turn and reading the answers, in ms."""
     started = time.process_time()
     for body in bodies:
         response = client.post(
@@ -110,7 +110,8 @@ def _bare(client: httpx.Client, url: str, bodies: list[bytes]) -> float:
     return (time.process_time() - started) * 1e3
 
 
-def _deployed(runtime: AgentRuntime, noun: str) -> Offer:
+def _deploy(runtime: AgentRuntime, noun: str) -> Offer:
+    """Deploy a capability for `noun`; return it as a tool."""
     properties = {
         name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."}
         for name in ("text", "unit", "form")
@@ -128,64 +129,52 @@ def _deployed(runtime: AgentRuntime, noun: str) -> Offer:
     return runtime.app.registry.deploy(spec, Caller(runtime.app.name, owner=True)).offer
 
 
-def _history(offers: list[Offer]) -> Document:
-    """Two queries that page ten tools in each, and talk, up to 40 messages."""
+def _make_history(offers: list[Offer]) -> Document:
+    """Return 40 messages: two queries that page ten tools in each, and talk."""
     document = Document()
     for half, loads in enumerate((offers[:10], offers[10:])):
         query = ToolCall(f"call_{half}", "sigil_query", '{"query": "mend", "limit": 10}')
         found = "; ".join(f"{offer.tool}: {offer.description}" for offer in loads)
-        asked = Message("user", "Mend these for me, please.", at=1.0)
         document = document.add(
-            asked,
+            Message("user", "Mend these for me, please.", at=1.0),
             Message("assistant", "", calls=(query,)),
             Message("tool", found, call_id=query.id, loads=tuple(loads)),
         )
     while len(document.messages) < MESSAGES:
-        said = Message(
-            "user" if len(document.messages) % 2 == 0 else "assistant",
-            "A sentence or two of plain talk. " * 5,
-            at=1.0,
-        )
-        document = document.add(said)
+        role: Role = "assistant" if len(document.messages) % 2 else "user"
+        text = "A sentence or two of plain talk. " * 5
+        document = document.add(Message(role, text, at=1.0))
     assert len(in_scope(document.messages)) == TOOLS
     return document
 
 
-def _serve() -> None:
+def _serve_model() -> None:
     from tests.fakes.model import ScriptedModel, call, say
     from tests.fakes.server import Answer, Recorded, json_answer
 
-    class Six(ScriptedModel):
-        """Decides by what the turn has answered so far; GET gives the bodies of the last turn's
+    class SixRoundModel(ScriptedModel):
+        """Decides by the results of the turn so far; GET returns the bodies of the last turn's
         requests.
         """
 
         def answer(self, request: Recorded) -> Answer:
             if request.method == "GET":
-                return json_answer(
-                    [body.body.decode() for body in self.requests if body.method == "POST"][
-                        -ROUNDS:
-                    ]
-                )
+                bodies = [each.body.decode() for each in self.requests if each.method == "POST"]
+                return json_answer(bodies[-ROUNDS:])
             messages = request.json()["messages"]
             last = max(place for place, message in enumerate(messages) if message["role"] == "user")
             calls = sum(message["role"] == "tool" for message in messages[last:])
-            made = (
-                call((f"cap_mend_{_NOUNS[calls]}", {"text": "abc"}))
-                if calls < ROUNDS - 1
-                else say("Done: abc, and its length is 3.")
-            )
-            return json_answer(
-                {
-                    "usage": {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10},
-                    **made,
-                }
-            )
+            if calls < ROUNDS - 1:
+                reply = call((f"cap_mend_{_NOUNS[calls]}", {"text": "abc"}))
+            else:
+                reply = say("Done: abc, and its length is 3.")
+            usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10}
+            return json_answer({"usage": usage, **reply})
 
-    with Six() as server:
+    with SixRoundModel() as server:
         print(server.url, flush=True)
         sys.stdin.read()
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve_model()

@@ -1,8 +1,8 @@
-"""A year of chat with a scripted model, day after day through the agent's own entry point: what a turn
-costs, and what is still known.
+"""Plays a year of chat with a scripted model, day after day through the agent's own entry point, for
+the cost of a turn and for the facts that the memory still has at the end.
 
-The model keeps the memory as it is asked to: facts stay, what was talked about lately goes when
-there is no more room.
+The model keeps the memory as it is asked to: facts stay, recent topics go when there is no more
+space.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BEGAN = 1_767_225_600.0
 """The first of January 2026."""
 SESSION = "terminal:year"
 FIRST = "My sister is called Mirabel and keeps bees in Tartu."
-_ROOM = re.compile(r"[Aa]t\s+most ([0-9,]+) characters|in at\s+most ([0-9,]+)")
+_LIMIT = re.compile(r"[Aa]t\s+most ([0-9,]+) characters|in at\s+most ([0-9,]+)")
 _FACT = re.compile(r"^\[[^\]]*\] USER: (Note: .*)$", re.MULTILINE)
 _WORDS = (
     "the harbour winter letter market bridge copper garden lantern river music paper window silver"
@@ -41,8 +41,8 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: tokens of its largest request, CPU of our own process in ms, bytes of the session's
-    document after it.
+    """The cost of a turn: tokens of its largest request, CPU of our own process in ms, bytes of the
+    session's document after it.
     """
 
     prompt: float
@@ -61,23 +61,19 @@ class Week:
     size: float
 
 
-def week(turns: Sequence[Turn]) -> Week:
-    """Sum up these turns."""
-    prompts, sizes = (
-        [float(number) for number in numbers]
-        for numbers in zip(*((turn.prompt, turn.size) for turn in turns), strict=True)
-    )
+def summarize_week(turns: Sequence[Turn]) -> Week:
+    """Return the means and the median of a week's turns."""
     return Week(
-        statistics.fmean(prompts),
+        statistics.fmean(turn.prompt for turn in turns),
         statistics.median(turn.cpu for turn in turns),
-        statistics.fmean(sizes),
+        statistics.fmean(turn.size for turn in turns),
     )
 
 
 @dataclass(slots=True)
-class Scripted:
-    """A model of few words: `prompt` is the largest request since it was set to 0, `busy` the
-    seconds that were its own; `system`: the last system message of the conversation.
+class YearModel:
+    """The scripted model. `prompt`: the tokens of the largest request since it was set to 0; `busy`:
+    the seconds that it took itself; `system`: the last system message of the conversation.
     """
 
     prompt: float = 0.0
@@ -94,39 +90,42 @@ class Scripted:
         return 32_000
 
     def chat(self, request: ModelRequest) -> ModelReply:
-        """See `Model.chat`."""
+        """Answer a request, as `Model.chat` does."""
         began = time.process_time()
         size = tokens.of_text(orjson.dumps([request.messages, request.tools]).decode())
-        system, said = (
-            str(request.messages[0]["content"]),
-            str(request.messages[-1]["content"] or ""),
-        )
-        reply = (
-            self._aside(system, said) if "<<IDENTITY>>" not in system else self._talk(request, said)
-        )
-        self.prompt = max(self.prompt, size if "<<IDENTITY>>" in system else 0.0)
+        system = str(request.messages[0]["content"])
+        text = str(request.messages[-1]["content"] or "")
+        if "<<IDENTITY>>" in system:
+            reply = self._answer_user(request, text)
+            self.prompt = max(self.prompt, size)
+        else:
+            reply = self._consolidate(system, text)
         self.busy += time.process_time() - began
         return replace(reply, usage=Usage(round(size), 60))
 
-    def _talk(self, request: ModelRequest, said: str) -> ModelReply:
+    def _answer_user(self, request: ModelRequest, text: str) -> ModelReply:
+        """Answer with some words, or with a query when the user asks for one."""
         self.system = str(request.messages[0]["content"])
-        if "look up" in said and request.messages[-1]["role"] == "user":
+        if "look up" in text and request.messages[-1]["role"] == "user":
             return ModelReply(
                 calls=(ToolCall("call_1", QUERY, '{"query":"weather forecast"}'),),
                 finish="tool_calls",
             )
-        return ModelReply("I see. " + _chatter(len(said) + len(request.messages), 60))
+        return ModelReply("I see. " + _make_words(len(text) + len(request.messages), 60))
 
-    def _aside(self, system: str, said: str) -> ModelReply:
-        memory, transcript = (_part(name, said) for name in ("MEMORY", "TRANSCRIPT"))
+    def _consolidate(self, system: str, text: str) -> ModelReply:
+        """Keep the facts of a transcript in the memory, within the size that `system` allows."""
+        memory = _extract_part("MEMORY", text)
+        transcript = _extract_part("TRANSCRIPT", text)
         self.consolidations += 1
-        most = next(
-            int((found[1] or found[2]).replace(",", "")) for found in _ROOM.finditer(system)
-        )
+        limit = _LIMIT.search(system)
+        assert limit
+        most = int((limit[1] or limit[2]).replace(",", ""))
         lines = [line for line in memory.split("\n") if line.startswith("- ")]
         lines += [f"- {fact[1]}" for fact in _FACT.finditer(transcript)]
         lately = transcript.rpartition("USER: ")[2].partition("\n")[0][:120]
-        lines += [f"- Lately: {lately}"] if lately else []
+        if lately:
+            lines.append(f"- Lately: {lately}")
         while sum(map(len, lines)) + len(lines) > most - 20:
             lines.remove(next((line for line in lines if line.startswith("- Lately")), lines[-1]))
         update = "\n".join(["# Memory", *lines])
@@ -137,31 +136,34 @@ class Scripted:
         return ModelReply(calls=(ToolCall("call_1", SAVE_MEMORY, saved),), finish="tool_calls")
 
 
-def talk(app: App, turns: int, model: Scripted, session: str = SESSION) -> Iterator[Turn]:
-    """So many turns of a year's 5,000."""
+def chat(app: App, turns: int, model: YearModel, session: str = SESSION) -> Iterator[Turn]:
+    """Play the first `turns` of a year's 5,000 turns; yield the cost of each."""
     app = replace(app, model=model, limits=replace(app.limits, tokens=0, ticks=0))
     for number in range(turns):
         now = BEGAN + number * 365 * 86_400 / (MESSAGES / 2)
         app = replace(app, clock=Clock(now=lambda now=now: now))  # type: ignore[misc]
-        sender, order = Sender("terminal:local", "you"), order_of(now, number)
+        sender = Sender("terminal:local", "you")
         event = Event(
             f"{session}:{number}",
             "message",
             app.name,
             session,
             sender,
-            _said(number),
+            _make_message(number),
             now,
-            order,
+            order_of(now, number),
             private=True,
         )
-        model.prompt, busy, cpu = 0.0, model.busy, time.process_time()
+        model.prompt = 0.0
+        busy = model.busy
+        cpu = time.process_time()
         opened = run_turn(event, app)
         spent = time.process_time() - cpu - (model.busy - busy)
         yield Turn(model.prompt, spent * 1e3, app.sessions.clear_outbox(opened).size)
 
 
-def _said(number: int) -> str:
+def _make_message(number: int) -> str:
+    """Return the user's message of a turn: mostly plain words, now and then a fact or a request."""
     if number == 0:
         return f"Note: {FIRST}"
     if number % 120 == 7:
@@ -169,14 +171,16 @@ def _said(number: int) -> str:
             f"Note: the {_WORDS[number % len(_WORDS)]} of number {number} is at"
             f" {number * 7 % 1000}."
         )
-    return ("Please look up the weather. " if number % 12 == 5 else "") + _chatter(number, 30)
+    words = _make_words(number, 30)
+    return f"Please look up the weather. {words}" if number % 12 == 5 else words
 
 
-def _chatter(number: int, words: int) -> str:
+def _make_words(number: int, words: int) -> str:
     return f"{number}: " + " ".join(
         _WORDS[(number * 7 + place * place) % len(_WORDS)] for place in range(words)
     )
 
 
-def _part(name: str, text: str) -> str:
+def _extract_part(name: str, text: str) -> str:
+    """Return the text between the delimiters of `name`."""
     return text.partition(f"<<{name}>>\n")[2].partition(f"\n<</{name}>>")[0]

@@ -1,17 +1,17 @@
-"""The facts of a turn, read from the session's history, the worklog and the registry's audit; never
-from what the model says of itself.
+"""Collects the facts of a turn from the session's history, the worklog and the registry's audit;
+never from the model's own account.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from functions.agent.messages import Message, ToolCall
 from functions.agent.toolset import is_capability
+from scripts.bootstrapping.judges import Judge
 from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -20,10 +20,8 @@ REPLY_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """A tool call of the history with its answer: `output` what it gave, `error` the code of its
-    failure.
-    """
+class AnsweredCall:
+    """A tool call of the history with its answer: its `output`, or the code of its `error`."""
 
     call: ToolCall
     loads: tuple[str, ...]
@@ -33,8 +31,8 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Worklog:
-    """The record that the product kept of a turn: the requests to the model, its tokens, the
-    seconds it took.
+    """The product's own record of a turn: the number of requests to the model, its tokens, the
+    seconds that it took.
     """
 
     rounds: int = 0
@@ -43,13 +41,13 @@ class Worklog:
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
-    """One of a request's two turns. `deployed`: what the audit says that this chat made; `refused`:
-    codes of deploys that came to nothing.
+class TurnFacts:
+    """The facts of one of a request's two turns. `deployed`: the capabilities that this chat
+    deployed, by the audit; `refused`: codes of deploys that failed.
 
-    `searched`, `written`: how often; `unsearched`: codes of queries that failed. `tests`: how many
-    passed of what became active last. `computed`: an output of a capability holds the true answer;
-    `right`: the reply says it. `error`: why there was no answer at all.
+    `searched`, `written`: the number of queries and deploys; `unsearched`: codes of queries that
+    failed. `tests`: the tests that the last active capability passed. `computed`: an output of a
+    capability holds the true answer; `right`: the reply does. `error`: why there was no answer.
     """
 
     searched: int = 0
@@ -68,9 +66,9 @@ class Half:
     error: str = ""
 
 
-def calls(messages: Sequence[Message]) -> Iterator[Called]:
-    """The calls that were answered, in order. An id belongs to its own round: some providers begin
-    anew in each.
+def read_calls(messages: Sequence[Message]) -> Iterator[AnsweredCall]:
+    """Yield the calls that were answered, in order. An id belongs to its own round: some providers
+    begin anew in each.
     """
     waiting: dict[str, ToolCall] = {}
     for message in messages:
@@ -78,65 +76,55 @@ def calls(messages: Sequence[Message]) -> Iterator[Called]:
             waiting = {call.id: call for call in message.calls}
         call = waiting.pop(message.call_id, None) if message.role == "tool" else None
         if call:
-            yield _answered(call, message)
+            yield _read_answer(call, message)
 
 
-def _answered(call: ToolCall, message: Message) -> Called:
+def _read_answer(call: ToolCall, message: Message) -> AnsweredCall:
     loads = tuple(offer.name for offer in message.loads)
     try:
         body = orjson.loads(message.content.partition("\n")[0])
-    except orjson.JSONDecodeError:  # cut: longer than a window takes
-        return Called(call, loads, message.content)
+    except orjson.JSONDecodeError:  # it was cut, because it was too long for the window
+        return AnsweredCall(call, loads, message.content)
     error = body.get("error")
-    return Called(
-        call,
-        loads,
-        body.get("ok"),
-        one_line(str(error.get("code")), 40) if isinstance(error, dict) else "",
-    )
+    code = one_line(str(error.get("code")), 40) if isinstance(error, dict) else ""
+    return AnsweredCall(call, loads, body.get("ok"), code)
 
 
-def half(
+def collect_facts(
     messages: Sequence[Message],
     reply: str,
     deployed: Sequence[str],
     worklog: Worklog,
-    answer: tuple[_Says, _Says],
-) -> Half:
-    """The facts of a turn that the model answered. `answer`: whether a text says, and whether an
-    output holds, what is true.
+    answer: Judge,
+) -> TurnFacts:
+    """Return the facts of a turn that the model answered. `answer`: the judge of the true
+    answer.
     """
-    done = list(calls(messages))
-    queries, deploys = (
-        [each for each in done if each.call.name == tool] for tool in (QUERY, DEPLOY)
-    )
-    tools = [each for each in done if is_capability(each.call.name)]
+    calls = list(read_calls(messages))
+    queries = [each for each in calls if each.call.name == QUERY]
+    deploys = [each for each in calls if each.call.name == DEPLOY]
+    tools = [each for each in calls if is_capability(each.call.name)]
     active = [each for each in deploys if not each.error]
-    said, held = answer
-    return Half(
+    passed = 0
+    if active:
+        tests = active[-1].output.get("tests") if isinstance(active[-1].output, dict) else None
+        passed = int(tests.get("passed", 0)) if isinstance(tests, dict) else 0
+    return TurnFacts(
         searched=sum(not each.error for each in queries),
         unsearched=tuple(each.error for each in queries if each.error),
-        found=_once(name for each in queries for name in each.loads),
+        found=_unique(name for each in queries for name in each.loads),
         written=len(deploys),
         refused=tuple(each.error for each in deploys if each.error),
-        tests=_passed(active[-1].output) if active else 0,
-        deployed=_once(deployed),
-        called=_once(each.call.name for each in tools if not each.error),
+        tests=passed,
+        deployed=_unique(deployed),
+        called=_unique(each.call.name for each in tools if not each.error),
         failed=tuple(each.error for each in tools if each.error),
-        computed=any(held(each.output) for each in tools if not each.error),
-        right=said(reply),
+        computed=any(answer.is_in_output(each.output) for each in tools if not each.error),
+        right=answer.is_in_text(reply),
         worklog=worklog,
         reply=reply[:REPLY_CHARACTERS],
     )
 
 
-_Says = Callable[[Any], bool]
-
-
-def _passed(output: Json) -> int:
-    tests = output.get("tests") if isinstance(output, dict) else None
-    return int(tests.get("passed", 0)) if isinstance(tests, dict) else 0
-
-
-def _once(names: Any) -> tuple[str, ...]:
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))

@@ -1,5 +1,5 @@
-"""Judges decide whether an answer is right: pure functions of a reply's text and of what a
-capability gave back, tolerant of wording, not of values.
+"""Judges decide whether an answer is right: pure functions of a reply's text and of a capability's
+output, tolerant of wording, not of values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sigil.protocol import Json
 
 READ_CHARACTERS = 20_000
 EMBEDDED_MOST = 100
-"""How many brackets of a text are tried as the beginning of JSON."""
+"""The number of brackets in a text that are tried as the beginning of JSON."""
 _LEAVES_MOST = 10_000
 _SPACES = re.compile(r"[\s\u00a0\u202f]+")
 _MARKS = str.maketrans(
@@ -50,31 +50,31 @@ _MORSE = {
 class Judge(Protocol):
     """The true answer to one question."""
 
-    def said(self, text: str) -> bool:
-        """Return whether a reply says it."""
+    def is_in_text(self, text: str) -> bool:
+        """Return whether a reply gives it."""
 
-    def held(self, output: Json) -> bool:
-        """Return whether what a capability gave back holds it."""
+    def is_in_output(self, output: Json) -> bool:
+        """Return whether a capability's output holds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """These very words, whatever the case; spaces and marks of emphasis do not count, letters
-    before or behind them do.
+    """These words in any case, unless `exact`. Spaces and marks of emphasis do not count; letters
+    right before or behind them do.
     """
 
     value: str
     exact: bool = False
 
-    def said(self, text: str) -> bool:
-        wanted, given = self._bare(self.value), self._bare(text)
-        return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", given) is not None
+    def is_in_text(self, text: str) -> bool:
+        answer = self._normalize(self.value)
+        return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", self._normalize(text)) is not None
 
-    def held(self, output: Json) -> bool:
-        return _any_text(output, self.said)
+    def is_in_output(self, output: Json) -> bool:
+        return _is_any_text(output, self.is_in_text)
 
-    def _bare(self, text: str) -> str:
-        line = _line(text)
+    def _normalize(self, text: str) -> str:
+        line = _join_lines(text)
         return line if self.exact else line.casefold()
 
 
@@ -85,37 +85,34 @@ class Number:
     value: float
     tolerance: float = 0.0
 
-    def said(self, text: str) -> bool:
-        return any(map(self._near, numbers(text)))
+    def is_in_text(self, text: str) -> bool:
+        return any(map(self._is_near, find_numbers(text)))
 
-    def held(self, output: Json) -> bool:
-        return _any_text(output, self.said) or any(
-            self._near(leaf) for leaf in leaves(output) if _is_number(leaf)
+    def is_in_output(self, output: Json) -> bool:
+        return _is_any_text(output, self.is_in_text) or any(
+            self._is_near(leaf) for leaf in list_leaves(output) if _is_number(leaf)
         )
 
-    def _near(self, number: float) -> bool:
+    def _is_near(self, number: float) -> bool:
         return abs(number - self.value) <= self.tolerance
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """A long number in which hyphens and spaces do not count. `check`: its last digits, which a
-    capability may give back alone.
+    """A long number in which hyphens and spaces do not count. `check`: its last digits, which may
+    be a capability's whole output.
     """
 
     value: str
     check: str
 
-    def said(self, text: str) -> bool:
+    def is_in_text(self, text: str) -> bool:
         joined = re.sub(r"(?<=\d)[\s\u00a0-]+(?=\d)", "", text.translate(_MARKS)[:READ_CHARACTERS])
         return re.search(rf"(?<!\d){self.value}(?!\d)", joined) is not None
 
-    def held(self, output: Json) -> bool:
-        return any(
-            str(leaf) == self.check or self.said(str(leaf))
-            for leaf in leaves(output)
-            if not isinstance(leaf, bool)
-        )
+    def is_in_output(self, output: Json) -> bool:
+        texts = [str(leaf) for leaf in list_leaves(output) if not isinstance(leaf, bool)]
+        return any(text == self.check or self.is_in_text(text) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,36 +121,36 @@ class Numbers:
 
     values: tuple[float, ...]
 
-    def said(self, text: str) -> bool:
-        return self._among(numbers(text))
+    def is_in_text(self, text: str) -> bool:
+        return self._has_run(find_numbers(text))
 
-    def held(self, output: Json) -> bool:
-        found = list(leaves(output))
-        return self._among([float(leaf) for leaf in found if _is_number(leaf)]) or _any_text(
-            found, self.said
-        )
+    def is_in_output(self, output: Json) -> bool:
+        found = list(list_leaves(output))
+        if self._has_run([float(leaf) for leaf in found if _is_number(leaf)]):
+            return True
+        return _is_any_text(found, self.is_in_text)
 
-    def _among(self, found: list[float]) -> bool:
-        wanted = list(self.values)
+    def _has_run(self, found: list[float]) -> bool:
+        answer = list(self.values)
         runs = (found, found[::2], found[1::2])
-        return any(run[at : at + len(wanted)] == wanted for run in runs for at in range(len(run)))
+        return any(run[at : at + len(answer)] == answer for run in runs for at in range(len(run)))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Yes or no, as the first word that decides says; a capability gives back true or false, or
+    """Yes or no, by the first decisive word of a text; a capability's output is true or false, or
     such a word.
     """
 
     value: bool
 
-    def said(self, text: str) -> bool:
-        decided = _DECISIVE.search(_line(text).casefold())
+    def is_in_text(self, text: str) -> bool:
+        decided = _DECISIVE.search(_join_lines(text).casefold())
         return decided is not None and (decided[1] in _YES) == self.value
 
-    def held(self, output: Json) -> bool:
-        found = [leaf for leaf in leaves(output) if isinstance(leaf, bool)]
-        return self.value in found if found else _any_text(output, self.said)
+    def is_in_output(self, output: Json) -> bool:
+        found = [leaf for leaf in list_leaves(output) if isinstance(leaf, bool)]
+        return self.value in found if found else _is_any_text(output, self.is_in_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +160,12 @@ class Word:
     value: str
     among: tuple[str, ...]
 
-    def said(self, text: str) -> bool:
+    def is_in_text(self, text: str) -> bool:
         words = set(re.findall(r"[a-z]+", text[:READ_CHARACTERS].casefold()))
         return words & {word.casefold() for word in self.among} == {self.value.casefold()}
 
-    def held(self, output: Json) -> bool:
-        return _any_text(output, self.said)
+    def is_in_output(self, output: Json) -> bool:
+        return _is_any_text(output, self.is_in_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +176,14 @@ class Morse:
 
     value: str
 
-    def said(self, text: str) -> bool:
-        drawn = "".join(_MORSE.get(character, character) for character in text[:READ_CHARACTERS])
-        spaced = re.sub(r"[ \t\u00a0]*[/|][ \t\u00a0]*|[ \t\u00a0]{2,}", " / ", drawn)
-        return (
-            re.search(
-                rf"(?<![.\-])(?<![.\-] ){re.escape(self.value)}(?![.\-]| [.\-]| / [.\-])", spaced
-            )
-            is not None
-        )
+    def is_in_text(self, text: str) -> bool:
+        dots = "".join(_MORSE.get(character, character) for character in text[:READ_CHARACTERS])
+        spaced = re.sub(r"[ \t\u00a0]*[/|][ \t\u00a0]*|[ \t\u00a0]{2,}", " / ", dots)
+        pattern = rf"(?<![.\-])(?<![.\-] ){re.escape(self.value)}(?![.\-]| [.\-]| / [.\-])"
+        return re.search(pattern, spaced) is not None
 
-    def held(self, output: Json) -> bool:
-        return _any_text(output, self.said)
+    def is_in_output(self, output: Json) -> bool:
+        return _is_any_text(output, self.is_in_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +192,14 @@ class Data:
 
     value: Json
 
-    def said(self, text: str) -> bool:
-        return any(self._inside(value) for value in _embedded(text))
+    def is_in_text(self, text: str) -> bool:
+        return any(self._has_node(value) for value in _find_json(text))
 
-    def held(self, output: Json) -> bool:
-        return self._inside(output) or _any_text(output, self.said)
+    def is_in_output(self, output: Json) -> bool:
+        return self._has_node(output) or _is_any_text(output, self.is_in_text)
 
-    def _inside(self, whole: Json) -> bool:
-        return any(node == self.value for node in _nodes(whole))
+    def _has_node(self, whole: Json) -> bool:
+        return any(node == self.value for node in _walk_values(whole))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,57 +208,57 @@ class All:
 
     parts: tuple[Judge, ...]
 
-    def said(self, text: str) -> bool:
-        return all(part.said(text) for part in self.parts)
+    def is_in_text(self, text: str) -> bool:
+        return all(part.is_in_text(text) for part in self.parts)
 
-    def held(self, output: Json) -> bool:
-        return all(part.held(output) for part in self.parts)
+    def is_in_output(self, output: Json) -> bool:
+        return all(part.is_in_output(output) for part in self.parts)
 
 
-def numbers(text: str) -> list[float]:
-    """The numbers in a text, in order; `1,994` is one number, `1, 994` are two."""
+def find_numbers(text: str) -> list[float]:
+    """Return the numbers in a text, in order; `1,994` is one number, `1, 994` are two."""
     plain = text[:READ_CHARACTERS].translate(_MARKS).replace("{,}", ",")
     return [float(re.sub(r"[,\u00a0\u202f]", "", found)) for found in _NUMBER.findall(plain)]
 
 
-def leaves(output: Json) -> Iterator[Json]:
-    """The texts, numbers and truth values inside a value of JSON, in the order in which they are
-    written.
-    """
-    return (node for node in _nodes(output) if isinstance(node, str | int | float))
+def list_leaves(output: Json) -> Iterator[Json]:
+    """Return the texts, numbers and truth values inside a JSON value, in the order of the text."""
+    return (node for node in _walk_values(output) if isinstance(node, str | int | float))
 
 
-def _nodes(whole: Json) -> Iterator[Json]:
-    """A value and all values inside it, in order, the first ten thousand."""
+def _walk_values(whole: Json) -> Iterator[Json]:
+    """Yield a value and all values inside it, in order, the first ten thousand."""
     waiting = [whole]
     for _ in range(_LEAVES_MOST):
         if not waiting:
             return
         node = waiting.pop()
         yield node
-        children = (
-            node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-        )
-        waiting.extend(reversed([*children]))
+        if isinstance(node, dict):
+            waiting.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            waiting.extend(reversed(node))
 
 
-def _any_text(output: Json, said: Callable[[str], bool]) -> bool:
-    return any(said(leaf) for leaf in leaves(output) if isinstance(leaf, str))
+def _is_any_text(output: Json, accepts: Callable[[str], bool]) -> bool:
+    return any(accepts(leaf) for leaf in list_leaves(output) if isinstance(leaf, str))
 
 
 def _is_number(leaf: Json) -> bool:
     return isinstance(leaf, int | float) and not isinstance(leaf, bool)
 
 
-def _line(text: str) -> str:
-    return _SPACES.sub(
-        " ", text[:READ_CHARACTERS].translate(_MARKS).replace("**", "").replace("__", "")
-    ).strip()
+def _join_lines(text: str) -> str:
+    """Return a text as one line, without marks of emphasis."""
+    plain = text[:READ_CHARACTERS].translate(_MARKS).replace("**", "").replace("__", "")
+    return _SPACES.sub(" ", plain).strip()
 
 
-def _embedded(text: str) -> Iterator[Json]:
-    """The values of JSON that stand in a text."""
-    decoder, place, text = json.JSONDecoder(), 0, text[:READ_CHARACTERS]
+def _find_json(text: str) -> Iterator[Json]:
+    """Yield the JSON values that are embedded in a text."""
+    decoder = json.JSONDecoder()
+    text = text[:READ_CHARACTERS]
+    place = 0
     for _ in range(EMBEDDED_MOST):
         found = re.compile(r"[\[{]").search(text, place)
         if found is None:

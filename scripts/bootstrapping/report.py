@@ -1,5 +1,5 @@
-"""The report: a table of at most 100 columns, the same for Markdown, JSON for programs; then what
-was missed, and the sums.
+"""Writes the report: a table of at most 100 columns, the same in Markdown, or JSON for programs;
+then the misses and the sums.
 """
 
 from __future__ import annotations
@@ -8,93 +8,100 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from scripts.bootstrapping.facts import Half
-from scripts.bootstrapping.verdicts import Row, totals
+from scripts.bootstrapping.facts import TurnFacts
+from scripts.bootstrapping.verdicts import Row, sum_up
 from sigil.errors import one_line
 from sigil.protocol import Json
 
 YES, NO, ODD, NONE = "✓", "✗", "~", "–"
 NAME_CHARACTERS: Final = 16
 LEGEND = (
-    f"{YES} yes, {NO} no, {ODD} called but no output held the true answer, {NONE} not"
-    f" asked.\nwrote: deploys that were tried; tests: how many passed, behind {NO} the tries that"
-    " were refused."
+    f"{YES} yes, {NO} no, {ODD} called but no output held the true answer, {NONE} not asked.\n"
+    f"wrote: deploys tried; tests: tests passed, and behind {NO} the deploys that were refused."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of both tables: of the first turn, or of the second."""
+    """One column of both tables, about the first turn or, with `again`, about the second."""
 
     title: str
-    cell: Callable[[Half], str]
+    format: Callable[[TurnFacts], str]
     again: bool = False
 
 
-def _mark(holds: object) -> str:
-    return YES if holds else NO
+def _mark(value: object) -> str:
+    return YES if value else NO
 
 
-def _called(half: Half) -> str:
-    return NO if not half.called else YES if half.computed else ODD
+def _mark_call(turn: TurnFacts) -> str:
+    if not turn.called:
+        return NO
+    return YES if turn.computed else ODD
 
 
-def _tests(half: Half) -> str:
-    return f"{half.tests} {NO}{len(half.refused)}" if half.refused else str(half.tests)
+def _count_tests(turn: TurnFacts) -> str:
+    return f"{turn.tests} {NO}{len(turn.refused)}" if turn.refused else str(turn.tests)
+
+
+def _format_seconds(turn: TurnFacts) -> str:
+    seconds = turn.worklog.seconds
+    return f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
 
 
 COLUMNS = (
-    Column("search", lambda half: _mark(half.searched)),
-    Column("wrote", lambda half: str(half.written)),
-    Column("tests", _tests),
-    Column("deployed", lambda half: _mark(half.deployed)),
-    Column("called", _called),
-    Column("right", lambda half: _mark(half.right)),
-    Column("rounds", lambda half: str(half.worklog.rounds)),
-    Column("tokens", lambda half: f"{half.worklog.tokens:,}"),
-    Column("s", lambda half: f"{half.worklog.seconds:.{1 if half.worklog.seconds < 10 else 0}f}"),
-    Column("found", lambda half: _mark(half.found), again=True),
-    Column("new", lambda half: str(half.written), again=True),
-    Column("called", _called, again=True),
-    Column("right", lambda half: _mark(half.right), again=True),
+    Column("search", lambda turn: _mark(turn.searched)),
+    Column("wrote", lambda turn: str(turn.written)),
+    Column("tests", _count_tests),
+    Column("deployed", lambda turn: _mark(turn.deployed)),
+    Column("called", _mark_call),
+    Column("right", lambda turn: _mark(turn.right)),
+    Column("rounds", lambda turn: str(turn.worklog.rounds)),
+    Column("tokens", lambda turn: f"{turn.worklog.tokens:,}"),
+    Column("s", _format_seconds),
+    Column("found", lambda turn: _mark(turn.found), again=True),
+    Column("new", lambda turn: str(turn.written), again=True),
+    Column("called", _mark_call, again=True),
+    Column("right", lambda turn: _mark(turn.right), again=True),
 )
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows as aligned columns, the two turns side by side."""
+def format_table(rows: Sequence[Row]) -> str:
+    """Return the rows as aligned columns, the two turns side by side."""
     header = ["request", *(column.title for column in COLUMNS)]
-    cells = [header, *map(_cells, rows)]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(header))]
-    lines = [
-        " ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in cells
-    ]
-    return "\n".join([_above(widths), *lines])
+    lines = [header, *map(_format_row, rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
+    # The line over the header separates the two turns.
+    first = 1 + sum(not column.again for column in COLUMNS)
+    left = " first ".center(sum(widths[1:first]) + first - 2, "─")
+    right = " again ".center(sum(widths[first:]) + len(widths[first:]) - 1, "─")
+    text = [f"{'':<{widths[0]}} {left} {right}"]
+    for line in lines:
+        cells = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
+        cells[0] = line[0].ljust(widths[0])
+        text.append(" ".join(cells))
+    return "\n".join(text)
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """The rows as a table for pasting."""
-    titles = [
-        "request",
-        *(f"{'again: ' if column.again else ''}{column.title}" for column in COLUMNS),
-    ]
-    lines = [titles, ["---", *["--:"] * len(COLUMNS)], *map(_cells, rows)]
+def format_markdown(rows: Sequence[Row]) -> str:
+    """Return the rows as a table in Markdown."""
+    titles = ["request"]
+    for column in COLUMNS:
+        titles.append(f"again: {column.title}" if column.again else column.title)
+    lines = [titles, ["---", *["--:"] * len(COLUMNS)], *map(_format_row, rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def misses(rows: Sequence[Row]) -> list[str]:
-    """A line for each request that went otherwise than it should."""
+def list_misses(rows: Sequence[Row]) -> list[str]:
+    """Return one line for each request that is not complete."""
     return [
         one_line(f"{row.name}: {'; '.join(row.misses)}", 600) for row in rows if not row.complete
     ]
 
 
-def summary(rows: Sequence[Row], model: str) -> str:
-    """The sums, three lines."""
-    sums = totals(rows)
+def format_summary(rows: Sequence[Row], model: str) -> str:
+    """Return the sums in three lines."""
+    sums = sum_up(rows)
     return (
         f"{sums.complete} of {sums.requests} complete with {one_line(model, 60)}; {sums.tokens:,}"
         f" tokens, {sums.seconds:.1f} s\nfirst: {sums.searched} searched, {sums.written} written,"
@@ -103,9 +110,9 @@ def summary(rows: Sequence[Row], model: str) -> str:
     )
 
 
-def document(rows: Sequence[Row], model: str, endpoint: str) -> dict[str, Json]:
-    """Everything that is known, for programs."""
-    listed = [
+def build_document(rows: Sequence[Row], model: str, endpoint: str) -> dict[str, Json]:
+    """Return the whole report as a JSON document."""
+    requests = [
         {
             "name": row.name,
             "complete": row.complete,
@@ -118,23 +125,17 @@ def document(rows: Sequence[Row], model: str, endpoint: str) -> dict[str, Json]:
     return {
         "model": model,
         "endpoint": endpoint,
-        "requests": listed,
-        "summary": asdict(totals(rows)),
+        "requests": requests,
+        "summary": asdict(sum_up(rows)),
     }
 
 
-def _cells(row: Row) -> list[str]:
-    halves = ((column, row.again if column.again else row.first) for column in COLUMNS)
-    return [
-        row.name[:NAME_CHARACTERS],
-        *(NONE if half is None or half.error else column.cell(half) for column, half in halves),
-    ]
-
-
-def _above(widths: Sequence[int]) -> str:
-    """The line over the header that tells the two turns apart."""
-    first = sum(not column.again for column in COLUMNS)
-    left, right = (
-        (sum(part) + len(part) - 1) for part in (widths[1 : 1 + first], widths[1 + first :])
-    )
-    return f"{'':<{widths[0]}} {' first '.center(left, '─')} {' again '.center(right, '─')}"
+def _format_row(row: Row) -> list[str]:
+    cells = [row.name[:NAME_CHARACTERS]]
+    for column in COLUMNS:
+        turn = row.again if column.again else row.first
+        if turn is None or turn.error:
+            cells.append(NONE)
+        else:
+            cells.append(column.format(turn))
+    return cells

@@ -1,5 +1,5 @@
-"""The twenty requests: what is asked of an empty registry, and again with other values, and the
-true answers.
+"""The twenty requests to an empty registry, each a second time with other values, and their true
+answers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question and its true answer, which the question itself does not hold."""
+    """A question and its true answer, which the question itself does not contain."""
 
     text: str
     answer: Judge
@@ -32,7 +32,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something to ask for when nothing fits, and once more, in a new chat, when it is there."""
+    """A request for something that no capability does yet, and one in a new chat when it does."""
 
     name: str
     first: Ask

@@ -1,5 +1,5 @@
-"""A verdict names what is missing from a request's two turns: the first has to make what it uses,
-the second has to find it.
+"""Names what is missing from a request's two turns: the first has to make the capability that it
+uses, the second has to find it.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scripts.bootstrapping.facts import Half
+from scripts.bootstrapping.facts import TurnFacts
 from sigil.protocol import tool_of
 
 UNASKED = "not asked, since there was nothing to find"
@@ -15,28 +15,29 @@ UNASKED = "not asked, since there was nothing to find"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A request that was asked. `again` is None when there was nothing to look for, or no model to
+    """A request and its turns. `again` is None when there was nothing to find, or no model to
     ask.
     """
 
     name: str
-    first: Half
-    again: Half | None = None
+    first: TurnFacts
+    again: TurnFacts | None = None
 
     @property
     def misses(self) -> tuple[str, ...]:
-        """Yield one line for each turn that went otherwise than it should."""
-        first = self.first.error or ", ".join(_first(self.first))
-        again = (
-            self.again.error or ", ".join(_again(self.again))
-            if self.again
-            else ""
-            if self.first.error
-            else UNASKED
-        )
-        return tuple(
-            f"{turn}: {what}" for turn, what in (("first", first), ("again", again)) if what
-        )
+        """Return one line for each turn that did not do all that it should."""
+        lines = []
+        first = self.first.error or ", ".join(_find_misses_of_first(self.first))
+        if first:
+            lines.append(f"first: {first}")
+        again = ""
+        if self.again:
+            again = self.again.error or ", ".join(_find_misses_of_second(self.again))
+        elif not self.first.error:
+            again = UNASKED
+        if again:
+            lines.append(f"again: {again}")
+        return tuple(lines)
 
     @property
     def complete(self) -> bool:
@@ -62,66 +63,62 @@ class Totals:
     seconds: float
 
 
-def totals(rows: Sequence[Row]) -> Totals:
-    """Count how many requests did what, and what they cost."""
-    halves = [half for row in rows for half in (row.first, row.again) if half]
-    firsts, agains = [row.first for row in rows], [row.again for row in rows if row.again]
+def sum_up(rows: Sequence[Row]) -> Totals:
+    """Count the requests that did each step, and sum their cost."""
+    firsts = [row.first for row in rows]
+    agains = [row.again for row in rows if row.again]
+    turns = [*firsts, *agains]
     return Totals(
         requests=len(rows),
         complete=sum(row.complete for row in rows),
-        searched=sum(half.searched > 0 for half in firsts),
-        written=sum(half.written > 0 for half in firsts),
-        tested=sum(half.tests > 0 for half in firsts),
-        deployed=sum(bool(half.deployed) for half in firsts),
-        called=sum(bool(half.called) for half in firsts),
-        right=sum(half.right for half in firsts),
-        found_again=sum(bool(half.found) and not half.written for half in agains),
-        right_again=sum(half.right for half in agains),
-        tokens=sum(half.worklog.tokens for half in halves),
-        seconds=round(sum(half.worklog.seconds for half in halves), 1),
+        searched=sum(turn.searched > 0 for turn in firsts),
+        written=sum(turn.written > 0 for turn in firsts),
+        tested=sum(turn.tests > 0 for turn in firsts),
+        deployed=sum(bool(turn.deployed) for turn in firsts),
+        called=sum(bool(turn.called) for turn in firsts),
+        right=sum(turn.right for turn in firsts),
+        found_again=sum(bool(turn.found) and not turn.written for turn in agains),
+        right_again=sum(turn.right for turn in agains),
+        tokens=sum(turn.worklog.tokens for turn in turns),
+        seconds=round(sum(turn.worklog.seconds for turn in turns), 1),
     )
 
 
-def _first(half: Half) -> Iterator[str]:
-    if not half.searched:
-        yield _unsearched(half)
-    if not half.written:
-        yield f"it wrote nothing{' and used ' + ', '.join(half.called) if half.called else ''}"
-    elif not half.deployed:
-        yield f"nothing became active ({', '.join(half.refused) or 'no deploy was kept'})"
-    elif not half.tests:
+def _find_misses_of_first(turn: TurnFacts) -> Iterator[str]:
+    if not turn.searched:
+        yield _describe_failed_search(turn)
+    if not turn.written:
+        yield f"it wrote nothing{' and used ' + ', '.join(turn.called) if turn.called else ''}"
+    elif not turn.deployed:
+        yield f"nothing became active ({', '.join(turn.refused) or 'no deploy was kept'})"
+    elif not turn.tests:
         yield "it deployed without tests"
-    yield from _used(half, {tool_of(name) for name in half.deployed})
+    yield from _find_misses_of_use(turn, {tool_of(name) for name in turn.deployed})
 
 
-def _again(half: Half) -> Iterator[str]:
-    if not half.searched:
-        yield _unsearched(half)
-    elif not half.found:
+def _find_misses_of_second(turn: TurnFacts) -> Iterator[str]:
+    if not turn.searched:
+        yield _describe_failed_search(turn)
+    elif not turn.found:
         yield "it searched and found nothing"
-    if half.written or half.deployed:
+    if turn.written or turn.deployed:
         yield "it wrote another one instead of using what is there"
-    yield from _used(half, {tool_of(name) for name in half.found})
+    yield from _find_misses_of_use(turn, {tool_of(name) for name in turn.found})
 
 
-def _used(half: Half, known: set[str]) -> Iterator[str]:
-    if known and known.isdisjoint(half.called):
-        yield f"it did not get an answer from {', '.join(sorted(known))}{_failures(half)}"
-    if half.called and not half.computed:
+def _find_misses_of_use(turn: TurnFacts, known: set[str]) -> Iterator[str]:
+    if known and known.isdisjoint(turn.called):
+        failures = f" ({', '.join(dict.fromkeys(turn.failed))})" if turn.failed else ""
+        yield f"it did not get an answer from {', '.join(sorted(known))}{failures}"
+    if turn.called and not turn.computed:
         yield "no capability gave back the true answer"
-    if not half.right:
+    if not turn.right:
         yield "its reply does not say the true answer"
-    elif not half.called:
+    elif not turn.called:
         yield "its answer is right, but out of its own head"
 
 
-def _unsearched(half: Half) -> str:
-    return (
-        f"its search failed ({', '.join(dict.fromkeys(half.unsearched))})"
-        if half.unsearched
-        else "it did not search"
-    )
-
-
-def _failures(half: Half) -> str:
-    return f" ({', '.join(dict.fromkeys(half.failed))})" if half.failed else ""
+def _describe_failed_search(turn: TurnFacts) -> str:
+    if turn.unsearched:
+        return f"its search failed ({', '.join(dict.fromkeys(turn.unsearched))})"
+    return "it did not search"

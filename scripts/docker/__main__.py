@@ -1,5 +1,5 @@
-"""Calls every function of the template in a container, with the event files of the tests, and
-prints what each answered.
+"""Calls every function of the template in a container, with the event files of the tests, and prints
+the answers.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from scripts.docker import image
-from scripts.docker.cloud import Cloud, Platform, cloud, platform
-from scripts.docker.daemon import Docker, programs, started
-from scripts.docker.shell import ROOT, run, size, tool
+from scripts.docker.cloud import Cloud, Platform, run_cloud, run_platform
+from scripts.docker.daemon import Docker, run_docker, unpack_programs
+from scripts.docker.shell import ROOT, find_tool, measure_folder, run
 
 EVENTS = ROOT / "tests" / "events" / "lambda"
 CALLS: tuple[tuple[str, str, object], ...] = (
@@ -34,14 +33,14 @@ CALLS: tuple[tuple[str, str, object], ...] = (
     ("Registry", "registry_run", 200),
     ("Registry", "registry_unsigned", 401),
 )
-"""Which function gets which event file, and what it answers: an HTTP status, or the whole."""
+"""The calls: a function, an event file, and the expected answer, as an HTTP status or as a whole."""
 REPLY = "aGVsbG8gd29ybGQ="
-"""What the worker's event asks for."""
+"""The text that the worker's event asks for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A built template and everything that its functions need."""
+class BuiltTemplate:
+    """A built template and the services that its functions need."""
 
     docker: Docker
     folder: Path
@@ -49,117 +48,102 @@ class Stage:
     platform: Platform
 
     def invoke(self, function: str, event: str) -> tuple[Any, float]:
-        """`sam local invoke`: what the function returned, and after how many seconds."""
+        """Run `sam local invoke`; return the function's answer, and the seconds that it took."""
         begun = time.monotonic()
-        command = (
+        answer = run_sam(
+            self.docker.environment,
+            self.folder,
             "local",
             "invoke",
             function,
-            "--template",
-            self.folder / "build" / "template.yaml",
-            "--event",
-            EVENTS / f"{event}.json",
-        )
-        how = (
-            "--invoke-image",
-            image.IMAGE,
+            f"--template={self.folder / 'build' / 'template.yaml'}",
+            f"--event={EVENTS / f'{event}.json'}",
+            f"--invoke-image={image.IMAGE}",
             "--skip-pull-image",
-            "--env-vars",
-            self.folder / "environment.json",
+            f"--env-vars={self.folder / 'environment.json'}",
         )
-        answer = sam(self.docker.environment, self.folder, *command, *how)
         return json.loads(answer.splitlines()[-1]), time.monotonic() - begun
 
 
-def sam(environment: dict[str, str], folder: Path, *arguments: str | Path) -> str:
-    """Run SAM and return what it prints. It gets no credentials: with some it asks AWS whose they
+def run_sam(environment: dict[str, str], folder: Path, *arguments: str) -> str:
+    """Run SAM and return its output. It gets no credentials: with some, it would ask AWS whose they
     are.
     """
     own = {
-        "PATH": f"{tool('sam')}:{environment['PATH']}",
+        "PATH": f"{find_tool('sam')}:{environment['PATH']}",
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "SAM_CLI_TELEMETRY": "0",
         "AWS_DEFAULT_REGION": "us-east-1",
     }
-    return run(tool("sam") / "sam", *arguments, environment={**environment, **own})
+    program = find_tool("sam") / "sam"
+    return run(program, *arguments, environment={**environment, **own})
 
 
 def main() -> None:
+    """Check the functions in a new folder, which is removed at the end."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupted)
+        signal.signal(number, _interrupt)
     folder = Path(tempfile.mkdtemp(prefix="lambda-check-"))
     try:
         with ExitStack() as stack:
-            check(stack, folder)
+            check_functions(stack, folder)
     except KeyboardInterrupt:
         sys.exit("interrupted: the daemon, its bridge and its folder are gone")
     finally:
         shutil.rmtree(folder)
 
 
-def check(stack: ExitStack, folder: Path) -> None:
+def check_functions(stack: ExitStack, folder: Path) -> None:
+    """Build everything in `folder`, make the calls, and exit with an error if one is not as expected."""
     begun = time.monotonic()
 
-    def tell(what: str) -> None:
-        print(f"{time.monotonic() - begun:6.1f} s  {what}", flush=True)
+    def report(line: str) -> None:
+        print(f"{time.monotonic() - begun:6.1f} s  {line}", flush=True)
 
-    path = programs(folder)
-    tell(f"Docker and mmdebstrap are unpacked: {size(folder)}")
-    base = image.rootfs(folder, path)
-    tell(f"Debian with Python 3.11: {base.stat().st_size / 1e6:.0f} MB")
-    docker = stack.enter_context(started(folder, path))
-    tell(f"the image is built: {image.build(docker, folder, base)}")
+    path = unpack_programs(folder)
+    report(f"Docker and mmdebstrap are unpacked: {measure_folder(folder)}")
+    base = image.make_root_filesystem(folder, path)
+    report(f"Debian with Python 3.11: {base.stat().st_size / 1e6:.0f} MB")
+    docker = stack.enter_context(run_docker(folder, path))
+    report(f"the image is built: {image.build_image(docker, folder, base)}")
     base.unlink()
-    stage = Stage(
-        docker, folder, stack.enter_context(cloud(folder)), stack.enter_context(platform())
-    )
-    sam(
+    cloud = stack.enter_context(run_cloud(folder))
+    platform = stack.enter_context(run_platform())
+    template = BuiltTemplate(docker, folder, cloud, platform)
+    run_sam(
         docker.environment,
         folder,
         "build",
-        "--build-dir",
-        folder / "build",
-        "--template",
-        ROOT / "template.yaml",
+        f"--build-dir={folder / 'build'}",
+        f"--template={ROOT / 'template.yaml'}",
     )
-    tell(f"sam build: {size(folder / 'build')}")
-    (folder / "environment.json").write_text(json.dumps({"Parameters": settings(stage)}))
-    wrong = [
-        event
-        for function, event, expected in CALLS
-        if not _met(stage, (function, event), expected, tell)
-    ]
-    tell(
-        f"waiting in the queue: {stage.cloud.waiting()}; items in the table: {stage.cloud.items()}"
+    report(f"sam build: {measure_folder(folder / 'build')}")
+    (folder / "environment.json").write_text(json.dumps({"Parameters": make_settings(template)}))
+    wrong = []
+    for function, event, expected in CALLS:
+        answer, seconds = template.invoke(function, event)
+        status = answer.get("statusCode")
+        text = f"{status} {answer['body'][:150]}" if status else json.dumps(answer)[:300]
+        report(f"{function} < {event}.json > {text}  ({seconds:.1f} s)")
+        if (status or answer) != expected:
+            wrong.append(event)
+    report(
+        f"waiting in the queue: {cloud.count_messages()}; items in the table: {cloud.count_items()}"
     )
-    tell(f"the platform got: {stage.platform.texts}")
-    if wrong or [text.split()[0] for text in stage.platform.texts] != [REPLY]:
+    report(f"the platform got: {platform.texts}")
+    if wrong or [text.split()[0] for text in platform.texts] != [REPLY]:
         sys.exit(f"error: not as expected: {', '.join(wrong) or 'the reply'}")
 
 
-def _met(
-    stage: Stage, call: tuple[str, str], expected: object, tell: Callable[[str], None]
-) -> bool:
-    """Call a function, tell what it answered, and say whether that was expected."""
-    answer, seconds = stage.invoke(*call)
-    status = answer.get("statusCode")
-    shown = f"{status} {answer['body'][:150]}" if status else json.dumps(answer)[:300]
-    tell(f"{call[0]} < {call[1]}.json > {shown}  ({seconds:.1f} s)")
-    return bool((status or answer) == expected)
-
-
-def settings(stage: Stage) -> dict[str, str]:
-    """The functions' settings: those of the event files, and where everything is."""
-    secret = json.loads((EVENTS / "webhook.json").read_text())["headers"][
-        "x-telegram-bot-api-secret-token"
-    ]
-    token = json.loads((EVENTS / "registry_query.json").read_text())["headers"][
-        "authorization"
-    ].removeprefix("Bearer ")
-    bot = json.loads(json.loads((EVENTS / "worker.json").read_text())["Records"][0]["body"])[
-        "id"
-    ].split(":")[1]
+def make_settings(template: BuiltTemplate) -> dict[str, str]:
+    """Return the functions' settings: those that the event files expect, and the addresses."""
+    webhook = json.loads((EVENTS / "webhook.json").read_text())
+    secret = webhook["headers"]["x-telegram-bot-api-secret-token"]
+    query = json.loads((EVENTS / "registry_query.json").read_text())
+    token = query["headers"]["authorization"].removeprefix("Bearer ")
+    worker = json.loads((EVENTS / "worker.json").read_text())
+    bot = json.loads(worker["Records"][0]["body"])["id"].split(":")[1]
     people = {
         "UNCAGED_ACCESS": "open",
         "UNCAGED_TOKEN": token,
@@ -170,14 +154,14 @@ def settings(stage: Stage) -> dict[str, str]:
         "TELEGRAM_TOKEN": f"{bot}:token",
         "TELEGRAM_BOT": bot,
         "TELEGRAM_SECRET": secret,
-        "TELEGRAM_API": stage.platform.url,
+        "TELEGRAM_API": template.platform.url,
     }
-    return {**stage.cloud.settings, **people, **telegram}
+    return {**template.cloud.settings, **people, **telegram}
 
 
-def _interrupted(*_: object) -> NoReturn:
+def _interrupt(*_: object) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # nothing hinders the cleaning up
+        signal.signal(number, signal.SIG_IGN)  # a second signal must not disturb the cleaning up
     raise KeyboardInterrupt
 
 

@@ -1,5 +1,5 @@
-"""A stand-in for the cloud that the containers talk to, at the bridge's gateway alone: an emulated
-AWS with a table, a queue and a bucket, and a platform.
+"""Runs the services that the containers talk to, at the bridge's gateway alone: an emulated AWS with a
+table, a queue and a bucket, and an emulated chat platform.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import botocore.session  # type: ignore[import-untyped]
 
 from scripts.docker.daemon import GATEWAY
-from scripts.docker.shell import daemon, run, tool
+from scripts.docker.shell import find_tool, run, run_daemon
 
 PORT = 4566
 TABLE, QUEUE, BUCKET = "uncaged", "uncaged.fifo", "uncaged-artifacts"
@@ -40,26 +40,26 @@ class Cloud:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The addresses, in place of those that the template makes."""
+        """Return the addresses, in place of those that the template makes."""
         return {
             "UNCAGED_STORE": f"dynamodb://{TABLE}?endpoint={self.url}",
             "UNCAGED_QUEUE": f"sqs://{self.url}/{self.queue}",
             "UNCAGED_ARTIFACTS": f"s3://{BUCKET}/artifacts?endpoint={self.url}",
         }
 
-    def waiting(self) -> int:
-        """Return how many messages the queue holds."""
-        asked = self.client("sqs").get_queue_attributes(
+    def count_messages(self) -> int:
+        """Return the number of messages in the queue."""
+        answer = self.open_client("sqs").get_queue_attributes(
             QueueUrl=f"{self.url}/{self.queue}", AttributeNames=["ApproximateNumberOfMessages"]
         )
-        return int(asked["Attributes"]["ApproximateNumberOfMessages"])
+        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
 
-    def items(self) -> int:
-        """Return how many items the table holds."""
-        return int(self.client("dynamodb").scan(TableName=TABLE, Select="COUNT")["Count"])
+    def count_items(self) -> int:
+        """Return the number of items in the table."""
+        return int(self.open_client("dynamodb").scan(TableName=TABLE, Select="COUNT")["Count"])
 
-    def client(self, service: str) -> Any:
-        """AWS's own client for a service of it."""
+    def open_client(self, service: str) -> Any:
+        """Return AWS's own client for one of its services."""
         key = {name.lower(): value for name, value in KEY.items() if "KEY" in name}
         return botocore.session.Session().create_client(
             service, region_name=KEY["AWS_DEFAULT_REGION"], endpoint_url=self.url, **key
@@ -67,41 +67,34 @@ class Cloud:
 
 
 @contextmanager
-def cloud(folder: Path) -> Iterator[Cloud]:
-    """An emulated AWS with what the template would make."""
-    programs = tool("ministack")
-    own = {
+def run_cloud(folder: Path) -> Iterator[Cloud]:
+    """Run an emulated AWS with the table, the queue and the bucket of the template."""
+    programs = find_tool("ministack")
+    environment = {
         "PATH": f"{programs}:/usr/bin:/bin",
         "HOME": str(folder),
         "BIND_HOST": GATEWAY,
         "GATEWAY_PORT": str(PORT),
-    }
-    own["STATE_DIR"] = str(folder / "state")
-    off = {
+        "STATE_DIR": str(folder / "state"),
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "DOCKER_HOST": "unix:///nowhere",
         "LOG_LEVEL": "WARNING",
     }
-    with daemon([programs / "ministack"], {**own, **off, **KEY}, folder / "ministack.log"):
-        made = Cloud(f"http://{GATEWAY}:{PORT}", f"000000000000/{QUEUE}")
-        _await(folder / "ministack.log")
-        run(
-            sys.executable,
-            "-m",
-            "sigil.storage.kv.dynamodb_table",
-            TABLE,
-            made.url,
-            environment=KEY,
-        )
-        made.client("sqs").create_queue(
+    log = folder / "ministack.log"
+    with run_daemon([programs / "ministack"], {**environment, **KEY}, log):
+        cloud = Cloud(f"http://{GATEWAY}:{PORT}", f"000000000000/{QUEUE}")
+        _wait_until_healthy(log)
+        create_table = (sys.executable, "-m", "sigil.storage.kv.dynamodb_table")
+        run(*create_table, TABLE, cloud.url, environment=KEY)
+        cloud.open_client("sqs").create_queue(
             QueueName=QUEUE, Attributes={"FifoQueue": "true", "VisibilityTimeout": "180"}
         )
-        made.client("s3").create_bucket(Bucket=BUCKET)
-        yield made
+        cloud.open_client("s3").create_bucket(Bucket=BUCKET)
+        yield cloud
 
 
-def _await(log: Path) -> None:
+def _wait_until_healthy(log: Path) -> None:
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
         connection = HTTPConnection(GATEWAY, PORT, timeout=2)
@@ -125,34 +118,32 @@ class Platform:
 
 
 @contextmanager
-def platform() -> Iterator[Platform]:
-    """A Bot API at the gateway."""
-    made = Platform()
+def run_platform() -> Iterator[Platform]:
+    """Run a Bot API at the gateway."""
+    platform = Platform()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(
-                self.rfile.read(int(self.headers.get("content-length") or 0)) or "{}"
-            )
+            length = int(self.headers.get("content-length") or 0)
+            request = json.loads(self.rfile.read(length) or "{}")
             if self.path.endswith("/sendMessage"):
-                made.texts.append(asked["text"])
-            answer = json.dumps(
-                {"ok": True, "result": {"message_id": 1, "username": "sigil_bot"}}
-            ).encode()
+                platform.texts.append(request["text"])
+            result = {"message_id": 1, "username": "sigil_bot"}
+            answer = json.dumps({"ok": True, "result": result}).encode()
             self.send_response(200)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Silent."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer((GATEWAY, 0), Handler)
-    made.url = f"http://{GATEWAY}:{server.server_address[1]}"
+    platform.url = f"http://{GATEWAY}:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield made
+        yield platform
     finally:
         server.shutdown()
         server.server_close()

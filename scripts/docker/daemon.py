@@ -1,5 +1,5 @@
-"""A Docker daemon of its own: its programs, its folder, its bridge and its socket are nobody
-else's, and go when the block ends.
+"""Runs a Docker daemon with programs, a folder, a bridge and a socket of its own, all of which are
+removed at the end.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.docker.shell import daemon, run
+from scripts.docker.shell import run, run_daemon
 
 GATEWAY = "172.29.77.1"
-"""Where containers find this machine; nothing else of it can be reached, and nothing beyond."""
+"""The address of this machine for the containers, which can reach nothing else."""
 _BRIDGE = "lambda-check"
 _PACKAGES = ("docker.io", "containerd", "runc", "mmdebstrap")
 _PATIENCE = 60.0
@@ -29,13 +29,13 @@ class Docker:
     environment: dict[str, str]
 
     def run(self, *arguments: str | Path) -> str:
-        """Run `docker` and return what it prints."""
+        """Run `docker` and return its output."""
         return run("docker", *arguments, environment=self.environment)
 
 
-def programs(folder: Path) -> str:
-    """A search path with Debian's programs unpacked into `folder`: nothing is installed on this
-    machine.
+def unpack_programs(folder: Path) -> str:
+    """Unpack Debian's programs into `folder`, so that nothing is installed on this machine; return a
+    search path with them.
     """
     packages = folder / "packages"
     packages.mkdir()
@@ -47,42 +47,40 @@ def programs(folder: Path) -> str:
 
 
 @contextmanager
-def started(folder: Path, path: str) -> Iterator[Docker]:
-    """A daemon that answers. It touches no firewall rule and no setting of the kernel."""
+def run_docker(folder: Path, path: str) -> Iterator[Docker]:
+    """Run a daemon; yield it when it answers. It changes no firewall rule and no setting of the
+    kernel.
+    """
     socket = f"unix://{folder}/docker.sock"
     environment = {"PATH": path, "DOCKER_HOST": socket, "HOME": str(folder), "DOCKER_BUILDKIT": "0"}
-    places = (
-        "--data-root",
-        folder / "root",
-        "--exec-root",
-        folder / "exec",
-        "--pidfile",
-        folder / "dockerd.pid",
-        "--host",
-        socket,
-    )
-    alone = ("--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false")
+    command = [
+        shutil.which("dockerd", path=path) or "dockerd",
+        f"--data-root={folder / 'root'}",
+        f"--exec-root={folder / 'exec'}",
+        f"--pidfile={folder / 'dockerd.pid'}",
+        f"--host={socket}",
+        "--iptables=false",
+        "--ip6tables=false",
+        "--ip-masq=false",
+        "--ip-forward=false",
+        f"--bridge={_BRIDGE}",
+        "--storage-driver=overlay2",
+    ]
     docker = Docker(environment)
-    with _bridge():
-        command = ("dockerd", *places, *alone, "--bridge", _BRIDGE, "--storage-driver", "overlay2")
-        with daemon(
-            [shutil.which("dockerd", path=path) or "dockerd", *command[1:]],
-            environment,
-            folder / "dockerd.log",
-        ) as process:
-            _await(docker, process, folder / "dockerd.log")
-            try:
-                yield docker
-            finally:
-                for container in docker.run("ps", "--all", "--quiet").split():
-                    docker.run("rm", "--force", container)
+    log = folder / "dockerd.log"
+    with _add_bridge(), run_daemon(command, environment, log) as process:
+        _wait_until_ready(docker, process, log)
+        try:
+            yield docker
+        finally:
+            for container in docker.run("ps", "--all", "--quiet").split():
+                docker.run("rm", "--force", container)
 
 
 @contextmanager
-def _bridge() -> Iterator[None]:
-    subprocess.run(
-        ["ip", "link", "delete", _BRIDGE], capture_output=True, check=False
-    )  # one that a killed check left
+def _add_bridge() -> Iterator[None]:
+    # A check that was killed may have left one.
+    subprocess.run(["ip", "link", "delete", _BRIDGE], capture_output=True, check=False)
     run("ip", "link", "add", "name", _BRIDGE, "type", "bridge")
     try:
         run("ip", "address", "add", f"{GATEWAY}/24", "dev", _BRIDGE)
@@ -92,7 +90,7 @@ def _bridge() -> Iterator[None]:
         run("ip", "link", "delete", _BRIDGE)
 
 
-def _await(docker: Docker, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_until_ready(docker: Docker, process: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + _PATIENCE
     while subprocess.run(
         ["docker", "info"], env=docker.environment, capture_output=True, check=False

@@ -1,5 +1,5 @@
-"""A base image such as Lambda's for Python: Debian's Python, AWS's runtime client, and nothing of a
-registry.
+"""Builds a base image like Lambda's for Python, of Debian's Python and AWS's runtime client, without a
+registry of images.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from scripts.docker.daemon import Docker
-from scripts.docker.shell import run, tool
+from scripts.docker.shell import find_tool, run
 
 IMAGE = "lambda-check:3.11"
 _ROOTFS = "lambda-check-rootfs:bookworm"
@@ -29,21 +29,27 @@ WORKDIR /var/task
 """
 
 
-def rootfs(folder: Path, path: str) -> Path:
-    """A minimal Debian 12 with Python 3.11, as a tar file."""
-    made = folder / "rootfs.tar"
-    left_out = [f"--dpkgopt=path-exclude={bulk}" for bulk in _BULK]
-    program = shutil.which("mmdebstrap", path=path) or "mmdebstrap"
-    how = ("--quiet", "--variant=essential", f"--include={_PACKAGES}", *left_out)
-    run(program, *how, "bookworm", made, environment={"PATH": path, "HOME": str(folder)})
-    return made
+def make_root_filesystem(folder: Path, path: str) -> Path:
+    """Make a minimal Debian 12 with Python 3.11; return its tar file."""
+    archive = folder / "rootfs.tar"
+    run(
+        shutil.which("mmdebstrap", path=path) or "mmdebstrap",
+        "--quiet",
+        "--variant=essential",
+        f"--include={_PACKAGES}",
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in _BULK),
+        "bookworm",
+        archive,
+        environment={"PATH": path, "HOME": str(folder)},
+    )
+    return archive
 
 
-def build(docker: Docker, folder: Path, base: Path) -> str:
-    """The image; what it was made of is gone afterwards. Its size as Docker tells it."""
+def build_image(docker: Docker, folder: Path, base: Path) -> str:
+    """Build the image from the tar file `base`; return its size as Docker writes it."""
     context = folder / "image"
     context.mkdir()
-    client = next(tool("ric").parent.glob("lib/python3*/site-packages"))
+    client = next(find_tool("ric").parent.glob("lib/python3*/site-packages"))
     shutil.copytree(
         client, context / "ric", ignore=shutil.ignore_patterns("__pycache__", "_virtualenv*")
     )

@@ -1,6 +1,4 @@
-"""Commands and daemons: run, told apart when they fail, and ended with everything that they
-started.
-"""
+"""Runs commands and daemons: a command that fails ends this program, a daemon ends with its block."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ _ENDING_SECONDS = 20.0
 def run(
     *command: str | Path, environment: Mapping[str, str] | None = None, folder: Path = ROOT
 ) -> str:
-    """Run a command and return what it prints; one that fails ends this program with its complaint."""
+    """Run a command and return its output; when it fails, exit with its error output."""
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
@@ -27,17 +25,17 @@ def run(
     return done.stdout
 
 
-def tool(name: str) -> Path:
-    """The folder of a tool's programs."""
+def find_tool(name: str) -> Path:
+    """Install a tool when it is missing; return the folder of its programs."""
     return Path(run(ROOT / "scripts" / "tool", name).strip())
 
 
 @contextmanager
-def daemon(
+def run_daemon(
     command: Sequence[str | Path], environment: Mapping[str, str], log: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that lives as long as the block. It does not hear Ctrl-C: the block ends first,
-    then the daemon.
+    """Run a process for as long as the block. It does not get Ctrl-C: the block ends first, then the
+    daemon.
     """
     with open(log, "wb") as output:
         process = subprocess.Popen(
@@ -60,7 +58,7 @@ def daemon(
             process.wait()
 
 
-def size(folder: Path) -> str:
-    """Return how much the files in a folder take, as text in MB."""
+def measure_folder(folder: Path) -> str:
+    """Return the size of the files in a folder, as a text in MB."""
     files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return f"{sum(path.lstat().st_size for path in files) / 1e6:.0f} MB"

@@ -1,5 +1,5 @@
-"""`scripts/package --lambda [DIR]`: a folder for each function in DIR (build/lambda), made again
-only when something changed.
+"""Stages each function of AWS Lambda in a folder of its own, and only when something changed
+(`scripts/package --lambda [DIR]`).
 """
 
 from __future__ import annotations
@@ -9,81 +9,75 @@ import fcntl
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
-from scripts.staging.contents import STAGES, Stage
-from scripts.staging.facts import Facts, Scales, digest
-from scripts.staging.stage import inputs, make
-from scripts.staging.trouble import StagingError
+from scripts.staging.contents import STAGES, Stage, StagingError
+from scripts.staging.facts import Facts, StageMeasurer, digest_files
+from scripts.staging.stage import list_inputs, make_stage
 
 ROOT = Path(__file__).parents[2]
 MOST = 60_000_000
-"""Bytes, unzipped, that a function should stay below: a cold start reads them."""
+"""The bytes, unzipped, that a function should stay below: a cold start reads them."""
 
 
 def main() -> int:
+    """Run the command; return 0, or 1 after an error and what to do."""
     parser = argparse.ArgumentParser(
         prog="scripts/package --lambda",
-        description="Stage what each function needs and nothing else.",
+        description="Stage each function with what it needs and nothing else.",
     )
     parser.add_argument(
         "into",
         nargs="?",
         type=Path,
         default=ROOT / "build" / "lambda",
-        help="the folder (default: build/lambda)",
+        help="the folder for the stages (default: build/lambda)",
     )
-    parser.add_argument("--force", action="store_true", help="make everything again")
-    given = parser.parse_args()
-    into = given.into.resolve()
+    parser.add_argument("--force", action="store_true", help="stage again what did not change, too")
+    options = parser.parse_args()
+    into = options.into.resolve()
     into.mkdir(parents=True, exist_ok=True)
-    with _alone(into):
-        wanted, scales = digest(inputs(ROOT), ROOT), Scales()
+    with open(into.with_name(f"{into.name}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        inputs = digest_files(list_inputs(ROOT), ROOT)
+        update = partial(_update_stage, into, inputs, StageMeasurer(), options.force)
         try:
             with ThreadPoolExecutor(2) as pool:  # most of the work is done by other processes
-                made = pool.map(
-                    lambda stage: _made(stage, into, wanted, scales, force=given.force), STAGES
-                )
-                facts = {stage.name: fact for stage, fact in zip(STAGES, made, strict=True)}
+                facts = dict(zip(STAGES, pool.map(update, STAGES), strict=True))
         except StagingError as problem:
             print(f"error: {problem.args[0]}\nhelp: {problem.args[1]}", file=sys.stderr)
             return 1
-    for name, fact in facts.items():
+    for stage, fact in facts.items():
         over = "" if fact.bytes <= MOST else f"   over {MOST / 1e6:.0f} MB"
         print(
-            f"{name:<10}{fact.bytes / 1e6:>7.1f} MB {fact.zipped / 1e6:>6.1f} MB zipped  "
+            f"{stage.name:<10}{fact.bytes / 1e6:>7.1f} MB {fact.zipped / 1e6:>6.1f} MB zipped  "
             f" {fact.tree[:16]}{over}"
         )
     return 0
 
 
-def _made(stage: Stage, into: Path, wanted: str, scales: Scales, *, force: bool) -> Facts:
-    """The facts about a stage, which is made when it is not what its inputs make."""
-    folder, note = into / stage.name, into / f"{stage.name}.json"
+def _update_stage(
+    into: Path, inputs: str, measurer: StageMeasurer, force: bool, stage: Stage
+) -> Facts:
+    """Make a stage unless it is there and of the same `inputs`; return its facts."""
+    folder = into / stage.name
+    note = into / f"{stage.name}.json"
     if not force and folder.is_dir() and note.is_file():
-        told = json.loads(note.read_text(encoding="utf-8"))
-        if told.get("inputs") == wanted:
-            return Facts(**told)
+        noted = json.loads(note.read_text(encoding="utf-8"))
+        if noted.get("inputs") == inputs:
+            return Facts(**noted)
     fresh = into / f".{stage.name}"
     shutil.rmtree(fresh, ignore_errors=True)
-    make(stage, ROOT, fresh)
-    facts = scales.weigh(fresh, wanted)
+    make_stage(stage, ROOT, fresh)
+    facts = measurer.measure(fresh, inputs)
     note.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     fresh.rename(folder)
     note.write_text(json.dumps(asdict(facts), indent=1) + "\n", encoding="utf-8")
     return facts
-
-
-@contextmanager
-def _alone(into: Path) -> Iterator[None]:
-    with open(into.with_name(f"{into.name}.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 if __name__ == "__main__":

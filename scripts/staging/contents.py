@@ -7,12 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PYTHON = (3, 11)
-"""The functions' runtime (template.yaml says the same): byte code fits no other minor version."""
+"""The functions' version of Python, as in template.yaml: byte code fits no other minor version."""
 PLATFORM = "x86_64-manylinux_2_28"
 TASK_ROOT = "/var/task"
-"""Where the functions find their package, and so what tracebacks name."""
+"""The folder of a function's package where it runs, and so the paths in its tracebacks."""
 SERVICES = ("dynamodb", "s3", "secretsmanager", "sns", "sqs", "ssm", "sts")
-"""What botocore keeps its descriptions of."""
+"""The services whose descriptions botocore keeps."""
 
 USED = {
     "s3": frozenset(
@@ -22,19 +22,21 @@ USED = {
     "sns": frozenset({"CreateTopic", "Publish"}),
     "ssm": frozenset({"GetParameter", "PutParameter"}),
 }
-"""Of these services, which offer hundreds, the operations that are asked for, by us or by whoever
-sets things up with the same package.
+"""The operations of these services that the functions, or a setup with the same package, call; each
+service has hundreds.
 """
 
 _EVERY = ("botocore", "msgspec", "orjson", "platformdirs")
 _AWS = ("boto3",)
-"""For all but the webhook, which makes do with what boto3 stands on:
+"""For all but the webhook, which uses botocore alone:
 docs/decisions/0005-boto3-but-for-the-webhook.md.
 """
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
 _TALK = ("httpx", "markdown-it-py")
-"""The clients are used without coroutines: httpcore imports anyio where it is, and does without."""
+"""The clients are used without coroutines: httpcore imports anyio where it is installed, and works
+without it.
+"""
 _NEVER = (
     "functions/cli",
     "functions/local.py",
@@ -52,28 +54,34 @@ _RUNS_NOTHING = ("sigil/compile", "sigil/sandbox", "sigil/search")
 
 
 SOURCELESS = (
-    *(
-        "anyio",
-        "boto3",
-        "botocore",
-        "dateutil",
-        "fastapi",
-        "httpcore",
-        "httpx",
-        "idna",
-        "markdown_it",
-    ),
-    *("pydantic", "s3transfer", "starlette", "urllib3"),
+    "anyio",
+    "boto3",
+    "botocore",
+    "dateutil",
+    "fastapi",
+    "httpcore",
+    "httpx",
+    "idna",
+    "markdown_it",
+    "pydantic",
+    "s3transfer",
+    "starlette",
+    "urllib3",
 )
-"""Large packages that come as byte code alone: a traceback names their lines without showing them.
+"""Large packages of which only the byte code is staged: a traceback names their lines without
+showing them.
 """
+
+
+class StagingError(Exception):
+    """The stage cannot be made; the second argument says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A function's package. `distributions` come with what they depend on but for `spare`;
-    `without`: rooms of ours that it never enters; `runs`: capabilities, so it needs the engine and
-    the library.
+    """A function's package. `distributions` come with their dependencies, without those of `spare`;
+    `without`: packages of ours that it never imports; `runs`: it runs capabilities, so it needs the
+    engine and the library.
     """
 
     name: str
@@ -84,8 +92,9 @@ class Stage:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The files and folders of ours that stay at home."""
-        return (*_NEVER, *self.without, *(() if self.runs else _RUNS_NOTHING))
+        """Return the files and folders of ours that are not staged."""
+        left_out = (*_NEVER, *self.without)
+        return left_out if self.runs else (*left_out, *_RUNS_NOTHING)
 
 
 STAGES = (

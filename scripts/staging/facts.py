@@ -1,4 +1,4 @@
-"""The figures of a package: its size, as it is and zipped, and a digest of all that is in it."""
+"""Measures a package: its size, as it is and zipped, and the digest of its files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """About a stage: digests of what it was made from and of what came out, its size as it is and
+    """The facts of a stage: the digests of its inputs and of its files, its size as it is and
     zipped, in bytes.
     """
 
@@ -21,32 +21,30 @@ class Facts:
     zipped: int
 
 
-class Scales:
-    """Weighs stages; a file that several of them hold is zipped once."""
+class StageMeasurer:
+    """Measures stages; a file that is in several of them is zipped once."""
 
     def __init__(self) -> None:
         self._zipped: dict[str, int] = {}
 
-    def weigh(self, folder: Path, inputs: str) -> Facts:
-        """The facts about what is in `folder`."""
+    def measure(self, folder: Path, inputs: str) -> Facts:
+        """Return the facts of the stage in `folder`."""
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        zipped = sum(self._weight(path.read_bytes()) for path in files)
-        return Facts(
-            inputs, digest(files, folder), sum(path.stat().st_size for path in files), zipped
-        )
+        size = zipped = 0
+        for path in files:
+            body = path.read_bytes()
+            name = sha256(body).hexdigest()
+            if name not in self._zipped:
+                self._zipped[name] = len(zlib.compress(body, 6))
+            size += len(body)
+            zipped += self._zipped[name]
+        return Facts(inputs, digest_files(files, folder), size, zipped)
 
-    def _weight(self, body: bytes) -> int:
-        name = sha256(body).hexdigest()
-        if name not in self._zipped:
-            self._zipped[name] = len(zlib.compress(body, 6))
-        return self._zipped[name]
 
-
-def digest(files: Iterable[Path], root: Path) -> str:
-    """Of names and contents."""
+def digest_files(files: Iterable[Path], root: Path) -> str:
+    """Return a digest of the files' names, relative to `root`, and of their contents."""
     total = sha256()
     for path in files:
-        total.update(
-            f"{path.relative_to(root).as_posix()}\0{sha256(path.read_bytes()).hexdigest()}\n".encode()
-        )
+        name = path.relative_to(root).as_posix()
+        total.update(f"{name}\0{sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()

@@ -1,5 +1,5 @@
-"""Makes one function's package: everything in its place, compiled, and the same bytes whenever the
-same things go in.
+"""Makes one function's package: everything in its place, compiled, and with the same bytes whenever
+its inputs are the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from pathlib import Path
 from tomllib import loads
 
 from scripts.staging import packages
-from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage
-from scripts.staging.trouble import StagingError
+from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage, StagingError
 
 _PACKAGES = ("functions", "sigil")
 _SUFFIXES = (".py", ".wasm", ".json", ".js", ".css")
-_SHIP = """
+_COMPILE_NATIVE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from sigil.compile.toolchain.native_code import compile_package
@@ -27,22 +26,22 @@ compile_package()
 _CHANGED = 315_619_200  # 1980-01-02: an archive's first year, the same time for every file
 
 
-def make(stage: Stage, root: Path, folder: Path) -> None:
-    """Fill the new folder `folder` from the checkout `root`."""
+def make_stage(stage: Stage, root: Path, folder: Path) -> None:
+    """Make the stage in the new folder `folder`, from the checkout `root`."""
     folder.mkdir(parents=True)
     packages.install(stage, root, folder)
-    _add_ours(stage, root, folder)
+    _copy_ours(stage, root, folder)
     if stage.runs:
-        _compile_engine(folder)
-    _compile(folder)
+        _compile_native(folder)
+    _compile_byte_code(folder)
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     for path in (folder, *folder.rglob("*")):
         os.utime(path, (_CHANGED, _CHANGED))
 
 
-def inputs(root: Path) -> Iterator[Path]:
-    """The files that a stage is made from."""
+def list_inputs(root: Path) -> Iterator[Path]:
+    """Yield the files that a stage is made from."""
     yield from (
         *(root / name for name in ("LICENSE", "NOTICE", "pyproject.toml", "uv.lock")),
         *sorted((root / "scripts" / "staging").glob("*.py")),
@@ -54,13 +53,13 @@ def inputs(root: Path) -> Iterator[Path]:
     yield from (path for path in sorted((root / "capabilities").rglob("*")) if path.is_file())
 
 
-def _add_ours(stage: Stage, root: Path, folder: Path) -> None:
+def _copy_ours(stage: Stage, root: Path, folder: Path) -> None:
+    """Copy our own packages, capabilities and licences."""
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*")):
             name = path.relative_to(root).as_posix()
-            if path.suffix in _SUFFIXES and not any(
-                name == out or name.startswith(f"{out}/") for out in stage.left_out
-            ):
+            is_left_out = any(name == out or name.startswith(f"{out}/") for out in stage.left_out)
+            if path.suffix in _SUFFIXES and not is_left_out:
                 _copy(path, folder / name)
     if stage.runs:
         for path in (root / "capabilities").rglob("*"):
@@ -82,9 +81,9 @@ def _copy(path: Path, target: Path) -> None:
     shutil.copyfile(path, target)
 
 
-def _compile_engine(folder: Path) -> None:
-    """Native code for any x86-64, made by the stage itself: what comes out is what a function will
-    look for.
+def _compile_native(folder: Path) -> None:
+    """Compile the engine and the library for any x86-64 with the stage's own code, so that the
+    result is the code that a function looks for.
     """
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         print(
@@ -93,51 +92,49 @@ def _compile_engine(folder: Path) -> None:
             file=sys.stderr,
         )
         return
-    _python("-I", "-S", "-B", "-c", _SHIP, str(folder))
+    _run_python("-I", "-S", "-B", "-c", _COMPILE_NATIVE, str(folder))
     if not list(folder.glob("sigil/sandbox/shipped/*.code")):
         raise StagingError("the engine's native code was not made", "free some space and try again")
 
 
-def _compile(folder: Path) -> None:
-    """Byte code that is never compared with its source: the folder is read-only where it runs, so
-    it could not be written there.
+def _compile_byte_code(folder: Path) -> None:
+    """Write byte code that is never compared with its source, because the folder is read-only where
+    it runs: byte code could not be written there.
     """
-    options = (
+    options = [
         "-q",
         "-f",
-        "-s",
-        str(folder),
-        "-p",
-        TASK_ROOT,
-        "--invalidation-mode",
-        "unchecked-hash",
-    )
-    seeded = {"PYTHONHASHSEED": "0"}  # sets come in the order of their hashes
-    _python("-m", "compileall", *options, str(folder), environment=seeded)
+        *("-s", str(folder)),
+        *("-p", TASK_ROOT),
+        "--invalidation-mode=unchecked-hash",
+    ]
+    # The order of sets in byte code follows from their hashes.
+    environment = {"PYTHONHASHSEED": "0"}
+    _run_python("-m", "compileall", *options, str(folder), environment=environment)
     for package in [folder / name for name in SOURCELESS if (folder / name).is_dir()]:
-        _python("-m", "compileall", "-b", *options, str(package), environment=seeded)
+        _run_python("-m", "compileall", "-b", *options, str(package), environment=environment)
         for path in [*package.rglob("*.py"), *package.rglob("__pycache__")]:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _python(*arguments: str, environment: dict[str, str] | None = None) -> None:
-    """Run the Python whose minor version is the functions'."""
+def _run_python(*arguments: str, environment: dict[str, str] | None = None) -> None:
+    """Run a Python of the functions' minor version."""
     done = subprocess.run(
-        [interpreter(), *arguments],
+        [find_interpreter(), *arguments],
         env=environment or {},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()[-2000:]
+        output = (done.stderr or done.stdout).strip()[-2000:]
         raise StagingError(
-            f"python ended with {done.returncode}: {said}", "this is a mistake of ours"
+            f"python ended with {done.returncode}: {output}", "this is a fault of this script"
         )
 
 
-def interpreter() -> str:
-    """A Python of the functions' minor version; `StagingError` when there is none."""
+def find_interpreter() -> str:
+    """Return a Python of the functions' minor version; `StagingError` when there is none."""
     if sys.version_info[:2] == PYTHON:
         return sys.executable
     name = f"python{PYTHON[0]}.{PYTHON[1]}"

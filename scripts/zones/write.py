@@ -1,5 +1,5 @@
 """Reads compiled time zones (TZif, RFC 9636) and writes their rules since 2010 into the capability
-that knows them.
+`time-zone`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import struct
 import sys
 from collections import defaultdict
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +21,8 @@ _HEADER = struct.Struct(">4sc15x6l")
 
 
 class Rules(NamedTuple):
-    """Seconds: the offset at the start, (when, the new offset) since then; and what holds after the
-    last change, as POSIX writes it.
+    """The rules of a zone. `base`: its offset at the start, in seconds; `changes`: (time, new
+    offset) since then; `rule`: the rule after the last change, as POSIX writes it.
     """
 
     base: int
@@ -31,77 +30,76 @@ class Rules(NamedTuple):
     rule: str
 
 
-def rules_of(data: bytes) -> Rules:
-    """What the 64-bit part of a TZif file says."""
+def read_rules(data: bytes) -> Rules:
+    """Read the rules in the 64-bit part of a TZif file."""
     isut, isstd, leaps, times, types, chars = _HEADER.unpack_from(data)[2:]
     start = _HEADER.size + times * 5 + types * 6 + chars + leaps * 8 + isstd + isut
     isut, isstd, leaps, times, types, chars = _HEADER.unpack_from(data, start)[2:]
     start += _HEADER.size
     moments = struct.unpack_from(f">{times}q", data, start)
     kinds = data[start + times * 8 : start + times * 9]
-    offsets = [
-        struct.unpack_from(">l", data, start + times * 9 + kind * 6)[0] for kind in range(types)
-    ]
-    rule = (
-        data[start + times * 9 + types * 6 + chars + leaps * 12 + isstd + isut :]
-        .strip()
-        .decode("ascii")
-    )
-    changes = [(moment, offsets[kind]) for moment, kind in zip(moments, kinds, strict=True)]
-    base = ([offsets[0]] + [offset for moment, offset in changes if moment <= START])[-1]
-    return Rules(base, tuple(change for change in changes if change[0] > START), rule)
+    types_start = start + times * 9
+    offsets = [struct.unpack_from(">l", data, types_start + kind * 6)[0] for kind in range(types)]
+    rule_start = types_start + types * 6 + chars + leaps * 12 + isstd + isut
+    base = offsets[0]
+    changes = []
+    for moment, kind in zip(moments, kinds, strict=True):
+        if moment <= START:
+            base = offsets[kind]
+        else:
+            changes.append((moment, offsets[kind]))
+    return Rules(base, tuple(changes), data[rule_start:].strip().decode("ascii"))
 
 
-def in_base_36(number: int) -> str:
+def to_base_36(number: int) -> str:
     higher, digit = divmod(number, 36)
-    return (in_base_36(higher) if higher else "") + _DIGITS[digit]
+    return (to_base_36(higher) if higher else "") + _DIGITS[digit]
 
 
-def line_of(names: list[str], rules: Rules) -> str:
-    """One zone, as the capability reads it."""
-    if (
-        any(moment % MINUTE or offset % QUARTER for moment, offset in rules.changes)
-        or rules.base % QUARTER
-    ):
+def format_zone(names: list[str], rules: Rules) -> str:
+    """Return the line of one zone, as the capability reads it."""
+    odd = [change for change in rules.changes if change[0] % MINUTE or change[1] % QUARTER]
+    if odd or rules.base % QUARTER:
         raise ValueError(
             f"{names[0]} has changes between the minutes, or offsets between the quarters of an"
             " hour"
         )
-    moments = [START, *(moment for moment, _ in rules.changes)]
-    steps = [in_base_36((after - before) // MINUTE) for before, after in pairwise(moments)]
-    told = [
-        f"{step}{'-' if offset < 0 else '+'}{in_base_36(abs(offset) // QUARTER)}"
-        for step, (_, offset) in zip(steps, rules.changes, strict=True)
-    ]
-    return "|".join([" ".join(names), str(rules.base // QUARTER), " ".join(told), rules.rule])
+    changes = []
+    before = START
+    for moment, offset in rules.changes:
+        sign = "-" if offset < 0 else "+"
+        step = to_base_36((moment - before) // MINUTE)
+        changes.append(f"{step}{sign}{to_base_36(abs(offset) // QUARTER)}")
+        before = moment
+    return "|".join([" ".join(names), str(rules.base // QUARTER), " ".join(changes), rules.rule])
 
 
-def table(folder: Path) -> str:
-    """Every zone of the folder once, with all its names."""
+def format_zones(folder: Path) -> str:
+    """Return one line for each zone of the folder, with all its names."""
     groups: dict[Rules, list[str]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if (
-            path.is_file()
-            and path.read_bytes()[:4] == b"TZif"
-            and name[0].isupper()
-            and not name.startswith(LEFT_OUT)
-        ):
-            groups[rules_of(path.read_bytes())].append(name)
-    return "\n".join(sorted(line_of(names, rules) for rules, names in groups.items()))
+        if not path.is_file() or not name[0].isupper() or name.startswith(LEFT_OUT):
+            continue
+        data = path.read_bytes()
+        if data[:4] == b"TZif":
+            groups[read_rules(data)].append(name)
+    return "\n".join(sorted(format_zone(names, rules) for rules, names in groups.items()))
 
 
 def main() -> int:
-    """The command: the file to write into, the folder of compiled zones."""
+    """Run the command: the arguments are the file to write into and the folder of compiled
+    zones.
+    """
     if len(sys.argv) != 3:
         sys.stderr.write(
-            "usage: scripts/time-zones FOLDER (the compiled files of the IANA time zone database,"
-            " as in the tzdata package)\n"
+            "usage: scripts/time-zones FOLDER\nFOLDER has the compiled files of the IANA time zone"
+            " database, as in the tzdata package.\n"
         )
         return 2
     path, folder = map(Path, sys.argv[1:])
     head = path.read_text("utf-8").partition(MARK)[0]
-    path.write_text(f"{head}{MARK}{table(folder)}`;\n\nreturn answer();\n", "utf-8")
+    path.write_text(f"{head}{MARK}{format_zones(folder)}`;\n\nreturn answer();\n", "utf-8")
     return 0
 
 

@@ -30,7 +30,7 @@ from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.javascript_module import read_source
 from sigil.sandbox.pool import Sandbox, TenantSandbox
 from sigil.sandbox.program import Grants, Outcome, Program, SandboxLimits
-from sigil.sandbox.tenants import NOBODY, Tenant
+from sigil.sandbox.tenants import SOLE_TENANT, Tenant
 from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 from sigil.strict_json import dumps
@@ -196,7 +196,7 @@ class GoldenTestBench:
     sandbox: Sandbox
     namespace: str = "tests"
     others: HostServices | None = None
-    tenant: Tenant = NOBODY
+    tenant: Tenant = SOLE_TENANT
     pins: Mapping[str, str] | None = None
 
 
@@ -261,7 +261,7 @@ def require_passing_tests(bench: GoldenTestBench, manifest: Manifest, program: P
 
 
 def require_loadable(
-    sandbox: Sandbox, manifest: Manifest, program: Program, tenant: Tenant = NOBODY
+    sandbox: Sandbox, manifest: Manifest, program: Program, tenant: Tenant = SOLE_TENANT
 ) -> None:
     """Raise `Refused` EMODULE when no call could ever reach the code.
 

@@ -78,15 +78,15 @@ Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 # -- checks when a capability is deployed
 
 
-def check(given: Json) -> dict[str, Json]:
-    """Return `given` as an object schema that is safe to evaluate.
+def check(value: Json) -> dict[str, Json]:
+    """Return `value` as an object schema that is safe to evaluate.
 
     `UsageError` ESCHEMA names the reason when it is not.
     """
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise _refusal("a schema is a JSON object")
-    schema: dict[str, Json] = {"type": "object", **given}
-    properties = _check_top_level(schema, given)
+    schema: dict[str, Json] = {"type": "object", **value}
+    properties = _check_top_level(schema, value)
     if len(canonical(schema)) > SCHEMA_BYTES:
         raise _refusal(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
     _ExpandedSize(schema).add(schema, 0, ())
@@ -107,7 +107,7 @@ def check(given: Json) -> dict[str, Json]:
     return schema
 
 
-def _check_top_level(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+def _check_top_level(schema: Mapping[str, Json], declared: Mapping[str, Json]) -> dict[str, Json]:
     """Return the properties of a schema whose top an endpoint takes as a tool's parameters."""
     if schema["type"] != "object":
         raise _refusal('the input is an object: "type" has to be "object"')
@@ -121,7 +121,7 @@ def _check_top_level(schema: Mapping[str, Json], given: Mapping[str, Json]) -> d
                 " underscore, at most 64"
             )
     if not properties:
-        for key, part in given.items():
+        for key, part in declared.items():
             if isinstance(part, dict) and key not in _KEYWORDS and key not in _NO_EVALUATION:
                 raise _refusal(
                     f'"{one_line(key, 60)}" is no keyword: a property stands in "properties"'
@@ -211,7 +211,7 @@ def _refusal(why: str) -> UsageError:
 def clean_texts(schema: Mapping[str, Json]) -> dict[str, Json]:
     """Return a schema with clean notes.
 
-    `UsageError` ESCHEMA when something else in it would deceive whoever reads it. It must not be
+    `UsageError` ESCHEMA when something else in it would deceive a reader. It must not be
     nested deep.
     """
     return {_require_readable_key(key): _clean_part(key, part) for key, part in schema.items()}
@@ -285,8 +285,8 @@ def accept(
     return merged
 
 
-def fill(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
-    """Return `given` with the defaults of `schema`'s properties, and each value read as its
+def fill(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """Return `arguments` with the defaults of `schema`'s properties, and each value read as its
     property describes it, within objects as well.
     """
     properties = schema.get("properties")
@@ -296,7 +296,7 @@ def fill(schema: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Jso
         for name, part in parts.items()
         if isinstance(part, dict) and "default" in part
     }
-    for name, value in given.items():
+    for name, value in arguments.items():
         filled[name] = coerce(parts.get(name), value)
     return filled
 

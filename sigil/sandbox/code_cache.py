@@ -20,7 +20,7 @@ from sigil.sandbox.program import LoadedProgram, Program
 from sigil.sandbox.protocol import ENGINE
 from sigil.sandbox.runner_process import LoadableCode
 from sigil.sandbox.sealed_memory import SealedCode
-from sigil.sandbox.tenants import NOBODY, Tenant
+from sigil.sandbox.tenants import SOLE_TENANT, Tenant
 from sigil.storage import files
 
 _HELD = 32
@@ -28,7 +28,7 @@ _HELD_BYTES = 64 << 20
 
 
 def ignore_compiling() -> None:
-    """Do nothing: the caller need not hear that something is compiled."""
+    """Do nothing when something is compiled."""
 
 
 class NativeCodeCache:
@@ -51,7 +51,10 @@ class NativeCodeCache:
             return code
 
     def get(
-        self, wasm: bytes, tenant: Tenant = NOBODY, compiling: Callable[[], None] = ignore_compiling
+        self,
+        wasm: bytes,
+        tenant: Tenant = SOLE_TENANT,
+        compiling: Callable[[], None] = ignore_compiling,
     ) -> SealedCode:
         """Return the code of `wasm`: from memory, from a store, or compiled now.
 
@@ -72,7 +75,11 @@ class NativeCodeCache:
                 with busy:
                     code = self._find(digest)
                     if code is None:
-                        code = self._compile(digest, wasm, compiling)
+                        compiling()
+                        code = self._compile_jobs.run("compile", wasm)
+                        store = self._open_store()
+                        if store:
+                            store.write(digest, code)
                         self._hold(digest, code)
                     return code
             finally:
@@ -103,14 +110,6 @@ class NativeCodeCache:
                 len(self._held) > 1 and sum(each.size for each in self._held.values()) > _HELD_BYTES
             ):
                 self._held.popitem(last=False)
-
-    def _compile(self, digest: str, wasm: bytes, compiling: Callable[[], None]) -> SealedCode:
-        compiling()
-        code = self._compile_jobs.run("compile", wasm)
-        store = self._open_store()
-        if store:
-            store.write(digest, code)
-        return code
 
     def _open_store(self) -> CodeStore | None:
         with self._lock:
@@ -147,7 +146,7 @@ class CodeCache:
         self._engine_code: SealedCode | None = None
 
     def fetch(
-        self, program: Program, name: str, *, images: bool, tenant: Tenant = NOBODY
+        self, program: Program, name: str, *, images: bool, tenant: Tenant = SOLE_TENANT
     ) -> LoadableCode:
         """Return the code of `name` (the program or the engine) for a runner, which can make
         `images` or not.
@@ -186,7 +185,7 @@ class CodeCache:
         """Load the engine; `compiling` is called before it is compiled. `BackendError` when there
         is none.
         """
-        self._load_engine(NOBODY, compiling)
+        self._load_engine(SOLE_TENANT, compiling)
 
     def _load_engine(
         self, tenant: Tenant, compiling: Callable[[], None] = ignore_compiling

@@ -20,7 +20,7 @@ from sigil.sandbox import spawn
 from sigil.sandbox.module_scan import UnfitModule
 from sigil.sandbox.runtime import config
 from sigil.sandbox.sealed_memory import CodeDraft, SealedCode
-from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
+from sigil.sandbox.tenants import SOLE_TENANT, FairQueue, Tenant
 
 _BASELINE = "x86_64-unknown-linux-gnu"
 
@@ -86,7 +86,7 @@ class CompileJobs:
         self._children = FairQueue(_CHILDREN, most=_CHILDREN - 1)
 
     @contextmanager
-    def hold_turn(self, tenant: Tenant = NOBODY) -> Iterator[None]:
+    def hold_turn(self, tenant: Tenant = SOLE_TENANT) -> Iterator[None]:
         """Hold the right to `run` one job; `BackendError` EBUSY after a wait of 30 s."""
         if not self._children.acquire(tenant, PATIENCE_SECONDS):
             raise BackendError(

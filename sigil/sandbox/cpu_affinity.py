@@ -27,7 +27,9 @@ class CpuAffinity:
     """
 
     def __init__(self) -> None:
-        self._processor = _find_sched_getcpu()
+        self._processor: Callable[[], int] | None = None
+        if sys.platform == "linux" and (os.cpu_count() or 1) > 1:
+            self._processor = getattr(ctypes.PyDLL(None), "sched_getcpu", None)
         self._places: dict[int, int] = {}
         self._crowded = 0.0
         self._mine = threading.local()
@@ -81,10 +83,3 @@ class CpuAffinity:
         if known is None:
             known = self._mine.allowed = frozenset(os.sched_getaffinity(0))
         return known
-
-
-def _find_sched_getcpu() -> Callable[[], int] | None:
-    """Return the C library's `sched_getcpu`; None where there is no choice of processors."""
-    if sys.platform != "linux" or (os.cpu_count() or 1) < 2:
-        return None
-    return getattr(ctypes.PyDLL(None), "sched_getcpu", None)

@@ -4,10 +4,10 @@ source to the engine.
     (module
       (import "sigil_js_v1" "memory" (memory 0))
       (import "sigil_js_v1" "sigil_alloc" (func $alloc (param i32) (result i32)))  ;; … the rest of the ABI
-      (func (export "sigil_start") (result i32) (local $room i32)
-        (if (i32.eqz (local.tee $room (call $alloc (i32.const LENGTH)))) (then (return (i32.const 1))))
-        (memory.init $source (local.get $room) (i32.const 0) (i32.const LENGTH))
-        (call $load (local.get $room) (i32.const LENGTH)))
+      (func (export "sigil_start") (result i32) (local $at i32)
+        (if (i32.eqz (local.tee $at (call $alloc (i32.const LENGTH)))) (then (return (i32.const 1))))
+        (memory.init $source (local.get $at) (i32.const 0) (i32.const LENGTH))
+        (call $load (local.get $at) (i32.const LENGTH)))
       (data $source "…"))
 
 It takes its memory from the one engine that all of them share, so it weighs a few hundred bytes and
@@ -108,14 +108,14 @@ def _signature(parameters: bytes, results: bytes) -> bytes:
 def _make_start_body(length: int) -> bytes:
     """Return the body of `sigil_start`, which is written out at the head of this file."""
     size = b"\x41" + wasm.signed(length)
-    room = b"\x20\0"
+    at = b"\x20\0"
     return b"".join(
         (
-            b"\x01\x01\x7f",  # one local i32: room
-            size + b"\x10" + wasm.unsigned(_ALLOC) + b"\x22\0",  # room = alloc(length)
+            b"\x01\x01\x7f",  # one local i32: at
+            size + b"\x10" + wasm.unsigned(_ALLOC) + b"\x22\0",  # at = alloc(length)
             b"\x45\x04\x40\x41\x01\x0f\x0b",  # if it is zero: return 1
-            room + b"\x41\0" + size + b"\xfc\x08\0\0",  # memory.init
-            room + size + b"\x10" + wasm.unsigned(_LOAD),
+            at + b"\x41\0" + size + b"\xfc\x08\0\0",  # memory.init
+            at + size + b"\x10" + wasm.unsigned(_LOAD),
             b"\x0b",
         )
     )

@@ -53,7 +53,7 @@ from sigil.sandbox.runner_process import (
     describe_isolation,
 )
 from sigil.sandbox.runtime.config import MEMORY_BYTES
-from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
+from sigil.sandbox.tenants import SOLE_TENANT, FairQueue, Tenant
 from sigil.sandbox.worker_pool import WorkerPool
 
 TEXT_BYTES = 256 << 10
@@ -124,7 +124,7 @@ class Sandbox:
         limits: SandboxLimits = DEFAULT_LIMITS,
         services: Services | None = None,
         *,
-        tenant: Tenant = NOBODY,
+        tenant: Tenant = SOLE_TENANT,
     ) -> Outcome:
         """Return the answer of `program` to `input`, one JSON value in UTF-8 (at most 1 MiB).
         `services` answers the requests that `grants` allow.
@@ -158,7 +158,7 @@ class Sandbox:
         return Outcome(output, logs, (perf_counter() - started) * 1000, cold)
 
     def warm(self, progress: Callable[[str], None]) -> None:
-        """Load the engine's native code before somebody waits for an answer; `progress` is called
+        """Load the engine's native code before the first call waits for it; `progress` is called
         first when it has to be compiled.
 
         An engine that is missing is reported by the call that needs it: others may go on without.
@@ -167,7 +167,7 @@ class Sandbox:
             self._code_cache.warm(lambda: progress("compiling the JavaScript engine, once"))
 
     def check(
-        self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil", *, tenant: Tenant = NOBODY
+        self, wasm: bytes, abi: Literal["sigil", "wasi"] = "sigil", *, tenant: Tenant = SOLE_TENANT
     ) -> None:
         """Check that an upload keeps to its ABI and compiles within the limits; `Refused` EMODULE
         says why not.
@@ -179,7 +179,7 @@ class Sandbox:
         except UnfitModule as unfit:
             raise Refused("EMODULE", str(unfit)) from None
 
-    def assemble(self, text: bytes, *, tenant: Tenant = NOBODY) -> bytes:
+    def assemble(self, text: bytes, *, tenant: Tenant = SOLE_TENANT) -> bytes:
         """Return the module that a WAT text (UTF-8, at most 256 KiB) describes, not checked yet;
         `Refused` EMODULE when it is none.
         """
@@ -192,7 +192,7 @@ class Sandbox:
             raise Refused("EMODULE", str(unfit)) from None
 
     @contextmanager
-    def compiling(self, *, tenant: Tenant = NOBODY) -> Iterator[None]:
+    def compiling(self, *, tenant: Tenant = SOLE_TENANT) -> Iterator[None]:
         """Hold a turn in which a foreign module is made or checked, one of a namespace at a time.
         `BackendError` EBUSY after a minute's wait.
         """

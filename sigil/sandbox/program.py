@@ -97,7 +97,7 @@ class Program:
     `kind`: `sigil`, a module that stands alone (ABI `sigil/1`), `wasi`, a command of WASI preview
     1, or `js`, a small module that is linked to the shared JavaScript engine. `load` gives the
     bytes; it is called only when a runner does not have the program yet. `rank` and `expires`
-    (seconds since 1970) say which program a runner without room lets go of first.
+    (seconds since 1970) decide which program a full runner evicts first.
     """
 
     digest: str

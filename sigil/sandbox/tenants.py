@@ -32,7 +32,7 @@ class Tenant:
     token: str = ""
 
 
-NOBODY = Tenant()
+SOLE_TENANT = Tenant()
 """The tenant of work that shares the machine with no other."""
 
 
@@ -130,13 +130,9 @@ class FairQueue:
         if resumes:
             alone = all(other.tenant.namespace == namespace for other in self._waiting)
             return held < self._most * (2 if alone else 1)
-        return held < self._most and self._count_used() < self._slots
-
-    def _count_used(self) -> int:
-        """Count the slots in use. Resumed work that a namespace holds beyond its share is not
-        counted: it takes no slot from the others.
-        """
-        return sum(min(held, self._most) for held in self._held.values())
+        # Resumed work beyond a namespace's share takes no slot from the others.
+        used = sum(min(each, self._most) for each in self._held.values())
+        return held < self._most and used < self._slots
 
     def _hand_out(self) -> None:
         while ready := [

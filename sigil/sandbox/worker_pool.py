@@ -21,7 +21,7 @@ from sigil.sandbox.runner_process import (
     RunnerProcess,
     describe_isolation,
 )
-from sigil.sandbox.tenants import NOBODY, FairQueue, Tenant
+from sigil.sandbox.tenants import SOLE_TENANT, FairQueue, Tenant
 
 PARKED = 32
 """The number of runners that may wait for a service at once, beside those that work; one namespace
@@ -74,13 +74,13 @@ class WorkerPool:
 
     @contextmanager
     def lend(
-        self, program: str, patience: float, *, code: bool, tenant: Tenant = NOBODY
+        self, program: str, patience: float, *, code: bool, tenant: Tenant = SOLE_TENANT
     ) -> Iterator[RunnerProcess]:
         """Lend a runner for one call, after at most `patience` seconds; it goes back unless the
         call ends in an exception.
 
         Rather one that has `program` already, or, when that is `code`, one that takes code. A call
-        within a call works in the slot of the outer one, which waits for it: it stands in no queue,
+        within a call works in the slot of the outer one, which waits for it: it enters no queue,
         and a whole tree of calls is one turn of its tenant.
         """
         outermost = not self._call_depth.depth

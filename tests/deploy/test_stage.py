@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from scripts.staging import stage as staging
-from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage
-from scripts.staging.trouble import StagingError
+from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage, StagingError
 from sigil.compile.toolchain.c import BUILT
 from sigil.sandbox.engine import ENGINE
 from tests.servers.lambda_runtime import ROOT
@@ -40,7 +39,7 @@ def staged() -> Path:
 def alone(folder: Path, program: str, environment: dict[str, str] | None = None) -> str:
     """What a program prints that finds nothing but Python's own library and the stage."""
     start = f"import sys; sys.path.insert(0, {str(folder)!r}); {program}"
-    command = [staging.interpreter(), "-I", "-S", "-B", "-W", "error", "-c", start]
+    command = [staging.find_interpreter(), "-I", "-S", "-B", "-W", "error", "-c", start]
     done = subprocess.run(
         command, cwd="/", env=environment or {}, capture_output=True, text=True, check=False
     )
@@ -225,7 +224,7 @@ def test_nothing_in_a_stage_tells_when_or_where_it_was_made(staged: Path) -> Non
 
 def test_the_same_things_make_the_same_stage(staged: Path, tmp_path: Path) -> None:
     (worker,) = [stage for stage in STAGES if stage.name == "worker"]
-    staging.make(worker, ROOT, tmp_path / "again")
+    staging.make_stage(worker, ROOT, tmp_path / "again")
 
     assert tree(tmp_path / "again") == tree(staged / "worker")
 
@@ -262,7 +261,7 @@ def test_another_python_cannot_compile_for_the_runtime(
     monkeypatch.setattr(staging, "PYTHON", (3, 99))
 
     with pytest.raises(StagingError) as caught:
-        staging._compile(tmp_path)
+        staging._compile_byte_code(tmp_path)
     ours = ".".join(map(str, sys.version_info[:2]))
     assert caught.value.args == (
         f"the functions run on Python 3.99, and .venv has {ours}: its byte code does not fit",

@@ -19,9 +19,9 @@ import pytest
 
 from functions.wiring import AgentRuntime
 from scripts.bootstrapping import verdicts
-from scripts.bootstrapping.facts import Half, Worklog
+from scripts.bootstrapping.facts import TurnFacts, Worklog
 from scripts.bootstrapping.play import ask, play
-from scripts.bootstrapping.report import table
+from scripts.bootstrapping.report import format_table
 from scripts.bootstrapping.requests import REQUESTS, Request
 from scripts.bootstrapping.verdicts import Row
 from sigil.protocol import Caller
@@ -92,8 +92,8 @@ def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_onl
     assert [row["name"] for row in report["requests"]] == [request.name for request in REQUESTS]
     assert len(REQUESTS) == 20
     for row, request in zip(report["requests"], REQUESTS, strict=True):
-        assert not request.again.answer.said(row["first"]["reply"])
-        assert not request.first.answer.said(row["again"]["reply"])
+        assert not request.again.answer.is_in_text(row["first"]["reply"])
+        assert not request.first.answer.is_in_text(row["again"]["reply"])
         first, again = row["first"], row["again"]
         assert (
             first["searched"],
@@ -462,7 +462,7 @@ def test_a_call_beside_its_own_deploy_is_refused_and_works_in_the_next_round(
 
 
 def test_numbers_of_a_slow_and_wordy_model_fit_the_table_too() -> None:
-    half = Half(
+    half = TurnFacts(
         1,
         (),
         (),
@@ -478,8 +478,8 @@ def test_numbers_of_a_slow_and_wordy_model_fit_the_table_too() -> None:
     )
     rows = [Row(f"{request.name} 10", half, half) for request in REQUESTS]
 
-    assert max(map(len, table(rows).splitlines())) <= 100
-    assert table([]).splitlines()[-1].startswith("request")
+    assert max(map(len, format_table(rows).splitlines())) <= 100
+    assert format_table([]).splitlines()[-1].startswith("request")
 
 
 def test_a_reader_who_leaves_early_is_no_failure_with_a_traceback(

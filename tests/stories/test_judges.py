@@ -78,12 +78,12 @@ UNSAID: list[tuple[Judge, str]] = [
 
 @pytest.mark.parametrize(("judge", "text"), SAID)
 def test_a_true_answer_is_known_however_it_is_worded(judge: Judge, text: str) -> None:
-    assert judge.said(text)
+    assert judge.is_in_text(text)
 
 
 @pytest.mark.parametrize(("judge", "text"), UNSAID)
 def test_another_value_is_not_taken_for_it(judge: Judge, text: str) -> None:
-    assert not judge.said(text)
+    assert not judge.is_in_text(text)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_another_value_is_not_taken_for_it(judge: Judge, text: str) -> None:
 def test_what_a_capability_gave_back_is_searched_through(
     judge: Judge, output: Any, holds: bool
 ) -> None:
-    assert judge.held(output) is holds
+    assert judge.is_in_output(output) is holds
 
 
 @pytest.mark.parametrize(("name", "ask"), ASKS)
 def test_no_question_gives_its_answer_away(name: str, ask: Any) -> None:
-    assert not ask.answer.said("")
-    assert not ask.answer.held(None)
-    assert isinstance(ask.answer, Verdict) or not ask.answer.said(ask.text)
+    assert not ask.answer.is_in_text("")
+    assert not ask.answer.is_in_output(None)
+    assert isinstance(ask.answer, Verdict) or not ask.answer.is_in_text(ask.text)
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.name)
@@ -137,6 +137,6 @@ def test_both_questions_of_a_request_are_about_the_same_thing_and_differ_in_thei
 )
 def test_no_text_and_no_output_makes_a_judge_fail(text: str, output: Any) -> None:
     for _, ask in ASKS:
-        ask.answer.said(text)
-        ask.answer.held(output)
-        ask.answer.held(orjson.loads(b"18446744073709551615"))
+        ask.answer.is_in_text(text)
+        ask.answer.is_in_output(output)
+        ask.answer.is_in_output(orjson.loads(b"18446744073709551615"))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import BinaryIO
 
 from sigil.errors import BackendError
 
@@ -47,7 +46,12 @@ def hold_lock(
     """
     begin = monotonic()
     with open(folder / "lock", "wb") as lock:
-        while not _try_lock(lock):
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                pass
             if monotonic() - begin > patience():
                 raise BackendError(
                     "EBUSY",
@@ -57,11 +61,3 @@ def hold_lock(
                 )
             sleep(0.02)
         yield
-
-
-def _try_lock(lock: BinaryIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -42,7 +42,7 @@ def lock(server: int, bounds: Bounds) -> None:
     _bound(resource.RLIMIT_DATA, bounds.data)
     _bound(resource.RLIMIT_NPROC, 0)
     if bounds.seconds is not None:
-        # SIGXCPU, which tells why, and SIGKILL a second later.
+        # SIGXCPU, by which the server knows why, and SIGKILL a second later.
         _bound(resource.RLIMIT_CPU, bounds.seconds, slack=1)
 
 

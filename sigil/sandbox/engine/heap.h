@@ -8,7 +8,7 @@
 
 #define SMALL 1024         /* the largest small block */
 #define REGION (32 * 1024) /* cut into small blocks */
-#define ROOM (64 * 1024)   /* that an image has for its calls before memory must grow */
+#define RESERVE (64 * 1024) /* the bytes that an image has for its calls before memory must grow */
 #define LEFT (40 * 1024)   /* that a loaded source has at least */
 #define LARGEST (1u << 30)
 
@@ -118,14 +118,14 @@ static void *reallocate(void *data, size_t size, bool hot) {
 
 static void *heap_realloc(void *opaque, void *data, size_t size) { return shown(reallocate(data, size, is_planned())); }
 
-/* Begins the numbers. With a plan, `room` bytes are for what it names. */
-static void heap_plan(const uint32_t *numbers, uint32_t count, uint32_t room) {
+/* Begins the numbers. With a plan, `size` bytes are reserved for the allocations that it names. */
+static void heap_plan(const uint32_t *numbers, uint32_t count, uint32_t size) {
     number = 0, planned = numbers, planned_end = numbers + count;
-    if (!room)
+    if (!size)
         return;
     next_page();
-    hot_region = chunk_malloc(room);
-    hot_end = hot_region + (hot_region ? room : 0);
+    hot_region = chunk_malloc(size);
+    hot_end = hot_region + (hot_region ? size : 0);
 }
 
 static void clear_free(void) {
@@ -144,7 +144,7 @@ static void heap_tidy(void) {
     memory_end -= ((memory_end - top) - LEFT) / PAGE * PAGE;
 }
 
-/* Room for `size` bytes that are to be read into objects, so far behind the top that those find theirs before it; NULL when there
+/* Allocates `size` bytes that are to be read into objects, so far behind the top that those find theirs before it; NULL when there
  * is none. Until `heap_release`, memory does not grow. */
 static char *heap_hold(uint32_t size) {
     uint32_t objects = 6 * size + REGION;
@@ -159,13 +159,13 @@ static void heap_release(char *held, uint32_t size) {
     memory_end = (char *)(__builtin_wasm_memory_size(0) * PAGE), fixed = false;
 }
 
-/* From here on nothing that is free now is used again, the next chunk begins on a page of its own, and `ROOM` bytes are there.
+/* From here on nothing that is free now is used again, the next chunk begins on a page of its own, and `RESERVE` bytes are there.
  * What is free is cleared, so that the image holds nothing dead. */
 static void heap_seal(void) {
     clear_free();
     region = region_end = NULL, planned = planned_end = NULL, seen = NULL;
     next_page();
-    if (top_has(ROOM))
-        memset(top, 0, ROOM);
+    if (top_has(RESERVE))
+        memset(top, 0, RESERVE);
     growth = GROWTH;
 }

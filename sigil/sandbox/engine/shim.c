@@ -1,4 +1,4 @@
-/* The door of the engine: the `sigil/1` ABI around one QuickJS runtime.
+/* The interface of the engine: the `sigil/1` ABI around one QuickJS runtime.
  *
  * QuickJS is included, not linked: the check that a source is one function body and nothing else reads the length
  * of the compiled function's own text, which no public call gives. */
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
-/* There is no clock and nowhere to print: what asks for them asks nobody, so that no import remains. The prelude
+/* There is no clock and no output: the calls of them become constants here, so that no import remains. The prelude
  * replaces every name that would show this clock. */
 #define gettimeofday(now, zone) (memset(now, 0, sizeof(*(now))), 0)
 #define clock_gettime(clock, now) (memset(now, 0, sizeof(*(now))), 0)
@@ -33,10 +33,10 @@ IMPORT(take) void host_take(char *answer);
 static const char NO_MEMORY[] = "{\"code\":\"ENOMEM\",\"message\":\"out of memory\"}";
 
 /* The linear stack that JavaScript may use. The host's own stack, HOST_STACK (build.py), is what a deep recursion really
- * runs out of, with a trap that nobody can catch. The hungriest frames of calls take three bytes of it to one of this stack
+ * runs out of, with a trap that no program can catch. The hungriest frames of calls take three bytes of it to one of this stack
  * (measured: 2.9, a generator in a generator), so this limit is met first, and is a RangeError. */
 #define STACK_LIMIT (HOST_STACK / 16 * 5)
-#define INPUT_ROOM 2047
+#define INPUT_CAPACITY 2047
 /* A call's instance dies with it: collecting cycles pays only when a call uses much memory. */
 #define COLLECT_AT (24 * 1024 * 1024)
 
@@ -47,43 +47,43 @@ static JSContext *context;
 static JSValue describe, serve, environment, body, module, compiled; /* the last: what the body was made of */
 static bool output_owned;
 
-/* Where a host that keeps images finds, without asking, room for a call's input (with a zero behind it) and its output. */
+/* The buffers of a call for a host that keeps images: space for an input (with a zero behind it), and the output. */
 static struct {
     char *input;
-    uint32_t room;
+    uint32_t capacity;
     const char *output;
     uint32_t output_length;
     const char *end; /* of the memory that is needed */
-} door;
+} buffers;
 
 #include "intrinsics.h"
 
 static void forget_output(void) {
     if (output_owned)
-        JS_FreeCString(context, door.output);
-    door.output = "", door.output_length = 0, output_owned = false;
+        JS_FreeCString(context, buffers.output);
+    buffers.output = "", buffers.output_length = 0, output_owned = false;
 }
 
 static int fail_without_memory(void) {
-    door.output = NO_MEMORY, door.output_length = sizeof(NO_MEMORY) - 1, output_owned = false;
+    buffers.output = NO_MEMORY, buffers.output_length = sizeof(NO_MEMORY) - 1, output_owned = false;
     return 1;
 }
 
-/* Takes `text`; answers `status`, or 1 when even the text finds no room. */
+/* Takes `text`; answers `status`, or 1 when even the text does not fit into memory. */
 static int finish(JSValue text, int status) {
     size_t length;
     const char *bytes = JS_IsString(text) ? JS_ToCStringLen(context, &length, text) : NULL;
     JS_FreeValue(context, text);
     if (!bytes)
         return fail_without_memory();
-    door.output = bytes, door.output_length = length, output_owned = true;
+    buffers.output = bytes, buffers.output_length = length, output_owned = true;
     return status;
 }
 
 enum { AT_LOAD, AT_RUN, AT_OUTPUT, AT_PENDING, AT_INPUT, AT_CLOSED };
 
 /* Takes `error`, and at AT_LOAD `source` and what is wrong with it as a module; the prelude words it, `when` says in which
- * phase it was raised. QuickJS throws null when there is no room even for an error. */
+ * phase it was raised. QuickJS throws null when even an error does not fit into memory. */
 static int fail_at(JSValue error, int when, JSValue source, JSValue as_module) {
     if (exhausted && JS_IsNull(error))
         return fail_without_memory();
@@ -133,12 +133,12 @@ static int settle(JSValue promise) {
     return fail_in(result, state == JS_PROMISE_PENDING ? AT_PENDING : AT_RUN);
 }
 
-/* Room for `size` bytes and the zero that the parsers want behind them; 0 when there is none. */
+/* Allocates `size` bytes and the zero that the parsers need behind them; 0 when there is no memory. */
 EXPORT(sigil_alloc) void *sigil_alloc(uint32_t size) {
-    char *room = size < LARGEST ? heap_malloc(NULL, (size_t)size + 1) : NULL;
-    if (room)
-        room[size] = 0;
-    return room;
+    char *bytes = size < LARGEST ? heap_malloc(NULL, (size_t)size + 1) : NULL;
+    if (bytes)
+        bytes[size] = 0;
+    return bytes;
 }
 
 /* A source is a body, and where that cannot be, because it exports, a module: no text is both. */
@@ -172,15 +172,15 @@ EXPORT(sigil_load) int32_t sigil_load(const char *source, uint32_t length) {
     return failed;
 }
 
-/* For a host that keeps an image of the memory of a loaded source: the door. Its input is sigil_run's to take, once. */
+/* For a host that keeps an image of the memory of a loaded source: the buffers. Its input is sigil_run's to take, once. */
 EXPORT(sigil_tidy) const void *sigil_tidy(void) {
     forget_output();
     JS_FreeValue(context, compiled);
     compiled = JS_UNDEFINED;
-    door.input = heap_calloc(NULL, 1, INPUT_ROOM + 1), door.room = door.input ? INPUT_ROOM : 0;
+    buffers.input = heap_calloc(NULL, 1, INPUT_CAPACITY + 1), buffers.capacity = buffers.input ? INPUT_CAPACITY : 0;
     heap_tidy();
-    door.end = memory_end;
-    return &door;
+    buffers.end = memory_end;
+    return &buffers;
 }
 
 /* What was loaded, as bytecode: `sigil_unpack` makes it anew, without the holes that a parser leaves. */
@@ -190,14 +190,14 @@ EXPORT(sigil_pack) int32_t sigil_pack(void) {
     if (!code)
         return fail(AT_LOAD);
     forget_output();
-    door.output = (char *)code, door.output_length = size;
+    buffers.output = (char *)code, buffers.output_length = size;
     return 0;
 }
 
-/* Room for what `sigil_pack` gave. */
+/* Allocates memory for the bytecode of `sigil_pack`. */
 EXPORT(sigil_hold) void *sigil_hold(uint32_t size) { return heap_hold(size); }
 
-/* Takes `code`, for which sigil_hold gave room: as `sigil_load` with the source of it. */
+/* Takes `code`, which lies where sigil_hold allocated memory: as `sigil_load` with the source of it. */
 EXPORT(sigil_unpack) int32_t sigil_unpack(char *code, uint32_t length) {
     JS_UpdateStackTop(runtime);
     JSValue value = JS_ReadObject(context, (const uint8_t *)code, length, JS_READ_OBJ_BYTECODE);
@@ -225,8 +225,8 @@ EXPORT(sigil_run) int32_t sigil_run(char *input, uint32_t length) {
     return settle(promise);
 }
 
-EXPORT(sigil_out_ptr) const char *sigil_out_ptr(void) { return door.output; }
-EXPORT(sigil_out_len) uint32_t sigil_out_len(void) { return door.output_length; }
+EXPORT(sigil_out_ptr) const char *sigil_out_ptr(void) { return buffers.output; }
+EXPORT(sigil_out_len) uint32_t sigil_out_len(void) { return buffers.output_length; }
 
 static JSContext *new_context(void) {
     JSContext *made = JS_NewContextRaw(runtime);
@@ -260,7 +260,7 @@ EXPORT(sigil_compile) int32_t sigil_compile(char *prelude, uint32_t length) {
     uint8_t *code = JS_IsException(program) ? NULL : JS_WriteObject(context, &size, program, JS_WRITE_OBJ_BYTECODE | JS_WRITE_OBJ_STRIP_DEBUG);
     if (!code)
         return stopped_at(2);
-    door.output = (char *)code, door.output_length = size;
+    buffers.output = (char *)code, buffers.output_length = size;
     return 0;
 }
 
@@ -277,10 +277,10 @@ static JSValue start_prelude(const char *code, uint32_t length) {
 static void tell_builder(const void *data, uint32_t number) { host_call(data, number); }
 
 /* While the engine is built: everything up to the first call. The module is then written anew with this memory in it.
- * `hot` are the numbers of the allocations that calls write to, `room` what they need together; without them the builder
- * is told each allocation. */
-EXPORT(sigil_prepare) int32_t sigil_prepare(char *code, uint32_t length, const uint32_t *hot, uint32_t count, uint32_t room) {
-    heap_plan(hot, count, room);
+ * `hot` are the numbers of the allocations that calls write to, `size` the bytes that they need together; without them the
+ * builder gets each allocation. */
+EXPORT(sigil_prepare) int32_t sigil_prepare(char *code, uint32_t length, const uint32_t *hot, uint32_t count, uint32_t size) {
+    heap_plan(hot, count, size);
     seen = count ? NULL : tell_builder;
     if (!start_engine())
         return 1;

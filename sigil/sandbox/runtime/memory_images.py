@@ -65,7 +65,7 @@ class MemoryImages:
         with self._open_engine(memory_bytes, requests.append):
             if self._load(source) or requests:
                 return Script(source, None)
-            # `sigil_pack` makes bytecode of what was loaded; it fails when there is no room for it.
+            # `sigil_pack` makes bytecode of the source; it fails when the memory is too small.
             if len(source) >= PACKED_BYTES and not self._driver.invoke(b"sigil_pack"):
                 bytecode = self._driver.read_output(config.MEMORY_BYTES)
             if not bytecode:

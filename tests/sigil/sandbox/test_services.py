@@ -30,7 +30,7 @@ from sigil.sandbox.protocol import (
     pack_ask,
 )
 from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
-from sigil.sandbox.tenants import NOBODY, Tenant
+from sigil.sandbox.tenants import SOLE_TENANT, Tenant
 from tests.machine import within
 from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
 
@@ -70,7 +70,7 @@ def run(
     grants: Grants = ALL,
     limits: SandboxLimits = SandboxLimits(),  # noqa: B008
     input: Any = None,
-    tenant: Tenant = NOBODY,
+    tenant: Tenant = SOLE_TENANT,
 ) -> Any:
     return json.loads(
         sandbox.run(

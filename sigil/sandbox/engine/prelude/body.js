@@ -1,4 +1,4 @@
-// What requests and responses have in common: a body that is there as a whole and is read once.
+// The body of requests and responses: it is there as a whole and is read once.
 
 const OURS = {}; // shows that a constructor is called from here
 

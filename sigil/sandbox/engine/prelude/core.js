@@ -1,4 +1,4 @@
-// What the other rooms of the prelude share: the host behind one function, failures with a code, new global names.
+// The prelude's shared parts: the host behind one function, failures with a code, new global names.
 // All of the prelude is one function in strict mode: `intrinsics` and everything declared here end with it and are out
 // of an author's reach. The names that an author may later replace are taken now.
 

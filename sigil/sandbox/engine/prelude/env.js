@@ -1,4 +1,4 @@
-// What the author gets as `env`: a store of texts and other capabilities, each answered by the host where it is granted.
+// The author's `env`: a store of texts and other capabilities, each answered by the host where it is granted.
 
 const { freeze } = Object;
 

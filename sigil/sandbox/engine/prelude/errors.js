@@ -1,4 +1,4 @@
-// How a failure is told: {"code", "message"}, one line, at most 300 characters.
+// Failures as the host reads them: {"code", "message"}, one line, at most 300 characters.
 
 const MESSAGE_LIMIT = 300;
 const AT_LOAD = 0, AT_OUTPUT = 2, AT_PENDING = 3, AT_INPUT = 4, AT_CLOSED = 5; // 1 is the run itself; shim.c counts the same

@@ -1,4 +1,4 @@
-// Last: what must not be there, and the hooks of shim.c.
+// The end of the prelude: removes names that must not be there, and returns the hooks of shim.c.
 
 function hide() {
   // Call sites would hand out the functions of the prelude; the engine's own names are not the web's.

@@ -15,7 +15,7 @@ from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.model.base import ModelRequest
 from functions.agent.session.store import Sessions
 from functions.wiring import AgentRuntime
-from scripts.benchmarks.year import FIRST, SESSION, WEEK, Scripted, talk, week
+from scripts.benchmarks.year import FIRST, SESSION, WEEK, YearModel, chat, summarize_week
 from sigil.storage.kv import KV
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.memory.memories import entries, saves
@@ -36,7 +36,7 @@ class Counting:
         return getattr(self._kv, verb)
 
 
-class Forgetful(Scripted):
+class Forgetful(YearModel):
     """A model that never shortens anything, and remembers at length."""
 
     def chat(self, request: ModelRequest) -> Any:
@@ -62,14 +62,14 @@ class Forgetful(Scripted):
 def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(
     runtime: Callable[..., AgentRuntime],
 ) -> None:
-    home, model = runtime(), Scripted()
+    home, model = runtime(), YearModel()
     kv = Counting(home.app.kv)
     app = replace(home.app, kv=kv, sessions=Sessions(kv, home.stores.artifacts))  # type: ignore[arg-type]
     marks, turns = [0], []
-    for turn in talk(app, 4 * WEEK, model):
+    for turn in chat(app, 4 * WEEK, model):
         turns.append(turn)
         marks.append(kv.asked)
-    first, last = week(turns[:WEEK]), week(turns[-WEEK:])
+    first, last = summarize_week(turns[:WEEK]), summarize_week(turns[-WEEK:])
 
     assert last.prompt <= 1.3 * first.prompt
     assert last.size <= 1.3 * first.size
@@ -88,7 +88,7 @@ def test_a_model_that_never_shortens_keeps_below_the_cap_all_the_same(
     runtime: Callable[..., AgentRuntime],
 ) -> None:
     home, model = runtime(), Forgetful()
-    turns = list(talk(home.app, 330, model))
+    turns = list(chat(home.app, 330, model))
 
     doc = home.app.documents.read(S, "memory")
     assert MOST - 1_000 < len(doc.text) <= MOST

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from scripts.benchmarks import __main__ as bench
-from scripts.benchmarks import evidence, memory, talks
+from scripts.benchmarks import conversations, evidence, memory
 from sigil.errors import UsageError
 
 SET = Path(__file__).with_name("locomo.json")
@@ -35,9 +35,9 @@ def test_most_of_what_answers_a_question_is_among_the_first_ten() -> None:
 
 
 def test_a_conversation_goes_the_way_of_every_chat() -> None:
-    talk = talks.read(SET)[0]
+    talk = conversations.read_conversations(SET)[0]
 
-    answers = list(evidence.answered(talk))
+    answers = list(evidence.answer_questions(talk))
 
     assert len(answers) == len(talk.questions)
     assert statistics.fmean(len(answer.found) for answer in answers) > 3
@@ -51,7 +51,7 @@ def test_a_conversation_goes_the_way_of_every_chat() -> None:
 
 def test_recall_is_the_share_of_the_evidence_that_is_among_the_first() -> None:
     answer = evidence.Answer(
-        talks.Question("?", frozenset({(1, 1), (1, 2)}), 1),
+        conversations.Question("?", frozenset({(1, 1), (1, 2)}), 1),
         [(1, 1), None, (1, 3), (2, 1), (2, 2), (1, 2)],
         1.0,
     )
@@ -164,7 +164,7 @@ def test_the_command_says_what_is_wrong_and_measures_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "broken.json").write_text("[{", encoding="utf-8")
-    monkeypatch.setattr(memory, "_bare", lambda: pytest.fail("it was measured"))
+    monkeypatch.setattr(memory, "_measure_framework", lambda: pytest.fail("it was measured"))
 
     (tmp_path / "other.json").write_text("{}", encoding="utf-8")
     for name, told in (
@@ -181,8 +181,8 @@ def test_the_command_says_what_is_wrong_and_measures_nothing(
         assert told in capsys.readouterr().err
 
 
-def read(folder: Path, samples: Any) -> list[talks.Talk]:
+def read(folder: Path, samples: Any) -> list[conversations.Conversation]:
     """The samples, through a file."""
     path = folder / "set.json"
     path.write_bytes(orjson.dumps(samples))
-    return talks.read(path)
+    return conversations.read_conversations(path)

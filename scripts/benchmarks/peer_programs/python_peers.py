@@ -1,5 +1,5 @@
-"""Run by the peers' own interpreter: the median of a fresh call of each, in milliseconds, as one
-JSON object.
+"""Measures the peers that are Python packages, in an interpreter of their own, and writes the median
+milliseconds of a fresh call of each as one JSON object.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CALLS = 300
 TEXT = '{"text":"hello world","format":"base64"}'
 
 
-def p50(call: Callable[[], object]) -> float:
+def measure_median(call: Callable[[], object]) -> float:
     call()
     times = []
     for _ in range(CALLS):
@@ -25,7 +25,7 @@ def p50(call: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
-def quickjs() -> float:
+def measure_quickjs() -> float:
     import quickjs  # type: ignore[import-not-found,unused-ignore]
 
     def call() -> str:
@@ -36,10 +36,10 @@ def quickjs() -> float:
         return answer
 
     assert json.loads(call())["format"] == "base64"
-    return p50(call)
+    return measure_median(call)
 
 
-def monty() -> float:
+def measure_monty() -> float:
     import pydantic_monty  # type: ignore[import-not-found,unused-ignore]
 
     with pydantic_monty.Monty() as pool:
@@ -49,10 +49,10 @@ def monty() -> float:
                 return session.feed_run("value", inputs={"value": json.loads(TEXT)})
 
         assert call() == json.loads(TEXT)
-        return p50(call)
+        return measure_median(call)
 
 
-def extism() -> float:
+def measure_extism() -> float:
     import extism  # type: ignore[import-not-found,unused-ignore]
     from extism.extism import CompiledPlugin  # type: ignore[import-not-found,unused-ignore]
 
@@ -62,16 +62,17 @@ def extism() -> float:
         return bytes(extism.Plugin(compiled).call("run", TEXT.encode()))
 
     assert call() == TEXT.encode()
-    return p50(call)
+    return measure_median(call)
 
 
 def main() -> None:
     found = {}
-    for peer in (quickjs, monty, extism):
+    peers = {"quickjs": measure_quickjs, "monty": measure_monty, "extism": measure_extism}
+    for name, measure in peers.items():
         try:
-            found[peer.__name__] = peer()
+            found[name] = measure()
         except Exception as problem:  # noqa: BLE001 (entry point: a peer that changed must not end the others' run)
-            print(f"{peer.__name__}: {problem!r}", file=sys.stderr)
+            print(f"{name}: {problem!r}", file=sys.stderr)
     Path(sys.argv[2]).write_text(json.dumps(found), encoding="ascii")
 
 
