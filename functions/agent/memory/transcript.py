@@ -51,13 +51,13 @@ def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
     return f"[{format_stamp(message.at)}] {head}: {text}"
 
 
-def fit_messages(messages: Sequence[Message], room: float) -> tuple[int, str]:
-    """Return how many messages fit into `room` estimated tokens, and their lines.
+def fit_messages(messages: Sequence[Message], limit: float) -> tuple[int, str]:
+    """Return how many messages fit into `limit` estimated tokens, and their lines.
 
     They are taken from the first on. One always fits, cut if need be.
     """
     lines: list[str] = []
-    left = room
+    left = limit
     characters = MOST_CHARACTERS
     for message in messages:
         line = format_message(message)

@@ -79,53 +79,53 @@ def _infer_schema(source: str) -> dict[str, Json]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def is_mentioned(said: str, function: dict[str, Any]) -> bool:
+def is_mentioned(text: str, function: dict[str, Any]) -> bool:
     """Return whether the words have a part of the tool's name, or one of its enumerated values."""
-    words = set(re.findall(r"[a-z0-9]+", said.lower()))
+    words = set(re.findall(r"[a-z0-9]+", text.lower()))
     if words & _list_names(function):
         return True
     return any(value.lower() in words for value in _list_values(function))
 
 
-def fill_arguments(said: str, function: dict[str, Any]) -> dict[str, Json] | None:
+def fill_arguments(text: str, function: dict[str, Any]) -> dict[str, Json] | None:
     """Return the tool's arguments that the words give; None when a required one is missing."""
     schema = function["parameters"]
     properties: dict[str, Any] = schema.get("properties", {})
-    taken = {value for value in _list_values(function) if _mentions(said, value)}
+    taken = {value for value in _list_values(function) if _mentions(text, value)}
     arguments: dict[str, Json] = {}
     for name, part in properties.items():
-        value = _pick_value(name, part if isinstance(part, dict) else {}, said)
+        value = _pick_value(name, part if isinstance(part, dict) else {}, text)
         if value is not None:
             arguments[name] = value
-    _fill_text_parameters(said, function, arguments, taken)
+    _fill_text_parameters(text, function, arguments, taken)
     for name in schema.get("required", ()):
         if name not in arguments and "default" not in properties.get(name, {}):
             return None
     return arguments
 
 
-def _pick_value(name: str, part: dict[str, Any], said: str) -> Json:
+def _pick_value(name: str, part: dict[str, Any], text: str) -> Json:
     """Return the value of one parameter that the words give; None when they give none."""
     if "enum" in part:
         longest_first = sorted(map(str, part["enum"]), key=len, reverse=True)
-        return next((value for value in longest_first if _mentions(said, value)), None)
+        return next((value for value in longest_first if _mentions(text, value)), None)
     kind = part.get("type")
     if kind in ("number", "integer") and "default" not in part:
-        numbers = _NUMBER.findall(said)
+        numbers = _NUMBER.findall(text)
         if numbers:
             number = float(numbers[0])
             return int(number) if kind == "integer" or number.is_integer() else number
     if kind == "string" and name in ("to", "target"):
-        after = _AFTER.findall(said)
+        after = _AFTER.findall(text)
         return after[-1] if after else None
     if kind == "string" and name in ("from", "unit", "source"):
-        unit = _UNIT.search(said)
+        unit = _UNIT.search(text)
         return str(unit[1]) if unit else None
     return None
 
 
 def _fill_text_parameters(
-    said: str, function: dict[str, Any], arguments: dict[str, Json], taken: Iterable[str]
+    text: str, function: dict[str, Any], arguments: dict[str, Json], taken: Iterable[str]
 ) -> None:
     """Give quoted texts, or what is left of the words, to the text parameters that are still
     empty.
@@ -138,33 +138,33 @@ def _fill_text_parameters(
         takes_text = part.get("type", "string") in ("string", ["string", "null"])
         if name not in arguments and takes_text and "enum" not in part:
             empty.append(name)
-    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(said)]
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
     if quoted:
         arguments.update(zip(empty, quoted, strict=False))
     elif len(empty) == 1:
-        rest = _strip_question(said, {word.lower() for word in taken} | _list_names(function))
+        rest = _strip_question(text, {word.lower() for word in taken} | _list_names(function))
         if rest:
             arguments[empty[0]] = rest
 
 
-def _strip_question(said: str, names: set[str]) -> str:
+def _strip_question(text: str, names: set[str]) -> str:
     """Return the words without those that only ask.
 
     They stand after a colon, or are left when both ends are trimmed.
     """
-    head, *tail = _COLON.split(said, maxsplit=1)
+    head, *tail = _COLON.split(text, maxsplit=1)
     if tail and tail[0].strip() and len(head.split()) <= 12:
         return tail[0].strip()
-    if _CJK.search(said):
-        found = _OBJECT.search(said)
+    if _CJK.search(text):
+        found = _OBJECT.search(text)
         if found:
             return found[1]
-        runs = [run.strip(" ,.?!:") for run in _LATIN.findall(said)]
+        runs = [run.strip(" ,.?!:") for run in _LATIN.findall(text)]
         foreign = [run for run in runs if run and run.lower() not in names]
         if foreign:
             longest = str(max(foreign, key=len))
-            return said if _NUMBER.fullmatch(longest) else longest
-    words = said.rstrip("?!. ").split()
+            return text if _NUMBER.fullmatch(longest) else longest
+    words = text.rstrip("?!. ").split()
     while words and _only_asks(words[0], names):
         words.pop(0)
     while words and _only_asks(words[-1], names):
@@ -189,9 +189,9 @@ def _list_values(function: dict[str, Any]) -> list[str]:
     return values
 
 
-def _mentions(said: str, value: str) -> bool:
+def _mentions(text: str, value: str) -> bool:
     word = re.escape(value.lower())
-    if re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", said.lower()):
+    if re.search(rf"(?<![a-z0-9]){word}(?![a-z0-9])", text.lower()):
         return True
-    squeezed = re.sub(r"[-_ ]", "", said.lower())
+    squeezed = re.sub(r"[-_ ]", "", text.lower())
     return len(value) > 3 and value.lower() in squeezed

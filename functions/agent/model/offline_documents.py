@@ -39,10 +39,10 @@ def answer_request(request: ModelRequest) -> str | ToolCall | None:
     memory = _read_section("MEMORY", text)
     if not request.tools:
         return shorten_memory(memory)
-    kept = "" if memory == NO_MEMORY else memory
+    before = "" if memory == NO_MEMORY else memory
     update = {
         "history_entry": write_entry(_read_section("TRANSCRIPT", text)),
-        "memory_update": update_memory(kept, _read_section("TRANSCRIPT", text)) or NO_MEMORY,
+        "memory_update": update_memory(before, _read_section("TRANSCRIPT", text)) or NO_MEMORY,
     }
     return ToolCall("call_memory", SAVE_MEMORY, orjson.dumps(update).decode())
 
@@ -61,9 +61,9 @@ def merge_soul(soul: str, words: str) -> str:
     return f"{soul[:end].rstrip()}\n{trait}\n{soul[end:]}"
 
 
-def write_entry(said: str) -> str:
+def write_entry(transcript: str) -> str:
     """Return an entry of HISTORY: who said what, in order."""
-    messages = list(_parse_transcript(said))
+    messages = list(_parse_transcript(transcript))
     spoken: list[str] = []
     called: set[str] = set()
     for message in messages:
@@ -78,10 +78,10 @@ def write_entry(said: str) -> str:
     return f"{began}Listed by the offline model, {count}. Said: {quotes}.{used}"
 
 
-def update_memory(memory: str, said: str) -> str:
+def update_memory(memory: str, transcript: str) -> str:
     """Return the memory with a new line for each line that somebody began with “remember”."""
     news: list[str] = []
-    for message in _parse_transcript(said):
+    for message in _parse_transcript(transcript):
         if message.role == "USER":
             for line in message.text.split("\n"):
                 found = _TO_KEEP.fullmatch(line)
@@ -92,9 +92,9 @@ def update_memory(memory: str, said: str) -> str:
     return "\n".join([*known, *fresh]) if fresh else memory
 
 
-def find_note(said: str) -> str:
+def find_note(text: str) -> str:
     """Return what somebody wants to be remembered in their first line; empty when nothing."""
-    found = _TO_KEEP.fullmatch(said.partition("\n")[0])
+    found = _TO_KEEP.fullmatch(text.partition("\n")[0])
     return found[1] if found else ""
 
 
@@ -117,8 +117,8 @@ class _TranscriptMessage(NamedTuple):
     text: str
 
 
-def _parse_transcript(said: str) -> Iterator[_TranscriptMessage]:
-    for block in re.split(r"\n(?=\[)", said):
+def _parse_transcript(transcript: str) -> Iterator[_TranscriptMessage]:
+    for block in re.split(r"\n(?=\[)", transcript):
         found = _LINE.match(block)
         if found:
             time, role, name, tools, first = (found[number] or "" for number in range(1, 6))

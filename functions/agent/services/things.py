@@ -85,7 +85,10 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     what was written last.
     """
     limit = read_number(arguments, "limit", USUAL, MOST)
-    kind = _read_kind(arguments)
+    named = read_text(arguments, "kind")
+    kind = next((known for known in FIELDS if known == named), None)
+    if named and kind is None:
+        raise UsageError("EINVAL", f"kind is one of {', '.join(FIELDS)}")
     own = _find_things(context.things, arguments, kind, limit)
     shared = _find_things(context.shared, arguments, kind, limit)
     found = [(each, False) for each in own] + [(each, True) for each in shared]
@@ -173,16 +176,6 @@ def _parse_time(text: str) -> float:
     except (ValueError, OverflowError):
         hint = "write it as 2026-05-01 or 2026-05-01T18:30Z, or leave it out for now"
         raise UsageError("EINVAL", "when is no date and no time", suggestion=hint) from None
-
-
-def _read_kind(arguments: Arguments) -> Kind | None:
-    text = read_text(arguments, "kind")
-    for kind in FIELDS:
-        if kind == text:
-            return kind
-    if text:
-        raise UsageError("EINVAL", f"kind is one of {', '.join(FIELDS)}")
-    return None
 
 
 def _find_things(

@@ -2,7 +2,7 @@
 
     [keys, bytes, epoch, [[mark, keys, bytes, at], …]]
 
-Whoever makes the store larger reserves the room before, and leaves a mark until the write is done,
+Whoever makes the store larger reserves the space before, and leaves a mark until the write is done,
 so that somebody who counts what is stored knows what may still come. Whoever makes it smaller says
 so afterwards, unless somebody counted meanwhile, which gives the item another `epoch`. So the item
 never says too little. When it says too much (after a crash, or when values have expired), whoever
@@ -31,7 +31,7 @@ RACES = 50
 DAMAGED = "damaged"
 """The epoch of a usage that cannot be read."""
 COUNTS = 8
-"""After so many counts it is believed that the room which others reserved stays theirs."""
+"""After so many counts it is believed that the space which others reserved stays theirs."""
 
 
 class QuotaChange(NamedTuple):
@@ -50,7 +50,7 @@ NO_CHANGE = QuotaChange()
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """The room that was reserved for a write, at `at` (seconds since 1970).
+    """The space that was reserved for a write, at `at` (seconds since 1970).
 
     `rest` is what a newer version wrote behind them.
     """
@@ -88,7 +88,7 @@ class _Usage:
 class Reservation:
     """The usage's item before a write, and its epoch.
 
-    `mark` names the room that was reserved, empty when none was.
+    `mark` names the space that was reserved, empty when none was.
     """
 
     item: Item | None
@@ -112,7 +112,7 @@ class StorageUsage:
         self._clock = clock
 
     def reserve(self, change: QuotaChange, most: QuotaChange) -> Reservation:
-        """Reserve the room for a write.
+        """Reserve the space for a write.
 
         Raises `Refused` EQUOTA when more than `most` would be stored, also after counting again.
         """
@@ -132,7 +132,7 @@ class StorageUsage:
     def _try_to_reserve(
         self, change: QuotaChange, most: QuotaChange, *, counts: bool
     ) -> Reservation:
-        """Return a reservation, which has no mark when there is no room.
+        """Return a reservation, which has no mark when there is no space.
 
         `counts` says that the values are counted first, whatever the item says.
         """
@@ -156,7 +156,7 @@ class StorageUsage:
         return replace(updated.answer, item=updated.item)
 
     def observe(self) -> Reservation:
-        """Look at the usage before a write that needs no room."""
+        """Look at the usage before a write that needs no space."""
         item = self._kv.get(self._key)
         return Reservation(item, self._parse(item).epoch)
 

@@ -76,7 +76,7 @@ class KvService:
     def _put(self, argument: dict[str, Json]) -> None:
         """Write a value; the last write wins.
 
-        The room is reserved before, so a crash in between counts too much, never too little.
+        The space is reserved before, so a crash in between counts too much, never too little.
         """
         key = self._parse_key(argument)
         text = argument.get("value")

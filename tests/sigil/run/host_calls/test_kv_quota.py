@@ -27,23 +27,23 @@ MOST = 8
 WRITER = f"""
 import random, time
 from sigil.storage.kv.redis import RedisKV
-from sigil.run.host_calls import kv_service as store
+from sigil.run.host_calls import kv_service
 from sigil.run.host_calls.kv_service import KvService
 from sigil.errors import Refused
-store.KEYS_MOST = {MOST}
+kv_service.KEYS_MOST = {MOST}
 where, seed, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 begun = float(sys.argv[4])
 clock = lambda: begun + (time.time() - begun) * 20  # so that values end while it runs
 kv = RedisKV(where, clock) if "://" in where else SqliteKV(where, clock)
-book, dice, most, refused = KvService(kv, {OWNER!r}, clock=clock), random.Random(seed), 0, 0
+store, dice, most, refused = KvService(kv, {OWNER!r}, clock=clock), random.Random(seed), 0, 0
 while rounds:
     rounds -= 1
     key, chance = str(dice.randrange(2 * {MOST})), dice.random()
     try:
         if chance < 0.3:
-            book.answer("kv.delete", {{"key": key}})
+            store.answer("kv.delete", {{"key": key}})
         else:
-            book.answer("kv.put", {{"key": key, "value": "x" * dice.randrange(40), "ttl": 1 if chance < 0.6 else None}})
+            store.answer("kv.put", {{"key": key, "value": "x" * dice.randrange(40), "ttl": 1 if chance < 0.6 else None}})
     except Refused:
         refused += 1
     most = max(most, len(kv.scan(keys, limit=1000)))
@@ -53,8 +53,8 @@ print(most, refused)
 """.replace("kv.scan(keys,", f"kv.scan({keys.stored_value(*OWNER, '').partition!r},")
 
 
-def ask(book: KvService, operation: str, **argument: Any) -> Any:
-    return book.answer(f"kv.{operation}", argument)
+def ask(store: KvService, operation: str, **argument: Any) -> Any:
+    return store.answer(f"kv.{operation}", argument)
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -68,13 +68,13 @@ def opened(where: str, clock: Callable[[], float] = time.time) -> KV:
     return RedisKV(where, clock) if "://" in where else SqliteKV(where, clock)
 
 
-def room(book: KvService) -> int:
+def fill_and_count_keys(store: KvService) -> int:
     """How many keys it holds once it is full."""
     for number in range(3 * MOST):
         try:
-            ask(book, "put", key=f"more {number}", value="x")
+            ask(store, "put", key=f"more {number}", value="x")
         except Refused:
-            return len(ask(book, "list")["keys"])
+            return len(ask(store, "list")["keys"])
     return -1
 
 
@@ -92,13 +92,13 @@ def test_two_processes_never_store_too_much_and_never_lose_room(
     def later() -> float:
         return begun + (time.time() - begun) * 20 + 3600
 
-    book = KvService(opened(where, later), OWNER, clock=later)
-    used = read_usage(book)
-    stored = book._usage.count_stored()
+    store = KvService(opened(where, later), OWNER, clock=later)
+    used = read_usage(store)
+    stored = store._usage.count_stored()
     assert (used.marks, used.keys >= stored.keys, used.size >= stored.size) == ((), True, True)
-    assert room(book) == MOST
-    used = read_usage(book)
-    assert (used.keys, used.size) == book._usage.count_stored()
+    assert fill_and_count_keys(store) == MOST
+    used = read_usage(store)
+    assert (used.keys, used.size) == store._usage.count_stored()
 
 
 def test_a_process_that_was_killed_takes_no_room_for_long(
@@ -118,7 +118,7 @@ def test_a_process_that_was_killed_takes_no_room_for_long(
     def later() -> float:
         return time.time() * 1.0 + 86_400 * 365
 
-    assert room(KvService(opened(where, later), OWNER, clock=later)) == MOST
+    assert fill_and_count_keys(KvService(opened(where, later), OWNER, clock=later)) == MOST
 
 
 class Stumbling(MemoryKV):
@@ -161,61 +161,61 @@ def kv(now: list[float], monkeypatch: pytest.MonkeyPatch) -> Stumbling:
 
 
 @pytest.fixture
-def book(kv: Stumbling, now: list[float]) -> KvService:
+def store(kv: Stumbling, now: list[float]) -> KvService:
     return KvService(kv, OWNER, clock=lambda: now[0])
 
 
-def fills(book: KvService, name: str) -> None:
+def fill(store: KvService, name: str) -> None:
     """What somebody else writes as long as there is room: at the end the store is full."""
     for number in range(4):
         try:
-            ask(book, "put", key=f"{name}{number}", value="1")
+            ask(store, "put", key=f"{name}{number}", value="1")
         except Refused:
             return
 
 
-def read_usage(book: KvService) -> _Usage:
+def read_usage(store: KvService) -> _Usage:
     """Return the usage as it is stored, without the marks of writes that come no more."""
-    usage = book._usage
-    return usage._parse(book._kv.get(usage._key))
+    usage = store._usage
+    return usage._parse(store._kv.get(usage._key))
 
 
-def held(kv: KV) -> int:
+def count_keys(kv: KV) -> int:
     return len(kv.scan(keys.stored_value(*OWNER, "").partition))
 
 
 def test_what_is_on_its_way_is_counted_by_somebody_who_counts_anew(
-    kv: Stumbling, book: KvService, now: list[float]
+    kv: Stumbling, store: KvService, now: list[float]
 ) -> None:
-    ask(book, "put", key="a", value="1", ttl=1)
+    ask(store, "put", key="a", value="1", ttl=1)
     now[0] += 2  # so the count is too high, and whoever fills the store counts anew
 
-    kv.before = lambda: fills(book, "other")
-    ask(book, "put", key="mine", value="1")
+    kv.before = lambda: fill(store, "other")
+    ask(store, "put", key="mine", value="1")
 
-    assert held(kv) == 3
-    assert ask(book, "get", key="mine")["value"] == "1"
+    assert count_keys(kv) == 3
+    assert ask(store, "get", key="mine")["value"] == "1"
 
 
 def test_what_is_being_deleted_is_given_back_once(
-    kv: Stumbling, book: KvService, now: list[float]
+    kv: Stumbling, store: KvService, now: list[float]
 ) -> None:
-    ask(book, "put", key="a", value="1", ttl=1)
-    ask(book, "put", key="b", value="1")
-    ask(book, "put", key="c", value="1")
+    ask(store, "put", key="a", value="1", ttl=1)
+    ask(store, "put", key="b", value="1")
+    ask(store, "put", key="c", value="1")
     now[0] += 2
 
     def count() -> None:
-        fills(book, "other")
+        fill(store, "other")
 
     kv.before = count
-    ask(book, "delete", key="b")
-    fills(book, "last")
-    assert held(kv) == 3
+    ask(store, "delete", key="b")
+    fill(store, "last")
+    assert count_keys(kv) == 3
 
 
 def test_a_write_that_came_to_nothing_gives_its_room_back(
-    kv: Stumbling, book: KvService, now: list[float]
+    kv: Stumbling, store: KvService, now: list[float]
 ) -> None:
     def away() -> None:
         raise BackendError("EUNAVAILABLE", "the store is away")
@@ -223,51 +223,53 @@ def test_a_write_that_came_to_nothing_gives_its_room_back(
     for _ in range(3):
         kv.before = away
         with pytest.raises(BackendError):
-            ask(book, "put", key="a", value="1")
+            ask(store, "put", key="a", value="1")
     with pytest.raises(Refused):  # nobody knows yet whether it came to something
-        ask(book, "put", key="b", value="1")
+        ask(store, "put", key="b", value="1")
     now[0] += HOLD_SECONDS
-    fills(book, "b")
-    assert held(kv) == 3
+    fill(store, "b")
+    assert count_keys(kv) == 3
 
 
 def test_a_writer_that_comes_too_late_is_counted_after_all(
-    kv: Stumbling, book: KvService, now: list[float]
+    kv: Stumbling, store: KvService, now: list[float]
 ) -> None:
     def stall() -> None:
         now[0] += HOLD_SECONDS + 1
-        ask(book, "put", key="x", value="1", ttl=1)
+        ask(store, "put", key="x", value="1", ttl=1)
         now[0] += 2
-        ask(book, "put", key="y", value="1")
-        ask(book, "put", key="z", value="1")
+        ask(store, "put", key="y", value="1")
+        ask(store, "put", key="z", value="1")
 
     kv.before = stall
-    ask(book, "put", key="late", value="1")
-    used = read_usage(book)
-    assert (used.keys, used.size) == book._usage.count_stored()
+    ask(store, "put", key="late", value="1")
+    used = read_usage(store)
+    assert (used.keys, used.size) == store._usage.count_stored()
 
 
-def test_a_race_for_one_key_is_counted_once(kv: Stumbling, book: KvService) -> None:
-    kv.before = lambda: ask(book, "put", key="a", value="12345")
-    ask(book, "put", key="a", value="1")
-    used = read_usage(book)
+def test_a_race_for_one_key_is_counted_once(kv: Stumbling, store: KvService) -> None:
+    kv.before = lambda: ask(store, "put", key="a", value="12345")
+    ask(store, "put", key="a", value="1")
+    used = read_usage(store)
     assert (used.keys, used.size, used.marks) == (1, 2, ())
 
 
-def test_a_store_that_was_emptied_meanwhile_is_counted_anew(kv: Stumbling, book: KvService) -> None:
-    fills(book, "a")
-    kv.before = book.clear
-    ask(book, "put", key="a0", value="12")
-    book._usage.reserve(QuotaChange(2, 0), QuotaChange(3, 100))
-    assert read_usage(book).keys == 3
+def test_a_store_that_was_emptied_meanwhile_is_counted_anew(
+    kv: Stumbling, store: KvService
+) -> None:
+    fill(store, "a")
+    kv.before = store.clear
+    ask(store, "put", key="a0", value="12")
+    store._usage.reserve(QuotaChange(2, 0), QuotaChange(3, 100))
+    assert read_usage(store).keys == 3
 
 
 def test_a_count_that_was_written_before_there_were_marks_is_read(
-    kv: Stumbling, book: KvService
+    kv: Stumbling, store: KvService
 ) -> None:
-    ask(book, "put", key="a", value="1")
+    ask(store, "put", key="a", value="1")
     kv.put(keys.stored_usage(*OWNER), b"[1,2]")
-    ask(book, "put", key="b", value="1")
+    ask(store, "put", key="b", value="1")
     item: Item | None = kv.get(keys.stored_usage(*OWNER))
     assert item is not None
     assert item.value == b'[2,4,"",[]]'

@@ -20,34 +20,34 @@ from tests.sigil.run.host_calls.test_kv_quota import read_usage
 OWNER = ("main", "main", "notes")
 
 
-def ask(book: KvService, operation: str, **argument: Any) -> Any:
-    return book.answer(f"kv.{operation}", argument)
+def ask(store: KvService, operation: str, **argument: Any) -> Any:
+    return store.answer(f"kv.{operation}", argument)
 
 
 def test_what_is_put_is_got_listed_and_deleted() -> None:
-    book = KvService(MemoryKV(), OWNER)
-    assert ask(book, "get", key="a") == {"value": None}
+    store = KvService(MemoryKV(), OWNER)
+    assert ask(store, "get", key="a") == {"value": None}
     for key in ("b", "a", "c/1", "c/2", "ü"):
-        assert ask(book, "put", key=key, value=f"value of {key}") is None
-    assert ask(book, "get", key="ü") == {"value": "value of ü"}
-    assert ask(book, "list") == {
+        assert ask(store, "put", key=key, value=f"value of {key}") is None
+    assert ask(store, "get", key="ü") == {"value": "value of ü"}
+    assert ask(store, "list") == {
         "keys": [{"name": name} for name in ("a", "b", "c/1", "c/2", "ü")],
         "cursor": None,
     }
-    first = ask(book, "list", limit=2, prefix="")
+    first = ask(store, "list", limit=2, prefix="")
     assert [row["name"] for row in first["keys"]] == ["a", "b"]
-    assert [row["name"] for row in ask(book, "list", cursor=first["cursor"])["keys"]] == [
+    assert [row["name"] for row in ask(store, "list", cursor=first["cursor"])["keys"]] == [
         "c/1",
         "c/2",
         "ü",
     ]
-    assert ask(book, "list", prefix="c/", limit=2) == {
+    assert ask(store, "list", prefix="c/", limit=2) == {
         "keys": [{"name": "c/1"}, {"name": "c/2"}],
         "cursor": None,
     }
-    assert ask(book, "delete", key="a") is None
-    assert ask(book, "delete", key="a") is None
-    assert ask(book, "get", key="a") == {"value": None}
+    assert ask(store, "delete", key="a") is None
+    assert ask(store, "delete", key="a") is None
+    assert ask(store, "get", key="a") == {"value": None}
 
 
 def test_two_capabilities_namespaces_and_homes_share_nothing() -> None:
@@ -100,36 +100,36 @@ def test_a_value_goes_when_its_time_is_over_and_its_room_comes_back(
 ) -> None:
     monkeypatch.setattr(kv_service, "KEYS_MOST", 2)
     now = [1000.0]
-    book = KvService(MemoryKV(lambda: now[0]), OWNER)
-    ask(book, "put", key="a", value="1", ttl=60)
-    ask(book, "put", key="b", value="1")
+    store = KvService(MemoryKV(lambda: now[0]), OWNER)
+    ask(store, "put", key="a", value="1", ttl=60)
+    ask(store, "put", key="b", value="1")
     with pytest.raises(Refused, match="EQUOTA"):
-        ask(book, "put", key="c", value="1")
+        ask(store, "put", key="c", value="1")
     now[0] += 61
-    ask(book, "put", key="c", value="1")
-    assert ask(book, "get", key="a") == {"value": None}
+    ask(store, "put", key="c", value="1")
+    assert ask(store, "get", key="a") == {"value": None}
     with pytest.raises(Refused, match="EQUOTA"):
-        ask(book, "put", key="a", value="1")
+        ask(store, "put", key="a", value="1")
 
 
 def test_a_store_of_a_capability_that_ends_ends_with_it() -> None:
     now = [1000.0]
-    book = KvService(MemoryKV(lambda: now[0]), OWNER, life=30.0)
-    ask(book, "put", key="a", value="1", ttl=3600)
+    store = KvService(MemoryKV(lambda: now[0]), OWNER, life=30.0)
+    ask(store, "put", key="a", value="1", ttl=3600)
     now[0] += 31
-    assert ask(book, "get", key="a") == {"value": None}
+    assert ask(store, "get", key="a") == {"value": None}
 
 
 def test_a_store_takes_a_mebibyte_and_not_more() -> None:
-    book = KvService(MemoryKV(), OWNER)
+    store = KvService(MemoryKV(), OWNER)
     for number in range(15):
-        ask(book, "put", key=str(number), value="x" * 65_536)
+        ask(store, "put", key=str(number), value="x" * 65_536)
     with pytest.raises(Refused, match="EQUOTA"):
-        ask(book, "put", key="15", value="x" * 65_536)
-    ask(book, "delete", key="0")
-    ask(book, "put", key="again", value="x" * 60_000)
-    ask(book, "put", key="1", value="")  # smaller is always fine
-    ask(book, "put", key="more", value="x" * 60_000)
+        ask(store, "put", key="15", value="x" * 65_536)
+    ask(store, "delete", key="0")
+    ask(store, "put", key="again", value="x" * 60_000)
+    ask(store, "put", key="1", value="")  # smaller is always fine
+    ask(store, "put", key="more", value="x" * 60_000)
 
 
 def test_many_writers_at_once_keep_within_the_quota_and_count_right(
@@ -152,13 +152,13 @@ def test_many_writers_at_once_keep_within_the_quota_and_count_right(
         thread.start()
     for thread in threads:
         thread.join()
-    book = KvService(kv, OWNER)
-    names = [row["name"] for row in ask(book, "list")["keys"]]
+    store = KvService(kv, OWNER)
+    names = [row["name"] for row in ask(store, "list")["keys"]]
     assert refused
     assert len(names) == 10
     for name in names:
-        ask(book, "delete", key=name)
-    assert book._usage.count_stored() == (0, 0)
+        ask(store, "delete", key=name)
+    assert store._usage.count_stored() == (0, 0)
     item = kv.get(keys.stored_usage(*OWNER))
     assert item is not None
     assert item.value.startswith(b"[0,0,")
@@ -169,25 +169,25 @@ class AsADictionary(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = KvService(MemoryKV(), OWNER)
+        self.store = KvService(MemoryKV(), OWNER)
         self.model: dict[str, str] = {}
 
     @rule(key=st.sampled_from("abcdé"), size=st.sampled_from([0, 1, 30_000, 65_000]))
     def put(self, key: str, size: int) -> None:
-        ask(self.book, "put", key=key, value="x" * size)
+        ask(self.store, "put", key=key, value="x" * size)
         self.model[key] = "x" * size
 
     @rule(key=st.sampled_from("abcdé"))
     def delete(self, key: str) -> None:
-        ask(self.book, "delete", key=key)
+        ask(self.store, "delete", key=key)
         self.model.pop(key, None)
 
     @invariant()
     def it_holds_the_same_and_counts_it(self) -> None:
-        names = [row["name"] for row in ask(self.book, "list")["keys"]]
+        names = [row["name"] for row in ask(self.store, "list")["keys"]]
         assert names == sorted(self.model)
-        assert {name: ask(self.book, "get", key=name)["value"] for name in names} == self.model
-        used = read_usage(self.book)
+        assert {name: ask(self.store, "get", key=name)["value"] for name in names} == self.model
+        used = read_usage(self.store)
         size = sum(len(name.encode()) + len(value) for name, value in self.model.items())
         assert (used.keys, used.size, used.marks) == (len(self.model), size, ())
 
