@@ -1,21 +1,32 @@
-"""The `sigil` command over an empty data folder, in this process."""
+"""The `sigil` command over an empty data folder, in this process; and a remote registry for it."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sigil import wiring
 from sigil.cli import main
+from sigil.http import app as sigil_http
+from sigil.settings import Settings
+from tests.sigil.serving import served
+
+SCHEMA = (
+    '{"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}, "times":'
+    ' {"type": "integer", "default": 1}}}'
+)
+SHOUT = "return input.text.toUpperCase().repeat(input.times);"
+REMOTE_TOKEN = "the-admin-token-of-the-remote-registry"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandResult:
     """A command's exit code and what it wrote."""
 
     code: int
@@ -33,7 +44,7 @@ class Ended:
         return dict(json.loads(self.err.splitlines()[-1])["error"])
 
 
-Sigil = Callable[..., Ended]
+Sigil = Callable[..., CommandResult]
 
 
 @pytest.fixture
@@ -69,11 +80,11 @@ def run_sigil(
 ) -> Sigil:
     """Runs a command: `run_sigil("query", "text", stdin=b"…")`."""
 
-    def run(*words: str, stdin: bytes = b"") -> Ended:
+    def run(*words: str, stdin: bytes = b"") -> CommandResult:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = main(words)
         out, err = capsysbinary.readouterr()
-        return Ended(code, out.decode(), err.decode())
+        return CommandResult(code, out.decode(), err.decode())
 
     return run
 
@@ -81,7 +92,7 @@ def run_sigil(
 @pytest.fixture
 def shout(run_sigil: Sigil) -> Sigil:
     """Like `run_sigil`, with a capability `shout` deployed."""
-    ended = run_sigil(
+    result = run_sigil(
         "deploy",
         "--name",
         "shout",
@@ -92,12 +103,40 @@ def shout(run_sigil: Sigil) -> Sigil:
         "--description",
         "Shout a text.",
     )
-    assert ended.code == 0, ended.err
+    assert result.code == 0, result.err
     return run_sigil
 
 
-SCHEMA = (
-    '{"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}, "times":'
-    ' {"type": "integer", "default": 1}}}'
-)
-SHOUT = "return input.text.toUpperCase().repeat(input.times);"
+@pytest.fixture
+def remote_url(place: Path, compiled: Path) -> Iterator[str]:
+    """The address of a registry behind HTTP, whose admin token is `REMOTE_TOKEN`."""
+    data = place.parent / "remote"
+    data.mkdir()
+    (data / "compiled").symlink_to(compiled, target_is_directory=True)
+    settings = Settings(data=str(data), library="none", runners=1)
+    registry = wiring.local_registry(settings, wiring.open_stores(settings))
+    with served(sigil_http.build_registry_app(registry, REMOTE_TOKEN)) as url:
+        yield url
+    registry.close()
+
+
+@pytest.fixture
+def stocked(shout: Sigil, place: Path) -> Sigil:
+    """Like `shout`, with a capability that throws, one that asks for a permission, a folder whose
+    test fails, one with a module that cannot run, and an export.
+    """
+    for name, code, more in (
+        ("broken", "throw new Error('no')", ()),
+        ("asks", "return 1", ("--permission", "http:GET a.example/")),
+    ):
+        assert shout("deploy", "--name", name, "--execute", code, *more).code == 0
+    for name, lang, source in (("fails", "js", "return 2"), ("unfit", "wat", "(module)")):
+        (place / name).mkdir()
+        manifest = (
+            f'[capability]\nname = "{name}"\ndescription = "One."\n[build]\nlang ='
+            f' "{lang}"\n[[test]]\ninput = {{}}\noutput = 1\n'
+        )
+        (place / name / "sigil.toml").write_text(manifest)
+        (place / name / f"main.{lang}").write_text(source)
+    assert shout("export", "shout", "-o", "shout.sigil").code == 0
+    return shout

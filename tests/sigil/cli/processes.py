@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 PATIENCE = within(30.0)
 
 
-def started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
-    """`sigil` with these words; its environment is this process's, and `environment` over it."""
+def start_sigil(*words: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start `sigil` with these words; `environment` is added to this process's own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("environment", {})}
     return subprocess.Popen(
         [sys.executable, "-m", "sigil.cli", *words],
@@ -34,22 +34,22 @@ class Terminal:
     ) -> None:
         self._ours, theirs = pty.openpty()
         shape = {"TERM": "xterm", "COLUMNS": f"{columns}", **(environment or {})}
-        self.process = started(
+        self.process = start_sigil(
             *words, stdin=theirs, stdout=theirs, stderr=theirs, environment=shape
         )
         os.close(theirs)
         self.shown = ""
 
-    def until(self, text: str) -> str:
-        """All that was shown, once `text` is among it; an assertion when it does not come."""
+    def wait_for(self, text: str) -> str:
+        """Return all that was shown, once `text` is among it; an assertion when it does not come."""
         deadline = time.monotonic() + PATIENCE
         while text not in self.shown:
             more = self._read(deadline)
             assert more, f"{text!r} did not come: {self.shown!r}"
         return self.shown
 
-    def ended(self) -> str:
-        """All that was shown, once the command has ended."""
+    def wait_for_end(self) -> str:
+        """Return all that was shown, once the command has ended."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass

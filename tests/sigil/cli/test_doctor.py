@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sigil import wiring
 from sigil.cli.doctor import DoctorWarning, State, machine, run_checks
 from sigil.errors import BackendError
-from sigil.http import app as sigil_http
 from sigil.settings import Settings
-from tests.sigil.cli.conftest import Ended, Sigil
-from tests.sigil.serving import served
+from tests.sigil.cli.conftest import REMOTE_TOKEN, CommandResult, Sigil
 
 HERE = (
     "engine",
@@ -35,78 +31,81 @@ HERE = (
 HERE += ("library", "search", "logins")
 
 
-def states(ended: Ended) -> dict[str, str]:
+def states(result: CommandResult) -> dict[str, str]:
     """Each check's state."""
-    return {check["name"]: check["state"] for check in ended.document["checks"]}
+    return {check["name"]: check["state"] for check in result.document["checks"]}
 
 
-def found(ended: Ended, name: str) -> dict[str, str]:
-    return next(check for check in ended.document["checks"] if check["name"] == name)
+def found(result: CommandResult, name: str) -> dict[str, str]:
+    return next(check for check in result.document["checks"] if check["name"] == name)
 
 
 @pytest.fixture
-def doctor(run_sigil: Sigil) -> Callable[[], Ended]:
+def doctor(run_sigil: Sigil) -> Callable[[], CommandResult]:
     return lambda: run_sigil("doctor", "--json")
 
 
-def test_a_healthy_house_is_all_green(doctor: Callable[[], Ended]) -> None:
-    ended = doctor()
-    assert (ended.code, ended.document["ok"]) == (0, True)
-    assert states(ended) == dict.fromkeys(HERE, "ok")
-    assert {"name", "value", "meaning", "set"} == set(ended.document["settings"][0])
-    assert "41 + 1 = 42" in found(ended, "runners")["found"]
-    assert "seccomp" in found(ended, "runners")["found"]
+def test_every_check_passes_on_a_healthy_machine(doctor: Callable[[], CommandResult]) -> None:
+    result = doctor()
+    assert (result.code, result.document["ok"]) == (0, True)
+    assert states(result) == dict.fromkeys(HERE, "ok")
+    assert {"name", "value", "meaning", "set"} == set(result.document["settings"][0])
+    assert "41 + 1 = 42" in found(result, "runners")["found"]
+    assert "seccomp" in found(result, "runners")["found"]
 
 
 def test_people_get_a_line_each_and_what_to_do(run_sigil: Sigil, place: Path) -> None:
     (place.parent / "data").chmod(0o777)
-    ended = run_sigil("doctor")
-    assert ended.code == 0
-    assert "UNCAGED_DATA" in ended.out
-    assert "SIGIL_RATE" not in ended.out
-    assert f"chmod 700 {place.parent / 'data'}" in ended.out
-    assert "0 failures, 1 warning" in ended.err
+    result = run_sigil("doctor")
+    assert result.code == 0
+    assert "UNCAGED_DATA" in result.out
+    assert "SIGIL_RATE" not in result.out
+    assert f"chmod 700 {place.parent / 'data'}" in result.out
+    assert "0 failures, 1 warning" in result.err
     assert "SIGIL_RATE" in run_sigil("doctor", "--verbose").out
 
 
 def test_what_is_broken_is_red_and_the_rest_is_still_looked_at(
-    doctor: Callable[[], Ended], run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult],
+    run_sigil: Sigil,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SIGIL_ENGINE", str(place / "nothing.wasm"))
     monkeypatch.setenv("UNCAGED_STORE", "redis-on-the-moon://x")
-    ended = doctor()
-    assert ended.code == 1
-    assert {name for name, state in states(ended).items() if state == "fail"} >= {
+    result = doctor()
+    assert result.code == 1
+    assert {name for name, state in states(result).items() if state == "fail"} >= {
         "engine",
         "runners",
         "store",
         "artifacts",
     }
-    assert {name for name, state in states(ended).items() if state == "ok"} >= {
+    assert {name for name, state in states(result).items() if state == "ok"} >= {
         "data folder",
         "token",
     }
-    assert all(check["mend"] for check in ended.document["checks"] if check["state"] == "fail")
+    assert all(check["mend"] for check in result.document["checks"] if check["state"] == "fail")
     assert "FAIL" in run_sigil("doctor").out
 
 
 def test_a_store_that_is_a_folder_or_away_is_red(
-    doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (place.parent / "data" / "uncaged.db").mkdir()
     assert states(doctor())["store"] == "fail"
     monkeypatch.setenv("UNCAGED_STORE", "redis://127.0.0.1:1/0")
-    ended = doctor()
-    assert (ended.code, states(ended)["store"]) == (1, "fail")
+    result = doctor()
+    assert (result.code, states(result)["store"]) == (1, "fail")
 
 
-def test_a_damaged_store_is_red(doctor: Callable[[], Ended], place: Path) -> None:
+def test_a_damaged_store_is_red(doctor: Callable[[], CommandResult], place: Path) -> None:
     (place.parent / "data" / "uncaged.db").write_bytes(b"no database" * 1000)
     assert states(doctor())["store"] == "fail"
 
 
 def test_a_token_that_others_read_is_red_and_a_short_one_a_warning(
-    doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doctor()
     token = place.parent / "data" / "token"
@@ -121,7 +120,10 @@ def test_a_token_that_others_read_is_red_and_a_short_one_a_warning(
 
 
 def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
-    doctor: Callable[[], Ended], place: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult],
+    place: Path,
+    compiled: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kept = place.parent / "kept"
     monkeypatch.setattr(
@@ -136,8 +138,8 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
         machine.check_cache(Settings(cache=str(kept)))
     (place / "file").write_text("")
     monkeypatch.setenv("UNCAGED_CACHE", str(place / "file"))
-    ended = doctor()
-    assert (states(ended)["compiled code"], states(ended)["runners"], ended.code) == (
+    result = doctor()
+    assert (states(result)["compiled code"], states(result)["runners"], result.code) == (
         "warn",
         "ok",
         0,
@@ -145,7 +147,7 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
 
 
 def test_another_engine_than_the_sources_make_is_a_warning(
-    doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.sandbox.engine.build.PRELUDE", ("core",))
     assert "another version" in found(doctor(), "engine")["found"]
@@ -153,7 +155,7 @@ def test_another_engine_than_the_sources_make_is_a_warning(
 
 
 def test_a_full_disk_is_red_and_one_that_is_nearly_full_a_warning(
-    doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for free, state in ((1 << 20, "fail"), (100 << 20, "warn")):
         monkeypatch.setattr(
@@ -164,19 +166,19 @@ def test_a_full_disk_is_red_and_one_that_is_nearly_full_a_warning(
 
 
 def test_a_compiler_is_missed_only_where_a_folder_needs_it(
-    doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.compile.toolchain.c.find_spec", lambda name: None)
     assert states(doctor())["compilers"] == "ok"
     (place / "fast").mkdir()
     (place / "fast" / "sigil.toml").write_text('[build]\nlang = "c"\n')
-    ended = doctor()
-    assert ended.code == 1
-    assert found(ended, "compilers")["mend"].startswith("pip install ziglang")
+    result = doctor()
+    assert result.code == 1
+    assert found(result, "compilers")["mend"].startswith("pip install ziglang")
 
 
 def test_a_compiler_that_is_there_and_does_not_work_is_missed_as_well(
-    doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools, source, manifest = (
         place.parent / "tools",
@@ -192,12 +194,12 @@ def test_a_compiler_that_is_there_and_does_not_work_is_missed_as_well(
     source.write_text("fn main() {}")
     assert states(doctor())["compilers"] == "ok"
     source.write_text("use crate::sigil::Json;")
-    ended = doctor()
-    assert (ended.code, found(ended, "compilers")["found"]) == (
+    result = doctor()
+    assert (result.code, found(result, "compilers")["found"]) == (
         1,
         "a source here is in rust: rustc has no target wasm32-unknown-unknown here",
     )
-    assert "rustup target add wasm32-unknown-unknown" in found(ended, "compilers")["mend"]
+    assert "rustup target add wasm32-unknown-unknown" in found(result, "compilers")["mend"]
 
     monkeypatch.setenv("UNCAGED_CACHE", str(place.parent / "empty"))
     manifest.write_text('[build]\nlang = "assemblyscript"\n')
@@ -205,14 +207,14 @@ def test_a_compiler_that_is_there_and_does_not_work_is_missed_as_well(
 
 
 def test_a_slower_sandbox_is_a_warning(
-    doctor: Callable[[], Ended], monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIGIL_SANDBOX", "plain")
     assert found(doctor(), "runners")["state"] == "warn"
 
 
 def test_a_library_that_cannot_be_read_is_red(
-    doctor: Callable[[], Ended], place: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Callable[[], CommandResult], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (place / "library" / "one").mkdir(parents=True)
     (place / "library" / "one" / "sigil.toml").write_text("nonsense")
@@ -223,7 +225,7 @@ def test_a_library_that_cannot_be_read_is_red(
 
 
 def test_a_file_of_tokens_that_others_read_is_red(
-    doctor: Callable[[], Ended], tmp_path: Path
+    doctor: Callable[[], CommandResult], tmp_path: Path
 ) -> None:
     kept = tmp_path / "config" / "uncaged" / "credentials.toml"
     kept.parent.mkdir(parents=True)
@@ -235,17 +237,17 @@ def test_a_file_of_tokens_that_others_read_is_red(
 def test_secrets_are_not_shown(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNCAGED_TOKEN", "very-secret")
     for words in (("doctor",), ("doctor", "--json"), ("doctor", "--verbose")):
-        ended = run_sigil(*words)
-        assert "very-secret" not in ended.out + ended.err
-        assert "UNCAGED_TOKEN" in ended.out
+        result = run_sigil(*words)
+        assert "very-secret" not in result.out + result.err
+        assert "UNCAGED_TOKEN" in result.out
 
 
 def test_a_setting_that_is_wrong_is_a_usage_error(
     run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIGIL_RUNNERS", "many")
-    ended = run_sigil("doctor", "--json")
-    assert (ended.code, ended.error["code"]) == (2, "ESETTING")
+    result = run_sigil("doctor", "--json")
+    assert (result.code, result.error["code"]) == (2, "ESETTING")
 
 
 def test_a_check_that_breaks_is_told_like_any_other() -> None:
@@ -260,41 +262,31 @@ def test_a_check_that_breaks_is_told_like_any_other() -> None:
     assert (two.found, two.mend) == ("away", "wait")
 
 
-@contextmanager
-def elsewhere(tmp_path: Path, compiled: Path) -> Iterator[str]:
-    settings = Settings(data=str(tmp_path / "elsewhere"), library="none", runners=1)
-    registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.build_registry_app(registry, "there")) as url:
-        yield url
-    registry.close()
-
-
-def test_a_registry_elsewhere_is_asked_how_it_does(
-    run_sigil: Sigil, tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_remote_registry_is_checked_with_its_clock_version_and_token(
+    run_sigil: Sigil, remote_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with elsewhere(tmp_path, compiled) as url:
 
-        def there(*words: str) -> Any:
-            return run_sigil("doctor", "--json", "--url", url, *words)
+    def there(*words: str) -> Any:
+        return run_sigil("doctor", "--json", "--url", remote_url, *words)
 
-        well = there("--token", "there")
-        assert (well.code, set(states(well).values())) == (0, {"ok"})
-        assert {"registry", "clock", "token", "runners"} <= states(well).keys()
-        wrong = there("--token", "wrong")
-        assert (wrong.code, states(wrong)["token"], states(wrong)["registry"]) == (1, "fail", "ok")
-        assert "sigil login" in found(wrong, "token")["mend"]
-        assert states(there())["token"] == "fail"
-        now = time.time
-        monkeypatch.setattr(
-            "sigil.cli.doctor.remote_registry.time", SimpleNamespace(time=lambda: now() + 3_600)
-        )
-        monkeypatch.setattr("sigil.cli.doctor.remote_registry.installed_version", lambda: "9.9")
-        skewed = there("--token", "there")
-        assert (skewed.code, states(skewed)["clock"], states(skewed)["registry"]) == (
-            0,
-            "warn",
-            "warn",
-        )
+    well = there("--token", REMOTE_TOKEN)
+    assert (well.code, set(states(well).values())) == (0, {"ok"})
+    assert {"registry", "clock", "token", "runners"} <= states(well).keys()
+    wrong = there("--token", "wrong")
+    assert (wrong.code, states(wrong)["token"], states(wrong)["registry"]) == (1, "fail", "ok")
+    assert "sigil login" in found(wrong, "token")["mend"]
+    assert states(there())["token"] == "fail"
+    now = time.time
+    monkeypatch.setattr(
+        "sigil.cli.doctor.remote_registry.time", SimpleNamespace(time=lambda: now() + 3_600)
+    )
+    monkeypatch.setattr("sigil.cli.doctor.remote_registry.installed_version", lambda: "9.9")
+    skewed = there("--token", REMOTE_TOKEN)
+    assert (skewed.code, states(skewed)["clock"], states(skewed)["registry"]) == (
+        0,
+        "warn",
+        "warn",
+    )
     closed = run_sigil("doctor", "--json", "--url", "http://127.0.0.1:9", "--token", "t")
     assert (closed.code, states(closed)["registry"]) == (1, "fail")
 

@@ -115,8 +115,8 @@ def test_editors_know_what_the_sandbox_has(lang: str, run_sigil: Sigil, place: P
 
 def test_build_tells_what_came_of_a_source(run_sigil: Sigil, place: Path) -> None:
     run_sigil("init", "echo", "--lang", "wat")
-    ended = run_sigil("build", "echo")
-    digest, kind, imports, exports = ended.out.splitlines()
+    result = run_sigil("build", "echo")
+    digest, kind, imports, exports = result.out.splitlines()
     assert digest == f"echo {run_sigil('check', 'echo', '--json').document['digest']}"
     assert kind.startswith("wat: a module of the ABI sigil/1, 204 bytes of wasm, ")
     assert (imports, exports) == (
@@ -138,8 +138,8 @@ def test_what_build_writes_is_deployed_where_no_compiler_is(run_sigil: Sigil, pl
 
 def test_a_module_that_stands_nowhere_alone_is_not_written(run_sigil: Sigil, place: Path) -> None:
     run_sigil("init", "greet", "--lang", "ts")
-    ended = run_sigil("build", "greet", "-o", "greet.wasm", "--json")
-    assert (ended.code, ended.error["code"]) == (2, "EINVAL")
+    result = run_sigil("build", "greet", "-o", "greet.wasm", "--json")
+    assert (result.code, result.error["code"]) == (2, "EINVAL")
     assert not (place / "greet.wasm").exists()
 
 
@@ -189,8 +189,8 @@ def test_where_a_compiler_is_missing_the_way_out_is_told(
     monkeypatch.setenv("PATH", str(place))
     monkeypatch.setenv("UNCAGED_CACHE", str(place / "cache"))
     run_sigil("init", "greet", "--lang", lang)
-    ended = run_sigil("build", "greet")
-    assert ended.code == 5
-    assert "missing here" in ended.err or "is missing" in ended.err
-    assert "wasm" in ended.err
+    result = run_sigil("build", "greet")
+    assert result.code == 5
+    assert "missing here" in result.err or "is missing" in result.err
+    assert "wasm" in result.err
     assert (place / "greet" / source).is_file()

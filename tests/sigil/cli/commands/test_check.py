@@ -1,4 +1,4 @@
-"""`sigil check`: what could be better, though it may be deployed so."""
+"""`sigil check`: what is wrong in a folder, and advice on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sigil.cli.commands.check import find_advice
 from sigil.manifest.package import Package, parse_flat, read_folder
 from sigil.sandbox.javascript_module import make_module
 from tests.sigil.cli.conftest import Sigil
-from tests.sigil.cli.processes import PATIENCE, started
+from tests.sigil.cli.processes import PATIENCE, start_sigil
 
 GOOD = {
     "name": "a",
@@ -21,6 +21,8 @@ GOOD = {
     "tests": [{"input": {}, "output": 1}],
     "execute": "return 1",
 }
+
+
 LIBRARY = sorted((Path(__file__).parents[4] / "capabilities").glob("*/sigil.toml"))
 
 
@@ -93,8 +95,8 @@ def test_a_manifest_that_is_no_file_is_not_read(
     run_sigil: Sigil, place: Path, command: str
 ) -> None:
     (place / "sigil.toml").symlink_to("/dev/null")
-    ended = run_sigil(command, ".", "--json")
-    assert (ended.code, ended.error["code"], ended.error["message"]) == (
+    result = run_sigil(command, ".", "--json")
+    assert (result.code, result.error["code"], result.error["message"]) == (
         3,
         "ENOENT",
         "cannot read sigil.toml: it is no file",
@@ -136,14 +138,14 @@ def test_a_token_file_that_holds_none_is_told_as_that(
     run_sigil: Sigil, place: Path, token: bytes
 ) -> None:
     (place.parent / "data" / "token").write_bytes(token)
-    ended = run_sigil("serve", "--port", "0", "--json")
-    assert (ended.code, ended.error["code"]) == (2, "ESETTING")
-    assert "\x1b" not in ended.err
+    result = run_sigil("serve", "--port", "0", "--json")
+    assert (result.code, result.error["code"]) == (2, "ESETTING")
+    assert "\x1b" not in result.err
 
 
 def _told(*words: str) -> bytes:
     """What the command says on both streams; a failure when it does not end."""
-    process = started(*words)
+    process = start_sigil(*words)
     try:
         return b"".join(process.communicate(timeout=PATIENCE))
     finally:
@@ -165,17 +167,32 @@ def test_a_manifest_that_is_made_to_hurt_is_told_as_wrong_at_once(
     run_sigil: Sigil, place: Path, line: str
 ) -> None:
     (place / "sigil.toml").write_text(f'[capability]\nname = "a"\n{line}\n')
-    ended = run_sigil("check", ".", "--json")
-    assert (ended.code, ended.error["code"]) == (2, "EMANIFEST")
-    assert ended.error["suggestion"] == "mend it: it has to be TOML (toml.io)"
+    result = run_sigil("check", ".", "--json")
+    assert (result.code, result.error["code"]) == (2, "EMANIFEST")
+    assert result.error["suggestion"] == "mend it: it has to be TOML (toml.io)"
 
 
 def test_the_command_tells_it_and_strict_ends_with_1(run_sigil: Sigil, place: Path) -> None:
     run_sigil("init", "greet")
     assert run_sigil("check", "greet", "--strict").code == 0
     (place / "greet" / "main.js").write_text("return Date.now()")
-    ended = run_sigil("check", "greet")
-    assert ended.code == 0
-    assert "permissions.clock: " in ended.out
+    result = run_sigil("check", "greet")
+    assert result.code == 0
+    assert "permissions.clock: " in result.out
     strict = run_sigil("check", "greet", "--strict", "--json")
     assert (strict.code, strict.document["advice"][0]["field"]) == (1, "permissions.clock")
+
+
+def test_check_names_what_is_wrong(run_sigil: Sigil, place: Path) -> None:
+    assert run_sigil("check", "nowhere").code == 3
+    run_sigil("init", "greet")
+    (place / "greet" / "main.js").write_text("return (")
+    broken = run_sigil("check", "greet", "--json")
+    assert (broken.code, broken.error["code"], broken.error["source"]) == (5, "EMODULE", "greet")
+    manifest = place / "greet" / "sigil.toml"
+    manifest.write_text(manifest.read_text().replace('tags = ["example"]', "tags = 1"))
+    wrong = run_sigil("check", "greet")
+    assert wrong.code == 2
+    assert wrong.err.startswith("error: greet/sigil.toml:4: tags: ")
+    manifest.write_bytes(b"\xff")
+    assert run_sigil("check", "greet").code == 2

@@ -134,8 +134,8 @@ def test_a_store_that_is_damaged_says_so_to_commands_and_nothing_to_tab(
         "query shout",
         "versions shout",
     ):
-        ended = shout(*command.split(), "--json")
-        assert (ended.code, ended.error["code"]) == (7, "EDAMAGED"), command
+        result = shout(*command.split(), "--json")
+        assert (result.code, result.error["code"]) == (7, "EDAMAGED"), command
 
 
 def test_tab_shows_no_name_that_would_change_a_terminal(
@@ -216,12 +216,12 @@ def test_zsh_reads_its_script(path: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_printed_with_help_on_where_to_put_it(run_sigil: Sigil, shell: str) -> None:
-    ended = run_sigil("completion", shell)
-    assert (ended.code, ended.err) == (0, "")
-    assert "_SIGIL_COMPLETE" in ended.out
+    result = run_sigil("completion", shell)
+    assert (result.code, result.err) == (0, "")
+    assert "_SIGIL_COMPLETE" in result.out
     assert run_sigil("completion", shell, "--json").document == {
         "shell": shell,
-        "script": ended.out[:-1],
+        "script": result.out[:-1],
     }
     assert shell in run_sigil("completion", "--help").out
 

@@ -1,13 +1,15 @@
-"""`sigil deploy`: one line with everything a manifest can say, a dry run, and a folder of
-folders.
+"""`sigil deploy`: one line with everything a manifest can say, a dry run, a folder, and a
+folder of folders.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from sigil.manifest.package import flat_spec, parse_flat, read_folder
 from tests.sigil.cli.conftest import SCHEMA, SHOUT, Sigil
 
 INLINE = (
@@ -25,7 +27,7 @@ INLINE = (
 
 def test_one_line_says_all_that_a_manifest_can(run_sigil: Sigil) -> None:
     assert run_sigil("deploy", "--name", "base", "--execute", "return 1").code == 0
-    ended = run_sigil(
+    result = run_sigil(
         *(
             *INLINE,
             "--permission",
@@ -59,9 +61,9 @@ def test_one_line_says_all_that_a_manifest_can(run_sigil: Sigil) -> None:
         ),
         *("--output-schema", '{"type": "string"}', "--type", "ephemeral", "--ttl", "600", "--json"),
     )
-    assert ended.code == 0, ended.err
-    assert ended.document["tests"] == {"passed": 3, "failed": 0}
-    assert ended.document["pending"] == ["http:GET api.example.com/", "secret:KEY@api.example.com"]
+    assert result.code == 0, result.err
+    assert result.document["tests"] == {"passed": 3, "failed": 0}
+    assert result.document["pending"] == ["http:GET api.example.com/", "secret:KEY@api.example.com"]
     detail = run_sigil("inspect", "loud", "--json").document
     assert detail["permissions"]["call"] == ["base"]
     assert (detail["permissions"]["kv"], detail["public"], detail["idempotent"]) == (
@@ -80,9 +82,9 @@ def test_one_line_says_all_that_a_manifest_can(run_sigil: Sigil) -> None:
     "permission", ["net", "kv:x", "http", "http:", "file:/etc/passwd", "secrets:K@h"]
 )
 def test_a_permission_that_is_none_is_refused(run_sigil: Sigil, permission: str) -> None:
-    ended = run_sigil(*INLINE, "--permission", permission, "--json")
-    assert (ended.code, ended.error["code"]) == (2, "EUSAGE")
-    assert "http:GET" in ended.error["suggestion"]
+    result = run_sigil(*INLINE, "--permission", permission, "--json")
+    assert (result.code, result.error["code"]) == (2, "EUSAGE")
+    assert "http:GET" in result.error["suggestion"]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +139,8 @@ def test_a_folder_of_folders_is_deployed_what_others_call_first(
     folder(place, "second")
     dry = run_sigil("deploy", "all", "--dry-run", "--json")
     assert [row["capability"] for row in dry.document["items"]] == ["second", "first"]
-    ended = run_sigil("deploy", "all", "--json")
-    assert [(row["capability"], row["created"]) for row in ended.document["items"]] == [
+    result = run_sigil("deploy", "all", "--json")
+    assert [(row["capability"], row["created"]) for row in result.document["items"]] == [
         ("second", True),
         ("first", True),
     ]
@@ -148,9 +150,9 @@ def test_a_folder_of_folders_is_deployed_what_others_call_first(
 
 def test_a_folder_with_an_empty_source_is_refused(run_sigil: Sigil, place: Path) -> None:
     folder(place, "hollow", code=" \n")
-    ended = run_sigil("deploy", "all/hollow")
-    assert ended.code != 0
-    assert "the code is empty" in ended.err
+    result = run_sigil("deploy", "all/hollow")
+    assert result.code != 0
+    assert "the code is empty" in result.err
     assert run_sigil("list", "--json").document["items"] == []
 
 
@@ -180,9 +182,162 @@ def test_the_first_that_fails_ends_it_and_says_what_stands(run_sigil: Sigil, pla
     folder(place, "a")
     folder(place, "b", code="return )")
     folder(place, "c")
-    ended = run_sigil("deploy", "all")
-    assert ended.code == 5
-    assert ended.out.startswith("a@1 ")
-    assert "deployed 1 of 3; the rest was not tried" in ended.err
+    result = run_sigil("deploy", "all")
+    assert result.code == 5
+    assert result.out.startswith("a@1 ")
+    assert "deployed 1 of 3; the rest was not tried" in result.err
     assert "b" in run_sigil("deploy", "all", "--json").error["source"]
     assert [row["capability"] for row in run_sigil("list", "--json").document["items"]] == ["a"]
+
+
+def test_a_deploy_in_one_line_can_be_run(shout: Sigil) -> None:
+    assert shout("run", "shout", '{"text": "a"}').out == "A\n"
+
+
+def test_a_deploy_prints_what_stands_now_and_says_when_it_stood_already(run_sigil: Sigil) -> None:
+    first = run_sigil("deploy", "--name", "one", "--execute", "return 1;")
+    assert first.out.startswith("one@1 sha256:")
+    again = run_sigil("deploy", "--name", "one", "--execute", "return 1;")
+    assert again.out == first.out
+    assert "was deployed already" in again.err
+    assert run_sigil("deploy", "--name", "one", "--execute", "return 2;").out.startswith(
+        "one@2 sha256:"
+    )
+
+
+def test_every_option_of_a_deploy_arrives(run_sigil: Sigil, place: Path) -> None:
+    (place / "schema.json").write_text(
+        '{"type": "object", "properties": {"n": {"type": "integer"}}}'
+    )
+    (place / "body.js").write_text("return input.n;")
+    words = [
+        "--name",
+        "given",
+        "--schema",
+        "@schema.json",
+        "--execute",
+        "@body.js",
+        "--description",
+        "Give n.",
+        "--type",
+        "ephemeral",
+    ]
+    words += [
+        "--ttl",
+        "60",
+        "--tag",
+        "a",
+        "--tag",
+        "b",
+        "--alias",
+        "present",
+        "--example",
+        "give 3",
+    ]
+    document = run_sigil("deploy", *words, "--json").document
+    assert document["created"] is True
+    shown = run_sigil("inspect", "given", "--json").document
+    assert shown["source"] == "return input.n;"
+    assert (shown["tags"], shown["aliases"], shown["examples"]) == (
+        ["a", "b"],
+        ["present"],
+        ["give 3"],
+    )
+    assert (shown["lifetime"], shown["description"], shown["digest"]) == (
+        "ephemeral",
+        "Give n.",
+        document["digest"],
+    )
+    assert shown["expires_at"] == document["expires_at"]
+
+
+def test_code_may_come_from_stdin(run_sigil: Sigil) -> None:
+    assert (
+        run_sigil("deploy", "--name", "piped", "--execute", "-", stdin=b"return 'piped';").code == 0
+    )
+    assert run_sigil("run", "piped").out == "piped\n"
+
+
+def test_a_capability_without_a_name_gets_one(run_sigil: Sigil) -> None:
+    assert (
+        run_sigil("deploy", "--execute", "return 1;", "--json")
+        .document["capability"]
+        .startswith("t-")
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 3),
+        (("--name", "x"), 2),
+        ((".", "--execute", "1"), 2),
+        (("--name", "X", "--execute", "return 1"), 2),
+        (("--name", "x", "--execute", "@nowhere.js"), 3),
+        (("--name", "x", "--execute", "return 1", "--schema", "{"), 2),
+        (("--name", "x", "--execute", "return 1", "--schema", "[1]"), 2),
+        (("--name", "x", "--execute", "return 1", "--schema", '{"$ref": "http://a/"}'), 2),
+        (("--name", "x", "--execute", "return 1", "--type", "eternal"), 2),
+        (("--name", "x", "--execute", "return 1", "--type", "ephemeral", "--ttl", "86401"), 2),
+        (("--name", "x", "--execute", "return 1", "--ttl", "5"), 2),
+        (("--name", "x", "--execute", "return 1", "--type", "normal", "--ttl", "5"), 2),
+        (("--name", "x", "--execute", "return ("), 5),
+        (("--name", "x", "--execute", "return '\udcff'", "--description", "\udcff"), 2),
+    ],
+)
+def test_a_deploy_that_cannot_be_leaves_nothing(
+    run_sigil: Sigil, words: tuple[str, ...], code: int
+) -> None:
+    result = run_sigil("deploy", *words, "--json")
+    assert result.code == code
+    assert result.error["message"]
+    assert run_sigil("list", "--json").document == {"items": []}
+
+
+def test_an_ephemeral_deploy_says_when_it_ends(run_sigil: Sigil) -> None:
+    words = (
+        "deploy",
+        "--name",
+        "brief",
+        "--execute",
+        "return 1",
+        "--type",
+        "ephemeral",
+        "--ttl",
+        "60",
+    )
+    assert re.search(
+        r"ephemeral: this version ends at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n",
+        run_sigil(*words).err,
+    )
+    assert re.search(r"^expires_at +20.* UTC$", run_sigil("inspect", "brief").out, re.MULTILINE)
+
+
+def test_a_time_to_live_that_does_nothing_is_refused_in_a_manifest_too(
+    run_sigil: Sigil, place: Path
+) -> None:
+    run_sigil("init", "greet")
+    manifest = place / "greet" / "sigil.toml"
+    manifest.write_text(manifest.read_text().replace("[capability]", "[capability]\nttl = 5", 1))
+    result = run_sigil("deploy", "greet")
+    assert result.code == 2
+    assert "ttl" in result.err
+
+
+def test_what_is_deployed_stays(shout: Sigil, place: Path) -> None:
+    assert (place.parent / "data" / "uncaged.db").exists()
+    assert shout("list", "--json").document["items"][0]["capability"] == "shout"
+
+
+def test_a_folder_travels_as_a_flat_spec_with_the_same_digest(
+    run_sigil: Sigil, place: Path
+) -> None:
+    run_sigil("init", "greet")
+    run_sigil("init", "echo", "--lang", "wat")
+    for name in ("greet", "echo"):
+        package = read_folder(place / name)
+        assert parse_flat(flat_spec(package)).digest == package.digest
+    shipped = Path(__file__).parents[4] / "capabilities"
+    for manifest in shipped.glob("*/sigil.toml"):
+        package = read_folder(manifest.parent)
+        assert parse_flat(flat_spec(package)).digest == package.digest

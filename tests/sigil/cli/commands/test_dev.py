@@ -198,8 +198,8 @@ def test_a_look_finds_what_changed_and_passes_over_what_is_not_the_persons(tmp_p
 
 
 def test_a_folder_that_is_not_there_is_not_waited_for(run_sigil: Sigil) -> None:
-    ended = run_sigil("dev", "nofolder")
-    assert (ended.code, ended.err.splitlines()[0]) == (
+    result = run_sigil("dev", "nofolder")
+    assert (result.code, result.err.splitlines()[0]) == (
         3,
         "error: there is no folder nofolder (ENOENT)",
     )

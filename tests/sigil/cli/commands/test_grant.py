@@ -1,4 +1,4 @@
-"""`sigil grant`, `grants`, `revoke` and `secret`, from the outside."""
+"""`sigil grant`, `grants` and `revoke`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sigil.cli.app import main
 from tests.fakes.server import RecordingServer
 from tests.sigil.cli.conftest import Sigil
 
 HTTP = ["GET api.example.com/v1/"]
+
+
 FETCH = "return (await fetch('https://api.example.com/v1/x')).status"
 
 
@@ -30,8 +31,8 @@ def deploy(run_sigil: Sigil, execute: str, http: list[str]) -> None:
         f'{text}http = {json.dumps(http)}\nsecrets = ["API_KEY@api.example.com"]\n'
     )
     (folder / "main.js").write_text(execute)
-    ended = run_sigil("deploy", "weather")
-    assert ended.code == 0, ended.err
+    result = run_sigil("deploy", "weather")
+    assert result.code == 0, result.err
 
 
 def test_a_grant_is_shown_before_it_is_given(weather: Sigil) -> None:
@@ -116,21 +117,6 @@ def test_a_deploy_says_how_what_it_waits_for_is_granted(run_sigil: Sigil) -> Non
     assert "http:GET api.example.com/  waits for an owner" in run_sigil("inspect", "weather").out
     run_sigil("grant", "weather", "--yes")
     assert "http:GET api.example.com/  granted" in run_sigil("inspect", "weather").out
-
-
-def test_a_secret_comes_from_stdin_and_is_never_shown(run_sigil: Sigil) -> None:
-    assert run_sigil("secret", "set", "API_KEY", stdin=b"a value of some length\n").code == 0
-    for words in (("secret", "list"), ("--json", "secret", "list")):
-        shown = run_sigil(*words)
-        assert "API_KEY" in shown.out
-        assert "some length" not in shown.out + shown.err
-    assert run_sigil("secret", "set", "API_KEY", stdin=b"short").code == 2
-    assert run_sigil("secret", "set", "api-key", stdin=b"a value of some length").code == 2
-    assert run_sigil("secret", "set", "API_KEY", stdin=b"\xff" * 20).code == 2
-    assert run_sigil("--json", "secret", "list", "--namespace", "other").document == {"items": []}
-    assert run_sigil("secret", "remove", "API_KEY").code == 0
-    assert run_sigil("secret", "remove", "API_KEY").code == 3
-    assert main(["secret", "set", "API_KEY", "value on the line"]) == 2
 
 
 def test_a_granted_request_is_made(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,15 +38,15 @@ def test_the_folder_is_the_current_one_unless_given(
 def test_init_never_writes_over_what_is_there(run_sigil: Sigil, place: Path) -> None:
     (place / "greet").mkdir()
     (place / "greet" / "precious").touch()
-    ended = run_sigil("init", "greet", "--json")
-    assert (ended.code, ended.error["code"], ended.out) == (6, "EEXIST", "")
+    result = run_sigil("init", "greet", "--json")
+    assert (result.code, result.error["code"], result.out) == (6, "EEXIST", "")
     assert [path.name for path in (place / "greet").iterdir()] == ["precious"]
 
 
 @pytest.mark.parametrize("name", ["Greet", "a_b", "../up", "a\n", "", "a@1"])
 def test_init_refuses_what_is_no_name(run_sigil: Sigil, place: Path, name: str) -> None:
-    ended = run_sigil("init", name, "--json")
-    assert (ended.code, ended.error["code"]) == (2, "ENAME")
+    result = run_sigil("init", name, "--json")
+    assert (result.code, result.error["code"]) == (2, "ENAME")
     assert list(place.iterdir()) == []
 
 
@@ -56,31 +56,6 @@ def test_init_may_write_elsewhere(run_sigil: Sigil, place: Path) -> None:
         "files": ["sigil.toml", "main.js", "README.md", "sigil.d.ts", "jsconfig.json"],
     }
     assert run_sigil("test", "a/b").code == 0
-
-
-def test_a_failed_test_is_told_and_ends_with_8(run_sigil: Sigil, place: Path) -> None:
-    run_sigil("init", "greet")
-    (place / "greet" / "main.js").write_text("return input.text;")
-    ended = run_sigil("test", "greet")
-    assert ended.code == 8
-    assert ended.out == 'FAIL 1: {"text":"Ada"} gave "Ada", expected "Hello, Ada!"\nok   2: {}\n'
-    document = run_sigil("test", "greet", "--json").document
-    assert (document["passed"], document["failed"]) == (1, 1)
-    assert [row["ok"] for row in document["tests"]] == [False, True]
-    refused = run_sigil("deploy", "greet")
-    assert refused.code == 8
-    assert "1 of 2 tests failed: test 1:" in refused.err
-
-
-def test_without_tests_the_program_still_has_to_load(run_sigil: Sigil, place: Path) -> None:
-    run_sigil("init", "greet")
-    manifest = place / "greet" / "sigil.toml"
-    manifest.write_text(manifest.read_text().partition("[[test]]")[0])
-    ended = run_sigil("test", "greet")
-    assert (ended.code, ended.out, ended.err) == (0, "", "there are no tests\n")
-    (place / "greet" / "main.js").write_text("return (")
-    assert run_sigil("test", "greet", "--json").error["code"] == "EMODULE"
-    assert run_sigil("test", "greet").code == 5
 
 
 @pytest.mark.parametrize(
@@ -136,25 +111,10 @@ def test_a_manifest_that_is_wrong_is_told_in_words(
 ) -> None:
     (place / "sigil.toml").write_text(f'# greets\n[capability]\nname = "greet"\n{more}\n')
     (place / "main.js").write_text("return 1;")
-    ended = run_sigil("check")
-    assert ended.code == 2
-    assert said in ended.err
-    assert (meant or "docs/manifest.md") in ended.err
-
-
-def test_check_names_what_is_wrong(run_sigil: Sigil, place: Path) -> None:
-    assert run_sigil("check", "nowhere").code == 3
-    run_sigil("init", "greet")
-    (place / "greet" / "main.js").write_text("return (")
-    broken = run_sigil("check", "greet", "--json")
-    assert (broken.code, broken.error["code"], broken.error["source"]) == (5, "EMODULE", "greet")
-    manifest = place / "greet" / "sigil.toml"
-    manifest.write_text(manifest.read_text().replace('tags = ["example"]', "tags = 1"))
-    wrong = run_sigil("check", "greet")
-    assert wrong.code == 2
-    assert wrong.err.startswith("error: greet/sigil.toml:4: tags: ")
-    manifest.write_bytes(b"\xff")
-    assert run_sigil("check", "greet").code == 2
+    result = run_sigil("check")
+    assert result.code == 2
+    assert said in result.err
+    assert (meant or "docs/manifest.md") in result.err
 
 
 def test_a_source_outside_its_folder_is_refused(run_sigil: Sigil, place: Path) -> None:
@@ -163,67 +123,6 @@ def test_a_source_outside_its_folder_is_refused(run_sigil: Sigil, place: Path) -
     manifest.write_text(manifest.read_text().replace('"main.js"', '"../secret.js"'))
     (place / "secret.js").write_text("return 1;")
     assert run_sigil("deploy", "greet").code == 2
-
-
-@pytest.fixture
-def both(run_sigil: Sigil, place: Path) -> Path:
-    """A folder `both` whose capability calls `count`, and the folder `count` beside it."""
-    for name, code, output in (
-        ("count", "return input.text.length;", 3),
-        ("both", 'return 2 * await env.call("count", input);', 6),
-    ):
-        run_sigil("init", name)
-        manifest = place / name / "sigil.toml"
-        manifest.write_text(manifest.read_text().replace('"Hello, Ada!"', str(output)))
-        (place / name / "main.js").write_text(code)
-    with (place / "both" / "sigil.toml").open("a") as file:
-        file.write('\n[permissions]\ncall = ["count"]\n')
-    return place / "both"
-
-
-def test_the_tests_of_what_calls_others_find_what_is_deployed(run_sigil: Sigil, both: Path) -> None:
-    assert run_sigil("deploy", "count").code == 0
-    (both.parent / "count").rename(both.parent / "elsewhere")
-    assert run_sigil("test", "both").out == 'ok   1: {"text":"Ada"}\nok   2: {}\n'
-    assert run_sigil("deploy", "both").code == 0
-    assert run_sigil("test", "both").code == 0
-
-
-def test_what_is_not_deployed_yet_is_taken_from_the_folder_beside_it(
-    run_sigil: Sigil, both: Path
-) -> None:
-    assert run_sigil("test", "both").code == 0
-    assert run_sigil("test", "both", "--url", "http://127.0.0.1:9").code == 0  # and nobody is asked
-    run_sigil("deploy", "count")
-    (both.parent / "count" / "main.js").write_text("return 50;")
-    assert run_sigil("test", "both").code == 0  # as a deploy would find it
-    assert "gave 100, expected 6" in run_sigil("test", "both", "--url", "http://127.0.0.1:9").out
-
-
-def test_the_librarys_own_are_found_in_a_test_too(
-    run_sigil: Sigil, both: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (both.parent / "library").mkdir()
-    (both.parent / "count").rename(both.parent / "library" / "count")
-    assert "there is no count to call" in run_sigil("test", "both").out
-    monkeypatch.setenv("UNCAGED_LIBRARY", str(both.parent / "library"))
-    assert run_sigil("test", "both").code == 0
-
-
-def test_a_test_refuses_a_circle_and_what_is_required_and_missing_as_a_deploy_does(
-    run_sigil: Sigil, both: Path
-) -> None:
-    with (both.parent / "count" / "sigil.toml").open("a") as file:
-        file.write('\n[permissions]\ncall = ["both"]\n')
-    assert (
-        run_sigil("test", "both", "--json").error["message"]
-        == "Circular dependency detected: both -> count -> both"
-    )
-    manifest = both / "sigil.toml"
-    manifest.write_text(
-        manifest.read_text().replace('tags = ["example"]', 'requires = ["nothing"]')
-    )
-    assert run_sigil("test", "both", "--json").error["code"] == "EREQUIRES"
 
 
 def test_javascript_that_is_nested_too_deep_to_be_read_is_refused(
@@ -346,33 +245,6 @@ def test_half_a_folder_is_never_left(run_sigil: Sigil, place: Path) -> None:
     assert [path.name for path in place.iterdir()] == ["closed"]
 
 
-def test_one_test_is_one(run_sigil: Sigil, place: Path) -> None:
-    run_sigil("init", "greet")
-    manifest = place / "greet" / "sigil.toml"
-    manifest.write_text(manifest.read_text().rpartition("[[test]]")[0])
-    assert run_sigil("check", "greet").err.endswith(", 1 test\n")
-    manifest.write_text(manifest.read_text().replace("Hello", "Goodbye"))
-    assert "1 of 1 test failed" in run_sigil("deploy", "greet").err
-
-
-def test_a_test_may_ask_this_machine_where_capabilities_may(
-    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_sigil("init", "ask")
-    (place / "ask" / "main.js").write_text(
-        'return (await fetch("http://127.0.0.1:18777/v1/x")).text();'
-    )
-    (place / "ask" / "sigil.toml").write_text(
-        '[capability]\nname = "ask"\ndescription = "Ask."\n[permissions]\nhttp = ["GET'
-        ' 127.0.0.1:18777/v1/"]\n[[test]]\ninput = {}\noutput = "here"\nhttp = [{ url ='
-        ' "http://127.0.0.1:18777/v1/x", body = "here" }]\n'
-    )
-    assert "only https is allowed" in run_sigil("test", "ask").out
-    monkeypatch.setenv("SIGIL_LOOPBACK", "1")
-    assert run_sigil("test", "ask").code == 0
-    assert run_sigil("deploy", "ask").code == 0
-
-
 def test_the_first_wait_for_the_c_library_is_told_before(
     run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,13 +253,13 @@ def test_the_first_wait_for_the_c_library_is_told_before(
     (place / "greet" / "main.c").write_text(
         '#embed "/etc/passwd"\n'
     )  # refused before anything is compiled
-    ended = run_sigil("check", "greet")
-    assert ended.err.startswith(
+    result = run_sigil("check", "greet")
+    assert result.err.startswith(
         "the C library is compiled once, for this and all later sources: about half a"
         " minute\nerror: "
     )
-    assert "greet/main.c:1: no embed here" in ended.err
-    assert run_sigil("deploy", "greet").err == ended.err
+    assert "greet/main.c:1: no embed here" in result.err
+    assert run_sigil("deploy", "greet").err == result.err
     assert run_sigil("check", "greet", "--quiet").err.startswith("error: ")
     monkeypatch.setattr(
         "sigil.compile.toolchain.c.find_spec", lambda name: None

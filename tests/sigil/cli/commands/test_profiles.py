@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sigil import wiring
 from sigil.cli.destination import Destination, RegistryChoice, resolve_destination
 from sigil.client.profiles import Profile, Profiles
 from sigil.errors import UsageError
-from sigil.http import app as sigil_http
 from sigil.settings import Settings
-from tests.sigil.cli.conftest import Ended, Sigil
-from tests.sigil.serving import served
+from tests.sigil.cli.conftest import REMOTE_TOKEN, CommandResult, Sigil
 
-TOKEN = b"there-is-a-token"
-
-
-@pytest.fixture
-def elsewhere(place: Path, compiled: Path, tmp_path: Path) -> Iterator[str]:
-    """A registry behind HTTP."""
-    settings = Settings(data=str(tmp_path / "elsewhere"), library="none", runners=1)
-    registry = wiring.local_registry(settings, wiring.open_stores(settings))
-    with served(sigil_http.build_registry_app(registry, TOKEN.decode())) as url:
-        yield url
-    registry.close()
+TOKEN = REMOTE_TOKEN.encode()
 
 
 @pytest.fixture
-def work(run_sigil: Sigil, elsewhere: str) -> Callable[..., Ended]:
+def work(run_sigil: Sigil, remote_url: str) -> Callable[..., CommandResult]:
     """`sigil`, with a profile `work`."""
-    assert run_sigil("login", "--profile", "work", "--url", elsewhere, stdin=TOKEN).code == 0
+    assert run_sigil("login", "--profile", "work", "--url", remote_url, stdin=TOKEN).code == 0
     return run_sigil
 
 
-def test_a_profile_leads_to_its_registry_with_its_token(work: Sigil, elsewhere: str) -> None:
+def test_a_profile_leads_to_its_registry_with_its_token(work: Sigil, remote_url: str) -> None:
     assert work("whoami", "--json").document["at"] == "in this process, as its owner"
     assert (
         work("whoami", "--profile", "work", "--json").document["at"]
-        == f"{elsewhere} (profile work)"
+        == f"{remote_url} (profile work)"
     )
     assert work("list", "--profile", "work").code == 0
-    assert work("list", "--url", elsewhere).code == 4
+    assert work("list", "--url", remote_url).code == 4
     assert work("profiles", "use", "work").code == 0
-    assert elsewhere in work("whoami", "--json").document["at"]
+    assert remote_url in work("whoami", "--json").document["at"]
     assert (
         work("whoami", "--profile", "here", "--json").document["at"]
         == "in this process, as its owner"
@@ -53,7 +40,7 @@ def test_a_profile_leads_to_its_registry_with_its_token(work: Sigil, elsewhere: 
     rows = {row["profile"]: row for row in work("profiles", "list", "--json").document["items"]}
     assert rows["work"] == {
         "profile": "work",
-        "url": elsewhere,
+        "url": remote_url,
         "token": "kept",
         "usual": True,
         "now": True,
@@ -64,29 +51,29 @@ def test_a_profile_leads_to_its_registry_with_its_token(work: Sigil, elsewhere: 
 
 
 def test_a_profile_is_chosen_by_the_environment_too(
-    work: Sigil, elsewhere: str, monkeypatch: pytest.MonkeyPatch
+    work: Sigil, remote_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIGIL_PROFILE", "work")
-    assert elsewhere in work("whoami", "--json").document["at"]
+    assert remote_url in work("whoami", "--json").document["at"]
     monkeypatch.setenv("SIGIL_PROFILE", "nobody")
-    ended = work("list", "--json")
-    assert (ended.code, ended.error["suggestion"]) == (
+    result = work("list", "--json")
+    assert (result.code, result.error["suggestion"]) == (
         3,
         "create it: sigil login --profile nobody --url https://…",
     )
 
 
-def test_a_wrong_token_makes_no_profile(run_sigil: Sigil, elsewhere: str) -> None:
-    assert run_sigil("login", "--profile", "work", "--url", elsewhere, stdin=b"wrong").code == 4
+def test_a_wrong_token_makes_no_profile(run_sigil: Sigil, remote_url: str) -> None:
+    assert run_sigil("login", "--profile", "work", "--url", remote_url, stdin=b"wrong").code == 4
     assert [
         row["profile"] for row in run_sigil("profiles", "list", "--json").document["items"]
     ] == ["here"]
 
 
 def test_a_profile_may_say_where_its_token_is(
-    run_sigil: Sigil, elsewhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_sigil: Sigil, remote_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    login = ("login", "--profile", "ci", "--url", elsewhere, "--token-from", "env:CI_TOKEN")
+    login = ("login", "--profile", "ci", "--url", remote_url, "--token-from", "env:CI_TOKEN")
     assert run_sigil(*login).code == 2
     monkeypatch.setenv("CI_TOKEN", TOKEN.decode())
     assert run_sigil(*login).code == 0
@@ -98,17 +85,17 @@ def test_a_profile_may_say_where_its_token_is(
         run_sigil("list", "--profile", "ci", "--json").error["message"]
         == "the profile ci has no token: env:CI_TOKEN is empty"
     )
-    assert run_sigil("login", "--url", elsewhere, "--token-from", "env:CI_TOKEN").code == 2
+    assert run_sigil("login", "--url", remote_url, "--token-from", "env:CI_TOKEN").code == 2
     assert run_sigil("login", "--profile", "ci", "--token-from", "file:/etc/passwd").code == 2
 
 
-def test_logout_and_remove_forget(work: Sigil, elsewhere: str) -> None:
+def test_logout_and_remove_forget(work: Sigil, remote_url: str) -> None:
     assert work("logout", "--profile", "work", "--json").document == {
-        "url": elsewhere,
+        "url": remote_url,
         "forgotten": True,
     }
-    ended = work("list", "--profile", "work", "--json")
-    assert (ended.code, ended.error["code"]) == (4, "EAUTH")
+    result = work("list", "--profile", "work", "--json")
+    assert (result.code, result.error["code"]) == (4, "EAUTH")
     assert work("login", "--profile", "work", stdin=TOKEN).code == 0
     assert work("profiles", "use", "work").code == 0
     assert work("profiles", "remove", "work", "--json").document == {
@@ -179,8 +166,8 @@ def test_a_folder_that_somebody_else_filled_leads_nowhere(
 ) -> None:
     assert work("profiles", "use", "work").code == 0
     (place / "uncaged.toml").write_text(line)
-    ended = work("list", "--json")
-    assert (ended.code, ended.error["code"]) == (2, "ESETTING")
+    result = work("list", "--json")
+    assert (result.code, result.error["code"]) == (2, "ESETTING")
 
 
 def test_such_a_folder_gets_no_token_of_a_profile(work: Sigil, place: Path) -> None:
@@ -188,8 +175,8 @@ def test_such_a_folder_gets_no_token_of_a_profile(work: Sigil, place: Path) -> N
     (place / "uncaged.toml").write_text(
         'SIGIL_URL = "http://127.0.0.1:9"\nUNCAGED_STORE = "sqlite:///mine.db"\n'
     )
-    ended = work("list", "--json")
-    assert (ended.code, ended.error["message"]) == (4, "there is no token for http://127.0.0.1:9")
+    result = work("list", "--json")
+    assert (result.code, result.error["message"]) == (4, "there is no token for http://127.0.0.1:9")
 
 
 def test_a_file_that_others_write_or_that_is_damaged_is_not_believed(

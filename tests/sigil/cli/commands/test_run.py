@@ -1,4 +1,4 @@
-"""`sigil query` and `run`."""
+"""`sigil run`: arguments, output, logs and failures."""
 
 from __future__ import annotations
 
@@ -7,33 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.sigil.cli.conftest import Sigil
-
-
-def test_a_query_shows_what_is_relevant_and_nothing_else(shout: Sigil) -> None:
-    head, row = shout("query", "shout a text").out.splitlines()
-    assert head.split() == ["capability", "version", "kind", "score", "description"]
-    assert row.startswith("shout ")
-    nothing = shout("query", "quantum chromodynamics")
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", "nothing found\n")
-    assert shout("query", "quantum chromodynamics", "--json").document == {"items": [], "total": 0}
-    item = shout("query", "shout", "--json").document["items"][0]
-    assert (item["capability"], item["tool"]) == ("shout", "cap_shout")
-    assert {"schema", "tags", "examples", "score"} <= item.keys()
-
-
-def test_who_looks_around_sees_what_there_is(shout: Sigil) -> None:
-    for words in (("query",), ("query", "--explore"), ("query", "shout", "--explore")):
-        head, *rows = shout(*words).out.splitlines()
-        assert head.split() == ["capability", "score", "description"]
-        assert any(row.startswith("shout ") for row in rows)
-    item = next(
-        row
-        for row in shout("query", "--explore", "--json").document["items"]
-        if row["capability"] == "shout"
-    )
-    assert item.keys() == {"capability", "tool", "description", "score"}
-    assert len(shout("query", "--explore", "-n", "1", "--json").document["items"]) == 1
-    assert shout("query", "quantum chromodynamics", "--explore").err == "nothing found\n"
 
 
 def test_arguments_come_as_json_from_a_file_from_stdin_or_one_by_one(
@@ -123,23 +96,16 @@ def test_logs_go_to_stderr(run_sigil: Sigil, place: Path) -> None:
 def test_bad_input_ends_in_two_lines_and_a_code(
     shout: Sigil, words: tuple[str, ...], code: int
 ) -> None:
-    ended = shout("run", *words)
-    assert (ended.code, ended.out) == (code, "")
-    assert ended.err.startswith("error: ")
-    assert "Traceback" not in ended.err
-    assert len(ended.err.splitlines()) <= 2
-
-
-def test_a_version_that_is_not_there_is_not_a_capability_that_is_not_there(shout: Sigil) -> None:
-    for command in ("inspect", "run"):
-        error = shout(command, "shout@99", "--json").error
-        assert (error["code"], error["message"]) == ("ENOENT", "there is no version 99 of shout")
-    assert shout("inspect", "shout@1").code == 0
+    result = shout("run", *words)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith("error: ")
+    assert "Traceback" not in result.err
+    assert len(result.err.splitlines()) <= 2
 
 
 def test_with_json_an_error_is_one_line_of_json_on_stderr(shout: Sigil) -> None:
-    ended = shout("--json", "run", "nothing")
-    assert ended.error == {
+    result = shout("--json", "run", "nothing")
+    assert result.error == {
         "source": "nothing",
         "code": "ENOENT",
         "message": "no such capability",
@@ -172,5 +138,23 @@ def test_what_goes_wrong_in_a_run_ends_with_1_whatever_its_code(
     run_sigil: Sigil, code: str, input: str, said: str
 ) -> None:
     assert run_sigil("deploy", "--name", "one", "--execute", code).code == 0
-    ended = run_sigil("run", "one", "-", stdin=input.encode())
-    assert (ended.code, said in ended.err) == (1, True)
+    result = run_sigil("run", "one", "-", stdin=input.encode())
+    assert (result.code, said in result.err) == (1, True)
+
+
+def test_the_log_of_a_run_that_failed_is_told(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "talks")
+    (place / "talks" / "main.js").write_text("console.log('so far'); throw new Error('a mistake');")
+    manifest = (place / "talks" / "sigil.toml").read_text().partition("[[test]]")[0]
+    if "[permissions]" not in manifest:
+        manifest += "\n[permissions]\nlog = true\n"
+    (place / "talks" / "sigil.toml").write_text(manifest)
+    assert run_sigil("deploy", "talks").code == 0
+
+    result = run_sigil("run", "talks", '{"text": "Ada"}')
+
+    assert result.code == 1
+    said = result.err.splitlines()
+    assert said[0].startswith("log: ")
+    assert "so far" in said[0]
+    assert said[1].startswith("error: talks: ")

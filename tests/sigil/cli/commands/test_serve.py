@@ -23,7 +23,7 @@ from sigil.cli.shell import Shell
 from sigil.settings import Settings
 from tests.machine import within
 from tests.sigil.cli.conftest import Sigil
-from tests.sigil.cli.processes import ROOT, started
+from tests.sigil.cli.processes import ROOT, start_sigil
 
 BUSY = "const end = 6e6; let x = 0; for (let i = 0; i < end; i++) x = (x * 31 + i) | 0; return x;"
 
@@ -32,7 +32,7 @@ BUSY = "const end = 6e6; let x = 0; for (let i = 0; i < end; i++) x = (x * 31 + 
 def serve(place: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], httpx.Client]]:
     """`sigil serve` on a free port, and a client with its token."""
     with (place.parent / "log").open("wb") as log:
-        process = started("serve", "--port", "0", *words, cwd=place, stderr=log)
+        process = start_sigil("serve", "--port", "0", *words, cwd=place, stderr=log)
     try:
         assert process.stdout
         line = process.stdout.readline().decode()
@@ -49,7 +49,7 @@ def serve(place: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], h
             process.stdout.close()
 
 
-def log(place: Path) -> str:
+def read_log(place: Path) -> str:
     return (place.parent / "log").read_text()
 
 
@@ -63,7 +63,7 @@ def test_it_serves_the_api_tells_who_asked_and_ends_at_sigterm(shout: Sigil, pla
         )
         process.send_signal(signal.SIGTERM)
         assert process.wait(within(30)) == 0
-    said = log(place)
+    said = read_log(place)
     assert f"token: in {place.parent / 'data' / 'token'}" in said
     assert "capability=shout" in said
     assert "turned away" in said
@@ -87,7 +87,7 @@ def test_a_run_that_is_at_work_is_answered_before_it_ends(run_sigil: Sigil, plac
         process.send_signal(signal.SIGTERM)
         assert answer.result().status_code == 200
         assert process.wait(within(30)) == 0
-    lines = [json.loads(line) for line in log(place).splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in read_log(place).splitlines() if line.startswith("{")]
     assert next(line for line in lines if line["step"] == "run")["capability"] == "busy"
 
 
@@ -96,11 +96,11 @@ def test_ctrl_c_ends_it_with_130(place: Path) -> None:
         client.get("/health")
         process.send_signal(signal.SIGINT)
         assert process.wait(within(30)) == 130
-    assert log(place).endswith("stopped\n")
+    assert read_log(place).endswith("stopped\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_that_comes_right_after_the_greeting_ends_it(number: signal.Signals) -> None:
+def test_a_signal_that_comes_right_after_the_address_ends_it(number: signal.Signals) -> None:
     script = (
         "import os, signal, sys, sigil.http.server as serving\n"
         "async def app(scope, receive, send): pass\n"
@@ -118,18 +118,18 @@ def test_a_signal_that_comes_right_after_the_greeting_ends_it(number: signal.Sig
 
 def test_an_address_that_is_not_this_machines_is_what_is_wrong(run_sigil: Sigil) -> None:
     for host in ("203.0.113.1", "nowhere.invalid", "a..b"):
-        ended = run_sigil("serve", "--host", host)
-        assert (ended.code, "help: --host is an address of this machine" in ended.err) == (
+        result = run_sigil("serve", "--host", host)
+        assert (result.code, "help: --host is an address of this machine" in result.err) == (
             7,
             True,
-        ), ended.err
+        ), result.err
 
 
 def test_a_port_in_use_says_what_to_do(run_sigil: Sigil) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        ended = run_sigil("serve", "--port", str(taken.getsockname()[1]))
-    assert ended.code == 7
-    assert "help: choose another --port" in ended.err
+        result = run_sigil("serve", "--port", str(taken.getsockname()[1]))
+    assert result.code == 7
+    assert "help: choose another --port" in result.err
     assert run_sigil("serve", "--host", "nowhere.invalid").code == 7
     assert run_sigil("serve", "--port", "70000").code == 2
 
@@ -142,19 +142,19 @@ def test_what_makes_no_sense_with_it_is_refused(run_sigil: Sigil, words: tuple[s
 
 
 def test_an_address_that_others_reach_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    class Door:
+    class Listener:
         def __init__(self, host: str) -> None:
             self._host = host
 
         def getsockname(self) -> tuple[str, int]:
             return self._host, 8000
 
-    def greeted(host: str, token: str) -> str:
-        door: Any = Door(host)
-        serving.print_address(Shell(Printer()), Settings(data="/x", token=token), door, token)
+    def print_notes(host: str, token: str) -> str:
+        listener: Any = Listener(host)
+        serving.print_address(Shell(Printer()), Settings(data="/x", token=token), listener, token)
         return capsys.readouterr().err
 
-    assert "plain HTTP" in greeted("0.0.0.0", "x" * 40)
-    assert "could be guessed" in greeted("::", "short")
-    assert "plain HTTP" not in greeted("127.0.0.1", "short")
-    assert "short" not in greeted("127.0.0.1", "short")
+    assert "plain HTTP" in print_notes("0.0.0.0", "x" * 40)
+    assert "could be guessed" in print_notes("::", "short")
+    assert "plain HTTP" not in print_notes("127.0.0.1", "short")
+    assert "short" not in print_notes("127.0.0.1", "short")

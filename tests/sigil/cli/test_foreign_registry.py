@@ -1,5 +1,5 @@
-"""A registry elsewhere that answers as none of ours does: every command says so, and no list goes
-on for ever.
+"""A remote server that does not answer as Sigil does: every command says so, and every list
+ends.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ FIELDS = (
 )
 
 
-class Stranger(RecordingServer):
+class ForeignServer(RecordingServer):
     """Answers everything with one JSON value."""
 
     def __init__(self, value: Any) -> None:
@@ -120,7 +120,7 @@ class Stranger(RecordingServer):
         return json_answer(self.value)
 
 
-def filled(value: Any) -> dict[str, Any]:
+def fill_fields(value: Any) -> dict[str, Any]:
     """An answer with every field that any of ours has, all of them this value, and a list of two
     such rows.
     """
@@ -128,33 +128,33 @@ def filled(value: Any) -> dict[str, Any]:
     return {**row, "next": "", "items": [row, row], "history": [row]}
 
 
-def deep(levels: int) -> Any:
+def nest(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
         value = {"a": value}
     return value
 
 
-STRANGE: dict[str, Any] = {
+FOREIGN_ANSWERS: dict[str, Any] = {
     "nothing": {},
     "rows of nothing": {"items": [{}], "history": [{}], "manifest": [{}]},
-    "nulls": filled(None),
-    "numbers": filled(1e308),
-    "objects": filled({"a": [1e308]}),
+    "nulls": fill_fields(None),
+    "numbers": fill_fields(1e308),
+    "objects": fill_fields({"a": [1e308]}),
     "no rows": {"items": None, "history": 1, "next": 2},
-    "deep": {**filled(deep(900)), "sandbox": {}, "items": []},
+    "deep": {**fill_fields(nest(900)), "sandbox": {}, "items": []},
 }
 
 
-@pytest.mark.parametrize("value", STRANGE.values(), ids=STRANGE.keys())
+@pytest.mark.parametrize("value", FOREIGN_ANSWERS.values(), ids=FOREIGN_ANSWERS.keys())
 def test_what_no_registry_says_is_told_as_that_by_every_command(
     run_sigil: Sigil, value: Any
 ) -> None:
-    with Stranger(value) as server:
+    with ForeignServer(value) as server:
         for command in COMMANDS:
-            ended = run_sigil(*command.split(), "--url", server.url, "--token", "x")
-            assert ended.code == 0 or "(E" in ended.err, (command, ended)
-            assert "EBUG" not in ended.err + ended.out, (command, ended.err)
+            result = run_sigil(*command.split(), "--url", server.url, "--token", "x")
+            assert result.code == 0 or "(E" in result.err, (command, result)
+            assert "EBUG" not in result.err + result.out, (command, result.err)
 
 
 @pytest.mark.parametrize(
@@ -170,15 +170,15 @@ def test_what_no_registry_says_is_told_as_that_by_every_command(
     ],
 )
 def test_a_half_answer_is_none(run_sigil: Sigil, command: str) -> None:
-    with Stranger({"capability": "foo", "kind": "admin"}) as server:
-        ended = run_sigil(*command.split(), "--url", server.url, "--token", "x", "--json")
-        assert (ended.code, ended.error["message"]) == (
+    with ForeignServer({"capability": "foo", "kind": "admin"}) as server:
+        result = run_sigil(*command.split(), "--url", server.url, "--token", "x", "--json")
+        assert (result.code, result.error["message"]) == (
             7,
             "the registry's answer is not one of Sigil's",
         )
 
 
-class Endless(RecordingServer):
+class EndlessList(RecordingServer):
     """A list whose next page begins where the last one did, or at one of two places in turn."""
 
     def __init__(self, *places: str) -> None:
@@ -211,9 +211,9 @@ class Endless(RecordingServer):
     "places", [("0:a",), ("0:a", "0:b", "0:c"), ("x" * 5_000,)], ids=["still", "round", "long"]
 )
 def test_a_list_that_does_not_go_on_ends(run_sigil: Sigil, places: tuple[str, ...]) -> None:
-    with Endless(*places) as server:
-        ended = run_sigil("list", "--url", server.url, "--token", "x", "--json")
-        assert (ended.code, ended.error["message"]) == (
+    with EndlessList(*places) as server:
+        result = run_sigil("list", "--url", server.url, "--token", "x", "--json")
+        assert (result.code, result.error["message"]) == (
             7,
             "the registry's answer is not one of Sigil's",
         )

@@ -1,5 +1,5 @@
-"""A store that holds what was never written so: commands say what is damaged and go on where they
-can, and the doctor names it.
+"""A store with damaged records: commands name the damage and work where they can, and the doctor
+lists it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ASKS = ("--permission", "http:GET example.com/", "--permission", "secret:API_KEY
 
 
 @pytest.fixture
-def full(shout: Sigil) -> Sigil:
+def stocked_store(shout: Sigil) -> Sigil:
     """A store with one of everything."""
     for words in (
         ("deploy", "--name", "asks", *ASKS, "--execute", "return 1", "--description", "It asks."),
@@ -33,7 +33,7 @@ def full(shout: Sigil) -> Sigil:
 
 @pytest.fixture
 def damage(place: Path) -> Damage:
-    """Writes a value over every item of the partitions that begin so."""
+    """Overwrite every item of the partitions whose names begin with a text."""
 
     def write(partition: str, value: bytes) -> None:
         with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
@@ -86,11 +86,11 @@ VALUES = {
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_no_damage_is_taken_for_a_mistake_of_the_command(
-    full: Sigil, damage: Damage, kind: str
+    stocked_store: Sigil, damage: Damage, kind: str
 ) -> None:
     if kind == "health#":
         assert (
-            full(
+            stocked_store(
                 "deploy",
                 "--name",
                 "falls",
@@ -101,20 +101,22 @@ def test_no_damage_is_taken_for_a_mistake_of_the_command(
             ).code
             == 0
         )
-        full("run", "falls")
+        stocked_store("run", "falls")
     if kind == "room":
-        assert full("remove", "shout", "--yes").code == 0
+        assert stocked_store("remove", "shout", "--yes").code == 0
     for value in VALUES[kind]:
         damage(kind, value)
         for command in COMMANDS:
-            ended = full(*command.split())
-            assert "EBUG" not in ended.err + ended.out, (value, command, ended.err)
-            assert ended.code in (0, 1, 3, 7), (value, command, ended)
+            result = stocked_store(*command.split())
+            assert "EBUG" not in result.err + result.out, (value, command, result.err)
+            assert result.code in (0, 1, 3, 7), (value, command, result)
 
 
-def test_the_doctor_names_what_cannot_be_read_and_how_to_go_on(full: Sigil, damage: Damage) -> None:
+def test_the_doctor_names_what_cannot_be_read_and_how_to_go_on(
+    stocked_store: Sigil, damage: Damage
+) -> None:
     def records() -> dict[str, str]:
-        checks = full("doctor", "--json").document["checks"]
+        checks = stocked_store("doctor", "--json").document["checks"]
         return next(check for check in checks if check["name"] == "records")
 
     assert records()["state"] == "ok"
@@ -130,32 +132,32 @@ def test_the_doctor_names_what_cannot_be_read_and_how_to_go_on(full: Sigil, dama
 
 
 def test_damaged_grants_are_none_until_they_are_revoked_and_given_anew(
-    full: Sigil, damage: Damage
+    stocked_store: Sigil, damage: Damage
 ) -> None:
     damage("grant#", b"[1]")
-    ended = full("run", "asks", "--json")
-    assert (ended.code, ended.error["code"]) == (7, "EDAMAGED")
-    assert "`sigil revoke asks`" in ended.error["suggestion"]
-    assert full("revoke", "asks").code == 0
-    assert full("grant", "asks", "--yes").code == 0
-    assert full("run", "asks").code == 0
+    result = stocked_store("run", "asks", "--json")
+    assert (result.code, result.error["code"]) == (7, "EDAMAGED")
+    assert "`sigil revoke asks`" in result.error["suggestion"]
+    assert stocked_store("revoke", "asks").code == 0
+    assert stocked_store("grant", "asks", "--yes").code == 0
+    assert stocked_store("run", "asks").code == 0
 
 
 def test_a_damaged_secret_is_set_again_and_a_damaged_token_revoked(
-    full: Sigil, damage: Damage
+    stocked_store: Sigil, damage: Damage
 ) -> None:
     damage("secret#", b"x")
     damage("token", b"x")
-    assert "set it again: `sigil secret set API_KEY`" in full("secret", "list").err
-    assert full("secret", "set", "API_KEY", stdin=b"long-enough\n").code == 0
-    assert full("secret", "list").code == 0
-    id = full("keys", "list", "--json").error["message"].split("token ")[1].split()[0]
-    assert full("keys", "revoke", id).code == 0
-    assert full("keys", "list", "--json").document["items"] == []
+    assert "set it again: `sigil secret set API_KEY`" in stocked_store("secret", "list").err
+    assert stocked_store("secret", "set", "API_KEY", stdin=b"long-enough\n").code == 0
+    assert stocked_store("secret", "list").code == 0
+    id = stocked_store("keys", "list", "--json").error["message"].split("token ")[1].split()[0]
+    assert stocked_store("keys", "revoke", id).code == 0
+    assert stocked_store("keys", "list", "--json").document["items"] == []
 
 
 def test_an_entry_of_the_audit_that_cannot_be_read_stands_among_the_others(
-    full: Sigil, place: Path
+    stocked_store: Sigil, place: Path
 ) -> None:
     with closing(sqlite3.connect(place.parent / "data" / "uncaged.db")) as store:
         store.execute(
@@ -163,27 +165,31 @@ def test_an_entry_of_the_audit_that_cannot_be_read_stands_among_the_others(
             (b"audit#main", b"000000000002"),
         )
         store.commit()
-    rows = full("audit", "--json").document["items"]
+    rows = stocked_store("audit", "--json").document["items"]
     assert [row["number"] for row in rows] == [*range(1, len(rows) + 1)]
     assert rows[1]["action"] == "unreadable"
     assert rows[0]["action"] == "deploy"
-    assert "unreadable" in full("audit").out
+    assert "unreadable" in stocked_store("audit").out
 
 
 def test_a_capability_with_a_damaged_version_can_be_removed_and_deployed_anew(
-    full: Sigil, damage: Damage
+    stocked_store: Sigil, damage: Damage
 ) -> None:
     damage("version#", b"{}")
-    assert full("versions", "shout").code == 7
+    assert stocked_store("versions", "shout").code == 7
     for name in ("shout", "asks"):
-        assert full("remove", name, "--yes").code == 0
-    assert full("doctor", "--json").document["ok"]
-    assert full("deploy", "--name", "shout", "--execute", "return 1").code == 0
-    assert full("versions", "shout").code == 0
+        assert stocked_store("remove", name, "--yes").code == 0
+    assert stocked_store("doctor", "--json").document["ok"]
+    assert stocked_store("deploy", "--name", "shout", "--execute", "return 1").code == 0
+    assert stocked_store("versions", "shout").code == 0
 
 
-def test_a_damaged_count_of_calls_begins_anew(full: Sigil, damage: Damage) -> None:
+def test_a_damaged_count_of_calls_begins_anew(stocked_store: Sigil, damage: Damage) -> None:
     damage("use#", b"{}")
-    assert [row["calls"] for row in full("list", "asks", "--json").document["items"]] == [0]
-    assert full("run", "asks").code == 0
-    assert [row["calls"] for row in full("list", "asks", "--json").document["items"]] == [1]
+    assert [row["calls"] for row in stocked_store("list", "asks", "--json").document["items"]] == [
+        0
+    ]
+    assert stocked_store("run", "asks").code == 0
+    assert [row["calls"] for row in stocked_store("list", "asks", "--json").document["items"]] == [
+        1
+    ]

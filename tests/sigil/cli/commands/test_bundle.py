@@ -1,0 +1,72 @@
+"""`sigil export` and `import`: capabilities in one file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sigil.cli.conftest import Sigil
+
+
+@pytest.fixture
+def two(run_sigil: Sigil) -> Sigil:
+    """Two versions of `word`."""
+    for number in (1, 2):
+        assert run_sigil("deploy", "--name", "word", "--execute", f"return 'v{number}';").code == 0
+    return run_sigil
+
+
+def test_capabilities_travel_in_one_file(two: Sigil, place: Path) -> None:
+    assert two("export", "word", "word@1", "-o", "both.sigil").code == 2
+    assert two("export", "word", "-o", "one.sigil").code == 0
+    digest = two("inspect", "word", "--json").document["digest"]
+    two("remove", "word", "--yes")
+    (row,) = two("import", "one.sigil", "--json").document["items"]
+    assert (row["digest"], row["version"], row["created"]) == (digest, 3, True)
+    assert two("import", "one.sigil").err.startswith("this very digest was deployed already")
+    (place / "bad.sigil").write_bytes((place / "one.sigil").read_bytes().replace(b"'v2'", b"'v3'"))
+    assert two("import", "bad.sigil").code == 2
+    assert two("import", "nowhere.sigil").code == 3
+    assert two("export", "word", "-o", "no/such/folder", "--json").error["code"] == "EWRITE"
+
+
+def test_an_export_that_cannot_be_written_leaves_the_file_as_it_was(
+    two: Sigil, place: Path
+) -> None:
+    (place / "old.sigil").write_bytes(b"as it was")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    full = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        " resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+    )
+    script = (
+        f"from pathlib import Path; from sigil.storage import files; {full};"
+        " files.write_whole(Path('old.sigil'), b'x' * 1000)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "EWRITE" in done.stderr
+    assert (place / "old.sigil").read_bytes() == b"as it was"
+    assert [path.name for path in place.iterdir() if path.name.startswith(".old")] == []
+
+
+def test_an_import_says_that_tests_did_not_run_and_what_of_the_library_it_hides(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_sigil("init", "greet", "--folder", "library/greet")
+    monkeypatch.setenv("UNCAGED_LIBRARY", str(place / "library"))
+    run_sigil("export", "greet", "-o", "greet.sigil")
+    said = run_sigil("import", "greet.sigil").err
+    assert "2 tests, not run" in said
+    assert "it hides the library's own greet" in said
+    assert "no tests" not in said
