@@ -108,6 +108,14 @@ def shout(run_sigil: Sigil) -> Sigil:
 
 
 @pytest.fixture
+def two_versions(run_sigil: Sigil) -> Sigil:
+    """Like `run_sigil`, with two versions of a capability `word`."""
+    for number in (1, 2):
+        assert run_sigil("deploy", "--name", "word", "--execute", f"return 'v{number}';").code == 0
+    return run_sigil
+
+
+@pytest.fixture
 def remote_url(place: Path, compiled: Path) -> Iterator[str]:
     """The address of a registry behind HTTP, whose admin token is `REMOTE_TOKEN`."""
     data = place.parent / "remote"

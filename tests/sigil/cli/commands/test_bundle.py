@@ -12,30 +12,26 @@ import pytest
 from tests.sigil.cli.conftest import Sigil
 
 
-@pytest.fixture
-def two(run_sigil: Sigil) -> Sigil:
-    """Two versions of `word`."""
-    for number in (1, 2):
-        assert run_sigil("deploy", "--name", "word", "--execute", f"return 'v{number}';").code == 0
-    return run_sigil
-
-
-def test_capabilities_travel_in_one_file(two: Sigil, place: Path) -> None:
-    assert two("export", "word", "word@1", "-o", "both.sigil").code == 2
-    assert two("export", "word", "-o", "one.sigil").code == 0
-    digest = two("inspect", "word", "--json").document["digest"]
-    two("remove", "word", "--yes")
-    (row,) = two("import", "one.sigil", "--json").document["items"]
+def test_capabilities_travel_in_one_file(two_versions: Sigil, place: Path) -> None:
+    assert two_versions("export", "word", "word@1", "-o", "both.sigil").code == 2
+    assert two_versions("export", "word", "-o", "one.sigil").code == 0
+    digest = two_versions("inspect", "word", "--json").document["digest"]
+    two_versions("remove", "word", "--yes")
+    (row,) = two_versions("import", "one.sigil", "--json").document["items"]
     assert (row["digest"], row["version"], row["created"]) == (digest, 3, True)
-    assert two("import", "one.sigil").err.startswith("this very digest was deployed already")
+    assert two_versions("import", "one.sigil").err.startswith(
+        "this very digest was deployed already"
+    )
     (place / "bad.sigil").write_bytes((place / "one.sigil").read_bytes().replace(b"'v2'", b"'v3'"))
-    assert two("import", "bad.sigil").code == 2
-    assert two("import", "nowhere.sigil").code == 3
-    assert two("export", "word", "-o", "no/such/folder", "--json").error["code"] == "EWRITE"
+    assert two_versions("import", "bad.sigil").code == 2
+    assert two_versions("import", "nowhere.sigil").code == 3
+    assert (
+        two_versions("export", "word", "-o", "no/such/folder", "--json").error["code"] == "EWRITE"
+    )
 
 
 def test_an_export_that_cannot_be_written_leaves_the_file_as_it_was(
-    two: Sigil, place: Path
+    two_versions: Sigil, place: Path
 ) -> None:
     (place / "old.sigil").write_bytes(b"as it was")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.sigil.cli.conftest import Sigil
 
 
@@ -33,16 +31,8 @@ def test_a_list_shows_as_many_as_are_wanted_and_those_that_say_a_text(shout: Sig
     assert shout("list", "nothing like it").err == "no capability matches 'nothing like it'\n"
 
 
-@pytest.fixture
-def two(run_sigil: Sigil) -> Sigil:
-    """Two versions of `word`."""
-    for number in (1, 2):
-        assert run_sigil("deploy", "--name", "word", "--execute", f"return 'v{number}';").code == 0
-    return run_sigil
-
-
-def test_a_list_shows_states_and_calls(two: Sigil) -> None:
-    two("run", "word")
-    (row,) = two("list", "--json").document["items"]
+def test_a_list_shows_states_and_calls(two_versions: Sigil) -> None:
+    two_versions("run", "word")
+    (row,) = two_versions("list", "--json").document["items"]
     assert (row["state"], row["calls"], row["errors"]) == ("ok", 1, 0)
-    assert two("inspect", "word", "--json").document["last"]
+    assert two_versions("inspect", "word", "--json").document["last"]

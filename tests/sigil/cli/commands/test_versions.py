@@ -10,48 +10,54 @@ from sigil.wiring import local_registry, open_stores
 from tests.sigil.cli.conftest import Sigil
 
 
-def test_versions_show_which_is_active_and_what_happened(two: Sigil) -> None:
-    shown = two("versions", "word")
+def test_versions_show_which_is_active_and_what_happened(two_versions: Sigil) -> None:
+    shown = two_versions("versions", "word")
     head, newer, older = shown.out.splitlines()
     assert head.split() == ["version", "state", "author", "at", "digest"]
     assert newer.split()[:3] == ["2", "active", "person"]
     assert older.split()[:2] == ["1", "person"]
     assert shown.err.count("deploy by person") == 2
-    document = two("versions", "word", "--json").document
+    document = two_versions("versions", "word", "--json").document
     assert [row["version"] for row in document["items"]] == [2, 1]
     assert [step["action"] for step in document["history"]] == ["deploy", "deploy"]
 
 
-def test_a_difference_is_shown_as_lines(two: Sigil) -> None:
-    shown = two("diff", "word").out
+def test_a_difference_is_shown_as_lines(two_versions: Sigil) -> None:
+    shown = two_versions("diff", "word").out
     assert "-return 'v1';\n+return 'v2';\n" in shown
-    assert two("diff", "word", "1", "1").err == "they are the same\n"
-    assert two("diff", "word", "2", "1", "--json").document["from"] == 2
-    assert two("diff", "word", "1", "9").code == 3
+    assert two_versions("diff", "word", "1", "1").err == "they are the same\n"
+    assert two_versions("diff", "word", "2", "1", "--json").document["from"] == 2
+    assert two_versions("diff", "word", "1", "9").code == 3
 
 
-def test_a_rollback_and_a_yank_say_what_runs_now(two: Sigil) -> None:
-    assert two("rollback", "word").out.startswith("word@1 sha256:")
-    assert two("run", "word").out == "v1\n"
-    assert two("rollback", "word", "2").code == 0
-    assert two("yank", "word@2").err == "word@2 is withdrawn; word@1 is active\n"
-    assert "became active: yank of version 2 by person" in two("versions", "word").err
-    assert two("run", "word").out == "v1\n"
-    assert two("run", "word@2").out == "v2\n"
+def test_a_rollback_and_a_yank_say_what_runs_now(two_versions: Sigil) -> None:
+    assert two_versions("rollback", "word").out.startswith("word@1 sha256:")
+    assert two_versions("run", "word").out == "v1\n"
+    assert two_versions("rollback", "word", "2").code == 0
+    assert two_versions("yank", "word@2").err == "word@2 is withdrawn; word@1 is active\n"
+    assert "became active: yank of version 2 by person" in two_versions("versions", "word").err
+    assert two_versions("run", "word").out == "v1\n"
+    assert two_versions("run", "word@2").out == "v2\n"
     assert (
-        two("yank", "word@2", "--undo").err
+        two_versions("yank", "word@2", "--undo").err
         == "word@2 is available again; it is active now, in place of word@1\n"
     )
-    assert two("yank", "word@2", "--undo").err == "word@2 was available already; word@2 is active\n"
-    assert two("run", "word").out == "v2\n"
-    assert two("yank", "word@2", "--json").document["changed"] is True
-    assert two("yank", "word@1").err == "word@1 is withdrawn; no version of word is active now\n"
+    assert (
+        two_versions("yank", "word@2", "--undo").err
+        == "word@2 was available already; word@2 is active\n"
+    )
+    assert two_versions("run", "word").out == "v2\n"
+    assert two_versions("yank", "word@2", "--json").document["changed"] is True
+    assert (
+        two_versions("yank", "word@1").err
+        == "word@1 is withdrawn; no version of word is active now\n"
+    )
     for words, code in (
         (("yank", "word"), 2),
         (("rollback", "word", "7"), 3),
         (("rollback", "none"), 3),
     ):
-        assert two(*words).code == code
+        assert two_versions(*words).code == code
 
 
 def test_a_difference_of_lists_is_told_line_by_line(run_sigil: Sigil, place: Path) -> None:
