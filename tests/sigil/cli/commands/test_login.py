@@ -84,7 +84,12 @@ def test_one_address_is_one_address(tmp_path: Path) -> None:
     credentials = Credentials(tmp_path / "below" / "credentials.toml")
     credentials.save(same[0], "one")
     credentials.save(others[0], "two")
-    assert [credentials.find_token(url) for url in (*same, *others)] == ["one"] * 3 + ["two", "", "", ""]
+    assert [credentials.find_token(url) for url in (*same, *others)] == ["one"] * 3 + [
+        "two",
+        "",
+        "",
+        "",
+    ]
     for url in ("ftp://x", "https://user@x", "https://x:port", "https://x:99999", "x"):
         with pytest.raises(UsageError):
             normalize_address(url)
