@@ -23,7 +23,7 @@ from functions.worker import TRIES_MOST
 from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.simulation import histories
-from tests.simulation.stage import Actor, Stage
+from tests.simulation.scheduler import Actor, Scheduler
 
 LEASE = 180.0
 ATTEMPTS = 3
@@ -76,10 +76,10 @@ class View:
 
 
 class Promises:
-    """Watches one run. What is broken is told to the stage, which ends the run."""
+    """Watches one run. What is broken is told to the scheduler, which ends the run."""
 
-    def __init__(self, stage: Stage, kv: MemoryKV) -> None:
-        self._stage, self._kv = stage, kv
+    def __init__(self, scheduler: Scheduler, kv: MemoryKV) -> None:
+        self._scheduler, self._kv = scheduler, kv
         self.posts: dict[str, Post] = {}
         self.sends: list[Sent] = []
         self.blocked: set[str] = set()
@@ -103,7 +103,7 @@ class Promises:
 
     def read(self, key: Key, item: Item | None) -> None:
         """An actor read an item."""
-        view = self._views[self._stage.moving]
+        view = self._views[self._scheduler.moving]
         view.sure = key.sort == "head" and item is not None and item.version == view.version
         if key.sort == "head":
             view.session = key.partition.removeprefix("session#")
@@ -116,7 +116,7 @@ class Promises:
                 and orjson.loads(item.value)["halted"] > orjson.loads(item.value)["unlocked"]
             )
         elif key.partition == "claim" and item:
-            now = self._stage.time
+            now = self._scheduler.time
             ended = (
                 orjson.loads(item.value)["until"] <= now.wall
                 or now.steady - self._claimed[item.version] >= LEASE
@@ -125,7 +125,7 @@ class Promises:
 
     def wrote(self, key: Key, before: Item | None, item: Item) -> None:
         """An actor wrote an item over `before`."""
-        self._views[self._stage.moving].sure = key.sort == "head"
+        self._views[self._scheduler.moving].sure = key.sort == "head"
         if key.sort == "head":
             self._saved(key.partition.removeprefix("session#"), before, item)
         elif key.partition.startswith("history#"):
@@ -145,16 +145,16 @@ class Promises:
 
     def acted(self, what: str) -> View:
         """An actor asks the model or runs a call: it must have looked for a mark right before."""
-        view = self._views[self._stage.moving]
+        view = self._views[self._scheduler.moving]
         turn = _turn(view.document)
-        self._demand(
+        self._require(
             not view.document["safety"]["reason"],
             f"{what} for {turn} of a session that is {view.document['safety']['reason']}",
         )
-        self._demand(view.looked, f"{what} for {turn} without a look for /stop")
-        self._demand(not turn or view.told != turn, f"{what} for {turn}, which was told to stop")
+        self._require(view.looked, f"{what} for {turn} without a look for /stop")
+        self._require(not turn or view.told != turn, f"{what} for {turn}, which was told to stop")
         open_ = all(view.locks.get(whom) is False for whom in ("main", view.session))
-        self._demand(open_, f"{what} for {turn}, and of its locks it knows {view.locks}")
+        self._require(open_, f"{what} for {turn}, and of its locks it knows {view.locks}")
         view.looked, view.locks = False, {}
         return view
 
@@ -163,13 +163,13 @@ class Promises:
         view = self.acted("a request")
         messages = view.document["messages"]
         if request.tools:
-            self._demand(
+            self._require(
                 list(request.tools) == [*STATIC, *histories.tools(messages)],
                 "the tools are not those of the history",
             )
         problem = histories.unpaired(request.messages)
-        self._demand(not problem, f"a request with {problem}")
-        self._demand(
+        self._require(not problem, f"a request with {problem}")
+        self._require(
             len(request.messages) - 1 - (not request.tools) == len(messages),
             "a request with another history than the stored one",
         )
@@ -178,29 +178,29 @@ class Promises:
         """A capability runs for the call `token`."""
         view = self.acted(f"a run of {name}")
         asked = {call["id"] for message in view.document["messages"] for call in message["calls"]}
-        self._demand(token in asked, f"{token} ran and is recorded nowhere")
+        self._require(token in asked, f"{token} ran and is recorded nowhere")
         stored = self._kv.get(keys.session_head(view.session))
         holds = stored is not None and stored.version == view.version
         answered = holds and token in histories.answered(view.document["messages"])
-        self._demand(not answered, f"{token} ran again, its answer is recorded")
-        self._demand(pure or token not in self._runs, f"{token} has effects and ran twice")
+        self._require(not answered, f"{token} ran again, its answer is recorded")
+        self._require(pure or token not in self._runs, f"{token} has effects and ran twice")
         self.seen["runs again" if token in self._runs else "runs"] += 1
         self._runs.add(token)
         offered = {
             (offer["name"], offer["digest"])
             for offer in histories.in_scope(view.document["messages"])
         }
-        self._demand((name, digest) in offered, f"{name} ran at a digest that was not offered")
+        self._require((name, digest) in offered, f"{name} ran at a digest that was not offered")
 
     def sent(self, session: str, event: str, part: int, text: str) -> None:
         """A part of a reply reached the platform."""
-        me, post = self._stage.moving, self.posts[event]
-        self._demand(post.event.session == session, f"{event} is answered in {session}")
+        me, post = self._scheduler.moving, self.posts[event]
+        self._require(post.event.session == session, f"{event} is answered in {session}")
         if text.startswith(AWAY):
             self._waits(me, event, text)
             return
         if not post.event.skips_queue:
-            self._demand(
+            self._require(
                 self._views[me].sure or text == GAVE_UP,
                 f"{event} is answered by somebody who did not look whether he may",
             )
@@ -214,12 +214,14 @@ class Promises:
         """That a turn waits for its model is told once, by somebody who has its session, and before
         it is answered.
         """
-        self._demand(
+        self._require(
             self._views[me].sure,
             f"{event} is said to wait by somebody who did not look whether he may",
         )
         overtaken = self._stored_elsewhere(me)
-        self._demand(overtaken or not self.told(event), f"{event} is said to wait, and is answered")
+        self._require(
+            overtaken or not self.told(event), f"{event} is said to wait, and is answered"
+        )
         self._twice(me, f"{event}{EVENT_SUFFIX}", 0, text)
         self.sends.append(Sent(f"{event}{EVENT_SUFFIX}", 0, text, me))
         self.seen["said to wait"] += 1
@@ -249,10 +251,10 @@ class Promises:
         reason = self.reasons.get(event, "")
         if text.startswith(NOTICES):
             right = bool(reason) and text.startswith(REASONS[reason].why)
-            self._demand(right, f"{event} is answered with {text!r}, and it stood at {reason!r}")
+            self._require(right, f"{event} is answered with {text!r}, and it stood at {reason!r}")
             self.seen[f"told of {reason}"] += 1
             return
-        self._demand(known, f"{event} is answered with {text!r}")
+        self._require(known, f"{event} is answered with {text!r}")
 
     def _twice(self, me: Actor, event: str, part: int, text: str) -> None:
         earlier = [sent for sent in self.sends if sent.event == event and sent.part == part]
@@ -262,11 +264,11 @@ class Promises:
         overtaken = self._stored_elsewhere(me)
         last = earlier[-1]
         gap = not last.marked and (last.hurt or last.actor is not me)
-        self._demand(
+        self._require(
             overtaken or gap,
             f"part {part} of the answer to {event} was sent again, and nothing had happened",
         )
-        self._demand(
+        self._require(
             all(sent.text == text for sent in earlier), f"{event} got two different answers"
         )
 
@@ -287,7 +289,7 @@ class Promises:
                     self.told(other.event.id)
                     or other.event.id in self.blocked | self.dropped | self.missed
                 )
-                self._demand(done, f"{post.event.id} is answered before {other.event.id}")
+                self._require(done, f"{post.event.id} is answered before {other.event.id}")
 
     def told(self, event: str) -> bool:
         """Whether a whole reply has reached the platform."""
@@ -299,22 +301,22 @@ class Promises:
         if before and orjson.loads(before.value)["owner"] == orjson.loads(item.value)["owner"]:
             self.seen["claims renewed"] += 1
         elif before:
-            ended = self._views[self._stage.moving].ended == before.version
-            self._demand(ended, f"the claim on {session} was taken from somebody who has it")
+            ended = self._views[self._scheduler.moving].ended == before.version
+            self._require(ended, f"the claim on {session} was taken from somebody who has it")
             self.seen["claims lost"] += 1
             self.lost[session] += 1
-        self._claimed[item.version] = self._stage.time.steady
+        self._claimed[item.version] = self._scheduler.time.steady
 
     def _saved(self, session: str, before: Item | None, item: Item) -> None:
-        me, old, new = self._stage.moving, _document(before) if before else {}, _document(item)
+        me, old, new = self._scheduler.moving, _document(before) if before else {}, _document(item)
         self._views[me].version, self._views[me].document = item.version, new
-        self._stage.tell(
+        self._scheduler.record(
             f"  turn {_turn(new)}, {len(new['messages'])} messages, outbox"
             f" {[reply['event'] for reply in new['outbox']]}"
         )
         self._changed(session, old, new)
         problem = histories.broken(new["messages"], in_progress=bool(_turn(new)))
-        self._demand(not problem, f"the history of {session} has {problem}")
+        self._require(not problem, f"the history of {session} has {problem}")
         self._emptied(old, new)
         left = {reply["event"]: reply["sent"] for reply in new["outbox"]}
         for sent in self.sends:
@@ -326,15 +328,15 @@ class Promises:
     def _changed(self, session: str, old: dict[str, Any], new: dict[str, Any]) -> None:
         was, now, closed = _turn(old), _turn(new), self.closed[session]
         fresh = [event for event in new["seen"] if event not in old.get("seen", ())]
-        self._demand(not (was and now and was != now), f"{now} began while {was} was in progress")
-        self._demand(now not in closed, f"a second turn for {now}")
-        self._demand(not set(fresh) & closed, f"{fresh} was closed again")
-        self._demand(
+        self._require(not (was and now and was != now), f"{now} began while {was} was in progress")
+        self._require(now not in closed, f"a second turn for {now}")
+        self._require(not set(fresh) & closed, f"{fresh} was closed again")
+        self._require(
             fresh == [was] if was and not now else len(fresh) <= (not now),
             f"{fresh} was closed by a write that closes {was}",
         )
         for event in set(old.get("seen", ())) - set(new["seen"]):
-            self._demand(
+            self._require(
                 self._kv.get(keys.seen_event(session, event)) is not None, f"{event} is forgotten"
             )
         self.seen["turns closed"] += len(fresh)
@@ -343,7 +345,7 @@ class Promises:
         silent = {event for event in fresh if event not in replies and new["safety"]["reason"]}
         item = self._kv.get(keys.missed_messages(session)) if silent else None
         counted = set(orjson.loads(item.value)["events"]) if item else set()
-        self._demand(silent <= counted, f"{silent} got no answer, and nobody counted them")
+        self._require(silent <= counted, f"{silent} got no answer, and nobody counted them")
         self.missed |= silent & counted
         self.seen["missed"] += len(silent & counted)
         closed.update(fresh)
@@ -359,7 +361,7 @@ class Promises:
         was, now = _turn(old), _turn(new)
         handed_on = bool(now and was == now and new["turn"]["waits"] > old["turn"]["waits"])
         self.seen["handed on"] += handed_on
-        self._demand(
+        self._require(
             not handed_on or new["turn"]["waits"] <= WAITS,
             f"{now} was handed on more than {WAITS} times",
         )
@@ -367,7 +369,7 @@ class Promises:
             self.opens[now] = 0
         elif now and new["outbox"] == old.get("outbox", []):
             self.opens[now] += 1
-            self._demand(
+            self._require(
                 self.opens[now] <= ATTEMPTS,
                 f"{now} was opened {self.opens[now]} times and got nowhere",
             )
@@ -379,12 +381,12 @@ class Promises:
             tried = (
                 self.opens[was] == ATTEMPTS or lost >= TRIES_MOST
             )  # the backstop: workers that die of it though it gets on
-            self._demand(
+            self._require(
                 tried,
                 f"{was} was given up after {self.opens[was]} tries, and {lost} workers that were"
                 " lost",
             )
-            self._demand(
+            self._require(
                 self._kv.get(keys.dead_letter(was)), f"{was} was given up and is no dead letter"
             )
 
@@ -395,15 +397,15 @@ class Promises:
             if event in left or self.told(event) or _answered(event) in self.blocked:
                 continue
             too_old = (
-                self._stage.time.wall - reply["at"] > UNSENT_SECONDS
+                self._scheduler.time.wall - reply["at"] > UNSENT_SECONDS
                 and _answered(event) in self.refused
             )
-            self._demand(too_old, f"the answer to {event} is gone, and nobody has it")
+            self._require(too_old, f"the answer to {event} is gone, and nobody has it")
             self.dropped.add(event)
 
-    def _demand(self, holds: object, otherwise: str) -> None:
+    def _require(self, holds: object, otherwise: str) -> None:
         if not holds:
-            self._stage.accuse(otherwise)
+            self._scheduler.report_broken(otherwise)
 
 
 def _document(item: Item) -> dict[str, Any]:

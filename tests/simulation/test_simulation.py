@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 
 from functions.agent import turn
 from tests.machine import times
-from tests.simulation.company import Company
+from tests.simulation.simulation import Simulation
 
 SESSIONS = ("telegram:1", "telegram:2", "telegram:3")
 FINDS = (
@@ -56,14 +56,14 @@ COUNTS: Counter[str] = Counter()
 """What happened in all examples together: a simulation in which nothing happens proves nothing."""
 
 
-class Simulation(RuleBasedStateMachine):
+class SimulationMachine(RuleBasedStateMachine):
     """Rules choose what happens; `go` lets the actors take steps in an order that its seed
     decides.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.company = Company()
+        self.simulation = Simulation()
 
     @rule(
         session=st.sampled_from(SESSIONS),
@@ -73,28 +73,28 @@ class Simulation(RuleBasedStateMachine):
     )
     def deliver(self, session: str, texts: list[str], seed: int, steps: int) -> None:
         for text in texts:
-            self.company.deliver(self.company.write(session, text))
+            self.simulation.deliver(self.simulation.write(session, text))
         self.go(seed, steps)
 
     @rule(session=st.sampled_from(SESSIONS), text=TEXTS)
     def write_without_delivery(self, session: str, text: str) -> None:
-        self.company.write(session, text)
+        self.simulation.write(session, text)
 
-    @precondition(lambda self: self.company.undelivered)
+    @precondition(lambda self: self.simulation.undelivered)
     @rule(pick=PICK)
     def deliver_late(self, pick: int) -> None:
-        late = self.company.undelivered
-        self.company.deliver(late[pick % len(late)])
+        late = self.simulation.undelivered
+        self.simulation.deliver(late[pick % len(late)])
 
-    @precondition(lambda self: self.company.promises.posts)
+    @precondition(lambda self: self.simulation.promises.posts)
     @rule(pick=SEEDS)
     def redeliver(self, pick: int) -> None:
-        posts = list(self.company.promises.posts.values())
-        self.company.deliver(posts[-1 - pick % len(posts)])
+        posts = list(self.simulation.promises.posts.values())
+        self.simulation.deliver(posts[-1 - pick % len(posts)])
 
     @rule(session=st.sampled_from(SESSIONS), seed=SEEDS, steps=STEPS)
     def say_stop(self, session: str, seed: int, steps: int) -> None:
-        self.company.deliver(self.company.write(session, "/stop"))
+        self.simulation.deliver(self.simulation.write(session, "/stop"))
         self.go(seed, steps)
 
     @rule(
@@ -105,23 +105,23 @@ class Simulation(RuleBasedStateMachine):
     )
     def say_halt_and_unlock(self, session: str, word: str, seed: int, steps: int) -> None:
         for text in (word, "/unlock"):
-            self.company.deliver(self.company.write(session, text))
+            self.simulation.deliver(self.simulation.write(session, text))
             self.go(seed, steps)
 
     @rule(seed=SEEDS, steps=STEPS)
     def go(self, seed: int, steps: int) -> None:
-        self.company.go(random.Random(seed), steps)
+        self.simulation.go(random.Random(seed), steps)
 
     @rule(seed=SEEDS, steps=STEPS)
     def go_alone(self, seed: int, steps: int) -> None:
-        if actor := self.company.go_until(random.Random(seed), ""):
-            self.company.go_alone(actor, steps)
+        if actor := self.simulation.go_until(random.Random(seed), ""):
+            self.simulation.go_alone(actor, steps)
 
     @rule(seed=SEEDS, point=POINTS, after=st.booleans(), seconds=PASSES)
     def crash(self, seed: int, point: str, after: bool, seconds: float) -> None:
-        if actor := self.company.go_until(random.Random(seed), point):
-            self.company.crash(actor, after=after)
-            self.company.forward(seconds)
+        if actor := self.simulation.go_until(random.Random(seed), point):
+            self.simulation.crash(actor, after=after)
+            self.simulation.forward(seconds)
 
     @rule(
         seed=SEEDS,
@@ -134,24 +134,24 @@ class Simulation(RuleBasedStateMachine):
 
     @rule(seed=SEEDS, point=POINTS, after=st.booleans())
     def lose_the_store(self, seed: int, point: str, after: bool) -> None:
-        if actor := self.company.go_until(random.Random(seed), point):
-            self.company.lose_the_store(actor, after=after)
+        if actor := self.simulation.go_until(random.Random(seed), point):
+            self.simulation.lose_the_store(actor, after=after)
 
     @rule(seed=SEEDS, point=POINTS, seconds=PASSES, steps=STEPS)
     def stall(self, seed: int, point: str, seconds: float, steps: int) -> None:
-        if actor := self.company.go_until(random.Random(seed), point):
-            self.company.stall(actor)
-            self.company.forward(seconds)
+        if actor := self.simulation.go_until(random.Random(seed), point):
+            self.simulation.stall(actor)
+            self.simulation.forward(seconds)
             self.go(seed, steps)
 
     @rule(pick=PICK, steps=STEPS)
     def wake(self, pick: int, steps: int) -> None:
-        if actor := self.company.wake(pick):
-            self.company.go_alone(actor, steps)
+        if actor := self.simulation.wake(pick):
+            self.simulation.go_alone(actor, steps)
 
     @rule(name=st.sampled_from(["alpha", "beta", "gamma", "delta"]))
     def vanish(self, name: str) -> None:
-        self.company.shelf.vanish(name)
+        self.simulation.registry.vanish(name)
 
     @rule(
         session=st.sampled_from(SESSIONS),
@@ -160,7 +160,7 @@ class Simulation(RuleBasedStateMachine):
         ),
     )
     def platform(self, session: str, moods: list[str]) -> None:
-        self.company.platform.moods[session] = moods
+        self.simulation.platform.moods[session] = moods
 
     @rule(
         seconds=st.lists(st.sampled_from([5.0, 21.0, 60.0]), min_size=1, max_size=8),
@@ -168,34 +168,34 @@ class Simulation(RuleBasedStateMachine):
         steps=STEPS,
     )
     def hurry(self, seconds: list[float], seed: int, steps: int) -> None:
-        self.company.hurry(seconds)
+        self.simulation.hurry(seconds)
         self.go(seed, steps)
 
     @rule(seed=SEEDS, steps=STEPS)
     def renew(self, seed: int, steps: int) -> None:
-        self.company.renew()
+        self.simulation.renew()
         self.go(seed, steps)
 
     @rule(seconds=PASSES)
     def clock_forward(self, seconds: float) -> None:
-        self.company.forward(seconds)
+        self.simulation.forward(seconds)
 
     @rule(seconds=st.sampled_from([-86_400.0, -30.0, 86_400.0]))
     def clock_jumps(self, seconds: float) -> None:
-        self.company.jump(seconds)
+        self.simulation.jump(seconds)
 
     def check_invariants(self, *given: Any, **more: Any) -> None:
         super().check_invariants(*given, **more)
         COUNTS["steps"] += 1
-        self.company.judge()
+        self.simulation.judge()
 
     def teardown(self) -> None:
         try:
-            self.company.settle()
+            self.simulation.settle()
         finally:
-            COUNTS.update(self.company.promises.seen)
-            COUNTS["moves"] += self.company.moves
-            self.company.close()
+            COUNTS.update(self.simulation.promises.seen)
+            COUNTS["moves"] += self.simulation.moves
+            self.simulation.close()
 
 
 @pytest.fixture(autouse=True)
@@ -217,7 +217,7 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
     COUNTS.clear()
 
     run_state_machine_as_test(
-        Simulation,
+        SimulationMachine,
         settings=settings(
             max_examples=times(EXAMPLES),
             stateful_step_count=100,

@@ -1,5 +1,5 @@
 """The world around the workers, without the workers: store, platform, registry and model, every
-verb of theirs a step on the stage.
+verb of theirs a step on the scheduler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
 from sigil.storage.kv import Expect, Item, Key
 from sigil.storage.kv.memory import MemoryKV
 from tests.simulation.promises import Promises
-from tests.simulation.stage import Stage
+from tests.simulation.scheduler import Scheduler
 
 PARTS = 3
 """Parts of a long reply."""
@@ -35,8 +35,8 @@ START = ("alpha", "beta")
 class Store:
     """A `KV` over memory: each verb a step, each write shown to the promises."""
 
-    def __init__(self, stage: Stage, kv: MemoryKV, promises: Promises) -> None:
-        self._stage, self._kv, self._promises = stage, kv, promises
+    def __init__(self, scheduler: Scheduler, kv: MemoryKV, promises: Promises) -> None:
+        self._scheduler, self._kv, self._promises = scheduler, kv, promises
 
     def get(self, key: Key) -> Item | None:
         def act() -> Item | None:
@@ -44,7 +44,7 @@ class Store:
             self._promises.read(key, item)
             return item
 
-        return self._stage.step(f"get {key.partition}/{key.sort}", act)
+        return self._scheduler.step(f"get {key.partition}/{key.sort}", act)
 
     def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
         def act() -> list[Item | None]:
@@ -53,7 +53,7 @@ class Store:
                 self._promises.read(key, item)
             return items
 
-        return self._stage.step(f"get {len(keys)} items", act)
+        return self._scheduler.step(f"get {len(keys)} items", act)
 
     def put(
         self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
@@ -63,23 +63,23 @@ class Store:
             try:
                 version = self._kv.put(key, value, expect=expect, ttl=ttl)
             except Conflict:
-                self._stage.tell(f"conflict at {key.partition}/{key.sort}")
-                self._promises.disturbed(self._stage.moving)
+                self._scheduler.record(f"conflict at {key.partition}/{key.sort}")
+                self._promises.disturbed(self._scheduler.moving)
                 raise
             self._promises.wrote(key, before, Item(value, version))
             return version
 
-        return self._stage.step(f"put {key.partition}/{key.sort}", act)
+        return self._scheduler.step(f"put {key.partition}/{key.sort}", act)
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
-        self._stage.step(
+        self._scheduler.step(
             f"delete {key.partition}/{key.sort}", lambda: self._kv.delete(key, expect=expect)
         )
 
     def scan(
         self, partition: str, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[tuple[str, Item]]:
-        return self._stage.step(
+        return self._scheduler.step(
             f"scan {partition}", lambda: self._kv.scan(partition, prefix, after, limit)
         )
 
@@ -90,8 +90,8 @@ class Store:
 class Platform:
     """A chat platform. `moods`: what the next sends to a session meet."""
 
-    def __init__(self, stage: Stage, promises: Promises) -> None:
-        self._stage, self._promises = stage, promises
+    def __init__(self, scheduler: Scheduler, promises: Promises) -> None:
+        self._scheduler, self._promises = scheduler, promises
         self.moods: dict[str, list[str]] = {}
 
     def verify_head(self, request: Incoming) -> None: ...
@@ -117,7 +117,7 @@ class Platform:
     ) -> None:
         parts = PARTS if "long" in text else 1
         for part in range(start, parts):
-            self._stage.step(
+            self._scheduler.step(
                 f"send part {part} of the answer to {reply_to}",
                 partial(self._one, session, reply_to, part, text),
             )
@@ -129,7 +129,7 @@ class Platform:
         if mood == "well":
             self._promises.sent(session, event, part, text)
             return
-        self._stage.tell(f"the platform is {mood}")
+        self._scheduler.record(f"the platform is {mood}")
         self._promises.refused[event] += 1
         if mood == "busy":
             raise Busy("slow down", retry_after=30.0)
@@ -139,11 +139,11 @@ class Platform:
         raise Refused("EBLOCKED", "blocked")
 
 
-class Shelf:
+class ScriptedRegistry:
     """A registry in memory, seen by all processes. `beta` and `delta` have effects."""
 
-    def __init__(self, stage: Stage, promises: Promises) -> None:
-        self._stage, self._promises = stage, promises
+    def __init__(self, scheduler: Scheduler, promises: Promises) -> None:
+        self._scheduler, self._promises = scheduler, promises
         self.offers: dict[str, Offer] = {}
         for name in START:
             self._add(name, "1")
@@ -152,7 +152,7 @@ class Shelf:
         self.offers.pop(name, None)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
-        return self._stage.step(f"query {text}", lambda: self._found(text, limit))
+        return self._scheduler.step(f"query {text}", lambda: self._found(text, limit))
 
     def inspect(self, ref: str, caller: Caller) -> dict[str, Json]:
         if ref not in self.offers:
@@ -161,12 +161,12 @@ class Shelf:
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         self._promises.acted("sigil_deploy")
-        return self._stage.step(
+        return self._scheduler.step(
             f"deploy {spec['name']}", lambda: self._add(spec["name"], spec["execute"])
         )
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
-        return self._stage.step(
+        return self._scheduler.step(
             f"run {ref[:24]} for {arguments['token']}", lambda: self._ran(ref, arguments["token"])
         )
 
@@ -196,15 +196,15 @@ class Shelf:
         return Ran(json.dumps({"ran": token, "filler": "x" * 300}).encode(), 1, digest)
 
 
-class Brain:
+class PlanningModel:
     """A model that follows the plan in the newest user message: a list of rounds, each a list of
     acts. Afterwards it answers.
     """
 
     name = "plan"
 
-    def __init__(self, stage: Stage, promises: Promises, window: int) -> None:
-        self._stage, self._promises = stage, promises
+    def __init__(self, scheduler: Scheduler, promises: Promises, window: int) -> None:
+        self._scheduler, self._promises = scheduler, promises
         self._ids = 0
         self.window = window
         self.awake = False  # it always answers
@@ -213,8 +213,8 @@ class Brain:
         aside = "<<IDENTITY>>" not in request.messages[0]["content"]
         if not aside:
             self._promises.asked(request)
-        while self._stage.await_fate("ask the model") == "slow":
-            self._stage.time.forward(LOOK_SECONDS)
+        while self._scheduler.await_fate("ask the model") == "slow":
+            self._scheduler.time.forward(LOOK_SECONDS)
             if request.stopped():
                 return ModelReply(finish="stopped")
         return (

@@ -1,5 +1,5 @@
-"""The whole company: processes with their workers, the world around them, the people who write, and
-whoever schedules it all.
+"""The simulation: processes with their workers, the world around them, the people who write, and the
+scheduler of it all.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import Stores
 from tests.simulation import accounts
 from tests.simulation.promises import LEASE, Post, Promises
-from tests.simulation.stage import Actor, Fate, Stage
-from tests.simulation.world import Brain, InTurn, Platform, Shelf, Store
+from tests.simulation.scheduler import Actor, Fate, Scheduler
+from tests.simulation.world import InTurn, PlanningModel, Platform, ScriptedRegistry, Store
 
 NAME = "main"
 """Seconds of a clock of which every look is one later."""
@@ -48,48 +48,50 @@ platform's own delays, and the longest pause before a model is asked again.
 """
 
 
-class _Alarm(logging.Handler):
-    """What the product logs: trouble joins the story, what nobody expected breaks it."""
+class LogWatch(logging.Handler):
+    """Adds warnings of the product's log to what happened, and reports errors as broken promises."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(logging.WARNING)
-        self._stage = stage
+        self._scheduler = scheduler
 
     def emit(self, record: logging.LogRecord) -> None:
         line = f"log: {record.getMessage()} {getattr(record, 'facts', {})}"
         if record.levelno >= logging.ERROR:
-            self._stage.accuse(f"{line} {record.exc_info[1]!r}" if record.exc_info else line)
+            self._scheduler.report_broken(
+                f"{line} {record.exc_info[1]!r}" if record.exc_info else line
+            )
         else:
-            self._stage.tell(line)
+            self._scheduler.record(line)
 
 
 @dataclass
 class Process:
-    """What the threads of one process share."""
+    """A process: what its threads share."""
 
     inbox: StoreQueue
     runtime: AgentRuntime
 
 
-class Company:
+class Simulation:
     """Two processes of workers on one store, and the webhooks that fill it."""
 
     def __init__(self) -> None:
-        self.stage = Stage()
-        kv = MemoryKV(lambda: self.stage.time.wall)
+        self.scheduler = Scheduler()
+        kv = MemoryKV(lambda: self.scheduler.time.wall)
         self.kv = kv
-        self.promises = Promises(self.stage, kv)
-        self.store = Store(self.stage, kv, self.promises)
-        self.platform = Platform(self.stage, self.promises)
-        self.shelf = Shelf(self.stage, self.promises)
-        self.brain = Brain(self.stage, self.promises, WINDOW)
+        self.promises = Promises(self.scheduler, kv)
+        self.store = Store(self.scheduler, kv, self.promises)
+        self.platform = Platform(self.scheduler, self.promises)
+        self.registry = ScriptedRegistry(self.scheduler, self.promises)
+        self.model = PlanningModel(self.scheduler, self.promises, WINDOW)
         self.hurried: list[
             float
         ] = []  # what the next workers have left of their own time, in seconds
         self.moves = 0
         self.taken = 0
         self._numbers = 0
-        self._alarm = _Alarm(self.stage)
+        self._alarm = LogWatch(self.scheduler)
         logging.getLogger("uncaged").addHandler(self._alarm)
         self.inboxes: dict[str, tuple[StoreQueue, StoreQueue]] = {}
         self._start("one")
@@ -119,30 +121,32 @@ class Company:
             private=True,
         )
         self.promises.posts[identity] = post = Post(event)
-        self.stage.tell(f"{identity} is written in {session}: {text}")
+        self.scheduler.record(f"{identity} is written in {session}: {text}")
         return post
 
     def deliver(self, post: Post) -> None:
         """The platform calls the webhook, which may take its time, or die."""
-        post.started = post.started or len(self.stage.story)
+        post.started = post.started or len(self.scheduler.events)
 
         def put() -> None:
             try:
-                StoreQueue(self.store, clock=self.stage.clock, lease=LEASE).put(post.event)
+                StoreQueue(self.store, clock=self.scheduler.clock, lease=LEASE).put(post.event)
             except BackendError:
-                return self.stage.tell(f"{post.event.id} is not kept: 503")
+                return self.scheduler.record(f"{post.event.id} is not kept: 503")
             if post.kept is None:
-                post.kept = len(self.stage.story)
-            return self.stage.tell(f"{post.event.id} is kept: 200")
+                post.kept = len(self.scheduler.events)
+            return self.scheduler.record(f"{post.event.id} is kept: 200")
 
-        web = self.stage.enter(f"web-{post.event.id}", f"web-{len(self.stage.story)}", put)
+        web = self.scheduler.add_actor(
+            f"web-{post.event.id}", f"web-{len(self.scheduler.events)}", put
+        )
         web.point = "put"
 
     def go(self, chance: random.Random, steps: int) -> None:
         """So many steps, by whoever comes up."""
         for _ in range(steps):
-            awake = [actor for actor in self.stage.actors if not actor.stalled]
-            if not awake or self.stage.broken:
+            awake = [actor for actor in self.scheduler.actors if not actor.stalled]
+            if not awake or self.scheduler.broken:
                 return
             busy = [actor for actor in awake if not actor.idle]
             actor = chance.choice(busy if busy and chance.random() < 0.9 else awake)
@@ -156,7 +160,7 @@ class Company:
         for _ in range(PATIENCE):
             there = [
                 actor
-                for actor in self.stage.actors
+                for actor in self.scheduler.actors
                 if actor.point.startswith(point) and not (actor.idle or actor.stalled)
             ]
             if there:
@@ -169,7 +173,7 @@ class Company:
     def go_alone(self, actor: Actor, steps: int) -> None:
         """So many steps by one actor, until it has nothing to do."""
         for _ in range(steps):
-            if actor.over or actor.idle or self.stage.broken:
+            if actor.over or actor.idle or self.scheduler.broken:
                 return
             self._move(actor, "go")
 
@@ -181,7 +185,7 @@ class Company:
             actor,
             "crash after" if after and not actor.point.startswith(("ask", "pause")) else "crash",
         )
-        for other in [other for other in self.stage.actors if other.process == actor.process]:
+        for other in [other for other in self.scheduler.actors if other.process == actor.process]:
             self._hurt(other, "crash")
         if actor.process in THREADS:
             self._start(actor.process)
@@ -195,79 +199,81 @@ class Company:
 
     def stall(self, actor: Actor) -> None:
         """The actor takes no step until somebody wakes it."""
-        self.stage.tell(f"{actor.name} stalls at {actor.point}")
+        self.scheduler.record(f"{actor.name} stalls at {actor.point}")
         self.promises.disturbed(actor)
         actor.stalled = True
 
     def wake(self, pick: int) -> Actor | None:
         """One of those who stall goes on as if nothing had been."""
-        stalled = [actor for actor in self.stage.actors if actor.stalled]
+        stalled = [actor for actor in self.scheduler.actors if actor.stalled]
         if not stalled:
             return None
         actor = stalled[pick % len(stalled)]
-        self.stage.tell(f"{actor.name} wakes at {actor.point}")
+        self.scheduler.record(f"{actor.name} wakes at {actor.point}")
         actor.stalled = False
         return actor
 
     def hurry(self, seconds: list[float]) -> None:
         """The next workers have so little time."""
-        self.stage.tell(f"the next workers have {seconds} seconds")
+        self.scheduler.record(f"the next workers have {seconds} seconds")
         self.hurried = seconds
 
     def renew(self) -> None:
         """Both processes renew their leases, as their heartbeats do."""
         for name, inboxes in self.inboxes.items():
-            heart = self.stage.enter(
-                f"heart-{name}-{len(self.stage.story)}", name, partial(_beat, inboxes)
+            heart = self.scheduler.add_actor(
+                f"heart-{name}-{len(self.scheduler.events)}", name, partial(_beat, inboxes)
             )
             heart.point = "renew"
 
     def forward(self, seconds: float) -> None:
-        self.stage.tell(f"{seconds} seconds pass")
-        self.stage.time.forward(seconds)
+        self.scheduler.record(f"{seconds} seconds pass")
+        self.scheduler.time.forward(seconds)
 
     def jump(self, seconds: float) -> None:
-        self.stage.tell(f"the wall clock jumps by {seconds} seconds")
-        self.stage.time.jump(seconds)
+        self.scheduler.record(f"the wall clock jumps by {seconds} seconds")
+        self.scheduler.time.jump(seconds)
 
     def judge(self) -> None:
-        """Raise what is broken, with the story."""
-        if self.stage.broken:
-            raise AssertionError("\n".join(["", *self.stage.story[-400:], "", *self.stage.broken]))
+        """Raise what is broken, with what happened before."""
+        if self.scheduler.broken:
+            raise AssertionError(
+                "\n".join(["", *self.scheduler.events[-400:], "", *self.scheduler.broken])
+            )
 
     def settle(self) -> None:
         """Let everything come to rest, first without those who stall, then with them; and see that
         nothing is missing.
         """
         self.judge()
-        self.stage.tell("— the end: what waits is worked off —")
+        self.scheduler.record("— the end: what waits is worked off —")
         self.platform.moods.clear()
         self.hurried.clear()
-        self.brain.awake = True
+        self.model.awake = True
         for post in self.undelivered:
             self.deliver(post)
         self._start("late")
         self._drain()
-        for actor in self.stage.actors:
+        for actor in self.scheduler.actors:
             actor.stalled = False
         self._drain()
         self.judge()
         for missing in accounts.missing(self.kv, self.promises):
-            self.stage.accuse(missing)
+            self.scheduler.report_broken(missing)
         self.judge()
 
     def close(self) -> None:
         logging.getLogger("uncaged").removeHandler(self._alarm)
-        self.stage.clear()
+        self.scheduler.clear()
 
     def _start(self, name: str) -> None:
-        inbox = StoreQueue(self.store, clock=self.stage.clock, lease=LEASE)
+        inbox = StoreQueue(self.store, clock=self.scheduler.clock, lease=LEASE)
         sessions = Sessions(self.store)
         app = App(
-            NAME, self.store, sessions, self.brain, self.shelf, Rules(access="open", deploy="members", owners=("telegram:1",)),
-            self.stage.clock, pool=InTurn(), limits=SafetyLimits(tokens=0), look_seconds=0.0,
+            NAME, self.store, sessions, self.model, self.registry, Rules(access="open", deploy="members", owners=("telegram:1",)),
+            self.scheduler.clock, pool=InTurn(), limits=SafetyLimits(tokens=0), look_seconds=0.0,
         )  # fmt: skip
-        control = StoreQueue(self.store, clock=self.stage.clock, lease=LEASE, control=True)
+        control = StoreQueue(self.store, clock=self.scheduler.clock, lease=LEASE, control=True)
         self.inboxes[name] = (inbox, control)
         stores = Stores(self.store, MemoryArtifacts())
         runtime = AgentRuntime(
@@ -280,12 +286,12 @@ class Company:
             app,
         )
         for number in range(THREADS[name]):
-            self.stage.enter(f"{name}-{number}", name, lambda: self._work(runtime))
+            self.scheduler.add_actor(f"{name}-{number}", name, lambda: self._work(runtime))
 
     def _work(self, runtime: AgentRuntime) -> None:
         """A worker's loop, as `functions.local` has it."""
         while True:
-            self.stage.await_fate("idle")
+            self.scheduler.await_fate("idle")
             try:
                 for hands in (replace(runtime, queue=runtime.control), runtime):
                     delivery = hands.queue.take(0)
@@ -293,17 +299,17 @@ class Company:
                         self.taken += 1
                         process(delivery, hands, self._until())
             except Exception as problem:  # a door, as in the product
-                self.stage.tell(f"the queue cannot be read: {problem}")
+                self.scheduler.record(f"the queue cannot be read: {problem}")
 
     def _until(self) -> float:
         """When a worker's own time is up: mostly never, for the next few at once or after a
         round.
         """
-        return self.stage.time.steady + self.hurried.pop() if self.hurried else inf
+        return self.scheduler.time.steady + self.hurried.pop() if self.hurried else inf
 
     def _move(self, actor: Actor, fate: Fate) -> None:
         self.moves += 1
-        self.stage.move(actor, fate)
+        self.scheduler.move(actor, fate)
 
     def _hurt(self, actor: Actor, fate: Fate) -> None:
         self._move(actor, fate)
@@ -313,24 +319,24 @@ class Company:
         """Everybody works until nothing waits; time passes only when nobody finds anything to
         do.
         """
-        chance, end = random.Random(0), self.stage.time.steady + DRAIN_SECONDS
-        while not self.stage.broken:
+        chance, end = random.Random(0), self.scheduler.time.steady + DRAIN_SECONDS
+        while not self.scheduler.broken:
             taken = self.taken
             self._round(chance)
             if not self.kv.scan("ready", limit=1) and not self.kv.scan("ready!", limit=1):
                 return
             if self.taken == taken:
-                self.stage.time.forward(5.0)
-            if self.stage.time.steady > end:
-                self.stage.accuse(
+                self.scheduler.time.forward(5.0)
+            if self.scheduler.time.steady > end:
+                self.scheduler.report_broken(
                     "still waiting after a lease and some:"
                     f" {self.kv.scan('ready') + self.kv.scan('claim')}"
                 )
 
     def _round(self, chance: random.Random) -> None:
         """Everybody who is awake looks once and does what there is."""
-        busy = [actor for actor in self.stage.actors if not actor.stalled]
-        while busy and not self.stage.broken:
+        busy = [actor for actor in self.scheduler.actors if not actor.stalled]
+        while busy and not self.scheduler.broken:
             actor = chance.choice(busy)
             self._move(actor, "go")
             if actor.over or actor.idle:

@@ -1,5 +1,5 @@
-"""The stage: actors are threads that hand one baton around, so that whoever schedules them decides
-every step of what happens.
+"""Actors are threads of which one runs at a time: the scheduler decides every step of what
+happens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ is broken then.
 
 
 class Crashed(BaseException):
-    """The actor's process was killed here."""
+    """Raised in an actor whose process is killed at this step."""
 
 
 class Time:
@@ -62,41 +62,39 @@ class Actor:
         return self.point == "idle"
 
 
-class Stage:
-    """Where the actors stand. One of them moves at a time, from one step to the next, and only when
-    `move` says so.
-    """
+class Scheduler:
+    """Lets one actor move at a time, from one step to the next, and only when `move` says so."""
 
     def __init__(self) -> None:
         self.time = Time()
         self.actors: list[Actor] = []
-        self.story: list[str] = []
+        self.events: list[str] = []
         self.broken: list[str] = []
         self._moving: Actor | None = None
-        self._floor = threading.Lock()
-        self._floor.acquire()
+        self._returned = threading.Lock()
+        self._returned.acquire()
 
     @property
     def moving(self) -> Actor:
-        assert self._moving, "nobody has the baton"
+        assert self._moving, "no actor is moving"
         return self._moving
 
     @property
     def clock(self) -> Clock:
         return Clock(lambda: self.time.wall, lambda: self.time.steady, self._pause)
 
-    def tell(self, line: str) -> None:
-        """One more line of the story."""
+    def record(self, line: str) -> None:
+        """Add a line to what has happened."""
         who = self._moving.name if self._moving else "·"
-        self.story.append(f"{len(self.story):5d} {who:9} {line}")
+        self.events.append(f"{len(self.events):5d} {who:9} {line}")
 
-    def accuse(self, broken: str) -> None:
-        """A promise is broken. Nothing is raised here: the product could catch it."""
-        self.tell(f"BROKEN: {broken}")
+    def report_broken(self, broken: str) -> None:
+        """Note a broken promise. Nothing is raised here: the product could catch it."""
+        self.record(f"BROKEN: {broken}")
         self.broken.append(broken)
 
-    def enter(self, name: str, process: str, work: Callable[[], None]) -> Actor:
-        """A new actor that will do `work`."""
+    def add_actor(self, name: str, process: str, work: Callable[[], None]) -> Actor:
+        """Add an actor that will do `work`."""
         actor = Actor(name, process)
         actor.turn.acquire()
         self.actors.append(actor)
@@ -108,10 +106,10 @@ class Stage:
         the next one.
         """
         if fate != "go":
-            self.tell(f"{actor.name}: {fate} at {actor.point}")
+            self.record(f"{actor.name}: {fate} at {actor.point}")
         self._moving, actor.fate = actor, fate
         actor.turn.release()
-        assert self._floor.acquire(timeout=PATIENCE), (
+        assert self._returned.acquire(timeout=PATIENCE), (
             f"{actor.name} never came back from {actor.point}"
         )
         self._moving = None
@@ -119,11 +117,11 @@ class Stage:
             self.actors.remove(actor)
 
     def step(self, point: str, act: Callable[[], T]) -> T:
-        """What an actor does to the world: it stands before the step until it is moved."""
+        """Take a step that changes the world: the actor stands before it until it is moved."""
         fate = self.await_fate(point)
         if fate == "fail":
             raise BackendError("EUNAVAILABLE", "it is away for a moment")
-        self.tell(point)
+        self.record(point)
         try:
             done = act()
         finally:
@@ -134,21 +132,21 @@ class Stage:
         return done
 
     def await_fate(self, point: str) -> Fate:
-        """Hand the baton back; what was decided when it comes again. A dead actor touches nothing
+        """Let others move, and return the fate that was decided for this actor. A dead actor touches nothing
         any more.
         """
         me = self.moving
         if me.dead:
             raise Crashed
         me.point = point
-        self._floor.release()
+        self._returned.release()
         me.turn.acquire()
         if me.fate == "crash":
             self._die()
         return me.fate
 
     def clear(self) -> None:
-        """Everybody leaves."""
+        """End all actors."""
         while self.actors:
             self.move(self.actors[-1], "crash")
 
@@ -164,10 +162,10 @@ class Stage:
         except Crashed:
             pass
         except BaseException as problem:  # a door: what escapes a worker's own loop ends the run, told by the scheduler's thread
-            self.accuse(f"{actor.name} died of {type(problem).__name__}: {problem}")
+            self.report_broken(f"{actor.name} died of {type(problem).__name__}: {problem}")
         finally:
             actor.over = True
-            self._floor.release()
+            self._returned.release()
 
     def _pause(self, seconds: float) -> None:
         self.await_fate(f"pause {seconds}")
