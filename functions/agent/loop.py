@@ -34,11 +34,10 @@ from functions.agent.side_request import SECONDS, SideRequests, fill_usage
 from functions.agent.tool_calls import (
     ToolCallContext,
     answer_calls,
-    changes_nothing,
     interrupt_call,
     is_safe_to_repeat,
 )
-from functions.agent.toolset import STATIC, define_tools, in_scope
+from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
 from sigil.protocol import Offer
 
 ROUNDS = 6
@@ -111,7 +110,7 @@ class RoundContext:
 def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str | None]:
     """Take the turn in progress to its final text, and return it with the session.
 
-    The session is saved before calls run that change anything, and after all calls have answered.
+    The session is saved before a round's calls run and after they have answered.
     None instead of a text says that another worker has to go on: this one's own time is nearly up,
     or the model does not answer.
     """
@@ -354,8 +353,9 @@ def _run_round(
     opened: SessionHandle, context: RoundContext, message: Message, offers: Sequence[Offer]
 ) -> SessionHandle:
     """Run the calls of the model's message, and return the session with their results."""
-    if all(changes_nothing(call, offers) for call in message.calls):
-        # saved with the results: after a crash the model is asked again, and nothing happens twice
+    if all(call.name == QUERY for call in message.calls):
+        # searches run nothing: they are saved with their results, and after a crash the model is
+        # asked again
         opened = opened.with_document(opened.document.add(message))
     else:
         opened = _save_checkpoint(opened, context, message)

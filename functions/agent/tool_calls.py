@@ -253,13 +253,10 @@ def interrupt_call(call: ToolCall) -> CallResult:
 
 def is_safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
     """Return whether a call whose result was lost may simply run again."""
-    return call.name == DEPLOY or changes_nothing(call, offers)
-
-
-def changes_nothing(call: ToolCall, offers: Sequence[Offer]) -> bool:
-    """Return whether a call leaves nothing behind: a search, or a pure capability."""
+    if call.name in (QUERY, DEPLOY):
+        return True
     offer = by_tool(offers).get(call.name)
-    return call.name == QUERY or (offer is not None and offer.pure)
+    return offer is not None and offer.pure
 
 
 def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer]) -> CallResult:

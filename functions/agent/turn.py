@@ -105,6 +105,17 @@ class NeedsIsolation(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class TurnContext:
+    """The values that the steps of one turn share; `role` is that of the event's sender."""
+
+    app: App
+    watch: Watch
+    worker: WorkerBudget
+    role: Role
+    breakers: Breakers
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRecords:
     """The stored records that a turn begins with, read by one request.
 
@@ -178,7 +189,8 @@ def run_turn(
         if not opened.document.turn:
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
-    return _begin_turn(records, event, app, watch, worker)
+    context = TurnContext(app, watch, worker, records.role, records.breakers)
+    return _begin_turn(opened, event, records.documents, context)
 
 
 def abandon_turn(event: Event, app: App) -> SessionHandle:
@@ -216,18 +228,22 @@ def _give_up_turn(
 
 
 def _begin_turn(
-    records: TurnRecords, event: Event, app: App, watch: Watch, worker: WorkerBudget
+    opened: SessionHandle, event: Event, documents: tuple[Doc, ...], context: TurnContext
 ) -> SessionHandle:
-    """Run the event's own turn, or answer the event where that takes no request to the model."""
-    role, breakers = records.role, records.breakers
-    stored = records.opened.document.safety
-    opened = _with_safety(records.opened, breakers.mark_damage_noticed(stored))
+    """Run the event's own turn, or answer the event where that takes no request to the model.
+
+    `documents` are those of the prompt, as they were just read.
+    """
+    app, breakers = context.app, context.breakers
+    stored = opened.document.safety
+    opened = _with_safety(opened, breakers.mark_damage_noticed(stored))
     turn = Turn(event, began=app.clock.now())
-    closed = _answer_without_turn(opened, app, turn, role)
+    closed = _answer_without_turn(opened, turn, context)
     if closed:
         return closed
 
-    by_person = event.kind == "message" and role != "guest"
+    # may the session go on?
+    by_person = event.kind == "message" and context.role != "guest"
     safety = breakers.reopen(opened.document.safety, person=by_person)
     begun = safety.begin_task(turn.task)
     reason = safety.reason or breakers.find_stop_reason(begun)
@@ -235,46 +251,46 @@ def _begin_turn(
         if not safety.reason:
             safety = breakers.stop(safety, reason)
         was_known = bool(stored.since and begun.reason)
-        stopped = _with_safety(opened, safety)
-        return _close_stopped(stopped, app, turn, role, worker, was_known=was_known)
+        return _close_stopped(_with_safety(opened, safety), turn, context, was_known=was_known)
     if stored.reason and event.kind == "message":
         count = missed_messages.claim_missed_count(app.kv, opened.key, event.id)
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
-    refusal = app.allowances.begin_turn(event, role)
+
+    # may its sender?
+    refusal = app.allowances.begin_turn(event, context.role)
     if refusal is not None:
         return close_turn(opened, app, turn, refusal, said=False)
 
+    # make room for the turn in the window, and let memory hear of what leaves
     opened = _with_safety(opened, begun)
-    preamble = app.build_preamble(opened.key, records.documents)
+    preamble = app.build_preamble(opened.key, documents)
     room = app.count_room(preamble, opened.document.ratio)
-    until = min(app.clock.monotonic() + SECONDS, worker.until - SAVE_SECONDS)
+    until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
-    document = evict(side, room * KEPT_SHARE, watch)
+    document = evict(side, room * KEPT_SHARE, context.watch)
     document, turn = _charge_turn(opened, document, turn, side.trace)
-    app.allowances.record_tokens(event, role, turn.usage.total, turn.began)
+    app.allowances.record_tokens(event, context.role, turn.usage.total, turn.began)
     if document.consolidated != opened.document.consolidated:
         preamble = app.build_preamble(opened.key)  # memory has changed
     if tokens.of_text(event.text) > room:
         breakers.settle(document.safety)
         notice = TOO_LONG.format(window=app.model.window)
         return close_turn(opened.with_document(document), app, turn, notice, said=False)
-    document = replace(document.add(user_message(event, role)), turn=turn)
-    opened = _save_open_turn(opened, document, app, watch)
-    context = _make_round_context(
-        turn, preamble, app, watch, worker=worker, role=role, breakers=breakers
-    )
-    return _run_and_close(opened, context, role)
+
+    document = document.add(user_message(event, context.role))
+    opened = _save_open_turn(opened, replace(document, turn=turn), context)
+    return _run_and_close(opened, preamble, context)
 
 
 def _answer_without_turn(
-    opened: SessionHandle, app: App, turn: Turn, role: Role
+    opened: SessionHandle, turn: Turn, context: TurnContext
 ) -> SessionHandle | None:
     """Answer a stranger, a control event or a command, and close the session; None for the rest.
 
     What a command took out of the history is archived.
     """
-    event = turn.event
+    app, role, event = context.app, context.role, turn.event
     if not app.rules.may_talk(role):
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), said=False)
     if event.is_control:
@@ -306,27 +322,21 @@ def _charge_turn(
 
 
 def _close_stopped(
-    opened: SessionHandle,
-    app: App,
-    turn: Turn,
-    role: Role,
-    worker: WorkerBudget,
-    *,
-    was_known: bool,
+    opened: SessionHandle, turn: Turn, context: TurnContext, *, was_known: bool
 ) -> SessionHandle:
     """Close the event's turn with a notice, for the session is paused, locked or halted.
 
     Scheduled work gets no notice about a stop that was known before. Messages are counted, and
     those with another one behind them get none either.
     """
-    event = turn.event
+    app, event, behind = context.app, turn.event, context.worker.behind
     notice = ""
     if not was_known or event.kind not in SCHEDULED_KINDS:
-        notice = write_notice(opened.document.safety, _make_reader(event, role))
+        notice = write_notice(opened.document.safety, _make_reader(event, context.role))
     if event.kind == "message":
         told_later = None
-        if worker.behind is not None:
-            told_later = any(_gets_notice(other, event, app) for other in worker.behind)
+        if behind is not None:
+            told_later = any(_gets_notice(other, event, app) for other in behind)
         notice = missed_messages.count_missed_message(
             app.kv, opened.key, event.id, notice, app.clock.now(), told_later=told_later
         )
@@ -372,33 +382,21 @@ def _resume_turn(
         raise NeedsIsolation
     watch(TurnStep("note", text="going on with a turn that was interrupted"))
     turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
-    role = app.people.find_role(turn.event)
-    opened = _save_open_turn(opened, replace(opened.document, turn=turn), app, watch)
-    preamble = app.build_preamble(opened.key)
-    context = _make_round_context(
-        turn, preamble, app, watch, worker=worker, role=role, breakers=breakers
-    )
-    return _run_and_close(opened, context, role)
+    context = TurnContext(app, watch, worker, app.people.find_role(turn.event), breakers)
+    opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
+    return _run_and_close(opened, app.build_preamble(opened.key), context)
 
 
 def _save_open_turn(
-    opened: SessionHandle, document: Document, app: App, watch: Watch
+    opened: SessionHandle, document: Document, context: TurnContext
 ) -> SessionHandle:
-    saved = app.sessions.save(opened, document)
-    watch(TurnStep("open", facts={"messages": len(document.messages), "bytes": saved.size}))
+    saved = context.app.sessions.save(opened, document)
+    context.watch(TurnStep("open", facts={"messages": len(document.messages), "bytes": saved.size}))
     return saved
 
 
-def _make_round_context(
-    turn: Turn,
-    preamble: Preamble,
-    app: App,
-    watch: Watch,
-    *,
-    worker: WorkerBudget,
-    role: Role,
-    breakers: Breakers,
-) -> RoundContext:
+def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) -> RoundContext:
+    app, role, worker, breakers = context.app, context.role, context.worker, context.breakers
     event = turn.event
     session = keys.session_of(app.name, event.session)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
@@ -422,7 +420,7 @@ def _make_round_context(
         preamble,
         calls,
         breakers,
-        watch,
+        context.watch,
         deadline,
         worker.until,
         patient=worker.patient and turn.waits < WAITS,
@@ -432,19 +430,21 @@ def _make_round_context(
     )
 
 
-def _run_and_close(opened: SessionHandle, context: RoundContext, role: Role) -> SessionHandle:
+def _run_and_close(
+    opened: SessionHandle, preamble: Preamble, context: TurnContext
+) -> SessionHandle:
     """Run the rounds of the turn in progress, and close it, hand it on, or let it wait."""
     app, watch = context.app, context.watch
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     began = app.clock.monotonic()
-    opened, text = run_rounds(opened, context)
+    opened, text = run_rounds(opened, _make_round_context(turn, preamble, context))
     turn = opened.document.turn or turn
     context.breakers.settle(opened.document.safety)
     if text is None and turn.waits >= WAITS:
         text = OUT_OF_TIME
     if text is not None:
-        app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
+        app.allowances.record_tokens(turn.event, context.role, turn.usage.total, turn.began)
         return close_turn(opened, app, turn, text)
     used = turn.used + app.clock.monotonic() - began
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)

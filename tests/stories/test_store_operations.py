@@ -27,11 +27,11 @@ from tests.functions.serving import serving
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
-ONE_CALL_MOST = 18
+ONE_CALL_MOST = 19
 """Operations of a turn with one query and one call, from its event taken to acknowledged."""
-THREE_REQUESTS_MOST = 20
+THREE_REQUESTS_MOST = 21
 """Operations of a turn that asks the model for each of them, and for the answer."""
-SIX_ROUNDS_MOST = 32
+SIX_ROUNDS_MOST = 36
 IDLE_READS_A_SECOND = 2.0
 STORES = ("memory", "sqlite", "redis", "dynamodb")
 SPEC = {
