@@ -18,7 +18,14 @@ from functions.turn_lock import TurnLock
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
 from sigil.storage.setting_secrets import find_known, reveal
-from sigil.wiring import LazyRegistry, Stores, local_registry, open_registry, open_stores, unheard
+from sigil.wiring import (
+    LazyRegistry,
+    Stores,
+    ignore_progress,
+    local_registry,
+    open_registry,
+    open_stores,
+)
 
 if TYPE_CHECKING:
     from functions.agent.access.roles import Rules
@@ -203,7 +210,7 @@ def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
 def open_app(
     settings: Settings,
     stores: Stores,
-    progress: Callable[[str], None] = unheard,
+    progress: Callable[[str], None] = ignore_progress,
     *,
     later: bool = False,
 ) -> App:
@@ -321,7 +328,7 @@ def _make_safety_limits(settings: Settings) -> SafetyLimits:
 
 
 def open_runtime(
-    settings: Settings, progress: Callable[[str], None] = unheard, *, later: bool = False
+    settings: Settings, progress: Callable[[str], None] = ignore_progress, *, later: bool = False
 ) -> AgentRuntime:
     """Open everything for a process that works on events.
 

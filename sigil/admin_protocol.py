@@ -1,6 +1,4 @@
-"""What a registry offers to those who keep it, beside its four verbs: the same in this process and
-over HTTP.
-"""
+"""Define what a registry offers to those who keep it, the same in this process and over HTTP."""
 
 from __future__ import annotations
 
@@ -33,33 +31,31 @@ if TYPE_CHECKING:
 
 
 class CapabilityAdmin(Protocol):
-    """The capabilities that stand in the registry."""
+    """The capabilities of the registry."""
 
     def list(self, caller: Caller) -> Iterator[ListRow]:
-        """One row for each name that the caller sees, nearest namespace first, then by name."""
+        """Return a row for each name that the caller sees: nearest namespace first, by name."""
 
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> Sequence[Glimpse]:
-        """Return what there is, or what there is for `text`, so that what stands below does not
-        repeat what stands above.
+        """Return a choice of all capabilities, or of those for `text`, each unlike the ones before
+        it.
         """
 
     def remove(self, name: str, caller: Caller) -> None:
-        """Take a capability of the caller's own away; `UsageError` with ENOENT when there is
-        none.
-        """
+        """Remove a capability of the caller's own; `UsageError` ENOENT when there is none."""
 
     def status(self, caller: Caller) -> StatusRow:
-        """Return how the caller's capabilities fare, and what the registry itself is doing."""
+        """Return how the caller's capabilities do, and what the registry itself is doing."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Close everything that is open."""
 
 
 class VersionVerbs(Protocol):
     """The versions of a capability."""
 
     def versions(self, name: str, caller: Caller) -> Sequence[VersionRow]:
-        """Its versions, newest first."""
+        """Return its versions, newest first."""
 
     def history(self, name: str, caller: Caller) -> Sequence[ActivationRow]:
         """Return what was made active when, oldest first."""
@@ -79,7 +75,7 @@ class VersionVerbs(Protocol):
 
 
 class TransferVerbs(Protocol):
-    """Capabilities that go from one place to another."""
+    """The transfer of capabilities from one place to another."""
 
     def publish(
         self, name: str, caller: Caller, *, session: str = "", replace: bool = False
@@ -87,21 +83,23 @@ class TransferVerbs(Protocol):
         """Bring a chat's capability into the agent's namespace; an owner's act."""
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
-        """Capabilities as one file."""
+        """Return capabilities as one file."""
 
     def import_bundle(
         self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
     ) -> Sequence[Deployed]:
-        """What `export` wrote, checked and deployed; an owner's act. `public`: stay so; `replace`:
-        over what keeps something here.
+        """Check and deploy what `export` wrote; an owner's act.
+
+        `public`: those that were public stay so. `replace`: also over capabilities that have stored
+        something here.
         """
 
 
 class GrantVerbs(Protocol):
-    """The grants of permissions; all but asking is an owner's act."""
+    """The grants of permissions; all but `asked` is an owner's act."""
 
     def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
-        """Return what a capability asks for, and what is new in it."""
+        """Return the permissions that a capability asks for, and which of them are new."""
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> PermissionRequestRow:
         """Grant what it asks for; `Conflict` when `ref` no longer means `digest`."""
@@ -110,8 +108,8 @@ class GrantVerbs(Protocol):
         """Take a permission back, or all of them."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[GrantRow]:
-        """Return what waits and what stands, by name; `after` is where a page of it ended
-        (`sigil.catalog.cursors`).
+        """Return the permissions that wait and those that were granted, by name; `after` is where a
+        page ended (`sigil.catalog.cursors`).
         """
 
 
@@ -119,35 +117,37 @@ class SecretVerbs(Protocol):
     """The secrets of a namespace; values go in and never come out."""
 
     def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
-        """Keep a secret's value."""
+        """Store a secret's value."""
 
     def remove(self, name: str, caller: Caller) -> None:
         """Forget a secret."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[SecretRow]:
-        """Their names, and since when; from beyond the name `after` on."""
+        """Return their names and ages, from beyond the name `after` on."""
 
 
 class ImportVerbs(Protocol):
-    """The tools of MCP servers; an owner's to ask."""
+    """The tools of MCP servers, for owners."""
 
     def tools(
         self, server: Json, caller: Caller, only: Sequence[str] = ()
     ) -> Sequence[ServerToolRow]:
-        """The tools of a server, each with the capability that it can become, or the problem."""
+        """Return the tools of a server, each with the capability that it can become, or the
+        problem.
+        """
 
 
 class TokenVerbs(Protocol):
-    """The access tokens; an owner's matter."""
+    """The access tokens, for owners."""
 
     def create(self, request: TokenRequest, caller: Caller) -> NewTokenRow:
-        """A new token: its row, with the token itself as `token`, this once."""
+        """Create a token; return its row, with the token itself as `token` this once."""
 
     def rows(self, caller: Caller, after: str = "") -> Iterable[TokenUseRow]:
-        """The tokens, without their values; from beyond the id `after` on."""
+        """Return the tokens without their values, from beyond the id `after` on."""
 
     def revoke(self, id: str, caller: Caller) -> TokenRow:
-        """End a token at once; its row."""
+        """End a token at once, and return its row."""
 
     def whoami(self, caller: Caller) -> TokenRow:
         """Return who the caller is to the registry."""
@@ -158,19 +158,19 @@ class TokenAuthority(TokenVerbs, TokenResolver, Protocol):
 
 
 class AuditVerbs(Protocol):
-    """The audit of a namespace; an owner's to read."""
+    """The audit of a namespace, for owners."""
 
     def rows(
         self, caller: Caller, *, namespace: str = "", after: int | None = None, limit: int = 100
     ) -> Sequence[AuditRow]:
-        """Entries with numbers above `after`, oldest first; the last ones when `after` is None."""
+        """Return the entries with numbers above `after`, oldest first; without it the last ones."""
 
     def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
-        """Return whether the chain holds: `{"namespace", "entries", "tip", "ok", "problem"}`."""
+        """Check the chain: `{"namespace", "entries", "tip", "ok", "problem"}`."""
 
 
 class AdminRegistry(Registry, CapabilityAdmin, VersionVerbs, TransferVerbs, Protocol):
-    """A registry with everything that its keepers need."""
+    """A registry with everything that those who keep it need."""
 
     @property
     def granting(self) -> GrantVerbs: ...
@@ -189,7 +189,7 @@ class AdminRegistry(Registry, CapabilityAdmin, VersionVerbs, TransferVerbs, Prot
 
 
 class ServedRegistry(AdminRegistry, Protocol):
-    """A registry that a server can carry: it knows whose token is whose."""
+    """A registry that a server can serve: it resolves tokens."""
 
     @property
     def keys(self) -> TokenAuthority: ...

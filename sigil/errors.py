@@ -1,7 +1,7 @@
-"""What can go wrong, named by who must act.
+"""Define what can go wrong, by who must act.
 
 SigilError
-├── ToolError      the author of the call or of the capability can mend it (the model, mostly)
+├── ToolError      the author of the call or of the capability can correct it (mostly the model)
 ├── Refused        policy says no: a permission, a limit, a failed test, somebody else's name
 ├── Halt           safety or budget ends the turn politely
 ├── BackendError   a store, a model or a platform failed: retry or queue
@@ -18,9 +18,10 @@ _IGNORABLE = (
     r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""What Unicode calls default ignorable (DerivedCoreProperties): nobody sees it, and whole texts are
-hidden in it. Without `_SELECTORS`, of which one may follow a character that is seen: many emoji are
-written so.
+"""The characters that Unicode calls default ignorable (DerivedCoreProperties).
+
+Nobody sees them, and whole texts are hidden in them. One of `_SELECTORS` may follow a visible
+character: many emoji are written so.
 """
 _CONTROL = rf"\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\udfff{_IGNORABLE}"
 _UNSEEN = re.compile(
@@ -30,8 +31,8 @@ MESSAGE_LIMIT = 300
 
 
 def one_line(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """`text` without control, bidi, invisible and lone surrogate characters, on one line, at most
-    `limit` characters.
+    """Return `text` on one line of at most `limit` characters, without control, bidi, invisible and
+    lone surrogate characters.
     """
     line = _UNSEEN.sub(" ", text).strip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
@@ -40,11 +41,11 @@ def one_line(text: str, limit: int = MESSAGE_LIMIT) -> str:
 class SigilError(Exception):
     """A failure that people, programs and the model can all read.
 
-    `code` is an upper-case word (`EINVAL`); `message` one line; `source` the capability, tool or
-    part that failed; `suggestion` what helps. All four travel as they are in replies, so nothing
-    secret belongs in them. `retry_after`: the seconds until it makes sense to try again, 0 when
-    nobody knows; over HTTP the header `Retry-After`. `logs`: what a run said before it failed; for
-    owners alone.
+    `code` is an upper-case word (`EINVAL`), `message` one line, `source` the capability, tool or
+    part that failed, `suggestion` what helps. All four are part of replies, so nothing secret
+    belongs in them. `retry_after` has the seconds until it makes sense to try again, 0 when nobody
+    knows; over HTTP it is the header `Retry-After`. `logs` has the lines that a run logged before
+    it failed; for owners alone.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class SigilError(Exception):
         self.logs: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, str]:
-        """`{"source", "code", "message", "suggestion"}`, each one clean line."""
+        """Return `{"source", "code", "message", "suggestion"}`, each one clean line."""
         fields = {
             "source": self.source,
             "code": self.code,
@@ -76,7 +77,7 @@ class SigilError(Exception):
 
 
 class ToolError(SigilError):
-    """The call failed in a way that its author can mend."""
+    """The call failed in a way that its author can correct."""
 
 
 class Refused(SigilError):

@@ -1,4 +1,4 @@
-"""What Sigil and its callers say to each other: values, names and the four verbs of a registry."""
+"""Define what Sigil and its callers exchange: values, names and the four verbs of a registry."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
 TOOL_PREFIX, TOOL_LIMIT = "cap_", 64
 Kind = Literal["wasm", "host", "mcp"]
-"""What stands behind a capability: a module in the sandbox, a function of the agent's own, a tool
-of a remote MCP server.
+"""The kind of a capability: a module in the sandbox, a function of the agent's own, a tool of an
+MCP server.
 """
 
 
 def is_name(text: str) -> bool:
-    """Whether `text` can name a capability: `[a-z][a-z0-9]*(-[a-z0-9]+)*`, at most 60
+    """Tell if `text` can name a capability: `[a-z][a-z0-9]*(-[a-z0-9]+)*`, at most 60
     characters.
     """
     return len(text) <= NAME_LIMIT and _NAME.fullmatch(text) is not None
 
 
 def is_full_name(text: str) -> bool:
-    """Whether `text` is `NAMESPACE/NAME`, as another namespace's public capability is called; its
+    """Tell if `text` is `NAMESPACE/NAME`, as another namespace's public capability is called; its
     tool has to fit into 64 characters.
     """
     namespace, slash, name = text.partition("/")
@@ -55,15 +55,16 @@ def is_full_name(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def tool_of(name: str) -> str:
-    """The tool of a capability: `sha256-hash` → `cap_sha256_hash`, `alice/sha256-hash` →
+    """Return the tool of a capability: `sha256-hash` → `cap_sha256_hash`, `alice/sha256-hash` →
     `cap_alice__sha256_hash`.
     """
     return TOOL_PREFIX + name.replace("-", "_").replace("/", "__")
 
 
 def capability_of(tool: str) -> str | None:
-    """The capability of a tool, or None when no capability can have this tool. Inverts `tool_of`:
-    no name holds `--`.
+    """Return the capability of a tool, None when no capability can have this tool.
+
+    It inverts `tool_of`: no name holds `--`.
     """
     name = tool.removeprefix(TOOL_PREFIX).replace("__", "/").replace("_", "-")
     return name if (is_name(name) or is_full_name(name)) and tool_of(name) == tool else None
@@ -107,13 +108,12 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. `namespace`: the agent's own. `session`: the chat it speaks in, empty for a person
-    at a shell.
+    """The caller of a registry's verbs.
 
-    `owner`: whether an owner stands behind the request. `author`: who wrote what is deployed.
-    `token`: the id of the key that it came with, `admin` for the admin token, empty in this
-    process. `only`: when given, it reaches nothing but these: `*`, `NAMESPACE/*` or
-    `NAMESPACE/NAME`.
+    `namespace`: the agent's own. `session`: the chat it speaks in, empty for a person at a shell.
+    `owner`: True when the request is an owner's. `author`: who wrote the code of a deploy. `token`:
+    the id of the request's key, `admin` for the admin token, empty in this process. `only`: unless
+    it is None, the caller reaches nothing but these: `*`, `NAMESPACE/*` or `NAMESPACE/NAME`.
     """
 
     namespace: str
@@ -124,16 +124,17 @@ class Caller:
     only: tuple[str, ...] | None = None
 
     def reaches(self, namespace: str, name: str) -> bool:
-        """Whether its token lets it see and run this capability, provided that its namespace
+        """Tell if its token lets it see and run this capability, provided that its namespace
         does.
         """
-        return self.only is None or not {"*", f"{namespace}/*", f"{namespace}/{name}"}.isdisjoint(
-            self.only
-        )
+        if self.only is None:
+            return True
+        patterns = {"*", f"{namespace}/*", f"{namespace}/{name}"}
+        return not patterns.isdisjoint(self.only)
 
     @property
     def own(self) -> str:
-        """The namespace of what only this session sees."""
+        """The namespace of the capabilities that only this session sees."""
         return f"{self.namespace}~{self.session}"
 
     @property
@@ -144,32 +145,28 @@ class Caller:
 
     @property
     def target(self) -> str:
-        """Where this caller's deploys go: a model that speaks with no owner deploys for its session
-        alone.
+        """The namespace of this caller's deploys: a model that speaks with no owner deploys for its
+        session alone.
         """
         if self.author == "library":
             return LIBRARY
-        return (
-            self.own
-            if self.author == "model" and self.session and not self.owner
-            else self.namespace
-        )
+        if self.author == "model" and self.session and not self.owner:
+            return self.own
+        return self.namespace
 
 
-def viewed(namespace: str) -> Caller:
-    """Somebody who sees what a capability of `namespace` sees, and whom it would not let see
-    more.
-    """
+def caller_within(namespace: str) -> Caller:
+    """Return a caller who sees exactly what a capability of `namespace` sees."""
     agent, _, session = namespace.partition("~")
     return Caller(agent, session)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A capability as a caller may use it: what becomes a tool. `pure`: it may run twice (no
-    permission, or idempotent).
+    """A capability as a caller may use it, which becomes a tool.
 
-    One of kind `host` is run by the agent that was offered it, and by no registry.
+    `pure`: it may run twice (no permission, or idempotent). One of kind `host` is run by the agent
+    that was offered it, and by no registry.
     """
 
     name: str
@@ -180,7 +177,7 @@ class Offer:
     pure: bool = False
     kind: Kind = "wasm"
     _rest: Mapping[str, Json] | None = field(default=None, compare=False, repr=False, kw_only=True)
-    """What a newer version wrote of it into a history: see `sigil.storage.stored`."""
+    """The fields that a newer version wrote into a history: see `sigil.storage.stored`."""
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
@@ -203,7 +200,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a query found, best first; `total` counts what lies above the relevance floor."""
+    """The result of a query, best first; `total` counts all hits above the relevance floor."""
 
     hits: tuple[Hit, ...] = ()
     total: int = 0
@@ -211,7 +208,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """A capability as somebody sees it who looks around; `score` in 0…1."""
+    """A capability as exploring shows it; `score` in 0…1."""
 
     name: str
     description: str
@@ -224,7 +221,7 @@ class Glimpse:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What a deploy made. `created` is False when this very digest was there already."""
+    """The result of a deploy. `created` is False when this very digest was there already."""
 
     offer: Offer
     created: bool
@@ -235,7 +232,7 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A run's answer: `output` is one JSON value, encoded."""
+    """The result of a run: `output` is one JSON value, encoded."""
 
     output: bytes
     version: int
@@ -249,7 +246,7 @@ class Registry(Protocol):
     """The four verbs that an agent needs; in this process or over HTTP, the caller cannot tell."""
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
-        """Capabilities for `text`, best first; what is not relevant is not returned."""
+        """Return the capabilities that are relevant for `text`, best first."""
 
     def inspect(self, ref: str, caller: Caller) -> DetailRow:
         """Return everything about one capability; `UsageError` ENOENT when there is none.
@@ -258,8 +255,8 @@ class Registry(Protocol):
         """
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
-        """Check, test and activate what `spec` (the flat form of a manifest with its source)
-        describes.
+        """Check, test and activate the capability that `spec` (the flat form of a manifest with its
+        source) describes.
         """
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
@@ -328,7 +325,7 @@ def deployed_row(deployed: Deployed, url: str) -> DeployedRow:
 
 
 def report_row(ran: Ran) -> ReportRow:
-    """Return what a run tells beside its output."""
+    """Return the report of a run, without its output."""
     return {
         "version": ran.version,
         "digest": ran.digest,

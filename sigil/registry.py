@@ -1,6 +1,4 @@
-"""The registry in this process: query, inspect, deploy and run, and what its keepers need beside
-them.
-"""
+"""The registry in this process: query, inspect, deploy and run, and all that its owners need."""
 
 from __future__ import annotations
 
@@ -59,8 +57,8 @@ QUERY_MOST = 50
 
 @dataclass(frozen=True, slots=True)
 class RegistryRules:
-    """How much a namespace may hold, the seconds between two deploys of one token, and what tells a
-    query's meaning (None: its words).
+    """The rules of a registry: how much a namespace may hold (`room`), the seconds between two
+    deploys of one token (`pause`), and the encoder of a query's meaning (None: words decide).
     """
 
     room: Quotas = Quotas()
@@ -124,7 +122,7 @@ class LocalRegistry:
             pause=rules.pause,
             older_callers=self._older_callers,
         )
-        self._mover = Transfer(kv, artifacts, self._deployer, clock, room=room)
+        self._transfer = Transfer(kv, artifacts, self._deployer, clock, room=room)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
@@ -148,7 +146,7 @@ class LocalRegistry:
         listed = views.list_row(head, record, health, use, self._clock())
         pins = self._live_services.list_pin_rows(record)
         everything = views.detail_row(
-            listed, record, self._pending(record, caller), pins, self._source(record)
+            listed, record, self._pending_permissions(record, caller), pins, self._source(record)
         )
         if record.namespace in caller.sees:
             return everything
@@ -160,57 +158,52 @@ class LocalRegistry:
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`. The same digest again is no second deploy."""
-        return self.deploy_package(_read(spec), caller)
+        return self.deploy_package(_parse_spec(spec), caller)
 
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
         linked = self._deployer.link(package, caller)
-        standing = self._deployer.find_same(linked, caller)
-        if standing:
-            standing = self._catalog.renew(standing, caller)
-            return self._deployed(
-                standing, caller, created=False, passed=len(standing.manifest.tests)
+        same = self._deployer.find_same(linked, caller)
+        if same:
+            renewed = self._catalog.renew(same, caller)
+            return self._make_deployed(
+                renewed, caller, created=False, passed=len(renewed.manifest.tests)
             )
         record, passed = self._deployer.deploy(linked, caller)
-        return self._deployed(record, caller, created=True, passed=passed)
-
-    def stands(self, spec: Mapping[str, Json], caller: Caller) -> bool:
-        """Return whether this very digest runs already."""
-        return (
-            self._deployer.find_same(self._deployer.link(_read(spec), caller), caller) is not None
-        )
+        return self._make_deployed(record, caller, created=True, passed=passed)
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its
         own.
         """
         record = self._catalog.resolve(Ref.parse(ref), caller)
-        shown = record.namespace in caller.sees  # what a capability logs is its owner's
+        sees_logs = record.namespace in caller.sees  # a capability's logs are its owner's
         try:
             outcome = self._execution.run(
                 self._live_services.make_runnable(record), arguments, caller
             )
         except SigilError as problem:
-            problem.logs = problem.logs if shown else ()
+            if not sees_logs:
+                problem.logs = ()
             raise
-        logs = outcome.logs if shown else ()
+        logs = outcome.logs if sees_logs else ()
         return Ran(
             outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, logs
         )
 
     def list(self, caller: Caller) -> Iterator[ListRow]:
-        """One row for each name that the caller sees, nearest namespace first."""
-        shown: set[str] = set()
+        """Yield one row for each name that the caller sees, nearest namespace first."""
+        listed: set[str] = set()
         for namespace in caller.sees:
             uses = self._statistics.read_all_counts(namespace)
             for head in self._catalog.list_heads(namespace):
                 record = head.record
                 if (
-                    record.name not in shown
+                    record.name not in listed
                     and self._catalog.is_running(head)
                     and caller.reaches(namespace, record.name)
                 ):
-                    shown.add(record.name)
+                    listed.add(record.name)
                     health = self._breaker.read_health(record, caller.namespace)
                     use = uses.get(record.name)
                     yield views.list_row(head, record, health, use, self._clock())
@@ -246,7 +239,7 @@ class LocalRegistry:
         }
 
     def remove(self, name: str, caller: Caller) -> None:
-        """Take a capability of the caller's own namespace away, resident or not."""
+        """Remove a capability of the caller's own namespace, resident or not."""
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
         head = self._catalog.load_head(caller.target, name)
@@ -287,8 +280,10 @@ class LocalRegistry:
             ).clear()
         usage.forget_counts(self._kv, record.namespace, record.name)
 
-    def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
-        """Remove what stands in the caller's namespace under other names; the names that went."""
+    def remove_others(self, names: set[str], caller: Caller) -> Sequence[str]:
+        """Remove the capabilities of the caller's namespace that have other names, and return the
+        names of those.
+        """
         gone = [
             head.record.name
             for head in self._catalog.list_heads(caller.target)
@@ -327,21 +322,22 @@ class LocalRegistry:
     ) -> Deployed:
         """See `Transfer.publish`."""
         self._older_callers.record_callers(caller.namespace)
-        record, created = self._mover.publish(name, caller, session=session, replace=replace)
-        return self._deployed(record, caller, created=created, passed=0)
+        record, created = self._transfer.publish(name, caller, session=session, replace=replace)
+        return self._make_deployed(record, caller, created=created, passed=0)
 
     def export(self, refs: Sequence[str], caller: Caller) -> bytes:
         """See `Transfer.export`."""
-        return self._mover.export(refs, caller)
+        return self._transfer.export(refs, caller)
 
     def import_bundle(
         self, body: bytes, caller: Caller, *, public: bool = False, replace: bool = False
     ) -> Sequence[Deployed]:
         """See `Transfer.import_bundle`."""
         self._older_callers.record_callers(caller.target)
-        done = self._mover.import_bundle(body, caller, public=public, replace=replace)
+        done = self._transfer.import_bundle(body, caller, public=public, replace=replace)
         return [
-            self._deployed(record, caller, created=created, passed=0) for record, created in done
+            self._make_deployed(record, caller, created=created, passed=0)
+            for record, created in done
         ]
 
     def warm(self, progress: Callable[[str], None]) -> None:
@@ -367,15 +363,21 @@ class LocalRegistry:
         self._catalog.read_generation(namespace)
         return round((time.perf_counter() - started) * 1000, 3)
 
-    def _pending(self, record: Record, caller: Caller) -> tuple[str, ...]:
+    def _pending_permissions(self, record: Record, caller: Caller) -> tuple[str, ...]:
         return ungranted_permissions(
             record.manifest,
             self._grant_store.granted_permissions(record, home_of(record.namespace, caller)),
         )
 
-    def _deployed(self, record: Record, caller: Caller, *, created: bool, passed: int) -> Deployed:
+    def _make_deployed(
+        self, record: Record, caller: Caller, *, created: bool, passed: int
+    ) -> Deployed:
         return Deployed(
-            record.offer, created, passed, self._pending(record, caller), record.expires_at
+            record.offer,
+            created,
+            passed,
+            self._pending_permissions(record, caller),
+            record.expires_at,
         )
 
     def _source(self, record: Record) -> str | None:
@@ -383,12 +385,12 @@ class LocalRegistry:
         return None if record.manifest.lang in BINARY else body.decode("utf-8", "replace")
 
 
-def _read(spec: Mapping[str, Json]) -> Package:
+def _parse_spec(spec: Mapping[str, Json]) -> Package:
     try:
         return parse_flat(spec)
     except SigilError as problem:
         name = spec.get("name")
-        problem.source = (
-            problem.source or (one_line(name, 60) if isinstance(name, str) else "") or "deploy"
-        )
+        if not problem.source and isinstance(name, str):
+            problem.source = one_line(name, 60)
+        problem.source = problem.source or "deploy"
         raise

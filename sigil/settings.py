@@ -1,4 +1,4 @@
-"""Sigil's settings, read once from the environment and `uncaged.toml`."""
+"""Read Sigil's settings once, from the environment and `uncaged.toml`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sigil.storage import toml_files
 FILE = "uncaged.toml"
 _AWS_QUEUE = re.compile(r"sqs://https://sqs\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/")
 FUNCTION = "AWS_LAMBDA_FUNCTION_NAME"
-"""Where this is set the process is a function, which is frozen between its calls: a program of its
-own would be too.
+"""Where this variable is set the process is a function, which is frozen between its calls: a
+program that it started would be too.
 """
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
-ELSEWHERE = ("ssm:", "secretsmanager:")
-"""How the value of a secret begins that is kept by AWS."""
+AWS_SECRETS = ("ssm:", "secretsmanager:")
+"""The beginnings of a value that names a secret of AWS."""
 
 
 def setting(
@@ -33,7 +33,7 @@ def setting(
     rules: bool = False,
     outside: bool = False,
 ) -> Any:
-    """A field of a settings class: its name outside, its default, and what it means to a person.
+    """Return a field of a settings class: its outer name, its default, and its meaning for people.
 
     `keeps` names the secrets that are sent to the address in this setting: they have to come from
     the same place. `rules`: it decides who may do what, what runs, or who reads along, so a file
@@ -53,8 +53,8 @@ def setting(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What both programs share: where things are stored, what the registry starts with, who may
-    enter.
+    """The settings that both programs share: where things are stored, what the registry starts
+    with, who may enter.
     """
 
     data: str = setting(
@@ -195,32 +195,23 @@ class Settings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:
-        """The settings of the environment, over those of `uncaged.toml` in `folder` (default: the
-        current one), over the defaults.
+        """Return the settings of the environment, over those of `uncaged.toml` in `folder`
+        (default: the current one), over the defaults.
+
+        `UsageError` ESETTING when a value makes no sense, or when the file sets what only the
+        environment may set.
         """
-        outer, inner = (os.environ if environment is None else environment), _file(folder or Path())
-        for part in fields(cls):
-            for secret in part.metadata["keeps"].split():
-                _refuse_to_leak(part.metadata["name"], secret, outer, inner)
-        _refuse_to_fetch(
-            [part.metadata["name"] for part in fields(cls) if part.metadata["secret"]], inner
-        )
-        _refuse_to_call(inner)
-        _refuse_to_open(
-            [part.metadata["name"] for part in fields(cls) if part.metadata["outside"]], inner
-        )
-        _refuse_to_choose(inner)
-        _refuse_to_take_over(
-            [part.metadata["name"] for part in fields(cls) if part.metadata["rules"]], outer, inner
-        )
-        given = {**inner, **{name: value for name, value in outer.items() if value}}
+        outer = os.environ if environment is None else environment
+        inner = _read_file(folder or Path())
+        _check_file(cls, outer, inner)
+        texts = {**inner, **{name: value for name, value in outer.items() if value}}
         if inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA"):
-            given["UNCAGED_CACHE"] = outer.get("UNCAGED_CACHE") or _own_cache()
+            texts["UNCAGED_CACHE"] = outer.get("UNCAGED_CACHE") or _own_cache_folder()
         values: dict[str, Any] = {}
         for part in fields(cls):
             name = part.metadata["name"]
-            if given.get(name):
-                values[part.name] = _typed(name, given[name], part.default)
+            if texts.get(name):
+                values[part.name] = _parse_value(name, texts[name], part.default)
         if outer.get(FUNCTION) or (
             _brings_a_store(outer, inner) and not outer.get("SIGIL_PROGRAMS")
         ):
@@ -229,14 +220,14 @@ class Settings:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """What a program of this machine is given of our own environment: what it needs to be found
-        and to speak, and no secret.
+        """The part of our environment that a program of this machine gets: enough to be found and
+        to speak, and no secret.
         """
         return {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
 
     @property
     def data_folder(self) -> Path:
-        """The data folder; nothing is made yet."""
+        """The data folder, which may not exist yet."""
         if self.data:
             return Path(self.data).expanduser()
         from platformdirs import user_data_path
@@ -245,20 +236,18 @@ class Settings:
 
     @property
     def credentials(self) -> Path:
-        """The file of the tokens that `sigil login` keeps, one for each address; nothing is made
-        yet.
-        """
+        """The file of `sigil login`'s tokens, one for each address; it may not exist yet."""
         return _config_folder() / "credentials.toml"
 
     @property
     def profiles(self) -> Path:
-        """The file of the registries that `sigil login --profile` names; nothing is made yet."""
+        """The file of the registries that `sigil login --profile` names; it may not exist yet."""
         return _config_folder() / "profiles.toml"
 
 
-def variable(name: str) -> str:
-    """A variable of the environment that a person names: the token of a profile, or what a shell
-    wants to have completed.
+def read_variable(name: str) -> str:
+    """Return a variable of the environment that a person names: the token of a profile, or the
+    words that a shell wants completed.
     """
     return os.environ.get(name, "")
 
@@ -269,37 +258,60 @@ def _config_folder() -> Path:
     return user_config_path("uncaged", appauthor=False)
 
 
-def _refuse_to_leak(
+def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
+    """Raise `UsageError` ESETTING for what a file may not set: somebody else may have filled its
+    folder.
+    """
+    names = {part.metadata["name"]: part.metadata for part in fields(kind)}
+    for name, facts in names.items():
+        for secret in facts["keeps"].split():
+            _refuse_address_of_secret(name, secret, outer, inner)
+    for name, facts in names.items():
+        if facts["secret"] and inner.get(name, "").startswith(AWS_SECRETS):
+            # it would be fetched with the person's own credentials at a cloud
+            raise UsageError(
+                "ESETTING",
+                f"{FILE} names a secret of AWS as {name}",
+                suggestion=f"set {name} in the environment",
+            )
+    _refuse_foreign_endpoint(inner)
+    for name, facts in names.items():
+        if facts["outside"] and inner.get(name):
+            # it would open the person's machine, whatever store the file brings
+            raise UsageError(
+                "ESETTING",
+                f"{FILE} sets {name}, which it never may",
+                suggestion=f"set {name} in the environment",
+            )
+    _refuse_choice_of_registry(inner)
+    if _brings_a_store(outer, inner):
+        return
+    for name, facts in names.items():
+        if facts["rules"] and inner.get(name) and not outer.get(name):
+            # it would change who may do what in the person's own store
+            message = (
+                f"{FILE} sets {name} but not where its store is: set UNCAGED_DATA or UNCAGED_STORE"
+                " there too, and there alone"
+            )
+            raise UsageError("ESETTING", message, suggestion="or set it in the environment")
+
+
+def _refuse_address_of_secret(
     address: str, secret: str, outer: Mapping[str, str], inner: Mapping[str, str]
 ) -> None:
-    """A file in a folder that somebody else filled must not name the address that a secret of the
-    environment is sent to.
-    """
+    """Raise when a file names the address that a secret of the environment is sent to."""
     if secret and inner.get(address) and not outer.get(address) and outer.get(secret):
         message = f"{address} comes from {FILE}, {secret} from the environment"
         raise UsageError("ESETTING", message + ": set both in the same place")
 
 
-def _refuse_to_fetch(secrets: list[str], inner: Mapping[str, str]) -> None:
-    """A file in a folder that somebody else filled must not fetch a secret with the person's own
-    credentials at a cloud.
-    """
-    fetched = next((name for name in secrets if inner.get(name, "").startswith(ELSEWHERE)), None)
-    if fetched:
-        raise UsageError(
-            "ESETTING",
-            f"{FILE} names a secret of AWS as {fetched}",
-            suggestion=f"set {fetched} in the environment",
-        )
-
-
-def _refuse_to_call(inner: Mapping[str, str]) -> None:
-    """A file in a folder that somebody else filled must not have the person's requests to AWS,
-    signed as they are, sent elsewhere.
+def _refuse_foreign_endpoint(inner: Mapping[str, str]) -> None:
+    """Raise when a file has the person's requests to AWS, signed as they are, sent elsewhere, or
+    names compiled code.
     """
     for name, value in inner.items():
-        queue = name == "UNCAGED_QUEUE" and not _AWS_QUEUE.match(value)
-        if name.startswith("UNCAGED_") and ("endpoint=" in value or queue):
+        is_foreign_queue = name == "UNCAGED_QUEUE" and not _AWS_QUEUE.match(value)
+        if name.startswith("UNCAGED_") and ("endpoint=" in value or is_foreign_queue):
             message = f"{FILE} sends requests to AWS elsewhere with {name}"
             raise UsageError("ESETTING", message, suggestion=f"set {name} in the environment")
     if inner.get("UNCAGED_CACHE"):
@@ -310,23 +322,8 @@ def _refuse_to_call(inner: Mapping[str, str]) -> None:
         )
 
 
-def _refuse_to_open(outside: list[str], inner: Mapping[str, str]) -> None:
-    """A file in a folder that somebody else filled must not open the person's machine, whatever
-    store it brings.
-    """
-    found = next((name for name in outside if inner.get(name)), None)
-    if found:
-        raise UsageError(
-            "ESETTING",
-            f"{FILE} sets {found}, which it never may",
-            suggestion=f"set {found} in the environment",
-        )
-
-
-def _refuse_to_choose(inner: Mapping[str, str]) -> None:
-    """A file in a folder that somebody else filled must not lead a person's commands to a registry
-    of theirs, or into another account.
-    """
+def _refuse_choice_of_registry(inner: Mapping[str, str]) -> None:
+    """Raise when a file leads a person's commands to another registry, or into another account."""
     if inner.get("SIGIL_PROFILE"):
         message = f"{FILE} chooses a profile with SIGIL_PROFILE"
         raise UsageError(
@@ -339,90 +336,73 @@ def _refuse_to_choose(inner: Mapping[str, str]) -> None:
         raise UsageError("ESETTING", message, suggestion="or set SIGIL_TOKEN in the environment")
 
 
-def _refuse_to_take_over(
-    rules: list[str], outer: Mapping[str, str], inner: Mapping[str, str]
-) -> None:
-    """A file in a folder that somebody else filled must not change who may do what in the person's
-    own store.
-    """
-    taken = next((name for name in rules if inner.get(name) and not outer.get(name)), None)
-    if taken and not _brings_a_store(outer, inner):
-        message = (
-            f"{FILE} sets {taken} but not where its store is: set UNCAGED_DATA or UNCAGED_STORE"
-            " there too, and there alone"
-        )
-        raise UsageError("ESETTING", message, suggestion="or set it in the environment")
-
-
 def _brings_a_store(outer: Mapping[str, str], inner: Mapping[str, str]) -> bool:
-    """Whether the file says where the store is, and it alone: what stands in that store, grants
-    too, came with the folder.
+    """Tell if the file alone says where the store is: then all that is in that store, grants too,
+    came with the folder.
     """
     folder = inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA")
     return bool(not outer.get("UNCAGED_STORE") and (inner.get("UNCAGED_STORE") or folder))
 
 
-def _own_cache() -> str:
-    """Where compiled code is kept that no file may bring along: it runs as it is."""
+def _own_cache_folder() -> str:
+    """Return a folder for compiled code that no file brings along: the code runs as it is."""
     from platformdirs import user_cache_path
 
     return str(user_cache_path("uncaged", appauthor=False) / "compiled")
 
 
-def _file(folder: Path) -> dict[str, str]:
+def _read_file(folder: Path) -> dict[str, str]:
+    """Return the settings of `uncaged.toml` as texts, none when there is no such file."""
+    texts: dict[str, str] = {}
     try:
-        return {
-            name: _text(name, value)
-            for name, value in toml_files.parse_table(toml_files.read_text(folder / FILE)).items()
-        }
+        table = toml_files.parse_table(toml_files.read_text(folder / FILE))
+        for name, value in table.items():
+            parts = value if isinstance(value, list) else [value]
+            if any(isinstance(part, dict | list) for part in parts):
+                raise ValueError(f"{one_line(name, 40)} is no text, number or list of them")
+            texts[name] = ",".join(map(str, parts))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as problem:
-        reason = (
-            problem.strerror or "it cannot be read"
-            if isinstance(problem, OSError)
-            else one_line(str(problem))
-        )
+        reason = one_line(str(problem))
+        if isinstance(problem, OSError):
+            reason = problem.strerror or "it cannot be read"
         raise UsageError(
             "ESETTING",
             f"{FILE}: {reason}",
             suggestion='lines such as UNCAGED_STORE = "sqlite:///path"',
         ) from None
+    return texts
 
 
-def _text(name: str, value: object) -> str:
-    parts = value if isinstance(value, list) else [value]
-    if any(isinstance(part, dict | list) for part in parts):
-        raise ValueError(f"{one_line(name, 40)} is no text, number or list of them")
-    return ",".join(map(str, parts))
-
-
-def _typed(name: str, text: str, default: object) -> object:
+def _parse_value(name: str, text: str, default: object) -> object:
+    """Return a setting's value, of the type of its default."""
     try:
-        match default:
-            case bool():
-                return {
-                    "1": True,
-                    "true": True,
-                    "yes": True,
-                    "0": False,
-                    "false": False,
-                    "no": False,
-                }[text.strip().lower()]
-            case int():
-                return int(text)
-            case float():
-                return float(text)
-            case tuple():
-                return tuple(part.strip() for part in text.split(",") if part.strip())
-    except (ValueError, KeyError):
+        if isinstance(default, bool):
+            return _parse_flag(text)
+        if isinstance(default, int):
+            return int(text)
+        if isinstance(default, float):
+            return float(text)
+    except ValueError:
         kind = {bool: "yes or no", int: "a whole number", float: "a number"}[type(default)]
         raise UsageError(
             "ESETTING",
             f"{name}={one_line(text, 40)!r} is not {kind}",
             suggestion=f"set {name} to {kind}",
         ) from None
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
     return text
+
+
+def _parse_flag(text: str) -> bool:
+    word = text.strip().lower()
+    if word in ("1", "true", "yes"):
+        return True
+    if word in ("0", "false", "no"):
+        return False
+    raise ValueError
 
 
 def installed_version() -> str:
@@ -436,24 +416,24 @@ def installed_version() -> str:
 
 
 def without_userinfo(text: str) -> str:
-    """`text` without the user name and password of its address, up to the last @, whatever
+    """Return `text` without the user name and password of its address, up to the last @, whatever
     characters they hold.
     """
     return re.sub(r"(\w://).*@", r"\1…@", text, flags=re.DOTALL)
 
 
-def described(settings: Settings) -> list[tuple[str, str, str]]:
-    """(name, value, meaning) of every setting; secrets show only whether they are set."""
+def describe_settings(settings: Settings) -> list[tuple[str, str, str]]:
+    """Return (name, value, meaning) of every setting; of a secret only if it is set."""
     rows = []
     for part in fields(settings):
         value = getattr(settings, part.name)
-        value = without_userinfo(value) if isinstance(value, str) else value
-        shown = (
-            ("set" if value else "")
-            if part.metadata["secret"]
-            else ",".join(value)
-            if isinstance(value, tuple)
-            else str(value)
-        )
-        rows.append((part.metadata["name"], shown, part.metadata["meaning"]))
+        if part.metadata["secret"]:
+            text = "set" if value else ""
+        elif isinstance(value, tuple):
+            text = ",".join(value)
+        elif isinstance(value, str):
+            text = without_userinfo(value)
+        else:
+            text = str(value)
+        rows.append((part.metadata["name"], text, part.metadata["meaning"]))
     return rows

@@ -1,6 +1,4 @@
-"""JSON from outside, read strictly: no NaN, no infinity, no depth beyond 1,024, no lone
-surrogate.
-"""
+"""Read JSON strictly: no NaN, no infinity, no depth beyond 1,024, no lone surrogate."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ DEPTH_LIMIT = 100
 
 
 def loads(data: bytes | str, *, source: str = "") -> Any:
-    """The JSON value in `data`; `UsageError` with EJSON and the reason when it is none."""
+    """Return the JSON value in `data`; `UsageError` EJSON with the reason when it is none."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as problem:
@@ -27,7 +25,7 @@ def loads(data: bytes | str, *, source: str = "") -> Any:
 
 
 def dumps(value: Any, *, source: str = "") -> bytes:
-    """`value` as JSON; `UsageError` with EJSON when it holds what JSON cannot say (a lone
+    """Return `value` as JSON; `UsageError` EJSON when it holds what JSON cannot say (a lone
     surrogate, a huge integer).
     """
     try:
@@ -37,8 +35,8 @@ def dumps(value: Any, *, source: str = "") -> bytes:
 
 
 def canonical(value: Any) -> bytes:
-    """`value` as JSON with sorted keys and no spaces: equal values give equal bytes. `UsageError`
-    as `dumps`.
+    """Return `value` as JSON with sorted keys and no spaces, so that equal values give equal bytes;
+    `UsageError` as `dumps`.
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
@@ -55,21 +53,21 @@ def read_object(data: bytes | str, *, source: str = "") -> dict[str, Any]:
         raise UsageError("EJSON", "a JSON object is wanted", source=source)
     level: list[Any] = [value]
     for _ in range(DEPTH_LIMIT):
-        level = [child for node in level for child in _children(node)]
+        level = [child for node in level for child in _children_of(node)]
         if not level:
             return value
     raise UsageError("EJSON", f"nested deeper than {DEPTH_LIMIT}", source=source)
 
 
-def depth(value: Any, most: int) -> bool:
+def is_within_depth(value: Any, most: int) -> bool:
     """Tell if `value` is nested at most `most` deep."""
-    children = _children(value)
+    children = _children_of(value)
     if most <= 0:
         return not children
-    return all(depth(child, most - 1) for child in children)
+    return all(is_within_depth(child, most - 1) for child in children)
 
 
-def _children(node: Any) -> Collection[Any]:
+def _children_of(node: Any) -> Collection[Any]:
     if isinstance(node, dict):
         return node.values()
     if isinstance(node, list):

@@ -1,4 +1,4 @@
-"""Settings choose the back-ends, and a registry is put together from them.
+"""Open the back-ends that the settings choose, and build a registry on them.
 
 `LazyRegistry` opens one at its first verb, so that a start waits for nothing and loads nothing.
 """
@@ -40,8 +40,8 @@ _TOKEN = re.compile(r"[\x21-\x7e]+", re.ASCII)
 _LIBRARIES = "use builtin, none, or a folder of capabilities"
 
 
-def unheard(line: str) -> None:
-    """Progress that nobody hears."""
+def ignore_progress(line: str) -> None:
+    """Drop a line of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Stores:
 
 
 def open_stores(settings: Settings) -> Stores:
-    """The store that `UNCAGED_STORE` names and the artifacts that `UNCAGED_ARTIFACTS` names;
-    nothing is asked yet.
+    """Return the store that `UNCAGED_STORE` names and the artifacts that `UNCAGED_ARTIFACTS` names;
+    no request is sent yet.
     """
     kv = _open_kv(settings)
     return Stores(kv, _open_artifacts(settings, kv))
@@ -74,7 +74,7 @@ def _open_kv(settings: Settings) -> KV:
     if scheme == "dynamodb" and rest:
         from sigil.storage.kv.dynamodb import DynamoKV
 
-        table, endpoint = _endpoint(rest)
+        table, endpoint = _split_endpoint(rest)
         return DynamoKV(table, endpoint=endpoint)
     if scheme == "memory" and not rest:
         from sigil.storage.kv.memory import MemoryKV
@@ -88,7 +88,7 @@ def _open_kv(settings: Settings) -> KV:
 
 
 def sqlite_path(settings: Settings) -> Path | None:
-    """The file of an SQLite store."""
+    """Return the file of an SQLite store, None for another store."""
     if not settings.store:
         return data_folder(settings) / "uncaged.db"
     scheme, _, rest = settings.store.partition("://")
@@ -98,14 +98,15 @@ def sqlite_path(settings: Settings) -> Path | None:
 
 
 def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
-    """A folder, a bucket or the store itself; by default what is as durable, and as shared, as the
-    store.
+    """Return a folder, a bucket or the store itself; by default the one that is as durable, and as
+    shared, as the store.
     """
-    where, path = settings.artifacts, sqlite_path(settings)
+    where = settings.artifacts
+    path = sqlite_path(settings)
     if where.startswith("s3://"):
         from sigil.storage.artifacts.s3 import S3Artifacts
 
-        place, endpoint = _endpoint(where.removeprefix("s3://"))
+        place, endpoint = _split_endpoint(where.removeprefix("s3://"))
         bucket, _, prefix = place.partition("/")
         return S3Artifacts(bucket, prefix, endpoint=endpoint)
     if where and where != IN_STORE:
@@ -119,8 +120,8 @@ def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
     return StoredArtifacts(kv)
 
 
-def _endpoint(rest: str) -> tuple[str, str]:
-    """`NAME?endpoint=URL` in its parts; no endpoint is AWS's own."""
+def _split_endpoint(rest: str) -> tuple[str, str]:
+    """Return the two parts of `NAME?endpoint=URL`; an empty endpoint is AWS's own."""
     name, _, query = rest.partition("?")
     fields = parse_qs(query)
     if set(fields) - {"endpoint"}:
@@ -131,7 +132,7 @@ def _endpoint(rest: str) -> tuple[str, str]:
 
 
 def data_folder(settings: Settings) -> Path:
-    """The data folder, made if need be (0700)."""
+    """Return the data folder, which is created if need be (0700)."""
     folder = settings.data_folder
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -144,22 +145,22 @@ def data_folder(settings: Settings) -> Path:
 
 
 def admin_token(settings: Settings) -> str:
-    """`UNCAGED_TOKEN`, or the one that the first start made and keeps in the data folder (0600)."""
+    """Return `UNCAGED_TOKEN`, or the token that the first start put into the data folder (0600)."""
     if settings.token:
         return reveal(settings.token)
     path = data_folder(settings) / "token"
     if not path.exists():
-        handle, made = tempfile.mkstemp(dir=path.parent)  # 0600
+        handle, temporary = tempfile.mkstemp(dir=path.parent)  # 0600
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(32))
-        with suppress(FileExistsError):  # somebody else was quicker: their token holds
-            os.link(made, path)
-        Path(made).unlink()
-    return _token_in(path)
+        with suppress(FileExistsError):  # another process was first: its token counts
+            os.link(temporary, path)
+        Path(temporary).unlink()
+    return _read_token(path)
 
 
-def _token_in(path: Path) -> str:
-    """The token in a file, which may have come with the folder."""
+def _read_token(path: Path) -> str:
+    """Return the token in a file, which may have come with the folder."""
     try:
         token = files.read_bounded(path, TOKEN_BYTES).decode("ascii").strip()
     except (OSError, ValueError) as problem:
@@ -175,15 +176,13 @@ def _token_in(path: Path) -> str:
 
 def engine_path(settings: Settings) -> Path:
     """Return where the JavaScript engine is, or should be."""
-    return (
-        Path(settings.engine)
-        if settings.engine
-        else Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
-    )
+    if settings.engine:
+        return Path(settings.engine)
+    return Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 
 
 def open_sandbox(settings: Settings) -> Sandbox:
-    """The sandbox with the engine of this package; compiled code is kept in the data folder."""
+    """Return the sandbox with this package's engine; compiled code is kept in the data folder."""
     from sigil.sandbox.pool import Sandbox
 
     engine = engine_path(settings)
@@ -212,9 +211,9 @@ def cache_folder(settings: Settings) -> Path | None:
 
 
 def open_registry(
-    settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard
+    settings: Settings, stores: Stores, progress: Callable[[str], None] = ignore_progress
 ) -> Registry:
-    """The registry that `SIGIL_URL` names, or one in this process with its library."""
+    """Return the registry that `SIGIL_URL` names, or one in this process with its library."""
     if settings.registry_url:
         from sigil.client.registry import RemoteRegistry
 
@@ -223,9 +222,9 @@ def open_registry(
 
 
 def local_registry(
-    settings: Settings, stores: Stores, progress: Callable[[str], None] = unheard
+    settings: Settings, stores: Stores, progress: Callable[[str], None] = ignore_progress
 ) -> LocalRegistry:
-    """A registry in this process, its library deployed when it is new or changed."""
+    """Return a registry in this process, its library deployed when it is new or changed."""
     from sigil.catalog.quotas import Quotas
     from sigil.deploy.library import LibraryFolder
     from sigil.registry import LocalRegistry, RegistryRules
@@ -250,7 +249,7 @@ def local_registry(
 
 
 def open_encoder(settings: Settings) -> Encoder | None:
-    """Return what tells the meaning of a text for `SIGIL_RANKER=dense`, None where words decide."""
+    """Return the encoder of meanings for `SIGIL_RANKER=dense`, None where words decide."""
     if settings.ranker == "words":
         return None
     if settings.ranker != "dense":
@@ -265,7 +264,7 @@ def open_encoder(settings: Settings) -> Encoder | None:
 
 
 def library_folder(settings: Settings) -> Path | None:
-    """The folder whose capabilities an empty registry starts with, None for none."""
+    """Return the folder whose capabilities an empty registry starts with, None for none."""
     if settings.library == "none":
         return None
     package = Path(sigil.__file__).parent
@@ -292,7 +291,7 @@ def library_folder(settings: Settings) -> Path | None:
 
 
 class LazyOpener:
-    """Opens a registry by `open`, once."""
+    """An opener that calls `open` once, and returns the same registry then."""
 
     def __init__(self, open: Callable[[], LocalRegistry]) -> None:
         self._open = open
@@ -300,12 +299,14 @@ class LazyOpener:
         self._registry: LocalRegistry | None = None
 
     def __call__(self) -> LocalRegistry:
-        """The registry; `BackendError` when it cannot be opened, and the next call tries again."""
+        """Return the registry; `BackendError` when it cannot be opened, and the next call tries
+        again.
+        """
         with self._lock:
             try:
                 self._registry = self._registry or self._open()
             except UsageError as problem:
-                # A wrong setting is the server's mistake, not that of whoever asks.
+                # a wrong setting is the server's mistake, not the caller's
                 raise BackendError(
                     "EUNAVAILABLE",
                     problem.message,
@@ -315,7 +316,7 @@ class LazyOpener:
             return self._registry
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the registry if it was opened."""
         with self._lock:
             if self._registry:
                 self._registry.close()
@@ -326,19 +327,19 @@ class LazyRegistry:
     """A `Registry` whose first verb opens it."""
 
     def __init__(self, open: Callable[[], LocalRegistry]) -> None:
-        self._later = LazyOpener(open)
+        self._opener = LazyOpener(open)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
-        return self._later().query(text, caller, limit=limit)
+        return self._opener().query(text, caller, limit=limit)
 
     def inspect(self, ref: str, caller: Caller) -> DetailRow:
-        return self._later().inspect(ref, caller)
+        return self._opener().inspect(ref, caller)
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
-        return self._later().deploy(spec, caller)
+        return self._opener().deploy(spec, caller)
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
-        return self._later().run(ref, arguments, caller)
+        return self._opener().run(ref, arguments, caller)
 
     def close(self) -> None:
-        self._later.close()
+        self._opener.close()

@@ -21,7 +21,7 @@ from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
 from sigil.errors import UsageError
-from sigil.settings import described
+from sigil.settings import describe_settings
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -228,7 +228,7 @@ def _print_secret(platform: str, url: str, json: bool) -> None:
 
 def _setting_values(settings: Settings) -> dict[str, str]:
     """Return the settings by their public name; a secret's value is only a mark that it is set."""
-    return {name: value for name, value, _ in described(settings)}
+    return {name: value for name, value, _ in describe_settings(settings)}
 
 
 def _platform_row(platform: str, given: dict[str, str]) -> dict[str, Any]:

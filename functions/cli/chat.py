@@ -29,7 +29,7 @@ from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import SigilError, UsageError, one_line
 from sigil.storage.kv import keys
-from sigil.wiring import data_folder, unheard
+from sigil.wiring import data_folder, ignore_progress
 
 OWN = Sender("terminal:local", "you")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -52,7 +52,7 @@ def run(text: str, session: str, style: Style) -> int:
             suggestion="letters, digits, dot, hyphen and underscore",
         )
     settings = Settings.read()
-    runtime = open_runtime(settings, unheard if style.quiet or style.json else _progress)
+    runtime = open_runtime(settings, ignore_progress if style.quiet or style.json else _progress)
     talk = _Conversation(runtime, f"terminal:{session}", style, Screen(), data_folder(settings))
     try:
         return talk.answer(text) if text else talk.go_on()

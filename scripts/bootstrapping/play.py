@@ -20,7 +20,7 @@ from scripts.bootstrapping.requests import Ask, Request
 from scripts.bootstrapping.verdicts import Row
 from sigil.catalog.audit import Audit
 from sigil.errors import SigilError, UsageError, one_line
-from sigil.wiring import unheard
+from sigil.wiring import ignore_progress
 
 OWN = Sender("terminal:local", "you")
 
@@ -60,7 +60,9 @@ def empty_registry_settings(settings: Settings, folder: Path, cache: Path) -> Se
     )
 
 
-def play(runtime: AgentRuntime, request: Request, report: Callable[[str], None] = unheard) -> Row:
+def play(
+    runtime: AgentRuntime, request: Request, report: Callable[[str], None] = ignore_progress
+) -> Row:
     """Ask both questions of a request, each in a chat of its own; the second only when there may be
     something to find. `report` gets a line about each turn.
     """

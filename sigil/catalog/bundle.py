@@ -20,7 +20,7 @@ from sigil.manifest.languages import BINARY
 from sigil.manifest.model import MANIFEST_BYTES
 from sigil.manifest.package import NESTED_MOST, SOURCE_BYTES, WASM_BYTES, Package, parse_fields
 from sigil.protocol import Json, is_name
-from sigil.strict_json import canonical, depth, loads
+from sigil.strict_json import canonical, is_within_depth, loads
 
 FORMAT = 1
 INDEX = "sigil.json"
@@ -168,7 +168,7 @@ def _read_package(files: dict[str, bytes], row: Any) -> Package:
             code.decode()
         except UnicodeDecodeError:
             raise _not_a_bundle("a source in it is not UTF-8") from None
-    if not depth(manifest, NESTED_MOST):
+    if not is_within_depth(manifest, NESTED_MOST):
         raise _not_a_bundle("a manifest in it is nested too deep")
     package = parse_fields(manifest, code)
     if package.digest != digest:

@@ -16,7 +16,7 @@ from sigil.catalog.heads import Activation, HeadState
 from sigil.catalog.public import PublicCapabilities, is_alive, load_head, resolve_head
 from sigil.catalog.records import Head, Record, decode, encode, expect_head
 from sigil.errors import BackendError, Conflict, Refused, UsageError
-from sigil.protocol import Caller, Ref, viewed
+from sigil.protocol import Caller, Ref, caller_within
 from sigil.storage.kv import ABSENT, KV, Expect, Item, Read, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.snapshot import SnapshotKV
@@ -401,7 +401,7 @@ class Catalog:
         for caller in self.deployments.list_dependents(record.digest):
             if self.find_digest(*caller) is None:
                 self.deployments.remove_dependent(record.digest, caller)
-            elif record.namespace in viewed(caller.namespace).sees:
+            elif record.namespace in caller_within(caller.namespace).sees:
                 return True
         return False
 

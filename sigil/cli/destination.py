@@ -104,11 +104,11 @@ def _require_profile_token(destination: Destination, settings: Settings) -> str:
 
 def reveal_token(profile: Profile) -> str:
     """Return the token that a profile's reference leads to; empty when there is none."""
-    from sigil.settings import variable
+    from sigil.settings import read_variable
     from sigil.storage.setting_secrets import reveal
 
     kind, _, name = profile.token.partition(":")
-    return variable(name) if kind == "env" else reveal(profile.token)
+    return read_variable(name) if kind == "env" else reveal(profile.token)
 
 
 def is_readable_by_others(url: str) -> bool:

@@ -14,7 +14,7 @@ from sigil.deploy.golden_tests import FixtureWeb, GoldenTestServices
 from sigil.manifest import permissions
 from sigil.manifest.package import read_folder
 from sigil.manifest.permission_rules import CallRule
-from sigil.protocol import LIBRARY, viewed
+from sigil.protocol import LIBRARY, caller_within
 from sigil.run.host_calls.context import Runnable
 from sigil.run.live_services import LazyNetwork, LiveServices, open_network
 from sigil.sandbox.program import Program
@@ -44,7 +44,7 @@ class FolderTestServices(GoldenTestServices):
         deployed = GoldenTestServices.find_version(self, rule, view, over)
         if deployed or rule.namespace:
             return deployed
-        for namespace in viewed(view).sees:
+        for namespace in caller_within(view).sees:
             identity = (namespace, rule.name)
             if over and over.identity == identity and rule.digest in ("", over.digest):
                 return over

@@ -25,7 +25,7 @@ class LibraryTarget(Protocol):
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
         """Check, test and activate a package; `created` says whether it is new."""
 
-    def keep(self, names: set[str], caller: Caller) -> Sequence[str]:
+    def remove_others(self, names: set[str], caller: Caller) -> Sequence[str]:
         """Remove what has other names in the caller's namespace, and return those names."""
 
 
@@ -49,7 +49,7 @@ def update_library(
     if new:
         named = ", ".join(new) if len(new) <= NAMED_MOST else f"{len(new)} capabilities"
         progress(f"library: {named}")
-    removed = registry.keep(set(packages), caller)
+    removed = registry.remove_others(set(packages), caller)
     for name in removed:
         progress(f"library: {name} is gone")
     return bool(new or removed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 Lang = Literal["js", "ts", "wat", "wasm", "wasi", "c", "assemblyscript", "rust", "mcp", "host"]
-LANGS: Final[tuple[str, ...]] = get_args(Lang)
+
 HOST: Final = "host"
 """The language of a function of the agent itself, which has no code here and runs only inside an
 agent.

@@ -19,7 +19,7 @@ from sigil.manifest.messages import first_problem, format_field, manifest_error,
 from sigil.manifest.model import Limits, Manifest, Permissions, Test
 from sigil.protocol import Json
 from sigil.storage import toml_files
-from sigil.strict_json import canonical, depth
+from sigil.strict_json import canonical, is_within_depth
 
 SOURCE_BYTES = 256 * 1024
 WASM_BYTES = 2 * 1024 * 1024
@@ -139,7 +139,7 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
         "lang": lang,
         "tests": table.get("test", []),
     }
-    if not depth(fields, NESTED_MOST):
+    if not is_within_depth(fields, NESTED_MOST):
         raise UsageError(
             "EMANIFEST",
             f"{place}: nested deeper than {NESTED_MOST}",
@@ -189,7 +189,7 @@ def parse_flat(spec: Mapping[str, Json]) -> Package:
     code, lang = _extract_code(present)
     fields = {_FLAT.get(name, name): value for name, value in present.items() if name not in _CODE}
     fields["lang"] = lang
-    if not depth(fields, NESTED_MOST):
+    if not is_within_depth(fields, NESTED_MOST):
         raise UsageError("EMANIFEST", f"nested deeper than {NESTED_MOST}")
     fields.setdefault("name", "t-" + hashlib.sha256(code).hexdigest()[:6])
     fields.setdefault("description", f"The capability {fields['name']}.")

@@ -21,7 +21,7 @@ from sigil.errors import Refused, UsageError
 from sigil.manifest import permissions
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.network.exchange import WebTransport
-from sigil.protocol import LIBRARY, Caller, Ref, viewed
+from sigil.protocol import LIBRARY, Caller, Ref, caller_within
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Runnable
 from sigil.run.host_calls.kv_service import KvService
@@ -112,7 +112,7 @@ class LiveServices:
                 return None
             record = self._find_record(rule.namespace, rule)
             return self.make_runnable(record) if record and record.manifest.public else None
-        for namespace in viewed(view).sees:
+        for namespace in caller_within(view).sees:
             is_over = over and over.identity == (namespace, rule.name)
             if over and is_over and rule.digest in ("", over.digest):
                 return over
@@ -280,7 +280,7 @@ class LiveServices:
 
         The second value says that it was withdrawn.
         """
-        namespaces = viewed(view).sees
+        namespaces = caller_within(view).sees
         if rule.namespace:
             # The name itself must be public, not only an old version of it.
             public = PublicCapabilities(self.kv, self.clock).load_head(rule.namespace, rule.name)

@@ -9,7 +9,7 @@ import pytest
 
 from functions.settings import Settings
 from sigil.errors import UsageError
-from sigil.settings import described
+from sigil.settings import describe_settings
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_password_in_an_address_is_not_shown() -> None:
     for odd in ("pw", "p/w", "p w", "p@w", "p:w"):
         rows = {
             name: value
-            for name, value, _ in described(Settings(store=f"redis://:{odd}@127.0.0.1/0"))
+            for name, value, _ in describe_settings(Settings(store=f"redis://:{odd}@127.0.0.1/0"))
         }
         assert "p" not in rows["UNCAGED_STORE"].partition("://")[2]
 
@@ -246,7 +246,8 @@ def test_a_key_alone_means_dashscope_and_neither_means_the_offline_model() -> No
 
 def test_secrets_are_described_but_never_shown() -> None:
     rows = {
-        name: value for name, value, _ in described(Settings(llm_key="sk-secret", token="t-secret"))
+        name: value
+        for name, value, _ in describe_settings(Settings(llm_key="sk-secret", token="t-secret"))
     }
     assert (rows["UNCAGED_LLM_KEY"], rows["UNCAGED_TOKEN"], rows["TELEGRAM_TOKEN"]) == (
         "set",

@@ -75,9 +75,9 @@ def completion_variable(program: str) -> str:
 
 def read_instruction(program: str) -> str:
     """Return what a shell's script asks for, such as `complete_bash`; empty in an ordinary run."""
-    from sigil.settings import variable
+    from sigil.settings import read_variable
 
-    return variable(completion_variable(program))
+    return read_variable(completion_variable(program))
 
 
 def complete(app: typer.Typer, program: str, instruction: str) -> int:

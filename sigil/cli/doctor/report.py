@@ -56,12 +56,12 @@ def _list_settings(settings: Settings) -> list[dict[str, object]]:
     """Return every setting: its value, with secrets hidden, and whether it differs from the
     default.
     """
-    from sigil.settings import described
+    from sigil.settings import describe_settings
 
-    defaults = {name: value for name, value, _ in described(type(settings)())}
+    defaults = {name: value for name, value, _ in describe_settings(type(settings)())}
     return [
         {"name": name, "value": value, "meaning": meaning, "set": value != defaults[name]}
-        for name, value, meaning in described(settings)
+        for name, value, meaning in describe_settings(settings)
     ]
 
 

@@ -90,7 +90,7 @@ def test_what_is_new_and_what_has_gone_is_told(starts: Starts) -> None:
 
 def test_what_changed_in_the_store_is_put_right(starts: Starts) -> None:
     registry = starts.registry()
-    registry.keep({"encode"}, Caller(LIBRARY, author="library"))
+    registry.remove_others({"encode"}, Caller(LIBRARY, author="library"))
     registry.close()
 
     assert starts.start() == ["library: roman-numerals"]
