@@ -1,4 +1,4 @@
-"""`sigil doctor`: find what is wrong on this machine or with a registry elsewhere."""
+"""`sigil doctor`: find what is wrong on this machine or with a remote registry."""
 
 from __future__ import annotations
 
