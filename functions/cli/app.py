@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from functions.cli import channel, documents, history, inbox, memory, prompt, safety
+from functions.cli import agent, channel, documents, inbox, memory
 from sigil.cli.commands import completion as completing
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
 from sigil.cli.help import TopicGroup
@@ -17,7 +17,9 @@ from sigil.cli.printing import Printer
 from sigil.errors import SigilError
 from sigil.settings import installed_version
 
-TALK, CARE, REST = "Talk and serve", "Look after it", "More"
+TALK = "Talk and serve"
+CARE = "Look after the agent"
+REST = "More"
 cli = typer.Typer(
     cls=TopicGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,16 +34,14 @@ cli = typer.Typer(
 )
 cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
-cli.add_typer(safety.cli, name="agent", rich_help_panel=CARE)
-safety.cli.add_typer(documents.cli, name="doc")
-safety.cli.add_typer(memory.cli, name="memory")
-safety.cli.command()(prompt.prompt)
-safety.cli.command()(history.history)
-cli.command(rich_help_panel=CARE)(safety.halt)
-cli.command(rich_help_panel=CARE)(safety.unlock)
+cli.add_typer(agent.cli, name="agent", rich_help_panel=CARE)
+agent.cli.add_typer(documents.cli, name="doc")
+agent.cli.add_typer(memory.cli, name="memory")
+cli.command(rich_help_panel=CARE)(agent.halt)
+cli.command(rich_help_panel=CARE)(agent.unlock)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         version()
         raise typer.Exit
@@ -50,10 +50,13 @@ def _version(wanted: bool) -> None:
 @cli.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
-    # only its option is of interest: the help is the one above
+    # it only has the option; the help is the one above
     ...
 
 
@@ -72,11 +75,10 @@ def chat(
 
     Example: uncaged chat "encode hello world in base64"
     """
-    from functions.cli import chat as terminal
+    from functions.cli.chat import Style, run_chat
 
-    raise typer.Exit(
-        terminal.run(" ".join(text or []), session, terminal.Style(quiet=quiet, json=json))
-    )
+    style = Style(quiet=quiet, json=json)
+    raise typer.Exit(run_chat(" ".join(text or []), session, style))
 
 
 @cli.command(rich_help_panel=TALK)
@@ -90,9 +92,9 @@ def serve(
 
     Example: uncaged serve --port 8000
     """
-    from functions.cli import serve as server
+    from functions.cli.serve import run_server
 
-    raise typer.Exit(server.run(host, port))
+    raise typer.Exit(run_server(host, port))
 
 
 @cli.command(rich_help_panel=CARE)
@@ -102,16 +104,16 @@ def doctor(
         bool, typer.Option("--verbose", "-v", help="Show every setting with what it means.")
     ] = False,
 ) -> None:
-    """Find what is wrong, and say how to mend it.
+    """Find what does not work, and say how to repair it.
 
     Looks at the store, the engine, the runners, the model and the platforms. Exit code 1 when
     something does not work.
 
     Example: uncaged doctor
     """
-    from functions.cli import doctor as checkup
+    from functions.cli.doctor import run_checks_and_print
 
-    raise typer.Exit(checkup.run(Printer(json=json, verbose=verbose)))
+    raise typer.Exit(run_checks_and_print(Printer(json=json, verbose=verbose)))
 
 
 @cli.command(rich_help_panel=CARE)
@@ -121,9 +123,9 @@ def trace(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
 ) -> None:
-    """Show what an event did.
+    """Show what an event's turn did.
 
-    Its rounds, requests, calls and checkpoints, kept for 8 days and without texts.
+    Its rounds, requests, calls and checkpoints, without any text; traces are kept for 8 days.
 
     Example: uncaged trace telegram:42:1007
     """
@@ -167,15 +169,12 @@ def main() -> None:
     words = sys.argv[1:]
     if "--version" in words and {*words} <= {"--version", "--json"}:
         words = ["version", *(word for word in words if word == "--json")]
-    raise SystemExit(
-        _run(
-            words,
-            Printer(json="--json" in (words[: words.index("--")] if "--" in words else words)),
-        )
-    )
+    options = words[: words.index("--")] if "--" in words else words
+    raise SystemExit(run_words(words, Printer(json="--json" in options)))
 
 
-def _run(words: Sequence[str], printer: Printer) -> int:
+def run_words(words: Sequence[str], printer: Printer) -> int:
+    """Run the command with these words, print its error if it fails, and return its exit code."""
     try:
         with guard_output():
             wanted = completing.read_instruction("uncaged")

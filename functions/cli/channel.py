@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ import typer
 
 from functions.channels.webhooks import PATH, HasWebhook, WebhookRegistration, WebhookState
 from functions.cli import pairing
+from functions.cli.local_agent import print_result
 from functions.settings import Settings
 from functions.wiring import Closable, open_channels
 from sigil.cli.exit_codes import FAILED
@@ -29,8 +30,7 @@ cli = typer.Typer(
     help="Chat platforms: which are set, where they lead, who may talk.",
 )
 NEEDED = {"telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET")}
-"""The settings that a platform cannot do without: the first lets us speak, the second lets it in.
-"""
+"""The settings that a platform needs: with the first we can send, with the second it can."""
 SECRET_BYTES = 32
 _PLAIN = re.compile(r"[!-~]+")
 
@@ -43,29 +43,22 @@ Drop = Annotated[
 
 @cli.command("list")
 def list_platforms(json: Json = False) -> None:
-    """Show the platforms, and which of their settings are there.
+    """Show the platforms, and which of their settings are set.
 
     Example: uncaged channel list
     """
-    usual = _setting_values(Settings())
-    given = {
-        name: value
-        for name, value in _setting_values(Settings.read()).items()
-        if value != usual[name]
-    }
-    rows = [_platform_row(platform, given) for platform in NEEDED]
+    defaults = _setting_values(Settings())
+    values = _setting_values(Settings.read())
+    changed = [name for name, value in values.items() if value != defaults[name]]
+    rows = [_make_platform_row(platform, changed) for platform in NEEDED]
     if json:
         Printer().document(rows)
         return
-    cells = [
-        (
-            row["platform"],
-            row["state"],
-            " ".join(row["set"]) or "-",
-            " ".join(row["missing"]) or "-",
-        )
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        present = " ".join(row["set"]) or "-"
+        missing = " ".join(row["missing"]) or "-"
+        cells.append((row["platform"], row["state"], present, missing))
     Printer().table(("platform", "state", "set", "missing"), cells)
 
 
@@ -76,8 +69,8 @@ def set_webhook(
         str,
         typer.Option(
             help=(
-                "Where the platform reaches this agent, by https; without a path /webhook/PLATFORM"
-                " is added."
+                "The https address at which the platform reaches this agent; /webhook/PLATFORM is"
+                " added to one without a path."
             )
         ),
     ] = "",
@@ -93,43 +86,51 @@ def set_webhook(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Tell the platform where the webhook is and which commands there are, and show what it says.
+    """Tell the platform the webhook's address and the agent's commands, and show the webhook's
+    state.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
     if make_secret:
-        _print_secret(platform, url, json)
+        _print_new_secret(platform, url, json)
         return
     if not url:
-        wanted = f"uncaged channel set {platform} --url https://bot.example.com"
-        raise UsageError("EINVAL", "--url is missing", source=platform, suggestion=wanted)
-    with _open_channel(platform, NEEDED.get(platform, ())) as channel:
-        channel.webhook.register(
-            WebhookRegistration(_add_path(url, platform), max_connections, drop, _list_commands())
+        raise UsageError(
+            "EINVAL",
+            "--url is missing",
+            source=platform,
+            suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
         )
+    with _open_channel(platform, NEEDED.get(platform, ())) as channel:
+        from functions.agent.commands.table import COMMANDS
+
+        commands = tuple((name, command.meaning) for name, command in COMMANDS.items())
+        url = _add_webhook_path(url, platform)
+        channel.webhook.register(WebhookRegistration(url, max_connections, drop, commands))
         _show_webhook(platform, channel.webhook.read_state(), json)
 
 
 @cli.command()
 def status(platform: Platform, json: Json = False) -> None:
-    """Ask the platform who the bot is and how its webhook does.
+    """Ask the platform for the bot's name and its webhook's state.
 
-    The exit code is 1 when none is set or deliveries fail.
+    The exit code is 1 when no webhook is set or its deliveries fail.
 
     Example: uncaged channel status telegram
     """
     with _open_channel(platform, NEEDED.get(platform, ())[:1]) as channel:
-        name, hook = channel.fetch_bot_name(), channel.webhook.read_state()
-    _show_webhook(platform, hook, json, name)
-    if not hook.works:
+        name = channel.fetch_bot_name()
+        webhook = channel.webhook.read_state()
+    _show_webhook(platform, webhook, json, name)
+    if not webhook.works:
         raise typer.Exit(FAILED)
 
 
 @cli.command()
 def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
-    """Take the webhook away.
+    """Remove the webhook.
 
-    The platform keeps its updates for itself, Telegram for a day.
+    From then on the platform keeps the updates, Telegram for a day.
 
     Example: uncaged channel unset telegram
     """
@@ -147,13 +148,14 @@ def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[HasWebhook
     settings = Settings.read()
     values = _setting_values(settings)
     _require_platform(platform)
-    for missing in (name for name in needed if not values[name]):
-        raise UsageError(
-            "ESETTING",
-            f"{missing} is not set",
-            source=platform,
-            suggestion=_suggest_setting(missing, platform),
-        )
+    for name in needed:
+        if not values[name]:
+            raise UsageError(
+                "ESETTING",
+                f"{name} is not set",
+                source=platform,
+                suggestion=_suggest_setting(name, platform),
+            )
     channel = open_channels(settings)[platform]
     if not isinstance(channel, HasWebhook):
         raise UsageError("EINVAL", f"{platform} has no webhook to set from here", source=platform)
@@ -164,16 +166,10 @@ def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[HasWebhook
             channel.close()
 
 
-def _list_commands() -> tuple[tuple[str, str], ...]:
-    from functions.agent.commands.table import COMMANDS
-
-    return tuple((name, command.meaning) for name, command in COMMANDS.items())
-
-
 def _require_platform(platform: str) -> None:
     if platform not in NEEDED:
         raise UsageError(
-            "ENOENT", f"no platform {platform!r}", suggestion=f"one of {', '.join(NEEDED)}"
+            "ENOENT", f"no platform {platform!r}", suggestion=f"use one of {', '.join(NEEDED)}"
         )
 
 
@@ -183,47 +179,42 @@ def _suggest_setting(missing: str, platform: str) -> str:
             f'make one: export {missing}="$(uncaged channel set {platform} --make-secret)", and'
             " give the server the same"
         )
-    return (
-        f"set {missing}, to the token that @BotFather gives"
-        if platform == "telegram"
-        else f"set {missing}"
-    )
+    if platform == "telegram":
+        return f"set {missing} to the token that @BotFather gives you"
+    return f"set {missing}"
 
 
-def _add_path(url: str, platform: str) -> str:
-    """Return `url` with the webhook's path when it has none; a note is printed when its path is
-    another.
-    """
+def _add_webhook_path(url: str, platform: str) -> str:
+    """Return `url` with the webhook's path when it has none, and note when it has another path."""
     path = PATH.format(platform=platform)
     try:
-        given = urlsplit(url)
+        parts = urlsplit(url)
     except ValueError:
-        return url  # the platform's own check tells
+        return url  # the platform's own check refuses it
     if not _PLAIN.fullmatch(url):
         return url  # the same; urlsplit drops a line feed in silence
-    if given.path in ("", "/"):
-        return given._replace(path=path).geturl()
-    if not given.path.endswith(path):
+    if parts.path in ("", "/"):
+        return parts._replace(path=path).geturl()
+    if not parts.path.endswith(path):
         sys.stderr.write(
-            f"note: the server's webhook is at {path}; the proxy in front of it has to lead there\n"
+            f"note: the server's webhook is at {path}; the proxy in front of it has to pass"
+            " requests on to that path\n"
         )
     return url
 
 
-def _print_secret(platform: str, url: str, json: bool) -> None:
+def _print_new_secret(platform: str, url: str, json: bool) -> None:
     _require_platform(platform)
+    _, setting = NEEDED[platform]
     if url:
         raise UsageError(
             "EINVAL",
-            "--make-secret sets no webhook",
+            "--make-secret sets no webhook, so it takes no --url",
             source=platform,
-            suggestion=_suggest_setting(NEEDED[platform][1], platform),
+            suggestion=_suggest_setting(setting, platform),
         )
-    made = secrets.token_urlsafe(SECRET_BYTES)
-    if json:
-        Printer().document({"platform": platform, "setting": NEEDED[platform][1], "secret": made})
-    else:
-        Printer().line(made)
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    print_result({"platform": platform, "setting": setting, "secret": secret}, secret, json)
 
 
 def _setting_values(settings: Settings) -> dict[str, str]:
@@ -231,49 +222,43 @@ def _setting_values(settings: Settings) -> dict[str, str]:
     return {name: value for name, value, _ in describe_settings(settings)}
 
 
-def _platform_row(platform: str, given: dict[str, str]) -> dict[str, Any]:
+def _make_platform_row(platform: str, changed: Sequence[str]) -> dict[str, Any]:
+    """Return a platform's row; `changed` are the settings that have no default value."""
     token, secret = NEEDED[platform]
-    there = [name for name in given if name.startswith(f"{platform.upper()}_")]
-    if token not in there:
+    present = [name for name in changed if name.startswith(f"{platform.upper()}_")]
+    if token not in present:
         state = "not set"
-    elif secret in there:
+    elif secret in present:
         state = "ready"
     else:
         state = "its webhook is refused"
-    missing = [name for name in NEEDED[platform] if name not in there]
     return {
         "platform": platform,
         "state": state,
-        "set": there,
-        "missing": missing,
+        "set": present,
+        "missing": [name for name in NEEDED[platform] if name not in present],
         "path": PATH.format(platform=platform),
     }
 
 
-def _show_webhook(platform: str, hook: WebhookState, json: bool, name: str = "") -> None:
+def _show_webhook(platform: str, webhook: WebhookState, json: bool, name: str = "") -> None:
     if json:
-        Printer().document(
-            {
-                "platform": platform,
-                **({"bot": name} if name else {}),
-                **asdict(hook),
-                "works": hook.works,
-            }
-        )
+        row: dict[str, Any] = {"platform": platform}
+        if name:
+            row["bot"] = name
+        Printer().document(row | asdict(webhook) | {"works": webhook.works})
         return
-    for line in _webhook_lines(platform, hook, name):
+    bot = f" @{name}" if name else ""
+    lines = [f"{platform}{bot}: {webhook.url or 'no webhook is set'}"]
+    if webhook.url:
+        lines.append(f"waiting     {webhook.pending}")
+        lines.append(f"at once     {webhook.connections or 'as many as the platform likes'}")
+        lines.append(f"updates     {' '.join(webhook.updates) or 'all kinds'}")
+        if webhook.address:
+            lines.append(f"address     {webhook.address}")
+    if webhook.error:
+        lines.append(f"last error  {webhook.error} ({format_time(webhook.error_at)})")
+        if webhook.advice:
+            lines.append(f"help        {webhook.advice}")
+    for line in lines:
         Printer().line(line)
-
-
-def _webhook_lines(platform: str, hook: WebhookState, name: str) -> Iterator[str]:
-    yield f"{platform}{f' @{name}' if name else ''}: {hook.url or 'no webhook is set'}"
-    if hook.url:
-        yield f"waiting     {hook.pending}"
-        yield f"at once     {hook.connections or 'as many as the platform likes'}"
-        yield f"updates     {' '.join(hook.updates) or 'all kinds'}"
-        if hook.address:
-            yield f"address     {hook.address}"
-    if hook.error:
-        yield f"last error  {hook.error} ({format_time(hook.error_at)})"
-    if hook.error and hook.advice:
-        yield f"help        {hook.advice}"

@@ -4,17 +4,21 @@ faults, calls, and what stays resident.
 
 from __future__ import annotations
 
+import fcntl
 import re
 import sys
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
 
 from functions.agent import compaction, context
-from functions.agent.app import App, ignore_step
+from functions.agent.app import ignore_step
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
@@ -22,7 +26,6 @@ from functions.agent.toolset import in_scope
 from functions.agent.turn import run_turn, stop_turn
 from functions.cli.pairing import send_reply
 from functions.cli.screen import Screen
-from functions.cli.terminal_lock import alone
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
@@ -42,26 +45,28 @@ class Style:
     quiet: bool = False
     json: bool = False
 
+    @property
+    def shows_steps(self) -> bool:
+        """Return whether it shows more than the answer."""
+        return not (self.quiet or self.json)
 
-def run(text: str, session: str, style: Style) -> int:
+
+def run_chat(text: str, session: str, style: Style) -> int:
     """Answer one question, or hold a conversation until Ctrl-D; return the exit code."""
     if not _NAME.fullmatch(session):
         raise UsageError(
             "ESESSION",
-            f"{one_line(session, 40)!r} names no session",
-            suggestion="letters, digits, dot, hyphen and underscore",
+            f"{one_line(session, 40)!r} cannot be the name of a conversation",
+            suggestion="use letters, digits, dot, hyphen and underscore",
         )
     settings = Settings.read()
-    runtime = open_runtime(settings, ignore_progress if style.quiet or style.json else _progress)
-    talk = _Conversation(runtime, f"terminal:{session}", style, Screen(), data_folder(settings))
+    screen = Screen()
+    runtime = open_runtime(settings, screen.progress if style.shows_steps else ignore_progress)
+    chat = _Conversation(runtime, f"terminal:{session}", style, screen, data_folder(settings))
     try:
-        return talk.answer(text) if text else talk.go_on()
+        return chat.answer(text) if text else chat.converse()
     finally:
         runtime.close()
-
-
-def _progress(line: str) -> None:
-    sys.stderr.write(line + "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,121 +79,136 @@ class _Conversation:
     screen: Screen
     folder: Path
 
-    def go_on(self) -> int:
-        """Answer line by line until the end of the input. Return the last answer's exit code, or 0
-        when a person typed.
+    def converse(self) -> int:
+        """Answer line by line until the end of the input.
+
+        Returns the last answer's exit code, or 0 when a person typed.
         """
-        app, shown = self.runtime.app, not (self.style.quiet or self.style.json)
-        if shown:
-            kept = app.sessions.open(keys.session_of(app.name, self.session)).document.messages
-            self.screen.greet(app.model.name, self.session.partition(":")[2], len(kept))
+        app = self.runtime.app
+        if self.style.shows_steps:
+            document = app.sessions.open(keys.session_of(app.name, self.session)).document
+            name = self.session.partition(":")[2]
+            self.screen.greet(app.model.name, name, len(document.messages))
         code = 0
         while True:
             try:
                 text = self.screen.ask()
             except EOFError:
-                self.screen.bye()
+                self.screen.end()
                 return 0 if sys.stdin.isatty() else code
             except KeyboardInterrupt:
                 self.screen.hint("Ctrl-D leaves")
                 continue
             if text.strip():
-                code = self._try_to_answer(text)
+                try:
+                    code = self.answer(text)
+                except SigilError as problem:
+                    self.screen.show_error(problem)
+                    code = 1
 
     def answer(self, text: str) -> int:
         """Run one turn, print it in the chosen style, and return the exit code."""
+        app = self.runtime.app
+        event = self._make_event(text)
+        if event.is_inquiry:  # waits for no turn of another terminal
+            opened = app.sessions.open(keys.session_of(app.name, self.session))
+            reply = Outgoing(event.id, self.session, table.answer_inquiry(event, app))
+            self._show_answer(opened, (reply,))
+            return 0
+        with _hold_conversation(self.folder, self.session, self.screen):
+            try:
+                watch = self.screen.show_step if self.style.shows_steps else ignore_step
+                opened = run_turn(event, app, watch)
+                code = int(any(reply.failed for reply in opened.document.outbox))
+            except KeyboardInterrupt:
+                opened = stop_turn(self.session, app)
+                code = INTERRUPTED
+            own = []
+            for reply in opened.document.outbox:
+                if reply.session == self.session:
+                    own.append(reply)
+                elif not send_reply(self.runtime.channels, reply):
+                    self.screen.hint(f"a reply to {reply.session} could not be sent from here")
+            app.sessions.clear_outbox(opened)
+        self._show_answer(opened, tuple(own))
+        return code
+
+    def _make_event(self, text: str) -> Event:
         if len(text) > TEXT_LIMIT:
             raise UsageError(
                 "EINVAL",
                 f"a message has at most {TEXT_LIMIT:,} characters",
                 suggestion="send it in parts",
             )
-        app, event = self.runtime.app, self._make_event(text)
-        if event.is_inquiry:  # waits for no turn of another terminal
-            opened = app.sessions.open(keys.session_of(app.name, self.session))
-            self._show_answer(
-                opened, (Outgoing(event.id, self.session, table.answer_inquiry(event, app)),)
-            )
-            return 0
-        with alone(self.folder, self.session, self.screen.hint):
-            try:
-                opened = run_turn(
-                    event,
-                    app,
-                    ignore_step if self.style.quiet or self.style.json else self.screen.step,
-                )
-                code = int(any(reply.failed for reply in opened.document.outbox))
-            except KeyboardInterrupt:
-                opened, code = stop_turn(self.session, app), INTERRUPTED
-            replies = tuple(
-                reply for reply in opened.document.outbox if reply.session == self.session
-            )
-            for reply in opened.document.outbox:
-                if reply not in replies and not send_reply(self.runtime.channels, reply):
-                    self.screen.hint(f"{reply.session} could not be told from here")
-            app.sessions.clear_outbox(opened)
-        self._show_answer(opened, replies)
-        return code
-
-    def _try_to_answer(self, text: str) -> int:
-        try:
-            return self.answer(text)
-        except SigilError as problem:
-            self.screen.failure(problem)
-            return 1
-
-    def _make_event(self, text: str) -> Event:
         now = time.time()
-        said = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        name = f"terminal:{uuid.uuid4().hex}"
         return Event(
-            name,
-            "message",
-            self.runtime.app.name,
-            self.session,
-            OWN,
-            said,
-            now,
-            order_of(now, 0),
+            id=f"terminal:{uuid.uuid4().hex}",
+            kind="message",
+            agent=self.runtime.app.name,
+            session=self.session,
+            sender=OWN,
+            text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+            at=now,
+            order=order_of(now, 0),
             private=True,
         )
 
     def _show_answer(self, opened: SessionHandle, replies: tuple[Outgoing, ...]) -> None:
+        document = opened.document
         texts = [reply.text for reply in replies]
+        resident = [offer.tool for offer in in_scope(document.messages)]
         if self.style.json:
-            sys.stdout.write(orjson.dumps(_summarize(replies, opened)).decode() + "\n")
+            row = _make_row(replies, resident)
+            sys.stdout.write(orjson.dumps(row).decode() + "\n")
             sys.stdout.flush()
         elif self.style.quiet:
             sys.stdout.write("\n\n".join(texts) + "\n")
         else:
-            self.screen.replies(texts)
-            self.screen.footer(*_measure_context(opened, self.runtime.app))
+            app = self.runtime.app
+            preamble = app.build_preamble(opened.key)
+            tokens = compaction.estimate_size(document.messages)
+            tokens += context.count_overhead(preamble)
+            self.screen.show_replies(texts)
+            self.screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
 
 
-def _measure_context(opened: SessionHandle, app: App) -> tuple[list[str], int, int]:
-    """Return the resident tools, the estimated tokens of the next request, and the window."""
-    document = opened.document
-    used = (
-        compaction.estimate_size(document.messages)
-        + context.count_overhead(app.build_preamble(opened.key))
-    ) * document.ratio
-    return [offer.tool for offer in in_scope(document.messages)], round(used), app.model.window
+@contextmanager
+def _hold_conversation(folder: Path, session: str, screen: Screen) -> Iterator[None]:
+    """Hold the conversation for one turn; while another terminal has it, say so and wait.
+
+    The lock ends when its holder dies.
+    """
+    locks = folder / "locks"
+    locks.mkdir(mode=0o700, exist_ok=True)
+    with (locks / sha256(session.encode()).hexdigest()[:32]).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            screen.hint(
+                "another terminal is in the middle of a turn here; waiting for it, Ctrl-C leaves"
+            )
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
-def _summarize(replies: tuple[Outgoing, ...], opened: SessionHandle) -> dict[str, object]:
-    last = replies[-1] if replies else None
-    usage = last.usage if last else None
-    return {
+def _make_row(replies: tuple[Outgoing, ...], resident: list[str]) -> dict[str, object]:
+    """Return what `--json` prints: the replies of a turn and what the last one took."""
+    row: dict[str, object] = {
         "reply": "\n\n".join(reply.text for reply in replies),
-        "rounds": last.rounds if last else 0,
-        "tools": list(last.tools) if last else [],
-        "resident": [offer.tool for offer in in_scope(opened.document.messages)],
-        **({"failed": True} if last and last.failed else {}),
-        "usage": {
-            "prompt_tokens": usage.prompt,
-            "completion_tokens": usage.completion,
-            "estimated": usage.estimated,
-        }
-        if usage
-        else {},
+        "rounds": 0,
+        "tools": [],
+        "resident": resident,
     }
+    usage: dict[str, object] = {}
+    if replies:
+        last = replies[-1]
+        row["rounds"] = last.rounds
+        row["tools"] = list(last.tools)
+        if last.failed:
+            row["failed"] = True
+        usage = {
+            "prompt_tokens": last.usage.prompt,
+            "completion_tokens": last.usage.completion,
+            "estimated": last.usage.estimated,
+        }
+    return row | {"usage": usage}

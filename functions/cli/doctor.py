@@ -15,8 +15,8 @@ from functions.agent.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.channels.webhooks import HasWebhook
-from functions.cli.inbox import Counts
-from functions.cli.open_agent import open_agent
+from functions.cli.inbox import CountsEvents
+from functions.cli.local_agent import open_agent
 from functions.settings import Settings
 from functions.wiring import Closable, open_channels, open_ingress_queue, open_model
 from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
@@ -29,7 +29,7 @@ MODEL_SECONDS = 20.0
 
 
 @runtime_checkable
-class Known(Protocol):
+class KnowsBotName(Protocol):
     """A platform that can tell the bot's name."""
 
     def fetch_bot_name(self) -> str:
@@ -38,63 +38,64 @@ class Known(Protocol):
         """
 
 
-def run(printer: Printer) -> int:
-    """Print settings and findings; the exit code is 1 when something is wrong."""
+def run_checks_and_print(printer: Printer) -> int:
+    """Print settings and findings; the exit code is 1 when something does not work."""
     settings = Settings.read()
-    return run_doctor(printer, {**_registry(settings), **_agent(settings)}, settings)
+    checks = {**registry_checks(settings), **agent_checks(settings)}
+    return run_doctor(printer, checks, settings)
 
 
-def _registry(settings: Settings) -> Mapping[str, Check]:
+def registry_checks(settings: Settings) -> Mapping[str, Check]:
     """Return the checks of the agent's registry, and of its store, which is the agent's own too."""
     if not settings.registry_url:
         return {**machine.machine_checks(settings), **local_registry.registry_checks(settings)}
-    elsewhere = replace(settings, registry_token=reveal(settings.registry_token))
+    remote = replace(settings, registry_token=reveal(settings.registry_token))
     return {
         "disk": partial(local_registry.check_disk, settings),
         "store": partial(local_registry.check_store, settings),
-        **remote_registry.registry_checks(elsewhere),
+        **remote_registry.registry_checks(remote),
     }
 
 
-def _agent(settings: Settings) -> Mapping[str, Check]:
+def agent_checks(settings: Settings) -> Mapping[str, Check]:
+    """Return the checks of the agent itself, by their names in the report."""
     checks = {
-        "queue": _queue,
-        "model": _model,
-        "guide": _guide,
-        "platforms": _platforms,
-        "owners": _owners,
+        "queue": partial(check_queue, settings),
+        "model": partial(check_model, settings),
+        "guide": partial(check_guide, settings),
+        "platforms": partial(check_platforms, settings),
+        "owners": partial(check_owners, settings),
     }
-    second = {"second model": partial(_model, settings.fallback)} if settings.has_fallback else {}
-    return {**{name: partial(check, settings) for name, check in checks.items()}, **second}
+    if settings.has_fallback:
+        checks["second model"] = partial(check_model, settings.fallback)
+    return checks
 
 
-def _queue(settings: Settings) -> str:
+def check_queue(settings: Settings) -> str:
+    """Check that the queue can be reached."""
     queue = open_ingress_queue(settings)
-    return (
-        f"{queue.count_waiting()} events in SQS"
-        if isinstance(queue, Counts)
-        else "in the store itself"
-    )
+    if isinstance(queue, CountsEvents):
+        return f"{queue.count_waiting()} events in SQS"
+    return "in the store itself"
 
 
-def _model(settings: Settings) -> str:
+def check_model(settings: Settings) -> str:
     """Check that the model answers."""
     model = open_model(settings)
+    began = time.monotonic()
+    request = ModelRequest(
+        [{"role": "user", "content": "[doctor]\nSay ok."}], deadline=began + MODEL_SECONDS
+    )
     try:
-        request = ModelRequest(
-            [{"role": "user", "content": "[doctor]\nSay ok."}],
-            deadline=time.monotonic() + MODEL_SECONDS,
-        )
-        began = time.monotonic()
         reply = model.chat(request)
     finally:
         if isinstance(model, Closable):
             model.close()
+    seconds = time.monotonic() - began
     if reply.finish == "error":
-        detail = reply.failure.detail if reply.failure else reply.text
         raise BackendError(
             "EUNAVAILABLE",
-            detail,
+            reply.failure.detail if reply.failure else reply.text,
             suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL",
         )
     if not settings.endpoint:
@@ -102,43 +103,50 @@ def _model(settings: Settings) -> str:
             "the offline model answers: it knows a few phrases",
             suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL",
         )
-    return f"{model.name} answers in {time.monotonic() - began:.1f} s"
+    return f"{model.name} answers in {seconds:.1f} s"
 
 
-def _guide(settings: Settings) -> str:
+def check_guide(settings: Settings) -> str:
     """Check that the guide and the context strategy can be loaded."""
     load_guide(settings.guide)
     load_strategy(settings.context)
     return f"{settings.guide}, with the context strategy {settings.context}"
 
 
-def _platforms(settings: Settings) -> str:
+def check_platforms(settings: Settings) -> str:
     """Check that each platform knows its bot, and delivers to its webhook if it has one."""
-    said: list[str] = []
-    for name, channel in open_channels(settings).items():
+    found: list[str] = []
+    for platform, channel in open_channels(settings).items():
         with closing(channel) if isinstance(channel, Closable) else nullcontext():
-            bot = channel.fetch_bot_name() if isinstance(channel, Known) else ""
-            said.append(f"{name} knows its bot{f' @{bot}' if bot else ''}{_hook(name, channel)}")
-    return ", ".join(said) or "none set"
+            finding = f"{platform} knows its bot"
+            if isinstance(channel, KnowsBotName):
+                name = channel.fetch_bot_name()
+                finding += f" @{name}" if name else ""
+            if isinstance(channel, HasWebhook):
+                require_working_webhook(platform, channel)
+                finding += ", its webhook works"
+            found.append(finding)
+    return ", ".join(found) or "none set"
 
 
-def _hook(platform: str, channel: object) -> str:
-    if not isinstance(channel, HasWebhook):
-        return ""
-    hook = channel.webhook.read_state()
-    if not hook.url:
-        mend = f"uncaged channel set {platform} --url https://bot.example.com"
-        raise DoctorWarning(f"{platform} knows its bot, and has no webhook", suggestion=mend)
-    if not hook.works:
+def require_working_webhook(platform: str, channel: HasWebhook) -> None:
+    """Raise `DoctorWarning` when no webhook is set, `BackendError` when deliveries fail."""
+    webhook = channel.webhook.read_state()
+    if not webhook.url:
+        raise DoctorWarning(
+            f"{platform} knows its bot, and has no webhook",
+            suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
+        )
+    if not webhook.works:
         raise BackendError(
             "EUNAVAILABLE",
-            f"{platform} does not reach the webhook: {hook.error}",
-            suggestion=hook.advice or "look at its log",
+            f"{platform} does not reach the webhook: {webhook.error}",
+            suggestion=webhook.advice or "look at the log of the server and its proxy",
         )
-    return ", its webhook works"
 
 
-def _owners(settings: Settings) -> str:
+def check_owners(settings: Settings) -> str:
+    """Return the ids of the agent's owners."""
     with open_agent() as (app, _):
         paired = [person.id for person in app.people.list_members() if person.role == "owner"]
     return ", ".join([*settings.owners, *paired]) or "nobody but this machine's own user"

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli import history as histories
-from functions.cli.open_agent import BY, Json, Session, open_agent, session_key
+from functions.cli import agent
+from functions.cli.local_agent import BY, Json, Session, open_agent, session_key
 from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
 
@@ -24,36 +24,24 @@ if TYPE_CHECKING:
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Its documents: soul, memory, role and the others.",
+    help="The agent's documents: soul, memory, role and the others.",
 )
 Name = Annotated[str, typer.Argument(help="role, self, agents, soul, user, tools or memory.")]
 HISTORY = "history"
 FILE_BYTES = 1 << 20
-EMPTIED = "`uncaged agent doc write {name} -` with nothing as its input empties it"
 
 
 @cli.command("list")
 def list_documents(session: Session = None, json: Json = False) -> None:
-    """Show which documents there are, how long they are and who wrote them last.
+    """Show the documents, how long they are and who wrote them last.
 
     Example: uncaged agent doc list --session telegram:42
     """
-    with _documents(session) as (documents, scope):
-        found = [documents.read(scope, name) for name in _document_names(documents, scope)]
-    docs = [doc for doc in found if doc.version]
-    printer = Printer(json=json)
-    if json:
-        printer.document([_row(doc) for doc in docs])
-    elif docs:
-        printer.table(
-            ("document", "version", "characters", "written", "by", "why"),
-            [_cells(doc) for doc in docs],
-        )
-    else:
-        first = f"memory --session {session}" if session else "soul"
-        printer.note(
-            f"no document was written yet; `uncaged agent doc edit {first}` writes the first"
-        )
+    with _open_documents(session) as (documents, scope):
+        docs = _read_written(documents, scope)
+    first = f"memory --session {session}" if session else "soul"
+    nothing = f"no document was written yet; `uncaged agent doc edit {first}` writes the first"
+    _print_docs(docs, nothing, json)
 
 
 @cli.command()
@@ -67,21 +55,26 @@ def show(
 
     Example: uncaged agent doc show soul > SOUL.md
     """
+    from functions.agent.memory.documents import OF_CHATS
+
     if name == HISTORY and session is not None:
-        histories.history(session, json)
+        agent.show_history(session, json)
         return
-    with _documents(session) as (documents, scope):
-        doc = (
-            documents.read(scope, name)
-            if version is None
-            else documents.read_version(scope, name, version)
-        )
-    if not (doc.version or doc.text):
-        raise UsageError(
-            "ENOENT", f"{name} was never written", suggestion=_suggest_edit(name, session)
-        )
+    with _open_documents(session) as (documents, scope):
+        if version is None:
+            doc = documents.read(scope, name)
+        else:
+            doc = documents.read_version(scope, name, version)
+    if not doc.version and not doc.text:
+        option = f" --session {session}" if session else ""
+        suggestion = f"`uncaged agent doc edit {name}{option}` writes it"
+        if not session and name in OF_CHATS:
+            suggestion += (
+                f"; `uncaged agent doc show {name} --session terminal:main` shows one chat's own"
+            )
+        raise UsageError("ENOENT", f"{name} was never written", suggestion=suggestion)
     if json:
-        Printer(json=True).document({**_row(doc), "text": doc.text})
+        Printer(json=True).document({**_make_row(doc), "text": doc.text})
     else:
         Printer().text(doc.text)
 
@@ -92,25 +85,17 @@ def history(name: Name, session: Session = None, json: Json = False) -> None:
 
     Example: uncaged agent doc history soul
     """
-    with _documents(session) as (documents, scope):
+    with _open_documents(session) as (documents, scope):
         versions = list(documents.list_versions(scope, name))
-    printer = Printer(json=json)
-    if json:
-        printer.document([_row(doc) for doc in versions])
-    elif not versions:
-        printer.note(f"{name} was never written")
-    else:
-        printer.table(
-            ("document", "version", "characters", "written", "by", "why"),
-            [_cells(doc) for doc in versions],
-        )
+    _print_docs(versions, f"{name} was never written", json)
 
 
 @cli.command()
 def edit(name: Name, session: Session = None) -> None:
     """Write a document in your editor (EDITOR).
 
-    Nothing is changed when the text is left as it was, or when somebody else changed it meanwhile.
+    Nothing is changed when you leave the text as it was, or when somebody else changed it
+    meanwhile.
 
     Example: uncaged agent doc edit memory --session telegram:42
     """
@@ -119,24 +104,23 @@ def edit(name: Name, session: Session = None) -> None:
         file = _edit_in_editor(before, settings.editor)
         try:
             text = _read_text(str(file))
-            if text.strip() not in ("", before.text):
-                _report_version(
-                    app.documents.write(
-                        before.scope, name, text, by=BY, why="edited", expect=before.version
-                    ),
-                    json=False,
-                )
-            else:
+            if not text.strip():
                 Printer().note(
-                    "nothing was changed"
-                    if text.strip()
-                    else f"an empty text changes nothing; {EMPTIED.format(name=name)}"
+                    f"an empty text changes nothing; `uncaged agent doc write {name} -` with"
+                    " nothing as its input empties it"
                 )
+            elif text.strip() == before.text:
+                Printer().note("nothing was changed")
+            else:
+                written = app.documents.write(
+                    before.scope, name, text, by=BY, why="edited", expect=before.version
+                )
+                _report_version(written, json=False)
         except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
             if file.exists():
-                again = f"uncaged agent doc write {name} {file}"
+                command = f"uncaged agent doc write {name} {file}"
                 problem.suggestion = (
-                    f"{problem.suggestion}; your text is in {file}: `{again}`".lstrip("; ")
+                    f"{problem.suggestion}; your text is in {file}: `{command}`".lstrip("; ")
                 )
             raise
         file.unlink()
@@ -154,7 +138,7 @@ def write(
     Example: uncaged agent doc write soul SOUL.md
     """
     text = _read_text(file)
-    with _documents(session) as (documents, scope):
+    with _open_documents(session) as (documents, scope):
         doc = documents.write(scope, name, text, by=BY, why=f"from {file}" if file != "-" else "")
     _report_version(doc, json)
 
@@ -170,14 +154,14 @@ def rollback(
 
     Example: uncaged agent doc rollback soul 3
     """
-    with _documents(session) as (documents, scope):
+    with _open_documents(session) as (documents, scope):
         doc = documents.roll_back(scope, name, version, BY)
     _report_version(doc, json)
 
 
 @cli.command("export")
 def export_documents(
-    folder: Annotated[Path, typer.Argument(help="Where to: one Markdown file each.")],
+    folder: Annotated[Path, typer.Argument(help="The folder for one Markdown file a document.")],
     session: Session = None,
     json: Json = False,
 ) -> None:
@@ -188,23 +172,28 @@ def export_documents(
 
     Example: uncaged agent doc export backup
     """
-    with _documents(session) as (documents, scope):
-        docs = [
-            doc
-            for name in _document_names(documents, scope)
-            if (doc := documents.read(scope, name)).version
-        ]
-    told = histories.entries(session) if session is not None else []
-    texts = [
-        *((doc.name, doc.text) for doc in docs),
-        *([(HISTORY, histories.markdown(told))] if told else []),
-    ]
-    files = {file_of(name): f"{text}\n".encode() for name, text in texts}
-    _write_files(folder, files)
-    written = list(files)
-    Printer(json=json).document(written) if json else Printer().note(
-        f"{', '.join(written) or 'nothing'} in {folder}"
-    )
+    from sigil.storage.files import make_write_error, write_whole
+
+    with _open_documents(session) as (documents, scope):
+        texts = {doc.name: doc.text for doc in _read_written(documents, scope)}
+    if session is not None:
+        entries = agent.read_history(session)
+        if entries:
+            texts[HISTORY] = agent.format_history(entries)
+    files = {file_of(name): f"{text}\n".encode() for name, text in texts.items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise make_write_error(folder, problem) from None
+    # all are checked before the first is written
+    paths = [_require_plain_file(folder / name) for name in files]
+    for path, body in zip(paths, files.values(), strict=True):
+        write_whole(path, body)
+    printer = Printer(json=json)
+    if json:
+        printer.document(list(files))
+    else:
+        printer.note(f"{', '.join(files) or 'nothing'} in {folder}")
 
 
 @cli.command("import")
@@ -222,25 +211,28 @@ def import_documents(
     """
     from functions.agent.memory.documents import check_document_text
 
-    with _documents(session) as (documents, scope):
-        found = [
-            (name, _require_plain_file(folder / file_of(name)))
-            for name in _document_names(documents, scope)
-            if os.path.lexists(folder / file_of(name))
-        ]
-        if not found:
-            names = ", ".join(map(file_of, _document_names(documents, scope)))
+    with _open_documents(session) as (documents, scope):
+        names = _document_names(documents, scope)
+        texts = {}
+        for name in names:
+            path = folder / file_of(name)
+            if os.path.lexists(path):
+                text = _read_text(str(_require_plain_file(path)))
+                texts[name] = check_document_text(name, text)
+        if not texts:
+            files = ", ".join(file_of(name) for name in names)
             raise UsageError(
-                "ENOENT", f"{folder} holds no document", suggestion=f"the files: {names}"
+                "ENOENT", f"{folder} holds no document", suggestion=f"documents are named {files}"
             )
-        texts = [(name, check_document_text(name, _read_text(str(path)))) for name, path in found]
         docs = [
             documents.write(scope, name, text, by=BY, why=f"imported from {folder}")
-            for name, text in texts
+            for name, text in texts.items()
         ]
-    Printer(json=json).document([_row(doc) for doc in docs]) if json else Printer().note(
-        f"{', '.join(doc.name for doc in docs)} imported"
-    )
+    printer = Printer(json=json)
+    if json:
+        printer.document([_make_row(doc) for doc in docs])
+    else:
+        printer.note(f"{', '.join(texts)} imported")
 
 
 def file_of(name: str) -> str:
@@ -249,7 +241,8 @@ def file_of(name: str) -> str:
 
 
 @contextmanager
-def _documents(session: str | None) -> Iterator[tuple[Documents, str]]:
+def _open_documents(session: str | None) -> Iterator[tuple[Documents, str]]:
+    """Open the documents, and return them with the scope of the chat or of the agent."""
     with open_agent() as (app, _):
         yield app.documents, session_key(app, session) or app.documents.agent
 
@@ -260,38 +253,17 @@ def _document_names(documents: Documents, scope: str) -> tuple[str, ...]:
     return tuple(CAPS) if scope == documents.agent else OF_CHATS
 
 
-def _suggest_edit(name: str, session: str | None) -> str:
-    from functions.agent.memory.documents import OF_CHATS
-
-    writes = (
-        f"`uncaged agent doc edit {name}{f' --session {session}' if session else ''}` writes it"
-    )
-    own = (
-        f"; a chat's own: `uncaged agent doc show {name} --session terminal:main`"
-        if not session and name in OF_CHATS
-        else ""
-    )
-    return writes + own
-
-
-def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files into the folder; `UsageError` and nothing written when one of them is a link
-    or no file.
-    """
-    from sigil.storage.files import make_write_error, write_whole
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise make_write_error(folder, problem) from None
-    places = [(_require_plain_file(folder / name), body) for name, body in files.items()]
-    for path, body in places:
-        write_whole(path, body)
+def _read_written(documents: Documents, scope: str) -> list[Doc]:
+    """Return the documents of a scope that were ever written."""
+    docs = [documents.read(scope, name) for name in _document_names(documents, scope)]
+    return [doc for doc in docs if doc.version]
 
 
 def _require_plain_file(path: Path) -> Path:
-    """Return `path` when it is a plain file, or missing: a folder from elsewhere may hold links,
-    and must not choose what is read or written outside of it.
+    """Return `path` when it is a plain file, or missing.
+
+    A folder from elsewhere may hold links, and must not choose what is read or written outside of
+    it.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise UsageError(
@@ -337,32 +309,47 @@ def _edit_in_editor(doc: Doc, editor: str) -> Path:
     ) as file:
         file.write(f"{doc.text}\n")
     try:
-        ended = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
+        code = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
     except (OSError, ValueError) as problem:
         Path(file.name).unlink()
         why = getattr(problem, "strerror", None) or problem
         raise UsageError(
             "ENOENT",
             f"the editor {editor!r} does not start: {why}",
-            suggestion="set EDITOR to a program",
+            suggestion="set EDITOR to the command of your editor",
         ) from None
-    if ended:
+    if code:
         raise UsageError(
             "EINVAL",
-            f"the editor ended with {ended}; nothing was changed",
+            f"the editor ended with exit code {code}; nothing was changed",
             suggestion=f"your text is in {file.name}",
         )
     return Path(file.name)
 
 
 def _report_version(doc: Doc, json: bool) -> None:
+    note = f"{doc.name} is at version {doc.version} ({len(doc.text):,} characters)"
+    Printer(json=json).result(_make_row(doc), note)
+
+
+def _print_docs(docs: Sequence[Doc], nothing: str, json: bool) -> None:
+    """Print the documents as JSON or as a table, or on stderr that there is `nothing`."""
+    from sigil.cli.times import format_time
+
+    printer = Printer(json=json)
     if json:
-        Printer(json=True).document(_row(doc))
+        printer.document([_make_row(doc) for doc in docs])
+    elif not docs:
+        printer.note(nothing)
     else:
-        Printer().note(f"{doc.name} is at version {doc.version} ({len(doc.text):,} characters)")
+        cells = [
+            (doc.name, doc.version, f"{len(doc.text):,}", format_time(doc.at), doc.by, doc.why)
+            for doc in docs
+        ]
+        printer.table(("document", "version", "characters", "written", "by", "why"), cells)
 
 
-def _row(doc: Doc) -> dict[str, object]:
+def _make_row(doc: Doc) -> dict[str, object]:
     return {
         "name": doc.name,
         "version": doc.version,
@@ -371,9 +358,3 @@ def _row(doc: Doc) -> dict[str, object]:
         "by": doc.by,
         "why": doc.why,
     }
-
-
-def _cells(doc: Doc) -> tuple[object, ...]:
-    from sigil.cli.times import format_time
-
-    return doc.name, doc.version, f"{len(doc.text):,}", format_time(doc.at), doc.by, doc.why

@@ -1,9 +1,8 @@
-"""`uncaged inbox` and `uncaged trace`: waiting events, dead letters, and what an event did."""
+"""`uncaged inbox` and `uncaged trace`: waiting events, dead letters, and what a turn did."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 import orjson
@@ -17,21 +16,21 @@ from functions.settings import Settings
 from functions.wiring import open_ingress_queue, open_queue
 from sigil.cli.times import format_time
 from sigil.errors import UsageError, one_line
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import keys
 from sigil.storage.kv.update import scan_all
-from sigil.wiring import Stores, open_stores
+from sigil.wiring import open_stores
 
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Events on their way: what waits, and the dead letters.",
+    help="Waiting events and dead letters.",
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-SHOWN = 60
+TEXT_CHARACTERS = 60
 
 
 @runtime_checkable
-class Counts(Protocol):
+class CountsEvents(Protocol):
     """A queue that can count its events, if not list them."""
 
     def count_waiting(self) -> int:
@@ -39,7 +38,7 @@ class Counts(Protocol):
 
 
 @cli.command("list")
-def waiting(json: Json = False) -> None:
+def list_waiting(json: Json = False) -> None:
     """Show the events that wait, session by session, in their order.
 
     Example: uncaged inbox list
@@ -47,16 +46,21 @@ def waiting(json: Json = False) -> None:
     settings = Settings.read()
     if settings.queue:
         queue = open_ingress_queue(settings)
-        held = queue.count_waiting() if isinstance(queue, Counts) else 0
-        message = f"SQS lists no events; about {held} are in the queue"
+        count = queue.count_waiting() if isinstance(queue, CountsEvents) else 0
         raise UsageError(
             "ENOLIST",
-            message,
+            f"SQS cannot list its events; it holds about {count}",
             source="queue",
             suggestion="`uncaged inbox dead` shows the dead letters",
         )
-    rows = [_event_row(event, due) for event, due in _scan_waiting(_open_stores().kv)]
-    _print_rows(rows, json, "nothing waits")
+    kv = open_stores(settings).kv
+    rows = []
+    for index in (keys.READY_CONTROL, keys.READY):
+        for session, _ in scan_all(kv, index):
+            for sort, item in scan_all(kv, keys.inbox_event(session, "").partition):
+                waiting = decode_waiting(sort, item)
+                rows.append(_make_row(waiting.event, waiting.due))
+    _print_rows(rows, json, "no event waits")
 
 
 @cli.command()
@@ -65,69 +69,60 @@ def dead(json: Json = False) -> None:
 
     Example: uncaged inbox dead
     """
-    found = [_letter_row(letter) for letter in dead_letters.scan_dead_letters(_open_stores().kv)]
-    _print_rows(found, json, "no dead letters")
+    rows = []
+    for letter in dead_letters.scan_dead_letters(open_stores(Settings.read()).kv):
+        if letter.event:
+            row = _make_row(letter.event, 0.0)
+        else:
+            row = {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
+        rows.append(row | {"reason": letter.reason})
+    _print_rows(rows, json, "no dead letters")
 
 
 @cli.command()
 def retry(
     event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")],
 ) -> None:
-    """Enqueue a dead letter again, under a new id.
+    """Put the event of a dead letter back into the queue, under a new id.
 
     Example: uncaged inbox retry telegram:42:1007
     """
-    stores, settings = _open_stores(), Settings.read()
-    again = dead_letters.retry(
-        stores.kv, open_queue(settings, stores)[0].put, dead_letters.find(stores.kv, event)
-    )
-    sys.stdout.write(f"{again.id}\n")
+    settings = Settings.read()
+    stores = open_stores(settings)
+    queue, _ = open_queue(settings, stores)
+    letter = dead_letters.find(stores.kv, event)
+    retried = dead_letters.retry(stores.kv, queue.put, letter)
+    sys.stdout.write(f"{retried.id}\n")
 
 
 @cli.command()
 def drop(
     event: Annotated[str, typer.Argument(help="The id that `uncaged inbox dead` shows.")],
 ) -> None:
-    """Forget a dead letter.
+    """Delete a dead letter.
 
     Example: uncaged inbox drop telegram:42:1007
     """
-    stores = _open_stores()
-    dead_letters.drop(stores.kv, dead_letters.find(stores.kv, event))
+    kv = open_stores(Settings.read()).kv
+    dead_letters.drop(kv, dead_letters.find(kv, event))
     sys.stderr.write("dropped\n")
 
 
 def show_trace(event: str, json: bool) -> None:
-    """Print what an event did; `UsageError` with ENOENT when nothing is known of it."""
-    record = trace.load_trace(_open_stores().kv, event)
+    """Print what an event's turn did; `UsageError` with ENOENT when nothing is known of it."""
+    record = trace.load_trace(open_stores(Settings.read()).kv, event)
     if record is None:
         raise UsageError(
             "ENOENT",
             "no trace of this event",
             source=event,
-            suggestion="traces are kept for 8 days; the log names the events",
+            suggestion="traces are kept for 8 days; the log has the events' ids",
         )
-    sys.stdout.write(
-        orjson.dumps(record).decode() + "\n"
-        if json
-        else "\n".join(trace.format_trace(record)) + "\n"
-    )
+    text = orjson.dumps(record).decode() if json else "\n".join(trace.format_trace(record))
+    sys.stdout.write(f"{text}\n")
 
 
-def _open_stores() -> Stores:
-    return open_stores(Settings.read())
-
-
-def _scan_waiting(kv: KV) -> Iterator[tuple[Event, float]]:
-    """Yield the waiting events with the time when they are due, session by session."""
-    for index in (keys.READY_CONTROL, keys.READY):
-        for session, _ in scan_all(kv, index):
-            for sort, item in scan_all(kv, keys.inbox_event(session, "").partition):
-                found = decode_waiting(sort, item)
-                yield found.event, found.due
-
-
-def _event_row(event: Event, due: float) -> dict[str, Any]:
+def _make_row(event: Event, due: float) -> dict[str, Any]:
     return {
         "event": event.id,
         "session": event.session,
@@ -138,23 +133,15 @@ def _event_row(event: Event, due: float) -> dict[str, Any]:
     }
 
 
-def _letter_row(letter: dead_letters.DeadLetter) -> dict[str, Any]:
-    known = (
-        _event_row(letter.event, 0.0)
-        if letter.event
-        else {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
-    )
-    return {**known, "reason": letter.reason}
-
-
 def _print_rows(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
+    """Print the rows as JSON or as lines, or on stderr that there is `nothing`."""
     if json:
         sys.stdout.write(orjson.dumps(rows).decode() + "\n")
-    elif not rows:
+        return
+    if not rows:
         sys.stderr.write(nothing + "\n")
-    for row in [] if json else rows:
-        extra = f"  ({row['reason']})" if "reason" in row else ""
-        sys.stdout.write(
-            f"{row['event']}  {format_time(row['at'])}  {row['session']} "
-            f" {one_line(row['text'], SHOWN)!r}{extra}\n"
-        )
+    for row in rows:
+        at = format_time(row["at"])
+        text = one_line(row["text"], TEXT_CHARACTERS)
+        reason = f"  ({row['reason']})" if "reason" in row else ""
+        sys.stdout.write(f"{row['event']}  {at}  {row['session']}  {text!r}{reason}\n")

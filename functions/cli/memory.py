@@ -1,15 +1,15 @@
-"""`uncaged agent memory`: the values, facts and events that are remembered, in one chat or for all
-of them.
+"""`uncaged agent memory`: the values, facts and events that one chat remembers, or that all chats
+share.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.open_agent import Json, Session, open_agent, session_key
+from functions.cli.local_agent import Json, Session, open_agent, session_key
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
@@ -29,6 +29,8 @@ class Kind(StrEnum):
     events = "events"
 
 
+KIND_OF = {"kv": Kind.kv, "fact": Kind.facts, "event": Kind.events}
+
 KindOption = Annotated[
     Kind | None, typer.Option("--kind", help="Only facts, only values under keys, or only events.")
 ]
@@ -38,9 +40,9 @@ KindOption = Annotated[
 def memory(
     context: typer.Context, session: Session = None, kind: KindOption = None, json: Json = False
 ) -> None:
-    """Show what it remembers: values, facts and events.
+    """Show what is remembered: values, facts and events, the newest first.
 
-    The newest first; of one chat, or without --session what all chats share.
+    With --session those of one chat, else those that all chats share.
 
     Example: uncaged agent memory --session telegram:42 --kind facts
     """
@@ -49,17 +51,24 @@ def memory(
         return
     with open_agent() as (app, _):
         things = sorted(_open_things(app, session).scan(), key=lambda thing: -thing.at)
-    found = [thing for thing in things if kind in (None, _kind(thing))]
+    found = [thing for thing in things if kind in (None, KIND_OF[thing.kind])]
     printer = Printer(json=json)
     if json:
-        printer.document([_row(thing) for thing in found])
+        printer.document([{"id": thing.id, **thing.row()} for thing in found])
     elif found:
         printer.table(
             ("id", "kind", "what", "when", "source", "confidence", "by"),
-            [_cells(thing) for thing in found],
+            [_make_cells(thing) for thing in found],
         )
     else:
-        printer.note(_describe_nothing(session, kind))
+        nothing = f"no {kind.value} are" if kind else "nothing is"
+        if session:
+            printer.note(f"{nothing} remembered in {session}")
+        else:
+            printer.note(
+                f"{nothing} shared by all chats; `uncaged agent memory --session terminal:main`"
+                " shows what one chat remembers"
+            )
 
 
 @cli.command()
@@ -79,20 +88,19 @@ def forget(
         raise UsageError(
             "EINVAL",
             f"{id!r} is no id",
-            suggestion="16 hexadecimal digits, as `uncaged agent memory` shows them",
+            suggestion="use the 16 hexadecimal digits that `uncaged agent memory` shows",
         )
     session = context.obj if session is None else session
     with open_agent() as (app, _):
         gone = _open_things(app, session).drop(id)
     if gone is None:
         where = f"in {session}" if session else "by all chats"
-        hint = "`uncaged agent memory --session CHAT` shows what there is"
-        raise UsageError("ENOENT", f"nothing of the id {id} is remembered {where}", suggestion=hint)
-    (
-        Printer(json=json).document({"forgotten": id})
-        if json
-        else Printer().note(f"forgotten: {gone.in_words}")
-    )
+        raise UsageError(
+            "ENOENT",
+            f"nothing of the id {id} is remembered {where}",
+            suggestion="`uncaged agent memory --session CHAT` shows what there is",
+        )
+    Printer(json=json).result({"forgotten": id}, f"forgotten: {gone.in_words}")
 
 
 def _open_things(app: App, session: str | None) -> Things:
@@ -101,15 +109,7 @@ def _open_things(app: App, session: str | None) -> Things:
     return Things(app.kv, session_key(app, session) or app.documents.agent, app.helpers.terms)
 
 
-def _kind(thing: Thing) -> Kind:
-    return {"kv": Kind.kv, "fact": Kind.facts, "event": Kind.events}[thing.kind]
-
-
-def _row(thing: Thing) -> dict[str, Any]:
-    return {"id": thing.id, **thing.row()}
-
-
-def _cells(thing: Thing) -> tuple[object, ...]:
+def _make_cells(thing: Thing) -> tuple[object, ...]:
     from sigil.cli.times import format_time
 
     return (
@@ -120,14 +120,4 @@ def _cells(thing: Thing) -> tuple[object, ...]:
         thing.source,
         f"{thing.confidence:g}",
         thing.by,
-    )
-
-
-def _describe_nothing(session: str | None, kind: Kind | None) -> str:
-    what = f"no {kind.value} are" if kind else "nothing is"
-    if session:
-        return f"{what} remembered in {session}"
-    return (
-        f"{what} shared by all chats; `uncaged agent memory --session terminal:main` shows what one"
-        " chat remembers"
     )

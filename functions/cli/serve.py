@@ -19,23 +19,23 @@ from sigil.wiring import admin_token
 GRACE_SECONDS = 5
 
 
-def run(host: str, port: int) -> int:
+def run_server(host: str, port: int) -> int:
     """Serve until told to stop, and return the exit code."""
     log.start()
     settings = Settings.read()
     bounds = ClientLimits.from_settings(settings)
-    door = listen(host, port)
+    listener = listen(host, port)
     runtime = open_runtime(settings, _print_line)
     token = admin_token(settings)
-    app = AccessLog(local.build_app(runtime, token, lambda: _greet(runtime, door, token)), log.note)
-    ended = serve(app, door, GRACE_SECONDS, bounds=bounds)
+    server = local.build_app(runtime, token, lambda: _print_greeting(runtime, listener, token))
+    ended = serve(AccessLog(server, log.note), listener, GRACE_SECONDS, bounds=bounds)
     runtime.close()
     _print_line("stopped")
     return INTERRUPTED if ended == signal.SIGINT else 0
 
 
-def _greet(runtime: AgentRuntime, door: socket.socket, token: str) -> None:
-    url = url_of(door)
+def _print_greeting(runtime: AgentRuntime, listener: socket.socket, token: str) -> None:
+    url = url_of(listener)
     _print_line(f"uncaged listens on {url}")
     _print_line(f"  model      {runtime.app.model.name}")
     for platform in runtime.channels:
@@ -48,8 +48,7 @@ def _greet(runtime: AgentRuntime, door: socket.socket, token: str) -> None:
 
 
 def _print_owner(runtime: AgentRuntime) -> None:
-    """Print how to become the owner when there is none: with a code that only a terminal shows."""
-    people = runtime.app.people
+    """Print how to become the owner when there is none, with a code that only a terminal shows."""
     try:
         code = runtime.app.claim.offer_code() if sys.stderr.isatty() else ""
         if code:
@@ -57,10 +56,10 @@ def _print_owner(runtime: AgentRuntime) -> None:
                 f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes,"
                 " and it is you"
             )
-        elif not people.has_owner():
+        elif not runtime.app.people.has_owner():
             _print_line(
-                "  owner      nobody yet: put your id into UNCAGED_OWNERS (the bot tells it), or"
-                " start it in a terminal"
+                "  owner      nobody yet: put your id, which the bot tells you, into"
+                " UNCAGED_OWNERS, or start this server in a terminal"
             )
     except BackendError as problem:
         _print_line(f"  owner      unknown: {problem.message}")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from functions.cli import doctor as checkup
-from functions.cli.app import _run
+from functions.cli import doctor as doctor_command
+from functions.cli.app import run_words
 from sigil.cli.printing import Printer
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -41,7 +41,7 @@ def doctor(
     monkeypatch.chdir(tmp_path)
 
     def run() -> tuple[int, Examined]:
-        code = checkup.run(Printer(json=True))
+        code = doctor_command.run_checks_and_print(Printer(json=True))
         document = json.loads(capsysbinary.readouterr().out)
         assert document["ok"] is (code == 0)
         assert {"set", "meaning", "name", "value"} == set(document["settings"][0])
@@ -144,7 +144,7 @@ def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(
 
 
 def told(words: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
-    assert _run(words, Printer(json="--json" in words)) == 0
+    assert run_words(words, Printer(json="--json" in words)) == 0
     return json.loads(capsysbinary.readouterr().out)
 
 

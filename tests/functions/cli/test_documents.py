@@ -87,7 +87,7 @@ def test_the_help_for_what_was_never_written_names_the_chat(run: Run) -> None:
     with pytest.raises(UsageError) as problem:
         run("doc", "show", "memory")
     assert str(problem.value.suggestion).endswith(
-        "a chat's own: `uncaged agent doc show memory --session terminal:main`"
+        "`uncaged agent doc show memory --session terminal:main` shows one chat's own"
     )
 
 
@@ -353,8 +353,8 @@ def test_what_the_next_turn_takes_out_of_the_history_is_not_in_the_prompt(
     assert model.bodies[-1]["messages"][:-1] == shown["messages"]
     assert len(shown["messages"]) < 21
     assert people.stderr.endswith(
-        f"{shown['leaving']} messages leave the history before that turn; memory hears of them, and"
-        " may change\n"
+        f"{shown['leaving']} messages leave the history before that turn; memory is told of"
+        " them then, and may change\n"
     )
 
 

@@ -34,7 +34,7 @@ def test_what_waits_is_listed_in_its_order(
     runtime: Callable[..., AgentRuntime], run: Callable[..., tuple[int, str]]
 ) -> None:
     home = runtime()
-    assert run("inbox", "list") == (0, "nothing waits\n")
+    assert run("inbox", "list") == (0, "no event waits\n")
     for text in ("first", "second", "/stop"):
         home.queue.put(event(text))
 

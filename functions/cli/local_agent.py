@@ -1,14 +1,15 @@
-"""The agent of this machine's settings, for the commands that look after it."""
+"""The agent of this machine's settings, opened by the commands that look after it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sigil.cli.printing import Printer
 from sigil.errors import UsageError, one_line
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ def open_agent(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
 
 
 def session_key(app: App, session: str | None) -> str:
-    """Return the session key of a chat, or an empty key for every chat when `session` is None. An
-    empty name is refused: it is usually a shell variable that was not set.
+    """Return the session key of a chat, or an empty key for every chat when `session` is None.
+
+    An empty name is refused: it is usually a shell variable that was not set.
     """
     from functions.agent.commands import control
     from sigil.storage.kv import keys
@@ -53,6 +55,14 @@ def session_key(app: App, session: str | None) -> str:
         raise UsageError(
             "EUSAGE",
             f"{one_line(session, 60)!r} is no chat",
-            suggestion="PLATFORM:CHAT, such as telegram:42",
+            suggestion="write PLATFORM:CHAT, such as telegram:42",
         )
     return keys.session_of(app.name, session)
+
+
+def print_result(row: dict[str, Any], text: str, json: bool) -> None:
+    """Print what a command did on stdout: the row as JSON, or one line for people."""
+    if json:
+        Printer(json=True).document(row)
+    else:
+        Printer().line(text)

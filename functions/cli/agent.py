@@ -1,0 +1,133 @@
+"""`uncaged agent`, `uncaged halt` and `uncaged unlock`: look after the agent, from the machine of
+its store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from functions.cli.local_agent import BY, Json, Session, open_agent, print_result, session_key
+from sigil.cli.printing import Printer
+
+if TYPE_CHECKING:
+    from functions.agent.memory.history import HistoryEntry
+
+RULE = "──"
+cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the agent.")
+
+
+def halt(session: Session = None, json: Json = False) -> None:
+    """Halt the agent in every chat, or in one: no request and no call begins any more until it is
+    unlocked.
+
+    Example: uncaged halt
+    """
+    from functions.agent.commands import control
+    from functions.alerts import halt_alert, send_alert
+    from functions.wiring import open_notifier
+
+    with open_agent(switch=True) as (app, settings):
+        control.halt(session_key(app, session), app, BY)
+        send_alert(halt_alert(app.name, session or "", app.clock.now()), open_notifier(settings))
+    text = f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on"
+    print_result({"halted": session or "*"}, text, json)
+
+
+def unlock(session: Session = None, json: Json = False) -> None:
+    """Let the agent go on in every chat, or in one: after a halt, an emergency, a used-up budget.
+
+    Example: uncaged unlock --session telegram:42
+    """
+    from functions.agent.commands import control
+
+    with open_agent(switch=True) as (app, _):
+        control.unlock(session_key(app, session), app, BY)
+    print_result({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
+
+
+@cli.command("status")
+def show_status(session: Session = "terminal:main", json: Json = False) -> None:
+    """Show the agent's state in a chat: whether it goes on, what failed last, and its budget.
+
+    Example: uncaged agent status --session telegram:42
+    """
+    from functions.agent.commands import status
+    from sigil.storage.stored import row
+
+    with open_agent() as (app, _):
+        key = session_key(app, session)
+        document = app.sessions.open(key).document
+        if json:
+            report = row(status.make_report(key, document, app))
+            Printer(json=True).document({"agent": app.name, "session": session, **report})
+        else:
+            Printer().text("\n".join(status.format_status(key, document, app)))
+
+
+@cli.command("prompt")
+def show_prompt(
+    session: Annotated[
+        str, typer.Argument(help="The chat, as `telegram:42` or `terminal:main`.")
+    ] = "terminal:main",
+    json: Json = False,
+) -> None:
+    """Print exactly what the model would get for a chat's next turn, with what each part costs.
+
+    Example: uncaged agent prompt telegram:42
+    """
+    from functions.cli.preview import preview_prompt
+    from sigil.storage.stored import row
+
+    with open_agent() as (app, _):
+        key = session_key(app, session)
+        found = preview_prompt(key, app.sessions.open(key).document, app)
+    printer = Printer(json=json)
+    if json:
+        printer.document(row(found))
+        return
+    for segment in found.segments:
+        printer.text(f"{RULE} {segment.name} {RULE} {segment.tokens:,} tokens\n{segment.text}\n")
+    printer.note(f"about {found.tokens:,} tokens of {found.window:,}")
+    if found.leaving:
+        printer.note(
+            f"{found.leaving:,} messages leave the history before that turn; memory is told of them"
+            " then, and may change"
+        )
+
+
+@cli.command("history")
+def show_history(session: Session = "terminal:main", json: Json = False) -> None:
+    """Print what happened in a chat: what memory kept of the messages that left its history, the
+    oldest first.
+
+    Example: uncaged agent history --session telegram:42 | grep invoice
+    """
+    from sigil.storage.stored import row
+
+    entries = read_history(session)
+    printer = Printer(json=json)
+    if json:
+        rows = [row(entry) for entry in entries]
+        for fields in rows:
+            del fields["memory"]
+            del fields["base"]
+        printer.document(rows)
+    elif entries:
+        printer.text(format_history(entries))
+    else:
+        printer.note("nothing was consolidated yet; /mem in the chat does it now")
+
+
+def read_history(session: str | None) -> list[HistoryEntry]:
+    """Return the entries of a chat's HISTORY, the oldest first."""
+    from functions.agent.memory.history import History
+
+    with open_agent() as (app, _):
+        return list(History(app.kv, session_key(app, session)).scan())
+
+
+def format_history(entries: list[HistoryEntry]) -> str:
+    """Return the entries as one text, an empty line between them."""
+    return "\n\n".join(entry.text for entry in entries)
