@@ -55,7 +55,7 @@ class CatalogSearch:
         self._catalog = Catalog(kv, clock)
         self._index = Index(encoder)
         self._snapshots = SnapshotStore(kv, artifacts, clock, self._index.rules)
-        self._public_follower = self._follower(PublicSource(PublicCapabilities(kv, clock)))
+        self._public_follower = self._make_follower(PublicSource(PublicCapabilities(kv, clock)))
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -66,43 +66,45 @@ class CatalogSearch:
         What others have made public comes behind all that, however well it fits: no stranger's
         words push one's own down.
         """
-        return self._retry_damaged(lambda: self._find(text, caller, limit), caller)
+        return self._retry_damaged(lambda: self._find_once(text, caller, limit), caller)
 
     def explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
         """Return a choice of what there is, or of what there is for `text`, so that those below
         repeat little of those above.
         """
-        return self._retry_damaged(lambda: self._explore(text, caller, limit), caller)
+        return self._retry_damaged(lambda: self._explore_once(text, caller, limit), caller)
 
     def close(self) -> None:
         """Wait for what is being written."""
         for follower in (*self._followers.values(), self._public_follower):
             follower.close()
 
-    def _find(self, text: str, caller: Caller, limit: int) -> Found:
+    def _find_once(self, text: str, caller: Caller, limit: int) -> Found:
         hits = self._index.search(text, WIDE, within=caller.sees, among=_reach_filter(caller))
         ours = [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
         theirs = self._foreign_hits(text, caller)
         mine = tuple(
             Hit(record.offer, score, record.manifest.description)
-            for record, score in self._records(ours, limit)
+            for record, score in self._load_records(ours, limit)
         )
         others = tuple(
             Hit(foreign_offer(record), score, record.manifest.description)
-            for record, score in self._public(theirs, limit - len(mine))
+            for record, score in self._load_public(theirs, limit - len(mine))
         )
         return Found((*mine, *others), len(ours) + len(theirs))
 
-    def _explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
-        found = self._index.candidates(text, WIDE, within=caller.sees, among=_reach_filter(caller))
+    def _explore_once(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
+        found = self._index.find_candidates(
+            text, WIDE, within=caller.sees, among=_reach_filter(caller)
+        )
         chosen = diversify(
             [each for each in found if self._is_nearest(each.ref, caller.sees)], limit
         )
         mine = [
             Glimpse(record.name, record.manifest.description, score)
-            for record, score in self._records([(hit.ref, hit.score) for hit in chosen], limit)
+            for record, score in self._load_records([(hit.ref, hit.score) for hit in chosen], limit)
         ]
-        others = self._public(
+        others = self._load_public(
             self._foreign_hits(text, caller) if text.strip() else [], limit - len(mine)
         )
         return (
@@ -119,25 +121,27 @@ class CatalogSearch:
         Of each namespace the best FAIR come before all further ones: nobody fills the answers
         alone.
         """
-        if not self._index.size(EVERYWHERE):
+        if not self._index.count_documents(EVERYWHERE):
             return []
         foreign_filter = ForeignFilter(caller)
         hits = self._index.search(text, WIDE, within=(EVERYWHERE,), among=foreign_filter)
-        hits.sort(key=lambda hit: foreign_filter.place(hit.ref) >= FAIR)
+        hits.sort(key=lambda hit: foreign_filter.rank_in_namespace(hit.ref) >= FAIR)
         return [(hit.ref, hit.score) for hit in hits]
 
-    def _records(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
+    def _load_records(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
         """Yield the first `limit` records that are still there."""
-        places = ((*_split(ref), score) for ref, score in found)
-        records = ((self._follower_of(home).record(name), score) for home, name, score in places)
+        places = ((*_split_ref(ref), score) for ref, score in found)
+        records = (
+            (self._follower_of(home).load_record(name), score) for home, name, score in places
+        )
         return islice(((record, score) for record, score in records if record), limit)
 
-    def _public(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
-        records = ((self._public_follower.record(ref), score) for ref, score in found)
+    def _load_public(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
+        records = ((self._public_follower.load_record(ref), score) for ref, score in found)
         return islice(((record, score) for record, score in records if record), max(limit, 0))
 
     def _is_nearest(self, ref: str, sees: tuple[str, ...]) -> bool:
-        home, name = _split(ref)
+        home, name = _split_ref(ref)
         if home not in sees:
             raise DamagedIndexError("it speaks of another namespace")
         return not any(
@@ -153,7 +157,7 @@ class CatalogSearch:
             answer = self._ask_current(ask, caller)
         except DamagedIndexError:
             for follower in followers:
-                follower.distrust()
+                follower.reject_snapshot()
             answer = self._ask_current(ask, caller)
         for follower in followers:
             follower.save_snapshot()
@@ -164,13 +168,13 @@ class CatalogSearch:
         or begun anew meanwhile.
         """
         for _ in range(RACES):
-            followed = self._follow(caller)
+            followed = self._follow_all(caller)
             answer = ask()
             if all(follower.is_current(begun) for follower, begun in followed):
                 break
         return answer
 
-    def _follow(self, caller: Caller) -> list[tuple[Follower, int]]:
+    def _follow_all(self, caller: Caller) -> list[tuple[Follower, int]]:
         now = self._clock()
         followed: list[tuple[Follower, int]] = []
         followers = (*map(self._follower_of, caller.sees), self._public_follower)
@@ -180,14 +184,14 @@ class CatalogSearch:
             if begun is not None:
                 followed.append((follower, begun))
             elif follower is not self._public_follower:
-                self._forget(follower)  # nothing was ever deployed there: nothing to keep
+                self._retire(follower)  # nothing was ever deployed there: nothing to keep
         return followed
 
     def _follower_of(self, namespace: str) -> Follower:
         with self._lock:
             follower = self._followers.get(namespace)
             if follower is None or follower.retired:
-                follower = self._followers[namespace] = self._follower(
+                follower = self._followers[namespace] = self._make_follower(
                     NamespaceSource(self._catalog, namespace)
                 )
             self._followers.move_to_end(namespace)
@@ -195,10 +199,10 @@ class CatalogSearch:
                 next(iter(self._followers.values())) if len(self._followers) > NAMESPACES else None
             )
         if oldest:
-            self._forget(oldest)
+            self._retire(oldest)
         return follower
 
-    def _forget(self, follower: Follower) -> None:
+    def _retire(self, follower: Follower) -> None:
         """Retire a follower: it lets its group go first, and only then another one may take its
         place.
         """
@@ -207,7 +211,7 @@ class CatalogSearch:
             if self._followers.get(follower.group) is follower:
                 del self._followers[follower.group]
 
-    def _follower(self, source: Source) -> Follower:
+    def _make_follower(self, source: Source) -> Follower:
         return Follower(self._kv, self._index, source, self._snapshots)
 
 
@@ -221,7 +225,7 @@ class ForeignFilter:
         self._of: dict[str, list[str]] = {}
 
     def __call__(self, ref: str) -> bool:
-        home, name = _split(ref)
+        home, name = _split_ref(ref)
         if home in self._caller.sees or not self._caller.reaches(home, name):
             return False
         given = self._of.setdefault(home, [])
@@ -229,16 +233,16 @@ class ForeignFilter:
             given.append(ref)
         return ref in given
 
-    def place(self, ref: str) -> int:
+    def rank_in_namespace(self, ref: str) -> int:
         """Return how many of its namespace come before it."""
-        return self._of[_split(ref)[0]].index(ref)
+        return self._of[_split_ref(ref)[0]].index(ref)
 
 
 def _reach_filter(caller: Caller) -> Filter | None:
-    return None if caller.only is None else lambda ref: caller.reaches(*_split(ref))
+    return None if caller.only is None else lambda ref: caller.reaches(*_split_ref(ref))
 
 
-def _split(ref: str) -> tuple[str, str]:
+def _split_ref(ref: str) -> tuple[str, str]:
     """Return namespace and name."""
     namespace, _, name = ref.rpartition("/")
     return namespace, name

@@ -48,7 +48,7 @@ class Encoder(Protocol):
 class VectorSource(Protocol):
     """Documents with vectors."""
 
-    def vectors(self) -> tuple[Sequence[int], Any]:
+    def all_vectors(self) -> tuple[Sequence[int], Any]:
         """Return the documents' numbers, and their vectors one after the other."""
 
 
@@ -61,9 +61,9 @@ class QueryVector:
         self._numpy = import_module("numpy")
         self._vector = self._numpy.asarray(vector, dtype="float32")
 
-    def nearest(self, part: VectorSource, also: Collection[int]) -> Mapping[int, float]:
+    def find_nearest(self, part: VectorSource, also: Collection[int]) -> Mapping[int, float]:
         """Return document → cosine, of the nearest and of those that `also` names."""
-        numbers, body = part.vectors()
+        numbers, body = part.all_vectors()
         if not len(numbers):
             return {}
         cosines = self._cosines(body)
@@ -75,7 +75,7 @@ class QueryVector:
                 likeness[number] = float(cosines[places[number]])
         return likeness
 
-    def passes(self, likeness: float) -> bool:
+    def is_answer(self, likeness: float) -> bool:
         return likeness >= ALIKE
 
     def fuse(self, points: float, likeness: float, documents: int) -> float:

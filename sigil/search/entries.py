@@ -24,7 +24,7 @@ class IndexEntry:
     until: float = 0.0
 
     @classmethod
-    def of(cls, document: IndexDocument) -> IndexEntry:
+    def from_document(cls, document: IndexDocument) -> IndexEntry:
         aliases = {normalize_phrase(alias[:FIELD_LIMIT]) for alias in document.aliases}
         return cls(
             document.ref,
@@ -38,10 +38,10 @@ class IndexEntry:
     @property
     def keys(self) -> set[str]:
         """Its name and aliases, however they are separated."""
-        return {joined(phrase) for phrase in (self.called, *self.aliases) if phrase}
+        return {join_words(phrase) for phrase in (self.called, *self.aliases) if phrase}
 
     def has_name(self, phrase: str) -> bool:
-        return joined(self.called) == joined(phrase)
+        return join_words(self.called) == join_words(phrase)
 
     def is_named_in(self, query: str) -> bool:
         return any(contains_phrase(query, name) for name in (self.called, *self.aliases))
@@ -69,7 +69,7 @@ class IndexEntries:
         """The numbers, ascending."""
         return iter(self._entries)
 
-    def terms(self, number: int) -> tuple[str, ...]:
+    def list_terms(self, number: int) -> tuple[str, ...]:
         return self._terms[number]
 
     def put(self, entry: IndexEntry, terms: tuple[str, ...]) -> int:
@@ -93,14 +93,14 @@ class IndexEntries:
                 del self._called[each]
         return self._terms.pop(number)
 
-    def with_ref(self, ref: str) -> int | None:
+    def find_ref(self, ref: str) -> int | None:
         return self._refs.get(ref)
 
-    def called(self, phrase: str) -> set[int]:
+    def find_called(self, phrase: str) -> set[int]:
         """Return the numbers of the entries that have this phrase as a name or an alias, however it
         is separated.
         """
-        return self._called.get(joined(phrase), set())
+        return self._called.get(join_words(phrase), set())
 
     def copy(self) -> IndexEntries:
         """Return the same entries and numbers; later changes to one change nothing in the other.
@@ -114,6 +114,6 @@ class IndexEntries:
         return other
 
 
-def joined(phrase: str) -> str:
+def join_words(phrase: str) -> str:
     """Return a phrase without its spaces: equal however its words are separated."""
     return phrase.replace(" ", "")

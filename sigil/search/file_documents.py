@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import orjson
 
-from sigil.search.entries import IndexEntry, joined
+from sigil.search.entries import IndexEntry, join_words
 from sigil.search.index_file import DamagedIndexError, unpack
 from sigil.search.postings import Posting
 from sigil.search.ranking import rank, score_of, weigh_postings
-from sigil.search.spelling import closest, grams, is_comparable
+from sigil.search.spelling import is_comparable, list_grams, select_closest
 
 KINDS: Final = {
     "entries": "B",
@@ -108,20 +108,20 @@ class FileDocuments:
         return other
 
     def drop(self, ref: str) -> None:
-        number = self.with_ref(ref)
+        number = self.find_ref(ref)
         if number is not None:
             self._gone.add(number)
-            self._lost.update(self._owned(number))
+            self._lost.update(self._terms_of(number))
 
-    def with_ref(self, ref: str) -> int | None:
+    def find_ref(self, ref: str) -> int | None:
         for number in self._with_hash("refs", ref):
-            if number not in self._gone and self.entry(number).ref == ref:
+            if number not in self._gone and self.get_entry(number).ref == ref:
                 return number
         return None
 
-    def entry(self, number: int) -> IndexEntry:
+    def get_entry(self, number: int) -> IndexEntry:
         try:
-            ref, name, called, aliases = orjson.loads(self._part("entries", "entry_ends", number))
+            ref, name, called, aliases = orjson.loads(self._slice("entries", "entry_ends", number))
             stamp = self._parts["stamps"][number]
             until = self._until.get(number, 0.0)
             return IndexEntry(
@@ -130,26 +130,26 @@ class FileDocuments:
         except (ValueError, TypeError, IndexError):
             raise DamagedIndexError("a document is damaged") from None
 
-    def terms(self, number: int) -> list[str]:
+    def list_terms(self, number: int) -> list[str]:
         try:
-            return [self._terms[term] for term in self._owned(number)]
+            return [self._terms[term] for term in self._terms_of(number)]
         except IndexError:
             raise DamagedIndexError("a document's terms are damaged") from None
 
-    def until(self) -> Iterator[tuple[float, str]]:
+    def list_ends(self) -> Iterator[tuple[float, str]]:
         """Yield the end and the reference of each document that has an end."""
         for number, end in self._until.items():
             if number not in self._gone:
-                yield end, self.entry(number).ref
+                yield end, self.get_entry(number).ref
 
-    def holders(self, term: str) -> int:
+    def count_holders(self, term: str) -> int:
         number = self._ids.get(term)
         if number is None:
             return 0
         start, end = self._span("posting_ends", number)
         return min(max(end - start - self._lost[number], 0), len(self))
 
-    def posting(self, term: str) -> Posting | None:
+    def get_posting(self, term: str) -> Posting | None:
         """Return the posting of a term, with the documents that have left."""
         number = self._ids.get(term)
         if number is None:
@@ -157,49 +157,51 @@ class FileDocuments:
         start, end = self._span("posting_ends", number)
         parts = self._parts
         return Posting(
-            _copied(parts["numbers"][start:end]),
-            _copied(parts["strengths"][start:end]),
+            _copy_numbers(parts["numbers"][start:end]),
+            _copy_numbers(parts["strengths"][start:end]),
             parts["strongest"][number],
         )
 
     def similar_words(self, term: str) -> list[tuple[float, str]]:
         if not is_comparable(term):
             return []
-        mine = grams(term)
+        mine = list_grams(term)
         shared = Counter(chain.from_iterable(map(self._terms_with, mine)))
         words: dict[str, int] = {}
         for number, count in shared.items():
             if 3 * count >= len(mine) and number < len(self._terms):
                 word = self._terms[number]
-                if not self._gone or self.holders(word):
+                if not self._gone or self.count_holders(word):
                     words[word] = count
-        return closest(len(mine), words)
+        return select_closest(len(mine), words)
 
-    def ranked(
+    def rank_best(
         self, weights: Mapping[str, float], count: int, share: float
     ) -> Iterator[tuple[int, float]]:
         """Yield at least the best `count` documents with their scores, see `rank`."""
-        return iter(rank(weigh_postings(weights, self.posting), count, share, self._gone).items())
+        return iter(
+            rank(weigh_postings(weights, self.get_posting), count, share, self._gone).items()
+        )
 
-    def called(self, phrase: str, weights: Mapping[str, float]) -> Iterator[tuple[int, float]]:
+    def find_called(self, phrase: str, weights: Mapping[str, float]) -> Iterator[tuple[int, float]]:
         """Yield the documents whose name or alias is this phrase, with their scores."""
-        for number in self._with_hash("keys", joined(phrase)):
-            if number not in self._gone and joined(phrase) in self.entry(number).keys:
-                yield number, self.points(number, weights)
+        for number in self._with_hash("keys", join_words(phrase)):
+            if number not in self._gone and join_words(phrase) in self.get_entry(number).keys:
+                yield number, self.score_one(number, weights)
 
-    def points(self, number: int, weights: Mapping[str, float]) -> float:
+    def score_one(self, number: int, weights: Mapping[str, float]) -> float:
         """Return the score of one document."""
-        return score_of(weigh_postings(weights, self.posting), number)
+        return score_of(weigh_postings(weights, self.get_posting), number)
 
-    def vectors(self) -> tuple[Sequence[int], bytes | memoryview]:
+    def all_vectors(self) -> tuple[Sequence[int], bytes | memoryview]:
         """Return the numbers of the documents, and their vectors one after the other."""
         if not self._gone:
             documents = len(self._parts["entry_ends"]) if self._vector_bytes else 0
             return range(documents), self._parts["vectors"]
         left = list(self) if self._vector_bytes else []
-        return left, b"".join(map(self.vector, left))
+        return left, b"".join(map(self.get_vector, left))
 
-    def vector(self, number: int) -> bytes:
+    def get_vector(self, number: int) -> bytes:
         start = number * self._vector_bytes
         return bytes(self._parts["vectors"][start : start + self._vector_bytes])
 
@@ -223,13 +225,13 @@ class FileDocuments:
         value = hash_text(gram)
         place = bisect_left(hashes, value)
         if place < len(hashes) and hashes[place] == value:
-            return self._part("gram_terms", "gram_ends", place)
+            return self._slice("gram_terms", "gram_ends", place)
         return self._parts["gram_terms"][:0]
 
-    def _owned(self, number: int) -> memoryview:
-        return self._part("owned", "owned_ends", number)
+    def _terms_of(self, number: int) -> memoryview:
+        return self._slice("owned", "owned_ends", number)
 
-    def _part(self, section: str, ends: str, number: int) -> memoryview:
+    def _slice(self, section: str, ends: str, number: int) -> memoryview:
         start, end = self._span(ends, number)
         return self._parts[section][start:end]
 
@@ -270,7 +272,7 @@ def hash_text(text: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def _copied(part: memoryview) -> array[Any]:
+def _copy_numbers(part: memoryview) -> array[Any]:
     values: array[Any] = array(part.format)
     values.frombytes(part.tobytes())
     return values

@@ -32,7 +32,7 @@ class AddedDocuments:
 
     def by_hash(self) -> Iterator[tuple[int, int]]:
         """Yield the hash of each reference, ascending, and the number of its document."""
-        return iter(sorted((hash_text(self.entry(number).ref), number) for number in self))
+        return iter(sorted((hash_text(self.get_entry(number).ref), number) for number in self))
 
     def put(self, entry: IndexEntry, strengths: Mapping[str, float], vector: bytes = b"") -> None:
         """Add a document whose reference is new here. `vector`: see `dense`."""
@@ -42,49 +42,49 @@ class AddedDocuments:
             self._vectors[number] = vector
 
     def drop(self, ref: str) -> None:
-        number = self._entries.with_ref(ref)
+        number = self._entries.find_ref(ref)
         if number is not None:
             self._postings.remove(number, self._entries.drop(number))
             self._vectors.pop(number, None)
 
-    def with_ref(self, ref: str) -> int | None:
-        return self._entries.with_ref(ref)
+    def find_ref(self, ref: str) -> int | None:
+        return self._entries.find_ref(ref)
 
-    def entry(self, number: int) -> IndexEntry:
+    def get_entry(self, number: int) -> IndexEntry:
         return self._entries[number]
 
-    def terms(self, number: int) -> tuple[str, ...]:
-        return self._entries.terms(number)
+    def list_terms(self, number: int) -> tuple[str, ...]:
+        return self._entries.list_terms(number)
 
-    def holders(self, term: str) -> int:
+    def count_holders(self, term: str) -> int:
         return len(self._postings.get(term) or ())
 
-    def posting(self, term: str) -> Posting | None:
+    def get_posting(self, term: str) -> Posting | None:
         return self._postings.get(term)
 
     def similar_words(self, term: str) -> list[tuple[float, str]]:
         return self._postings.similar_words(term)
 
-    def ranked(
+    def rank_best(
         self, weights: Mapping[str, float], count: int, share: float
     ) -> Iterator[tuple[int, float]]:
         """Yield at least the best `count` documents with their scores, see `rank`."""
         return iter(rank(weigh_postings(weights, self._postings.get), count, share).items())
 
-    def called(self, phrase: str, weights: Mapping[str, float]) -> Iterator[tuple[int, float]]:
+    def find_called(self, phrase: str, weights: Mapping[str, float]) -> Iterator[tuple[int, float]]:
         """Yield the documents whose name or alias is this phrase, with their scores."""
-        for number in self._entries.called(phrase):
-            yield number, self.points(number, weights)
+        for number in self._entries.find_called(phrase):
+            yield number, self.score_one(number, weights)
 
-    def points(self, number: int, weights: Mapping[str, float]) -> float:
+    def score_one(self, number: int, weights: Mapping[str, float]) -> float:
         """Return the score of one document."""
         return score_of(weigh_postings(weights, self._postings.get), number)
 
-    def vectors(self) -> tuple[list[int], bytes]:
+    def all_vectors(self) -> tuple[list[int], bytes]:
         """Return the numbers of the documents, and their vectors one after the other."""
         return list(self._vectors), b"".join(self._vectors.values())
 
-    def vector(self, number: int) -> bytes:
+    def get_vector(self, number: int) -> bytes:
         return self._vectors.get(number, b"")
 
     def copy(self) -> AddedDocuments:
@@ -108,7 +108,7 @@ class Group:
         self.added = AddedDocuments()
         self._until: dict[str, float] = {}
         if file:
-            self._until = {ref: end for end, ref in file.until()}
+            self._until = {ref: end for end, ref in file.list_ends()}
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -123,7 +123,7 @@ class Group:
     ) -> None:
         """Add a document in the place of the one with the same reference."""
         self.drop(document.ref)
-        self.added.put(IndexEntry.of(document), strengths, vector)
+        self.added.put(IndexEntry.from_document(document), strengths, vector)
         if document.until:
             self._until[document.ref] = document.until
 
@@ -133,21 +133,21 @@ class Group:
         self._until.pop(ref, None)
 
     def has(self, ref: str) -> bool:
-        return any(part.with_ref(ref) is not None for part in self.parts)
+        return any(part.find_ref(ref) is not None for part in self.parts)
 
-    def stamp(self, ref: str) -> int | None:
+    def get_stamp(self, ref: str) -> int | None:
         """Return the stamp of one document, None when it is not there."""
         for part in self.parts:
-            number = part.with_ref(ref)
+            number = part.find_ref(ref)
             if number is not None:
-                return part.entry(number).stamp
+                return part.get_entry(number).stamp
         return None
 
-    def stamps(self) -> dict[str, int]:
+    def list_stamps(self) -> dict[str, int]:
         """Return the stamp of every document."""
-        return {entry.ref: entry.stamp for entry in self.entries()}
+        return {entry.ref: entry.stamp for entry in self.list_entries()}
 
-    def expired(self, now: float) -> list[str]:
+    def list_expired(self, now: float) -> list[str]:
         """Return the references of the documents whose time has run out."""
         return [ref for ref, end in self._until.items() if end <= now]
 
@@ -159,5 +159,5 @@ class Group:
         other._until = dict(self._until)
         return other
 
-    def entries(self) -> Iterator[IndexEntry]:
-        return (part.entry(number) for part in self.parts for number in part)
+    def list_entries(self) -> Iterator[IndexEntry]:
+        return (part.get_entry(number) for part in self.parts for number in part)

@@ -17,7 +17,7 @@ from sigil.search.entries import IndexEntry
 from sigil.search.file_documents import FileDocuments
 from sigil.search.group import Group, Part
 from sigil.search.index_file import DamagedIndexError, rules_version
-from sigil.search.index_writer import write
+from sigil.search.index_writer import write_index
 from sigil.search.matching import Scored, find_answers
 from sigil.search.postings import rarity
 from sigil.search.query import Query
@@ -93,7 +93,7 @@ class Index:
 
     def write_file(self, group: Group, header: Mapping[str, Any]) -> bytes:
         """Return a copied group as a file. `ValueError` when a document is not Unicode."""
-        return write(group, {**header, "made": self.rules})
+        return write_index(group, {**header, "made": self.rules})
 
     def forget(self, group: str) -> None:
         """Drop a group with all its documents."""
@@ -105,12 +105,12 @@ class Index:
         with self._lock:
             return group in self._groups and self._groups[group].has(ref)
 
-    def stamp(self, ref: str, group: str) -> int | None:
+    def get_stamp(self, ref: str, group: str) -> int | None:
         """Return the stamp of one document, None when the group does not have it."""
         with self._lock:
-            return self._groups[group].stamp(ref) if group in self._groups else None
+            return self._groups[group].get_stamp(ref) if group in self._groups else None
 
-    def size(self, group: str) -> int:
+    def count_documents(self, group: str) -> int:
         """Return how many documents the group has."""
         return len(self._groups.get(group, ()))
 
@@ -120,15 +120,15 @@ class Index:
             file = self._groups[group].file if group in self._groups else None
             return file.outdated if file is not None else 0
 
-    def stamps(self, group: str) -> dict[str, int]:
+    def list_stamps(self, group: str) -> dict[str, int]:
         """Return the stamp of each document of the group."""
         with self._lock:
-            return self._groups[group].stamps() if group in self._groups else {}
+            return self._groups[group].list_stamps() if group in self._groups else {}
 
-    def expired(self, group: str, now: float) -> list[str]:
+    def list_expired(self, group: str, now: float) -> list[str]:
         """Return the documents of the group whose `until` has passed."""
         with self._lock:
-            return self._groups[group].expired(now) if group in self._groups else []
+            return self._groups[group].list_expired(now) if group in self._groups else []
 
     def search(
         self,
@@ -146,12 +146,12 @@ class Index:
         queries: 1 the name itself, 0.99 an alias, below it the root of the share that a document
         has of what the query could give. Equal ones come in the order of their names.
         """
-        read = self._read(query)
+        read = self._read_query(query)
         with self._lock:
-            best = self._best(read, limit, self._seen(within), among)
+            best = self._find_best(read, limit, self._select_groups(within), among)
             return [IndexHit(entry.ref, round(score, 3)) for entry, score, _ in best]
 
-    def candidates(
+    def find_candidates(
         self,
         query: str,
         limit: int,
@@ -164,14 +164,16 @@ class Index:
         """
         read = None
         if query[:QUERY_LIMIT].strip():
-            read = replace(self._read(query), exploring=True)
+            read = replace(self._read_query(query), exploring=True)
         with self._lock:
-            groups = self._seen(within)
+            groups = self._select_groups(within)
             if read:
-                best = self._best(read, limit, groups, among)
-                drawn = [(entry.ref, score, _terms(entry.ref, groups)) for entry, score, _ in best]
+                best = self._find_best(read, limit, groups, among)
+                drawn = [
+                    (entry.ref, score, _find_terms(entry.ref, groups)) for entry, score, _ in best
+                ]
             else:
-                drawn = _sample(groups, among)
+                drawn = _draw_sample(groups, among)
             parts = [part for group in groups for part in group.parts]
             documents = sum(map(len, parts))
             return [
@@ -185,14 +187,14 @@ class Index:
         version = rules_version(self._tokenizer)
         return f"{version}-{self._encoder.name}" if self._encoder else version
 
-    def _read(self, query: str) -> Query:
+    def _read_query(self, query: str) -> Query:
         text = query[:QUERY_LIMIT]
         vector = None
         if self._encoder and text.strip():
             vector = QueryVector(self._encoder.encode([text])[0])
         return Query.read(text, self._tokenizer, vector)
 
-    def _best(
+    def _find_best(
         self, query: Query, limit: int, groups: list[Group], among: Filter | None
     ) -> list[Scored]:
         parts = [part for group in groups for part in group.parts]
@@ -206,7 +208,7 @@ class Index:
                 break
         return passed[:limit]
 
-    def _seen(self, within: Collection[str] | None) -> list[Group]:
+    def _select_groups(self, within: Collection[str] | None) -> list[Group]:
         names = self._groups if within is None else dict.fromkeys(within)
         return [self._groups[name] for name in names if name in self._groups]
 
@@ -215,36 +217,38 @@ Drawn = tuple[str, float, Collection[str]]
 """A candidate's reference, score and terms."""
 
 
-def _sample(groups: list[Group], among: Filter | None) -> list[Drawn]:
+def _draw_sample(groups: list[Group], among: Filter | None) -> list[Drawn]:
     """Return some documents of each group, in the order of their names."""
     drawn: list[Drawn] = []
     for group in groups:
-        rows = list(islice(_scattered(group, among), SAMPLE_SIZE))
+        rows = list(islice(_scatter(group, among), SAMPLE_SIZE))
         rows.sort(key=lambda row: (row[0].name, row[0].ref))
-        drawn.extend((entry.ref, 1.0, part.terms(number)) for entry, part, number in rows)
+        drawn.extend((entry.ref, 1.0, part.list_terms(number)) for entry, part, number in rows)
     return drawn
 
 
-def _scattered(group: Group, among: Filter | None) -> Iterator[tuple[IndexEntry, Part, int]]:
+def _scatter(group: Group, among: Filter | None) -> Iterator[tuple[IndexEntry, Part, int]]:
     """Yield the documents of a group in an order that has to do with nothing but their
     references.
     """
     orders = [zip(part.by_hash(), repeat(part), strict=False) for part in group.parts]
     for (_, number), part in merge(*orders, key=itemgetter(0)):
-        entry = part.entry(number)
+        entry = part.get_entry(number)
         if among is None or among(entry.ref):
             yield entry, part, number
 
 
-def _terms(ref: str, groups: list[Group]) -> Collection[str]:
+def _find_terms(ref: str, groups: list[Group]) -> Collection[str]:
     """Return the terms of a document that was found."""
     for group in groups:
         for part in group.parts:
-            number = part.with_ref(ref)
+            number = part.find_ref(ref)
             if number is not None:
-                return part.terms(number)
+                return part.list_terms(number)
     raise DamagedIndexError("a document that was found in it is missing from it")
 
 
 def _rarities(terms: Collection[str], parts: list[Part], documents: int) -> dict[str, float]:
-    return {term: rarity(sum(part.holders(term) for part in parts), documents) for term in terms}
+    return {
+        term: rarity(sum(part.count_holders(term) for part in parts), documents) for term in terms
+    }

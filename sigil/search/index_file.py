@@ -39,9 +39,9 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
     """Return the file: equal sections are equal bytes."""
     table = [[name, _kind(section), len(section)] for name, section in sections.items()]
     head = orjson.dumps({**header, "order": sys.byteorder, "sections": table})
-    parts = [MAGIC, len(head).to_bytes(8, "little"), _padded(head)]
+    parts = [MAGIC, len(head).to_bytes(8, "little"), _pad(head)]
     parts += [
-        _padded(section if isinstance(section, bytes) else section.tobytes())
+        _pad(section if isinstance(section, bytes) else section.tobytes())
         for section in sections.values()
     ]
     return b"".join(parts)
@@ -60,20 +60,20 @@ def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[
     start = len(MAGIC) + 8
     if size > HEADER_BYTES:
         raise DamagedIndexError("not an index")
-    header = _header(body[start : start + size])
+    header = _parse_header(body[start : start + size])
     if header.pop("order", None) != sys.byteorder:
         raise DamagedIndexError("an index of another machine")
-    return header, _sections(
-        memoryview(body), start + _rounded(size), header.pop("sections", None), kinds
+    return header, _parse_sections(
+        memoryview(body), start + _round_up(size), header.pop("sections", None), kinds
     )
 
 
-def narrowest(values: array[int], most: int) -> array[int]:
+def narrow(values: array[int], most: int) -> array[int]:
     """Return the same numbers in the smallest kind that holds every number up to `most`."""
     return array("H" if most < 1 << 16 else "I", values)
 
 
-def _header(data: bytes) -> dict[str, Any]:
+def _parse_header(data: bytes) -> dict[str, Any]:
     try:
         header = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -83,7 +83,7 @@ def _header(data: bytes) -> dict[str, Any]:
     return header
 
 
-def _sections(
+def _parse_sections(
     body: memoryview, start: int, table: Any, kinds: Mapping[str, str]
 ) -> dict[str, memoryview]:
     found: dict[str, memoryview] = {}
@@ -94,7 +94,7 @@ def _sections(
             ):
                 end = start + count * SIZES[kind]
                 found[name] = _cast(body[start:end], kind) if end <= len(body) else body[:0]
-                start += _rounded(count * SIZES[kind])
+                start += _round_up(count * SIZES[kind])
             case _:
                 raise DamagedIndexError("sections of another kind")
     if found.keys() != kinds.keys() or start != len(body):
@@ -111,11 +111,11 @@ def _kind(section: Section) -> str:
     return "B" if isinstance(section, bytes) else section.typecode
 
 
-def _padded(data: bytes) -> bytes:
-    return data + bytes(_rounded(len(data)) - len(data))
+def _pad(data: bytes) -> bytes:
+    return data + bytes(_round_up(len(data)) - len(data))
 
 
-def _rounded(size: int) -> int:
+def _round_up(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
 
 

@@ -73,7 +73,7 @@ class Follower:
         """Return whether the group was not emptied since that beginning."""
         return not self.retired and self._begun == begun
 
-    def record(self, name: str) -> Record | None:
+    def load_record(self, name: str) -> Record | None:
         """Return the record that the group's document of this name was made from, or a newer one;
         None when it has gone since.
         """
@@ -82,7 +82,7 @@ class Follower:
             if record is None:
                 found = self._source.find(name)
                 if found:
-                    record = self._keep(name, found)
+                    record = self._remember_record(name, found)
             return record
 
     def save_snapshot(self) -> None:
@@ -91,32 +91,32 @@ class Follower:
             place = self._place
             if (
                 place is None
-                or self._new < max(FEWEST, self._index.size(self._group) // SHARE)
+                or self._new < max(FEWEST, self._index.count_documents(self._group) // SHARE)
                 or self._writing
             ):
                 return
             self._new = 0  # whatever comes of it: the next one is due after as many again
             self._writing = True
-            at_once = self._index.size(self._group) <= AT_ONCE
+            at_once = self._index.count_documents(self._group) <= AT_ONCE
         if at_once:
-            self._write(place)
+            self._write_snapshot(place)
         else:
             self._writer = threading.Thread(
-                target=self._write, args=(place,), name="sigil-snapshot", daemon=True
+                target=self._write_snapshot, args=(place,), name="sigil-snapshot", daemon=True
             )
             self._writer.start()
 
     def retire(self) -> None:
         """Forget everything, and never touch the group again."""
         with self._lock:
-            self._forget()
+            self._reset()
             self.retired = True
 
-    def distrust(self) -> None:
+    def reject_snapshot(self) -> None:
         """Begin anew without the snapshot that this began with, and write another in its place."""
         with self._lock:
             self._bad = self._opened or self._bad
-            self._forget()
+            self._reset()
 
     def close(self) -> None:
         """Wait for a snapshot that is being written."""
@@ -125,19 +125,21 @@ class Follower:
 
     def _catch_up(self, item: Item) -> None:
         if not self._version:
-            self._open()
+            self._open_snapshot()
         log = changes.log_of(item)
         if self._place and not _continues(log, self._place):
-            item = self._source.log() or item  # another thread may have read a newer one meanwhile
+            item = (
+                self._source.read_log() or item
+            )  # another thread may have read a newer one meanwhile
             log = changes.log_of(item)
         names = None
         if log and self._place and _continues(log, self._place):
             names = changes.names_since(self._kv, self._group, log, self._place[1])
-        if names is None or len(names) > FEWEST + self._index.size(self._group) // 2:
+        if names is None or len(names) > FEWEST + self._index.count_documents(self._group) // 2:
             self._read_all()
         else:
             for name in names:
-                self._read(name, self._source.find(name))
+                self._update_document(name, self._source.find(name))
         self._version = item.version
         self._place = (log.epoch, log.number) if log else None
         self._unsure = dict(log.open) if log else {}
@@ -148,8 +150,10 @@ class Follower:
         """
         for name, since in list(self._unsure.items()):
             found = self._source.find(name)
-            if self._index.stamp(self._ref(name), self._group) != (found[0] if found else None):
-                self._read(name, found)
+            if self._index.get_stamp(self._ref_of(name), self._group) != (
+                found[0] if found else None
+            ):
+                self._update_document(name, found)
             if now - since > changes.OPEN_SECONDS:
                 del self._unsure[name]
 
@@ -160,58 +164,58 @@ class Follower:
         back = [name for name, at in self._lapsed.items() if at > now]
         for name in back:
             del self._lapsed[name]
-        ended = self._names(self._index.expired(self._group, now))
+        ended = self._names(self._index.list_expired(self._group, now))
         self._lapsed |= dict.fromkeys(ended, now)
         for name in (*back, *ended):
-            self._read(name, self._source.find(name))
+            self._update_document(name, self._source.find(name))
 
-    def _open(self) -> None:
+    def _open_snapshot(self) -> None:
         """Begin with the newest snapshot, when there is a good one."""
-        snapshot = self._snapshots.newest(self._group)
+        snapshot = self._snapshots.load_newest(self._group)
         if snapshot is None or snapshot.artifact == self._bad:
             return
-        body = self._snapshots.body(snapshot)
+        body = self._snapshots.load_body(snapshot)
         try:
             self._place = _place(self._index.open_file(self._group, body or b""), self._group)
-            if self._index.size(self._group) != snapshot.documents:
+            if self._index.count_documents(self._group) != snapshot.documents:
                 raise DamagedIndexError("an index of another number of documents")
             self._opened = snapshot.artifact
         except DamagedIndexError:
-            self._forget()
+            self._reset()
             self._bad = snapshot.artifact
 
     def _read_all(self) -> None:
         """Read everything whose stamp is not the one that is known."""
-        known = self._index.stamps(self._group)
+        known = self._index.list_stamps(self._group)
         self._records.clear()
         left = set(known)
-        for name, stamp, read in self._source.all():
-            ref = self._ref(name)
+        for name, stamp, read in self._source.list_all():
+            ref = self._ref_of(name)
             left.discard(ref)
             if known.get(ref) != stamp:
-                self._read(name, read())
+                self._update_document(name, read())
         for ref in left:
             self._index.remove(ref, self._group)
 
-    def _read(self, name: str, found: Found | None) -> None:
+    def _update_document(self, name: str, found: Found | None) -> None:
         self._records.pop(name, None)
         if found:
-            self._index.add(self._source.document(name, found))
-            self._keep(name, found)
+            self._index.add(self._source.make_document(name, found))
+            self._remember_record(name, found)
         else:
-            self._index.remove(self._ref(name), self._group)
+            self._index.remove(self._ref_of(name), self._group)
         self._new += 1
 
-    def _keep(self, name: str, found: Found) -> Record:
+    def _remember_record(self, name: str, found: Found) -> Record:
         if len(self._records) >= RECORDS:
             self._records.clear()  # those that are found again are read again
         self._records[name] = found[1]
         return found[1]
 
-    def _write(self, place: tuple[str, int]) -> None:
+    def _write_snapshot(self, place: tuple[str, int]) -> None:
         try:
             copied = None
-            if self._snapshots.due(self._group, place, self._bad):
+            if self._snapshots.is_due(self._group, place, self._bad):
                 copied = self._copy_group()
             if copied:
                 group, (epoch, number) = copied
@@ -234,10 +238,12 @@ class Follower:
     def _renew(self) -> None:
         """Begin anew with the snapshot just written when much of the opened file is outdated."""
         with self._lock:
-            if self._index.count_outdated(self._group) * GONE > self._index.size(self._group):
-                self._forget()
+            if self._index.count_outdated(self._group) * GONE > self._index.count_documents(
+                self._group
+            ):
+                self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         if not self.retired:
             self._index.forget(self._group)
         self._begun += 1
@@ -249,7 +255,7 @@ class Follower:
         self._place = None
         self._new = 0
 
-    def _ref(self, name: str) -> str:
+    def _ref_of(self, name: str) -> str:
         return name if "/" in name else f"{self._group}/{name}"
 
     def _names(self, refs: Iterable[str]) -> list[str]:

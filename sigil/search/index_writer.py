@@ -14,9 +14,9 @@ import orjson
 from sigil.search.entries import IndexEntry
 from sigil.search.file_documents import FileDocuments, hash_text
 from sigil.search.group import AddedDocuments, Group
-from sigil.search.index_file import Section, narrowest, pack
+from sigil.search.index_file import Section, narrow, pack
 from sigil.search.postings import Posting
-from sigil.search.spelling import grams, is_comparable
+from sigil.search.spelling import is_comparable, list_grams
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class _Origin:
     vector: Callable[[int], bytes]
 
 
-def write(group: Group, header: Mapping[str, Any]) -> bytes:
+def write_index(group: Group, header: Mapping[str, Any]) -> bytes:
     """Return the file of a group's documents; `header` goes with it.
 
     `ValueError` for a text that no file can hold.
     """
-    origins = _origins(group.file, group.added)
+    origins = _list_origins(group.file, group.added)
     entries: list[IndexEntry] = []
     owned: list[list[str]] = []
     vectors: list[bytes] = []
@@ -49,12 +49,12 @@ def write(group: Group, header: Mapping[str, Any]) -> bytes:
     owned_ids = array("I", [ids[term] for each in owned for term in each])
     try:
         sections: dict[str, Section] = {
-            **_entries(entries),
+            **_make_entries(entries),
             "terms": "\n".join(ids).encode(),
-            **_postings(origins, ids, len(entries)),
-            "owned_ends": _ends(owned),
-            "owned": narrowest(owned_ids, len(ids)),
-            **_grams(ids),
+            **_make_postings(origins, ids, len(entries)),
+            "owned_ends": _sum_lengths(owned),
+            "owned": narrow(owned_ids, len(ids)),
+            **_make_grams(ids),
             "vectors": b"".join(vectors),
         }
     except (TypeError, UnicodeEncodeError):
@@ -62,17 +62,21 @@ def write(group: Group, header: Mapping[str, Any]) -> bytes:
     return pack(header, sections)
 
 
-def _origins(file: FileDocuments | None, added: AddedDocuments) -> list[_Origin]:
+def _list_origins(file: FileDocuments | None, added: AddedDocuments) -> list[_Origin]:
     numbers = list(file or ())
     second = {number: place for place, number in enumerate(added, len(numbers))}
-    origins = [_Origin(second, added.entry, added.terms, added.posting, added.vector)]
+    origins = [
+        _Origin(second, added.get_entry, added.list_terms, added.get_posting, added.get_vector)
+    ]
     if file:
         first = {number: place for place, number in enumerate(numbers)}
-        origins.insert(0, _Origin(first, file.entry, file.terms, file.posting, file.vector))
+        origins.insert(
+            0, _Origin(first, file.get_entry, file.list_terms, file.get_posting, file.get_vector)
+        )
     return origins
 
 
-def _postings(
+def _make_postings(
     origins: Sequence[_Origin], ids: Mapping[str, int], documents: int
 ) -> dict[str, Section]:
     ends = array("I")
@@ -94,13 +98,13 @@ def _postings(
         ends.append(len(numbers))
     return {
         "posting_ends": ends,
-        "numbers": narrowest(numbers, documents),
+        "numbers": narrow(numbers, documents),
         "strengths": strengths,
         "strongest": strongest,
     }
 
 
-def _entries(entries: Sequence[IndexEntry]) -> dict[str, Section]:
+def _make_entries(entries: Sequence[IndexEntry]) -> dict[str, Section]:
     rows = [
         orjson.dumps([entry.ref, entry.name, entry.called, sorted(entry.aliases)])
         for entry in entries
@@ -112,7 +116,7 @@ def _entries(entries: Sequence[IndexEntry]) -> dict[str, Section]:
     )
     return {
         "entries": b"".join(rows),
-        "entry_ends": _ends(rows),
+        "entry_ends": _sum_lengths(rows),
         "stamps": array("Q", [entry.stamp for entry in entries]),
         "until_numbers": array("I", [number for number, _ in ending]),
         "until": array("d", [end for _, end in ending]),
@@ -123,23 +127,23 @@ def _entries(entries: Sequence[IndexEntry]) -> dict[str, Section]:
     }
 
 
-def _grams(ids: Mapping[str, int]) -> dict[str, Section]:
+def _make_grams(ids: Mapping[str, int]) -> dict[str, Section]:
     having: dict[str, list[int]] = {}
     for term, number in ids.items():
         if is_comparable(term):
-            for gram in grams(term):
+            for gram in list_grams(term):
                 having.setdefault(gram, []).append(number)
     ordered = sorted((hash_text(gram), numbers) for gram, numbers in having.items())
     lists = [numbers for _, numbers in ordered]
     terms = array("I", [number for numbers in lists for number in numbers])
     return {
         "grams": array("Q", [value for value, _ in ordered]),
-        "gram_ends": _ends(lists),
-        "gram_terms": narrowest(terms, len(ids)),
+        "gram_ends": _sum_lengths(lists),
+        "gram_terms": narrow(terms, len(ids)),
     }
 
 
-def _ends(parts: Iterable[Sequence[Any]]) -> array[int]:
+def _sum_lengths(parts: Iterable[Sequence[Any]]) -> array[int]:
     ends = array("I")
     end = 0
     for part in parts:

@@ -13,8 +13,8 @@ from typing import Final
 from sigil.search.dense import QueryVector
 from sigil.search.entries import IndexEntry
 from sigil.search.group import Part
-from sigil.search.query import Query, QueryWeights, weigh
-from sigil.search.words import STOP_WORDS, Tokenizer, spans
+from sigil.search.query import Query, QueryWeights, weigh_terms
+from sigil.search.words import STOP_WORDS, Tokenizer, list_spans
 
 EXACT_NAME: Final = 1.0
 EXACT_ALIAS: Final = 0.99
@@ -80,13 +80,13 @@ class Cutoff:
         if self.exploring:
             return True
         few_words = len(self.content_terms(self.phrase)) <= FEW_WORDS
-        if few_words and self.query.covered(terms()) >= ALL:
+        if few_words and self.query.measure_coverage(terms()) >= ALL:
             return True
         if best < self.query.least_points:
             return entry.is_named_in(self.phrase)
         if len(entry.aliases) < MANY_ALIASES or points >= GOOD[0][0] * 3:
             return True
-        covered = self.query.covered(terms())
+        covered = self.query.measure_coverage(terms())
         if any(points >= least and covered >= share for least, share in GOOD):
             return True
         return self.is_named(entry)
@@ -103,7 +103,7 @@ class _Match:
 
     @property
     def entry(self) -> IndexEntry:
-        return self.part.entry(self.number)
+        return self.part.get_entry(self.number)
 
     @property
     def key(self) -> tuple[int, int]:
@@ -116,7 +116,7 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
     """
     if limit < 1:
         return []
-    weights = weigh(query.terms, parts)
+    weights = weigh_terms(query.terms, parts)
     cutoff = Cutoff(
         weights,
         query.phrase,
@@ -125,14 +125,16 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
         query.exploring,
     )
     scored: dict[str, Scored] = {}
-    for each in _inexact(query, parts, cutoff, limit):
+    for each in _match_inexactly(query, parts, cutoff, limit):
         scored[each[0].ref] = each
-    for each in _exact(query, parts, weights):
+    for each in _match_exactly(query, parts, weights):
         scored[each[0].ref] = each
     return sorted(scored.values(), key=_order)[:limit]
 
 
-def _inexact(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) -> Iterator[Scored]:
+def _match_inexactly(
+    query: Query, parts: list[Part], cutoff: Cutoff, limit: int
+) -> Iterator[Scored]:
     matches = _match_words(query, parts, cutoff, limit)
     best = max((match.points for match in matches), default=0.0)
     if query.vector:
@@ -140,19 +142,19 @@ def _inexact(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) -> Ite
         return
     for match in matches:
         if _is_answer(match, cutoff, best):
-            yield match.entry, _shown(cutoff.query.share(match.points)), match.points
+            yield match.entry, _to_score(cutoff.query.share_of_most(match.points)), match.points
 
 
 def _match_words(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) -> list[_Match]:
     weights = cutoff.query.weights
     found: dict[tuple[int, int], _Match] = {}
     for part in parts:
-        for number, points in part.ranked(weights, limit, cutoff.beside):
+        for number, points in part.rank_best(weights, limit, cutoff.beside):
             found[id(part), number] = _Match(part, number, points)
-    for span in dict.fromkeys(spans(query.phrase, STOP_WORDS)):
+    for span in dict.fromkeys(list_spans(query.phrase, STOP_WORDS)):
         for part in parts:
-            for number, points in part.called(span, weights):
-                if part.entry(number).aliases:
+            for number, points in part.find_called(span, weights):
+                if part.get_entry(number).aliases:
                     found[id(part), number] = _Match(
                         part, number, points * ALIAS_FACTOR, named=True
                     )
@@ -171,14 +173,15 @@ def _fuse(
         for match, likeness in _match_meaning(vector, matches, parts, cutoff)
     ]
     if not any(
-        vector.passes(likeness) or _is_answer(match, cutoff, best) for match, likeness, _ in ranked
+        vector.is_answer(likeness) or _is_answer(match, cutoff, best)
+        for match, likeness, _ in ranked
     ):
         return
     most = vector.fuse(cutoff.query.most, 1.0, documents)
     top = max(points for _, _, points in ranked)
     for match, _, points in ranked:
         if points >= vector.beside * top:
-            yield match.entry, _shown(points / most), points
+            yield match.entry, _to_score(points / most), points
 
 
 def _match_meaning(
@@ -188,29 +191,29 @@ def _match_meaning(
     known = {match.key: match for match in matches}
     for part in parts:
         numbers = [number for place, number in known if place == id(part)]
-        for number, likeness in vector.nearest(part, numbers).items():
+        for number, likeness in vector.find_nearest(part, numbers).items():
             match = known.get((id(part), number))
             if match is None:
-                match = _Match(part, number, part.points(number, cutoff.query.weights))
+                match = _Match(part, number, part.score_one(number, cutoff.query.weights))
             yield match, likeness
 
 
 def _is_answer(match: _Match, cutoff: Cutoff, best: float) -> bool:
     if match.points < cutoff.beside * best:
         return False
-    terms = partial(match.part.terms, match.number)
+    terms = partial(match.part.list_terms, match.number)
     return match.named or cutoff.passes(match.entry, match.points, best, terms)
 
 
-def _exact(query: Query, parts: list[Part], weights: QueryWeights) -> Iterator[Scored]:
+def _match_exactly(query: Query, parts: list[Part], weights: QueryWeights) -> Iterator[Scored]:
     for part in parts:
         for phrase in {query.phrase, query.tool_name} - {""}:
-            for number, points in part.called(phrase, weights.weights):
-                entry = part.entry(number)
+            for number, points in part.find_called(phrase, weights.weights):
+                entry = part.get_entry(number)
                 yield entry, EXACT_NAME if entry.has_name(phrase) else EXACT_ALIAS, points
 
 
-def _shown(share: float) -> float:
+def _to_score(share: float) -> float:
     return INEXACT * math.sqrt(min(max(share, 0.0), 1.0))
 
 

@@ -71,7 +71,7 @@ class QueryWeights:
         """The points that the best document needs to be an answer."""
         return min(max(FEWEST, LEAST_SHARE * self.most), ENOUGH, MOST_SHARE * self.most)
 
-    def covered(self, terms: Iterable[str]) -> float:
+    def measure_coverage(self, terms: Iterable[str]) -> float:
         """Return the share of the weight of the query's words, unknown ones too, that a document
         with these terms has; its repetitions do not count.
         """
@@ -79,15 +79,15 @@ class QueryWeights:
             return 0.0
         return sum(self.weights.get(term, 0.0) for term in terms) * STRONGEST / self.most
 
-    def share(self, score: float) -> float:
+    def share_of_most(self, score: float) -> float:
         """Return the share that a score has of the most that the query could give."""
         return score / self.most if self.most else 0.0
 
 
-def weigh(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
+def weigh_terms(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
     """Weigh the terms of a query as if there were no other documents than those of `parts`."""
     documents = sum(map(len, parts))
-    holders = {term: _holders(term, parts) for term in query.weights}
+    holders = {term: _count_holders(term, parts) for term in query.weights}
     known = {
         term: weight * rarity(holders[term], documents)
         for term, weight in query.weights.items()
@@ -96,21 +96,23 @@ def weigh(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
     unknown = [term for term in query.weights if not holders[term] and term not in query.optional]
     most = sum(known.values()) + rarity(0, documents) * sum(query.weights[term] for term in unknown)
     for term in unknown[:MOST_UNKNOWN]:
-        for other, counts in _corrections(term, query, parts):
-            weight = counts * query.weights[term] * rarity(_holders(other, parts), documents)
+        for other, counts in _find_corrections(term, query, parts):
+            weight = counts * query.weights[term] * rarity(_count_holders(other, parts), documents)
             known[other] = known.get(other, 0.0) + weight
     rarest = sorted(known.items(), key=lambda item: (-item[1], item[0]))
     return QueryWeights(dict(rarest[:MOST_TERMS]), STRONGEST * most)
 
 
-def _corrections(term: str, query: QueryTerms, parts: Sequence[Part]) -> list[tuple[str, float]]:
+def _find_corrections(
+    term: str, query: QueryTerms, parts: Sequence[Part]
+) -> list[tuple[str, float]]:
     """Return the words that an unknown one may have been meant to be, with what each counts."""
-    swapped = [word for word in dict.fromkeys(query.swapped(term)) if _holders(word, parts)]
+    swapped = [word for word in dict.fromkeys(query.swapped(term)) if _count_holders(word, parts)]
     if swapped:
         return [(word, SWAPPED_WEIGHT) for word in swapped[:MOST_SIMILAR]]
     candidates = [candidate for part in parts for candidate in part.similar_words(term)]
     return [(word, SIMILAR_WEIGHT) for word in most_similar(candidates)]
 
 
-def _holders(term: str, parts: Sequence[Part]) -> int:
-    return sum(part.holders(term) for part in parts)
+def _count_holders(term: str, parts: Sequence[Part]) -> int:
+    return sum(part.count_holders(term) for part in parts)

@@ -54,8 +54,8 @@ def rank(
     Others may be in it too, those of `gone` never; every score in it is complete, and added up in
     an order that only the terms decide.
     """
-    ordered = _ordered(terms)
-    rest = _remaining(ordered)
+    ordered = _order_terms(terms)
+    rest = _bound_rest(ordered)
     scores: dict[int, float] = {}
     closed = False
     for term, ahead in zip(ordered, rest, strict=True):
@@ -65,7 +65,7 @@ def rank(
             _add_all(scores, term)
             for number in gone:
                 scores.pop(number, None)
-        bound = _bound(scores, count, share, ahead, closed)
+        bound = _find_bound(scores, count, share, ahead, closed)
         if bound > ahead:
             closed = True
             floor = (bound - ahead) * SLACK
@@ -75,14 +75,14 @@ def rank(
 
 def score_of(terms: Sequence[WeightedTerm], number: int) -> float:
     """Return one document's score, to the last bit the one that `rank` gives."""
-    return sum((term.weight * term.posting.strength(number) for term in _ordered(terms)), 0.0)
+    return sum((term.weight * term.posting.strength(number) for term in _order_terms(terms)), 0.0)
 
 
-def _ordered(terms: Sequence[WeightedTerm]) -> list[WeightedTerm]:
+def _order_terms(terms: Sequence[WeightedTerm]) -> list[WeightedTerm]:
     return sorted(terms, key=lambda term: (-term.weight, term.term))
 
 
-def _remaining(ordered: Sequence[WeightedTerm]) -> list[float]:
+def _bound_rest(ordered: Sequence[WeightedTerm]) -> list[float]:
     """Return for each term what all terms after it can add at most."""
     bounds = accumulate(
         (term.weight * term.posting.strongest for term in reversed(ordered[1:])), initial=0.0
@@ -90,7 +90,9 @@ def _remaining(ordered: Sequence[WeightedTerm]) -> list[float]:
     return list(bounds)[::-1] if ordered else []
 
 
-def _bound(scores: dict[int, float], count: int, share: float, ahead: float, closed: bool) -> float:
+def _find_bound(
+    scores: dict[int, float], count: int, share: float, ahead: float, closed: bool
+) -> float:
     """Return what a document must reach in the end, as far as is known by now; 0 where finding it
     out cannot pay yet.
     """

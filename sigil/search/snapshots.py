@@ -46,7 +46,7 @@ class SnapshotStore:
         self._clock = clock
         self._kind = kind
 
-    def newest(self, group: str) -> Snapshot | None:
+    def load_newest(self, group: str) -> Snapshot | None:
         """Return the newest snapshot of a group, None when there is none."""
         item = self._kv.get(keys.snapshot(group, self._kind))
         try:
@@ -66,18 +66,18 @@ class SnapshotStore:
             return None
         return Snapshot(artifact, epoch, number, documents, float(at))
 
-    def body(self, snapshot: Snapshot) -> bytes | None:
+    def load_body(self, snapshot: Snapshot) -> bytes | None:
         """Return its bytes, which fit its name; None when they cannot be read."""
         try:
             return self._artifacts.get(snapshot.artifact)
         except BackendError:
             return None
 
-    def due(self, group: str, place: tuple[str, int], bad: str) -> bool:
+    def is_due(self, group: str, place: tuple[str, int], bad: str) -> bool:
         """Return whether a snapshot of this epoch and number is due: there is none so new and none
         from a moment ago, or the newest one is `bad`.
         """
-        newest = self.newest(group)
+        newest = self.load_newest(group)
         if newest is None or newest.artifact == bad or newest.at > self._clock():
             return True
         epoch, number = place

@@ -37,16 +37,16 @@ class Source(Protocol):
     def group(self) -> str:
         """The name of the group, and of the log of its changes."""
 
-    def log(self) -> Item | None:
+    def read_log(self) -> Item | None:
         """Return the log of its changes, None when there never was anything."""
 
     def find(self, name: str) -> Found | None:
         """Return what a search shows under a name at this moment."""
 
-    def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
+    def list_all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
         """Yield name, stamp, and a function that reads it, of everything that there may be."""
 
-    def document(self, name: str, found: Found) -> IndexDocument:
+    def make_document(self, name: str, found: Found) -> IndexDocument:
         """Return what a search reads of it."""
 
 
@@ -57,21 +57,21 @@ class NamespaceSource:
         self._catalog = catalog
         self.group = group
 
-    def log(self) -> Item | None:
+    def read_log(self) -> Item | None:
         return self._catalog.read_log(self.group)
 
     def find(self, name: str) -> Found | None:
         item = self._catalog.read_item(self.group, name)
-        return self._found(item) if item else None
+        return self._find_visible(item) if item else None
 
-    def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
+    def list_all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
         for name, item in self._catalog.scan_items(self.group):
-            yield name, hash_text(item.version), lambda item=item: self._found(item)  # type: ignore[misc]
+            yield name, hash_text(item.version), lambda item=item: self._find_visible(item)  # type: ignore[misc]
 
-    def document(self, name: str, found: Found) -> IndexDocument:
-        return _document(f"{self.group}/{name}", self.group, found)
+    def make_document(self, name: str, found: Found) -> IndexDocument:
+        return _make_document(f"{self.group}/{name}", self.group, found)
 
-    def _found(self, item: Item) -> Found | None:
+    def _find_visible(self, item: Item) -> Found | None:
         head = self._catalog.parse_head(item)
         return (hash_text(item.version), head.record) if self._catalog.is_visible(head) else None
 
@@ -84,7 +84,7 @@ class PublicSource:
     def __init__(self, publics: PublicCapabilities) -> None:
         self._publics = publics
 
-    def log(self) -> Item | None:
+    def read_log(self) -> Item | None:
         return self._publics.read_log()
 
     def find(self, name: str) -> Found | None:
@@ -93,16 +93,16 @@ class PublicSource:
         record = self._publics.find(namespace, own) if digest else None
         return (hash_text(digest), record) if digest and record else None
 
-    def all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
+    def list_all(self) -> Iterator[tuple[str, int, Callable[[], Found | None]]]:
         for namespace, own, digest in self._publics.list_marks():
             name = f"{namespace}/{own}"
             yield name, hash_text(digest), lambda name=name: self.find(name)  # type: ignore[misc]
 
-    def document(self, name: str, found: Found) -> IndexDocument:
-        return _document(name, self.group, found, full_name(found[1]))
+    def make_document(self, name: str, found: Found) -> IndexDocument:
+        return _make_document(name, self.group, found, full_name(found[1]))
 
 
-def _document(ref: str, group: str, found: Found, *aliases: str) -> IndexDocument:
+def _make_document(ref: str, group: str, found: Found, *aliases: str) -> IndexDocument:
     """`aliases`: its names beside its own ones."""
     stamp, record = found
     manifest = record.manifest
@@ -133,7 +133,7 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
     The nearest texts come first.
     """
     definitions = schema.get("$defs")
-    waiting: deque[Json] = deque(_mapped(schema, "properties"))
+    waiting: deque[Json] = deque(_list_values(schema, "properties"))
     texts: dict[str, None] = {}
     entered: set[str] = set()
     for _ in range(NODES_MOST):
@@ -147,7 +147,7 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
             about = part.get("description") if isinstance(part, dict) else None
             texts[f"{name} {about}" if isinstance(about, str) else name] = None
             waiting.append(part)
-        for branch in _branches(node):
+        for branch in _list_branches(node):
             if isinstance(branch, dict):
                 for key in ("title", "description"):
                     text = branch.get(key)
@@ -168,7 +168,7 @@ def _values(node: Mapping[str, Json]) -> list[str]:
     return [value for value in values if isinstance(value, str) and len(value) <= VALUE_CHARACTERS]
 
 
-def _mapped(node: Mapping[str, Json], key: str) -> list[Json]:
+def _list_values(node: Mapping[str, Json], key: str) -> list[Json]:
     part = node.get(key)
     return list(part.values()) if isinstance(part, dict) else []
 
@@ -178,7 +178,7 @@ def _named(node: Mapping[str, Json]) -> list[tuple[str, Json]]:
     return list(part.items()) if isinstance(part, dict) else []
 
 
-def _branches(node: Mapping[str, Json]) -> list[Json]:
+def _list_branches(node: Mapping[str, Json]) -> list[Json]:
     listed: list[Json] = []
     for key in _LISTED:
         parts = node.get(key)
@@ -187,6 +187,6 @@ def _branches(node: Mapping[str, Json]) -> list[Json]:
     return [
         *listed,
         *(node[key] for key in _HELD if key in node),
-        *_mapped(node, "patternProperties"),
-        *_mapped(node, "dependentSchemas"),
+        *_list_values(node, "patternProperties"),
+        *_list_values(node, "dependentSchemas"),
     ]

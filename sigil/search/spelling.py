@@ -26,13 +26,13 @@ class SimilarWords:
 
     def add(self, word: str) -> None:
         if is_comparable(word):
-            for gram in grams(word):
+            for gram in list_grams(word):
                 self._words.setdefault(gram, []).append(word)
 
     def remove(self, word: str) -> None:
         if not is_comparable(word):
             return
-        for gram in grams(word):
+        for gram in list_grams(word):
             words = self._words[gram]
             words.remove(word)
             if not words:
@@ -44,12 +44,12 @@ class SimilarWords:
         """
         if not is_comparable(word):
             return []
-        mine = grams(word)
+        mine = list_grams(word)
         shared = Counter(chain.from_iterable(self._words.get(gram, ()) for gram in mine))
-        return closest(len(mine), shared)
+        return select_closest(len(mine), shared)
 
 
-def closest(mine: int, shared: Mapping[str, int]) -> list[tuple[float, str]]:
+def select_closest(mine: int, shared: Mapping[str, int]) -> list[tuple[float, str]]:
     """Return what `SimilarWords.find` does for a word with `mine` groups; `shared`: how many of
     them each other word has too.
     """
@@ -57,18 +57,18 @@ def closest(mine: int, shared: Mapping[str, int]) -> list[tuple[float, str]]:
     for word, count in shared.items():
         # half of both means at least a third of one: spares most of the comparisons
         if 3 * count >= mine:
-            likeness = 2 * count / (mine + len(grams(word)))
+            likeness = 2 * count / (mine + len(list_grams(word)))
             if likeness >= LEAST_LIKENESS:
                 found.append((likeness, word))
-    return nsmallest(MOST_SIMILAR, found, key=_order)
+    return nsmallest(MOST_SIMILAR, found, key=_likest_first)
 
 
 def most_similar(found: Iterable[tuple[float, str]]) -> list[str]:
     """Return the words most alike, of those that several vocabularies found."""
-    return [word for _, word in nsmallest(MOST_SIMILAR, set(found), key=_order)]
+    return [word for _, word in nsmallest(MOST_SIMILAR, set(found), key=_likest_first)]
 
 
-def _order(found: tuple[float, str]) -> tuple[float, str]:
+def _likest_first(found: tuple[float, str]) -> tuple[float, str]:
     likeness, word = found
     return -likeness, word
 
@@ -78,7 +78,7 @@ def is_comparable(word: str) -> bool:
     return len(word) >= SHORTEST and LETTERS.fullmatch(word) is not None
 
 
-def grams(word: str) -> set[str]:
+def list_grams(word: str) -> set[str]:
     """Return the groups of three and four characters in a word, its ends marked."""
     bounded = f"^{word}$"
     return {

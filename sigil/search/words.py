@@ -166,7 +166,7 @@ class Tokenizer:
 
     def terms(self, text: str) -> list[str]:
         """Return every term of a document's text, in order, as often as it occurs there."""
-        plain, joined = self._split(fold(text))
+        plain, joined = self._split_terms(normalize_spelling(text))
         return plain + joined
 
     def query_terms(self, text: str) -> QueryTerms:
@@ -174,8 +174,8 @@ class Tokenizer:
         are read.
         """
         text = text[:QUERY_LIMIT]
-        folded = fold(text)
-        plain, joined = self._split(folded[:QUERY_LIMIT])
+        folded = normalize_spelling(text)
+        plain, joined = self._split_terms(folded[:QUERY_LIMIT])
         paired: set[str] = set()
         for term in plain:
             if len(term) == 2 and IS_UNSPACED(term):
@@ -204,9 +204,9 @@ class Tokenizer:
         return self._content_terms(phrase)
 
     def _content_terms(self, phrase: str) -> frozenset[str]:
-        return frozenset(self._stems(phrase)) - self._stop_words
+        return frozenset(self._stem_words(phrase)) - self._stop_words
 
-    def _split(self, text: str) -> tuple[list[str], list[str]]:
+    def _split_terms(self, text: str) -> tuple[list[str], list[str]]:
         """Return the terms as they are written, and those that only people who write in one word
         would look for: `sha256` for SHA-256, `javascript` for JavaScript.
         """
@@ -220,9 +220,9 @@ class Tokenizer:
             for word in WORD.findall(text):
                 if len(word) <= JOIN_LIMIT and len(CAMEL.findall(word)) == 1:
                     joined.append(word)
-        return self._stems(spaced.casefold()), [self._stem(word.casefold()) for word in joined]
+        return self._stem_words(spaced.casefold()), [self._stem(word.casefold()) for word in joined]
 
-    def _stems(self, text: str) -> list[str]:
+    def _stem_words(self, text: str) -> list[str]:
         stem = self._stem
         if text.isascii():
             return [stem(word[:WORD_LIMIT]) for word in ASCII_WORD.findall(text)]
@@ -236,7 +236,7 @@ class Tokenizer:
         return terms
 
 
-def fold(text: str) -> str:
+def normalize_spelling(text: str) -> str:
     """Return the text in one spelling (NFKC), without accents and invisible characters, Chinese
     simplified; letters keep their case.
     """
@@ -268,10 +268,10 @@ def normalize_phrase(text: str) -> str:
     """Return the words of a text, casefolded, with single spaces between them; empty without a
     letter or digit.
     """
-    return " ".join(WORD.findall(fold(text).casefold()))
+    return " ".join(WORD.findall(normalize_spelling(text).casefold()))
 
 
-def spans(text: str, stop: Set[str]) -> Iterator[str]:
+def list_spans(text: str, stop: Set[str]) -> Iterator[str]:
     """Yield the parts of a phrase that could be the name of something: a few words in a row, not
     all of them stop words, or characters where no spaces are written. Only the first words of a
     long phrase are read.

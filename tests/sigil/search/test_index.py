@@ -544,14 +544,14 @@ def rates(count: int) -> list[IndexDocument]:
 
 def test_looking_around_shows_what_is_unlike_the_rest() -> None:
     index = filled(*rates(30), *LIBRARY)
-    seen = [hit.ref for hit in diversify(index.candidates("", 20), 12)]
+    seen = [hit.ref for hit in diversify(index.find_candidates("", 20), 12)]
     assert {each.name for each in LIBRARY} <= set(seen)
-    scores = [hit.score for hit in diversify(index.candidates("", 20), 20)]
+    scores = [hit.score for hit in diversify(index.find_candidates("", 20), 20)]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == 1.0
     assert scores[-1] < scores[5]
-    assert diversify(index.candidates("", 20), 20) == diversify(
-        filled(*LIBRARY, *rates(30)).candidates("", 20), 20
+    assert diversify(index.find_candidates("", 20), 20) == diversify(
+        filled(*LIBRARY, *rates(30)).find_candidates("", 20), 20
     )
 
 
@@ -562,17 +562,17 @@ def test_looking_around_for_something_keeps_to_it_and_does_not_repeat_itself() -
     )
     index = filled(*rates(30), other, *LIBRARY)
     plain = [hit.ref for hit in index.search("money of a currency", 5)]
-    seen = [hit.ref for hit in diversify(index.candidates("money of a currency", 50), 3)]
+    seen = [hit.ref for hit in diversify(index.find_candidates("money of a currency", 50), 3)]
     assert all(name.startswith("currency-") for name in plain)
     assert "exchange-history" in seen
     assert not {each.name for each in LIBRARY} & set(seen)
 
 
 def test_there_is_something_to_look_at_in_a_large_index_too_and_nothing_in_an_empty_one() -> None:
-    assert diversify(Index().candidates("", 20), 20) == []
+    assert diversify(Index().find_candidates("", 20), 20) == []
     drawn = filled(
         *(document(f"n{number}", f"Number {number}.") for number in range(900))
-    ).candidates("", 20)
+    ).find_candidates("", 20)
     assert len(drawn) <= 450
     assert len(diversify(drawn, 20)) == 20
 
@@ -591,10 +591,10 @@ def test_an_index_in_a_file_ranks_like_the_one_it_was_made_of(
     for each in (index, opened):
         change(each, after)
     assert len(index) == len(opened)
-    assert index.stamps("g") == opened.stamps("g")
+    assert index.list_stamps("g") == opened.list_stamps("g")
     for query in QUERIES:
         assert index.search(query, 4) == opened.search(query, 4)
-        assert index.candidates(query, 4) == opened.candidates(query, 4)
+        assert index.find_candidates(query, 4) == opened.find_candidates(query, 4)
 
 
 def change(index: Index, steps: list[tuple[bool, int, int]]) -> None:
@@ -621,12 +621,12 @@ def test_when_documents_end_is_kept_in_a_file() -> None:
     )
     opened.open_file("g", index.write_file(index.copy_group("g"), {}))
     assert (
-        sorted(opened.expired("g", 2.0))
-        == sorted(index.expired("g", 2.0))
+        sorted(opened.list_expired("g", 2.0))
+        == sorted(index.list_expired("g", 2.0))
         == sorted(each.ref for each in LIBRARY[1:3])
     )
     opened.remove(LIBRARY[1].ref, "g")
-    assert opened.expired("g", 2.0) == [LIBRARY[2].ref]
+    assert opened.list_expired("g", 2.0) == [LIBRARY[2].ref]
 
 
 def test_a_text_that_is_no_unicode_is_in_no_file() -> None:

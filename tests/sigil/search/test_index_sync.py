@@ -339,7 +339,7 @@ def test_an_index_that_is_mostly_outdated_begins_anew(garden: Garden, clock: Clo
                 f"plant-{crop}", f"Tell how to plant a {crop}, edition {number}.", LIBRARY
             )
         assert found(finder, "plant a carrot")[0] == ("plant-carrot", number + 2)
-        assert finder._index.count_outdated(LIBRARY) * 4 <= finder._index.size(LIBRARY)
+        assert finder._index.count_outdated(LIBRARY) * 4 <= finder._index.count_documents(LIBRARY)
 
 
 def forge(garden: Garden, body: bytes, group: str = LIBRARY, **more: object) -> None:
@@ -642,7 +642,7 @@ def test_a_snapshot_is_never_of_a_group_that_was_just_given_up(garden: Garden) -
     kv.slow = keys.snapshot(LIBRARY, MADE)
     opens.set()
     assert kv.read.wait(within(10))  # looks whether one is due
-    finder._follower_of(LIBRARY).distrust()
+    finder._follower_of(LIBRARY).reject_snapshot()
     kv.go.set()
     opening.join(10)
     for each in (garden.finder(), finder):
@@ -792,11 +792,11 @@ def test_who_gave_a_namespace_up_takes_nothing_from_who_follows_it_next(garden: 
     finder = garden.finder()
     old = finder._follower_of("main")
     assert names(finder, "sow kale") == ["sow-kale"]
-    finder._forget(old)
+    finder._retire(old)
     assert names(finder, "sow kale") == ["sow-kale"]
-    old.distrust()
+    old.reject_snapshot()
     old.follow(garden.clock(), garden.kv.get(keys.generation(old.group)))
-    finder._forget(old)
+    finder._retire(old)
     assert names(finder, "sow kale") == ["sow-kale"]
     assert finder._follower_of("main") is not old
 
