@@ -1,4 +1,4 @@
-# Sourced by install and package, in the checkout: makes uv work whatever the home, the machine's certificates and the caller's own environment.
+# install, tool, npm and package source this in the checkout: it makes uv work with any home folder, certificates and environment of the caller.
 
 unset VIRTUAL_ENV PYTHONHOME PYTHONPATH
 export UV_PROJECT_ENVIRONMENT=$PWD/.venv UV_PYTHON=$PWD/.venv/bin/python UV_PYTHON_DOWNLOADS=never UV_NO_PROGRESS=1

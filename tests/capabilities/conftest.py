@@ -30,7 +30,7 @@ class Library:
         self.members = members
 
     def __call__(self, name: str, **arguments: Json) -> Json:
-        """What the capability answers; `SigilError` when it fails."""
+        """Return the capability's answer; `SigilError` when it fails."""
         manifest, program = self.members[name]
         return orjson.loads(
             run_as_test(GoldenTestBench(self.sandbox), manifest, program, arguments).output

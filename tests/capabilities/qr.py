@@ -98,7 +98,7 @@ def blocks(words: bytes, count: int, check: int) -> list[bytes]:
 
 
 def is_word(block: bytes, check: int) -> bool:
-    """Whether the block's polynomial has all of the code's roots: then nothing in it is wrong."""
+    """Return whether the block's polynomial has all of the code's roots: then nothing in it is wrong."""
     exp = [1]
     while len(exp) < 255:
         exp.append(exp[-1] << 1 ^ (0x11D if exp[-1] & 0x80 else 0))

@@ -23,18 +23,18 @@ quick = settings(max_examples=40, deadline=None)
     share=st.floats(0, 1),
 )
 def test_a_list_is_described_as_python_does(library: Library, x: list[float], share: float) -> None:
-    told = library("statistics", x=x, quantiles=[0.1, 0.9])
-    assert told["mean"] == pytest.approx(statistics.fmean(x), rel=1e-11, abs=1e-9)
-    assert told["median"] == pytest.approx(statistics.median(x), rel=1e-11)
-    assert told["stdev"] == pytest.approx(statistics.stdev(x), rel=1e-9, abs=1e-9)
-    assert told["population_stdev"] == pytest.approx(statistics.pstdev(x), rel=1e-9, abs=1e-9)
-    assert [told["q1"], told["median"], told["q3"]] == pytest.approx(
+    answer = library("statistics", x=x, quantiles=[0.1, 0.9])
+    assert answer["mean"] == pytest.approx(statistics.fmean(x), rel=1e-11, abs=1e-9)
+    assert answer["median"] == pytest.approx(statistics.median(x), rel=1e-11)
+    assert answer["stdev"] == pytest.approx(statistics.stdev(x), rel=1e-9, abs=1e-9)
+    assert answer["population_stdev"] == pytest.approx(statistics.pstdev(x), rel=1e-9, abs=1e-9)
+    assert [answer["q1"], answer["median"], answer["q3"]] == pytest.approx(
         statistics.quantiles(x, n=4, method="inclusive"), rel=1e-11
     )
     tenths = statistics.quantiles(x, n=10, method="inclusive")
-    assert told["quantiles"] == pytest.approx([tenths[0], tenths[-1]], rel=1e-11)
+    assert answer["quantiles"] == pytest.approx([tenths[0], tenths[-1]], rel=1e-11)
     modes = statistics.multimode(x)
-    assert told.get("mode") == (
+    assert answer.get("mode") == (
         pytest.approx(modes[0], rel=1e-11) if len(modes) == 1 and len(x) > len(set(x)) else None
     )
 
@@ -49,20 +49,20 @@ def test_two_lists_have_the_line_and_correlation_of_python(
     library: Library, pairs: list[tuple[int, int]]
 ) -> None:
     x, y = zip(*pairs, strict=True)
-    told = library("statistics", x=list(x), y=list(y))
-    assert told["covariance"] == pytest.approx(statistics.covariance(x, y), rel=1e-9, abs=1e-9)
-    assert ("slope" in told, "correlation" in told) == (
+    answer = library("statistics", x=list(x), y=list(y))
+    assert answer["covariance"] == pytest.approx(statistics.covariance(x, y), rel=1e-9, abs=1e-9)
+    assert ("slope" in answer, "correlation" in answer) == (
         len(set(x)) > 1,
         len(set(x)) > 1 and len(set(y)) > 1,
     )
-    if "slope" in told:
+    if "slope" in answer:
         slope, intercept = statistics.linear_regression(x, y)
-        assert (told["slope"], told["intercept"]) == (
+        assert (answer["slope"], answer["intercept"]) == (
             pytest.approx(slope, rel=1e-9, abs=1e-9),
             pytest.approx(intercept, rel=1e-9, abs=1e-6),
         )
-    if "correlation" in told:
-        assert told["correlation"] == pytest.approx(
+    if "correlation" in answer:
+        assert answer["correlation"] == pytest.approx(
             statistics.correlation(x, y), rel=1e-9, abs=1e-9
         )
 
@@ -91,14 +91,14 @@ def test_sizes_and_offsets_lose_nothing(library: Library) -> None:
     )
 )
 def test_the_factors_are_primes_and_make_the_number(library: Library, number: int) -> None:
-    told = library("prime-factors", number=str(number))
-    factors = [(int(one["prime"]), one["power"]) for one in told["factors"]]
-    assert math.prod(prime**power for prime, power in factors) == number == int(told["number"])
+    answer = library("prime-factors", number=str(number))
+    factors = [(int(one["prime"]), one["power"]) for one in answer["factors"]]
+    assert math.prod(prime**power for prime, power in factors) == number == int(answer["number"])
     assert factors == sorted(set(factors))
     assert all(_is_prime(prime) for prime, _ in factors)
-    assert told["prime"] is (factors == [(number, 1)])
-    assert int(told["divisors"]) == math.prod(power + 1 for _, power in factors)
-    assert int(told["totient"]) == math.prod(
+    assert answer["prime"] is (factors == [(number, 1)])
+    assert int(answer["divisors"]) == math.prod(power + 1 for _, power in factors)
+    assert int(answer["totient"]) == math.prod(
         (prime - 1) * prime ** (power - 1) for prime, power in factors
     )
 
@@ -122,9 +122,9 @@ def test_the_hardest_numbers_are_split(library: Library) -> None:
         (561, 1729),
         (2147483647, 4294967279),
     ):
-        told = library("prime-factors", number=str(p * q))
-        assert math.prod(int(one["prime"]) ** one["power"] for one in told["factors"]) == p * q
-        assert all(_is_prime(int(one["prime"])) for one in told["factors"])
+        answer = library("prime-factors", number=str(p * q))
+        assert math.prod(int(one["prime"]) ** one["power"] for one in answer["factors"]) == p * q
+        assert all(_is_prime(int(one["prime"])) for one in answer["factors"])
 
 
 # ---- matrix

@@ -1,4 +1,4 @@
-"""What is wrong with an input, in words: values as JSON has them, names in quotes."""
+"""A message about an input writes values as JSON does, and names in quotes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def opened(compiled: Path) -> Iterator[Callable[..., Sandbox]]:
 
 @pytest.fixture
 def failure(sandbox: Sandbox) -> Callable[..., str]:
-    """How a run fails, as `CODE: message`."""
+    """Run something that fails; return the failure as `CODE: message`."""
 
     def run(program: Program, data: bytes = b"{}", limits: SandboxLimits = SHORT) -> str:
         with pytest.raises(SigilError) as caught:

@@ -1,5 +1,5 @@
-"""Where callers and runners work: side by side while a caller is alone, anywhere otherwise, and
-nobody stays tied.
+"""A caller and its runner share a processor while there is one caller, run anywhere otherwise, and are
+never left bound to one.
 """
 
 from __future__ import annotations

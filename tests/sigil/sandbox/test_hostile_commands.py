@@ -1,6 +1,4 @@
-"""Whatever a command does, its run ends within its limits, in our own words, and the next run
-works.
-"""
+"""The run of a hostile command ends within its limits, with our own words, and the next run works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The children: what they inherit, how they end, and that nobody notices."""
+"""The child processes inherit nothing, and their end costs a caller nothing but the call."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def test_no_child_is_started_before_the_first_call(opened: Callable[..., Sandbox
     sandbox = opened(children=2)
     assert sandbox.stats()["children"] == 0
     sandbox.run(ECHO, b"1")
-    told = {name: value for name, value in sandbox.stats().items() if name != "bytes"}
+    stats = {name: value for name, value in sandbox.stats().items() if name != "bytes"}
     once = dict.fromkeys(("children", "started", "calls", "slots", "cold"), 1)
-    assert told == once | dict.fromkeys(("busy", "waiting", "killed", "renewed", "evictions"), 0)
+    assert stats == once | dict.fromkeys(("busy", "waiting", "killed", "renewed", "evictions"), 0)
 
 
 def test_this_process_never_loads_the_runtime() -> None:
@@ -311,7 +311,7 @@ def test_a_missing_engine_is_no_fault_of_the_tool(
     assert sandbox.run(ECHO, b"1").output == b"1"
 
 
-def nobody(operation: str, argument: bytes, seconds: float) -> bytes:
+def refuse(operation: str, argument: bytes, seconds: float) -> bytes:
     raise AssertionError("nothing was granted")
 
 
@@ -344,7 +344,7 @@ def test_a_child_that_breaks_the_protocol_breaks_nothing_else(name: str) -> None
     with ours, theirs:
         HOSTILE[name](theirs)
         with pytest.raises(ProtocolBreach):
-            child.run(order, lambda _: LoadableCode(b"wasm", LoadedProgram(0)), nobody)
+            child.run(order, lambda _: LoadableCode(b"wasm", LoadedProgram(0)), refuse)
 
 
 def test_an_answer_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,7 +358,7 @@ def test_an_answer_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
             child.run(
                 RunOrder("x", False, frozenset(), 1, 1 << 20, 100, b"1"),
                 lambda _: LoadableCode(b"wasm", LoadedProgram(0)),
-                nobody,
+                refuse,
             )
 
 

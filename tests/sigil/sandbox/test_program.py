@@ -1,4 +1,4 @@
-"""What a runner lets go of first."""
+"""A full runner evicts programs by their rank, then by their last use."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from tests.sigil.sandbox.modules import script
 
 
 def test_expired_ones_go_first_then_ephemeral_normal_and_persistent_ones() -> None:
-    shelf = LoadedPrograms(programs=5, size=1000, clock=lambda: 100.0)
-    shelf.add("persistent", LoadedProgram(1, Rank.PERSISTENT))
-    shelf.add("normal", LoadedProgram(1))
-    shelf.add("live", LoadedProgram(1, Rank.EPHEMERAL, 200.0))
-    shelf.add("over", LoadedProgram(1, Rank.EPHEMERAL, 100.0))
-    shelf.add("other", LoadedProgram(1))
+    programs = LoadedPrograms(programs=5, size=1000, clock=lambda: 100.0)
+    programs.add("persistent", LoadedProgram(1, Rank.PERSISTENT))
+    programs.add("normal", LoadedProgram(1))
+    programs.add("live", LoadedProgram(1, Rank.EPHEMERAL, 200.0))
+    programs.add("over", LoadedProgram(1, Rank.EPHEMERAL, 100.0))
+    programs.add("other", LoadedProgram(1))
     gone = [
         name
         for number in range(5)
-        for name in shelf.add(str(number), LoadedProgram(1, Rank.PERSISTENT))
+        for name in programs.add(str(number), LoadedProgram(1, Rank.PERSISTENT))
     ]
     assert gone == ["over", "live", "normal", "other", "persistent"]
 
 
 def test_among_equals_the_one_that_was_used_longest_ago_goes() -> None:
-    shelf = LoadedPrograms(programs=2)
-    shelf.add("a", LoadedProgram(1))
-    shelf.add("b", LoadedProgram(1))
-    shelf.use("a")
-    shelf.use("unknown")
-    assert shelf.add("c", LoadedProgram(1)) == ("b",)
-    assert "a" in shelf
+    programs = LoadedPrograms(programs=2)
+    programs.add("a", LoadedProgram(1))
+    programs.add("b", LoadedProgram(1))
+    programs.use("a")
+    programs.use("unknown")
+    assert programs.add("c", LoadedProgram(1)) == ("b",)
+    assert "a" in programs
 
 
 def test_bytes_are_bounded_but_the_last_one_stays() -> None:
-    shelf = LoadedPrograms(size=10)
-    shelf.add("a", LoadedProgram(4))
-    shelf.add("b", LoadedProgram(4))
-    assert shelf.add("c", LoadedProgram(4)) == ("a",)
-    assert shelf.add("huge", LoadedProgram(99)) == ("b", "c")
-    assert (len(shelf), shelf.weight) == (1, 99)
-    assert shelf.add("d", LoadedProgram(1)) == ("huge",)
+    programs = LoadedPrograms(size=10)
+    programs.add("a", LoadedProgram(4))
+    programs.add("b", LoadedProgram(4))
+    assert programs.add("c", LoadedProgram(4)) == ("a",)
+    assert programs.add("huge", LoadedProgram(99)) == ("b", "c")
+    assert (len(programs), programs.weight) == (1, 99)
+    assert programs.add("d", LoadedProgram(1)) == ("huge",)
 
 
 def test_one_that_comes_again_is_counted_once() -> None:
-    shelf = LoadedPrograms()
-    shelf.add("a", LoadedProgram(4))
-    shelf.add("a", LoadedProgram(5))
-    assert (len(shelf), shelf.weight) == (1, 5)
+    programs = LoadedPrograms()
+    programs.add("a", LoadedProgram(4))
+    programs.add("a", LoadedProgram(5))
+    assert (len(programs), programs.weight) == (1, 5)
 
 
 def test_a_runner_forgets_what_its_shelf_lets_go_of(opened: Callable[..., Sandbox]) -> None:

@@ -1,5 +1,5 @@
-"""What the server does for a guest while it waits: requests out of a real child, and guests that
-abuse them.
+"""The server answers the requests of guests that wait in a real child, also of guests that abuse
+them.
 """
 
 from __future__ import annotations

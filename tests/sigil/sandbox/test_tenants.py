@@ -1,6 +1,4 @@
-"""Fair turns and places: who is next, who may hold how much, and that nobody's crowd keeps another
-one waiting.
-"""
+"""Tenants take fair turns and share the places: the many calls of one never keep another one waiting."""
 
 from __future__ import annotations
 
@@ -149,7 +147,7 @@ def test_what_is_remembered_of_namespaces_is_bounded() -> None:
 
 
 def admitted(admission: AdmissionControl, tenant: Tenant, most: int = 1_000) -> int:
-    """How many more get in."""
+    """Return how many more are admitted."""
     return next((number for number in range(most) if not admission.enter(tenant)), most)
 
 

@@ -1,5 +1,5 @@
-"""What `sigil.h` offers beyond texts and whole numbers: words to compare with, characters, small
-letters, numbers with a point.
+"""`sigil.h` has words to compare with, characters, small letters and numbers with a point, beyond texts
+and whole numbers.
 """
 
 from __future__ import annotations
@@ -37,13 +37,17 @@ def test_the_header_compares_takes_characters_and_writes_numbers(sandbox: Sandbo
     wasm = c.compile_source(SOURCE, "test", ROOT / "build" / "c").wasm
     program = Program(sha256(wasm).hexdigest(), "sigil", lambda: wasm)
 
-    def told(**value: object) -> object:
+    def answer(**value: object) -> object:
         return json.loads(
             sandbox.run(program, json.dumps(value, ensure_ascii=False).encode()).output
         )
 
     numbers = [0.3, 0, 1e300, None, None, 0.333333333333]
-    assert told(kind="one", text="AÉßЖΩ编👍\u0000") == [1, [*map(ord, "aéßжω编👍\u0000")], *numbers]
-    assert told(kind="", text="") == [0, [], *numbers]
-    assert told(kind="ones") == [2, [], *numbers]
-    assert told(kind=1, text=5) == [2, [], *numbers]
+    assert answer(kind="one", text="AÉßЖΩ编👍\u0000") == [
+        1,
+        [*map(ord, "aéßжω编👍\u0000")],
+        *numbers,
+    ]
+    assert answer(kind="", text="") == [0, [], *numbers]
+    assert answer(kind="ones") == [2, [], *numbers]
+    assert answer(kind=1, text=5) == [2, [], *numbers]

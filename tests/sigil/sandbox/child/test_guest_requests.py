@@ -1,4 +1,4 @@
-"""What a guest may ask of its host: only what was granted, and a clear refusal for the rest."""
+"""A guest may ask its host only for what was granted, and gets a clear refusal for the rest."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ filtered = pytest.mark.skipif(not seccomp.is_available(), reason="this kernel ha
 
 
 def verdict(code: bytes, audit: int, number: int, protection: int = 0) -> int:
-    """What the kernel would say: its own machine, as far as the filter uses it."""
+    """Return the kernel's verdict: run the filter on its virtual machine, as far as it is used."""
     data = struct.pack("=IIQ6Q", number, audit, 0, 0, 0, protection, 0, 0, 0)
     at, value = 0, 0
     while True:

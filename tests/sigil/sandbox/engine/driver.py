@@ -122,7 +122,7 @@ class Call:
 def run(
     source: str, data: Any = None, *, host: Host | None = None, **grants: Callable[[Any], Any]
 ) -> Any:
-    """What the body gives for `data`. Failed when it fails."""
+    """Return the body's answer to `data`; raise `Failed` when it fails."""
     call = Call(source, host or Host(grants))
     try:
         call.load()

@@ -1,4 +1,4 @@
-"""How a failure reaches the host: a code, and one line that helps its author."""
+"""A failure reaches the host as a code and one line that helps its author."""
 
 from __future__ import annotations
 

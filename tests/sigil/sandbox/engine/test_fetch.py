@@ -30,7 +30,7 @@ def serving(**answer: Any) -> Host:
 
 
 def asked(source: str) -> Any:
-    """What http.fetch is asked for by a body."""
+    """Return the requests of `http.fetch` that a body makes."""
     host = serving()
     run(source, host=host)
     return host.requests[0]["arg"]

@@ -1,5 +1,5 @@
-"""What a hostile or careless body can do: end in a clean failure or in a trap, and nothing to the
-next call.
+"""A hostile or careless body can end in a clean failure or in a trap, and does nothing to the next
+call.
 """
 
 from __future__ import annotations

@@ -1,3 +1,1 @@
-"""Seeded hostility: modules, sources and frames that nobody would write, and what must hold
-whatever they are.
-"""
+"""Seeded fuzzing: hostile modules, sources and frames, and the promises that hold for all of them."""

@@ -41,8 +41,8 @@ SLACK_SECONDS = 15.0
 
 
 @dataclass
-class Found:
-    """What a campaign saw: `outcomes` by their code, and everything that should not have been."""
+class Findings:
+    """The findings of a campaign: `outcomes` by their code, and everything that went wrong."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -55,36 +55,42 @@ class Campaign:
     def __init__(self, sandbox: Sandbox, seed: int) -> None:
         self._sandbox = sandbox
         self.seed = seed
-        self.found = Found()
+        self.found = Findings()
 
-    def tries(self, first: int, count: int, way: Callable[[Campaign, Random], str]) -> None:
+    def run_attacks(
+        self, first: int, count: int, attack: Callable[[Campaign, Random], str]
+    ) -> None:
         for number in range(first, first + count):
-            self._try(f"{way.__name__} {self.seed}/{number}", Random(f"{self.seed}/{number}"), way)
+            self._run_attack(
+                f"{attack.__name__} {self.seed}/{number}", Random(f"{self.seed}/{number}"), attack
+            )
 
-    def _try(self, name: str, random: Random, way: Callable[[Campaign, Random], str]) -> None:
+    def _run_attack(
+        self, name: str, random: Random, attack: Callable[[Campaign, Random], str]
+    ) -> None:
         since = monotonic()
         try:
-            outcome = way(self, random)
+            outcome = attack(self, random)
         except SigilError as problem:
             outcome = problem.code
             if problem.message != one_line(problem.message):
                 self.found.wrong.append(f"{name}: not one clean line: {problem.message!r}")
             if not isinstance(problem, ToolError | Refused | UsageError):
                 self.found.wrong.append(f"{name}: blames the machine: {problem}")
-        except Exception as problem:  # a door: whatever else comes is what is looked for
+        except Exception as problem:  # entry point: any other exception is a finding
             outcome = type(problem).__name__
             self.found.wrong.append(f"{name}: {outcome}: {one_line(str(problem))}")
         took = monotonic() - since
         self.found.longest = max(self.found.longest, took)
         if took > SLACK_SECONDS:
             self.found.wrong.append(f"{name}: took {took:.1f} s")
-        self.found.outcomes[f"{way.__name__} {outcome}"] += 1
-        if not outcome.startswith("Unfit") and way is not c_source:
-            self._still_well(name)
+        self.found.outcomes[f"{attack.__name__} {outcome}"] += 1
+        if not outcome.startswith("Unfit") and attack is not c_source:
+            self._check_next_run(name)
 
-    def _still_well(self, name: str) -> None:
+    def _check_next_run(self, name: str) -> None:
         try:
-            answer = self._sandbox.run(_program(GOOD, "sigil"), b'{"good":1}').output
+            answer = self._sandbox.run(_make_program(GOOD, "sigil"), b'{"good":1}').output
         except SigilError as problem:
             self.found.wrong.append(f"{name}: the next call fails: {problem}")
             return
@@ -95,7 +101,7 @@ class Campaign:
     # --------------------------------------------------------------------------------------------------------------
 
     def run(self, wasm: bytes, kind: str) -> str:
-        output = self._sandbox.run(_program(wasm, kind), b'{"a":[1,"x"]}', ALL, LIMITS).output
+        output = self._sandbox.run(_make_program(wasm, kind), b'{"a":[1,"x"]}', ALL, LIMITS).output
         strict_json.loads(output)
         return "ok"
 
@@ -108,7 +114,7 @@ class Campaign:
         try:
             scan(wasm)
         except UnfitModule as unfit:
-            return "Unfit" if str(unfit) == one_line(str(unfit)) else _odd(str(unfit))
+            return "Unfit" if str(unfit) == one_line(str(unfit)) else _raise_odd(str(unfit))
         return self.run(wasm, "sigil")
 
 
@@ -120,7 +126,7 @@ def valid_module(campaign: Campaign, random: Random) -> str:
     try:
         return campaign.run(wasm, kind)
     except ToolError as problem:
-        return _odd("refused what is valid") if problem.code == "EMODULE" else problem.code
+        return _raise_odd("refused what is valid") if problem.code == "EMODULE" else problem.code
 
 
 def broken_module(campaign: Campaign, random: Random) -> str:
@@ -132,7 +138,7 @@ def broken_module(campaign: Campaign, random: Random) -> str:
         scan(changed, abi)
     except UnfitModule as unfit:
         if random.random() < 0.97:
-            return "Unfit" if str(unfit) == one_line(str(unfit)) else _odd(str(unfit))
+            return "Unfit" if str(unfit) == one_line(str(unfit)) else _raise_odd(str(unfit))
     return campaign.run(changed, kind)
 
 
@@ -166,7 +172,7 @@ def c_source(_campaign: Campaign, random: Random) -> str:
     return "ok"
 
 
-WAYS = (
+ATTACKS = (
     (valid_module, 40),
     (broken_module, 400),
     (broken_plugin, 20),
@@ -175,14 +181,14 @@ WAYS = (
     (checked_module, 2),
     (assembled, 2),
 )
-"""How often each way is gone in a round."""
+"""The attacks, and how many of each are in a round."""
 
 
-def _program(wasm: bytes, kind: str) -> Program:
+def _make_program(wasm: bytes, kind: str) -> Program:
     return Program(sha256(wasm).hexdigest(), kind, lambda: wasm)  # type: ignore[arg-type]
 
 
-def _odd(text: str) -> str:
+def _raise_odd(text: str) -> str:
     raise AssertionError(text)
 
 
@@ -190,29 +196,29 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
 
 
-def resident() -> int:
-    """This process's memory in KiB."""
+def resident_memory() -> int:
+    """Return this process's memory in KiB."""
     return (
         int(Path("/proc/self/statm").read_text().split()[1]) * 4 if sys.platform == "linux" else 0
     )
 
 
 def main(seconds: str = "60", seed: str = "1") -> int:
-    """Rounds of every way until the time is over; a line each minute, 1 when something was
-    wrong.
+    """Run rounds of every attack until the time is over, with a line each minute; return 1 when
+    something went wrong.
     """
     end, cache = monotonic() + float(seconds), Path(os.path.expanduser("~/.cache/sigil/fuzz"))
     sandbox = Sandbox(engine=ENGINE, cache=cache, children=1)
-    campaign, told, rounds = Campaign(sandbox, int(seed)), monotonic(), 0
-    campaign.tries(0, 1, script)
-    open_before, memory_before = descriptors(), resident()
+    campaign, reported, rounds = Campaign(sandbox, int(seed)), monotonic(), 0
+    campaign.run_attacks(0, 1, script)
+    open_before, memory_before = descriptors(), resident_memory()
     while monotonic() < end:
-        for way, count in WAYS:
-            campaign.tries(rounds * 1000, count, way)
+        for attack, count in ATTACKS:
+            campaign.run_attacks(rounds * 1000, count, attack)
         rounds += 1
-        if monotonic() - told > 60 or monotonic() >= end:
-            told = monotonic()
-            _tell(campaign, sandbox, open_before, memory_before)
+        if monotonic() - reported > 60 or monotonic() >= end:
+            reported = monotonic()
+            _print_progress(campaign, sandbox, open_before, memory_before)
     sandbox.close()
     print(
         *(f"{count:8} {name}" for name, count in sorted(campaign.found.outcomes.items())), sep="\n"
@@ -220,7 +226,9 @@ def main(seconds: str = "60", seed: str = "1") -> int:
     return 1 if campaign.found.wrong else 0
 
 
-def _tell(campaign: Campaign, sandbox: Sandbox, open_before: int, memory_before: int) -> None:
+def _print_progress(
+    campaign: Campaign, sandbox: Sandbox, open_before: int, memory_before: int
+) -> None:
     found = campaign.found
     stats = dict(sandbox.stats())
     print(
@@ -229,7 +237,7 @@ def _tell(campaign: Campaign, sandbox: Sandbox, open_before: int, memory_before:
         end="",
     )
     print(
-        f"descriptors {open_before} → {descriptors()}, memory {memory_before} → {resident()} KiB,"
+        f"descriptors {open_before} → {descriptors()}, memory {memory_before} → {resident_memory()} KiB,"
         f" {stats}",
         flush=True,
     )

@@ -22,11 +22,13 @@ def frame(kind: int, payload: bytes, size: int | None = None) -> bytes:
 
 
 def words(random: Random) -> bytes:
-    """What an evil runner says to an order: frames that are right, wrong, cut short, too long, or
-    too many.
+    """Return an evil runner's answer to an order: frames that are right, wrong, cut short, too long,
+    or too many.
     """
-    said = b"".join(_frame(random) for _ in range(random.choice((1, 1, 1, 2, 5))))
-    return said[: random.randrange(len(said) + 1)] if random.random() < 0.2 else said
+    answer = b"".join(_frame(random) for _ in range(random.choice((1, 1, 1, 2, 5))))
+    if random.random() < 0.2:
+        return answer[: random.randrange(len(answer) + 1)]
+    return answer
 
 
 def _frame(random: Random) -> bytes:
@@ -55,7 +57,7 @@ def _frame(random: Random) -> bytes:
 def runners(
     answer: Callable[[], bytes], ready: bytes
 ) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """What may stand for `spawn.start`: each runner is a thread that says `ready`, answers its
+    """Yield a substitute for `spawn.start`: each runner is a thread that sends `ready`, answers its
     first order with `answer` and waits.
     """
     ends: list[socket.socket] = []

@@ -46,7 +46,7 @@ def fuzzed(compiled: Path) -> Iterator[Sandbox]:
 
 
 @pytest.mark.parametrize(
-    ("way", "count"),
+    ("attack", "count"),
     [
         (valid_module, 60),
         (broken_module, 600),
@@ -59,13 +59,13 @@ def fuzzed(compiled: Path) -> Iterator[Sandbox]:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_nothing_that_is_fed_to_the_sandbox_breaks_it(
-    way: Callable[[Campaign, Random], str], count: int, fuzzed: Sandbox
+    attack: Callable[[Campaign, Random], str], count: int, fuzzed: Sandbox
 ) -> None:
     campaign = Campaign(fuzzed, SEED)
-    campaign.tries(0, 1, way)
+    campaign.run_attacks(0, 1, attack)
     gc.collect()
     before = descriptors()
-    campaign.tries(1, count, way)
+    campaign.run_attacks(1, count, attack)
     assert campaign.found.wrong == []
     assert fuzzed.stats()["children"] <= 1
     gc.collect()

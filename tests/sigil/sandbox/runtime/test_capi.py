@@ -16,7 +16,7 @@ POINTERS = (ctypes.c_void_p, ctypes.c_char_p)
 
 
 def same(ours: type | None, theirs: type | None) -> bool:
-    """Whether two ctypes types are passed alike."""
+    """Return whether two ctypes types are passed alike."""
     if ours is None or theirs is None:
         return ours is theirs
     pointing = issubclass(theirs, (ctypes._Pointer, ctypes._CFuncPtr, *POINTERS))

@@ -46,7 +46,7 @@ def driven() -> tuple[Driver, MemoryImages]:
     return driver, MemoryImages(driver, driver.prepare(driver.compile(ENGINE.read_bytes())))
 
 
-def nobody(_request: bytes) -> bytes | None:
+def refuse(_request: bytes) -> bytes | None:
     return None
 
 
@@ -76,9 +76,9 @@ def test_memory_is_as_new_after_a_guest_has_filled_it(driven: tuple[Driver, Memo
     )
     probe = engine.take(b"return 1", LIMITS[0])
     for _ in range(3):
-        assert engine.call(filler, b"{}", LIMITS, nobody) == (True, b"31457280")
+        assert engine.call(filler, b"{}", LIMITS, refuse) == (True, b"31457280")
         assert engine._read_fresh_memory() == engine._base
-        store = driver.open(LIMITS[0], nobody)
+        store = driver.open(LIMITS[0], refuse)
         driver.enter(engine._engine)
         assert probe.image
         driver.grow_memory(32 << 20)  # what was never given to this instance must be zero as well
@@ -116,7 +116,7 @@ def test_an_image_that_is_too_large_is_not_kept(
     monkeypatch.setattr(memory_images, "IMAGE_BYTES", 4096)
     loaded = engine.take(b"return 5", LIMITS[0])
     assert loaded.image is None
-    assert engine.call(loaded, b"{}", LIMITS, nobody) == (True, b"5")
+    assert engine.call(loaded, b"{}", LIMITS, refuse) == (True, b"5")
 
 
 def test_a_source_that_does_not_load_says_so_each_time(opened: Callable[..., Sandbox]) -> None:
@@ -205,7 +205,7 @@ def test_an_input_goes_in_whole_whether_the_buffer_is_large_enough_or_not(
     echo = images.take(b"return input", LIMITS[0])
     text = b'"' + b"x" * (length - 2) + b'"'
     for _ in range(2):
-        assert images.call(echo, text, LIMITS, nobody) == (True, text)
+        assert images.call(echo, text, LIMITS, refuse) == (True, text)
     assert echo.image
     assert echo.image.buffers.capacity == 2047
 
@@ -243,7 +243,7 @@ def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
     monkeypatch.setattr(memory_images, "PACKED_BYTES", 0)
     packed = taker.take(source.encode(), LIMITS[0])
     answers = {
-        taker.call(script, data, LIMITS, nobody)
+        taker.call(script, data, LIMITS, refuse)
         for script in (plain, packed, packed, plain._replace(image=None))
     }
     assert len(answers) == 1, answers
@@ -265,4 +265,4 @@ def test_a_large_source_has_a_dense_image(driven: tuple[Driver, MemoryImages]) -
     script = taker.take(source.encode(), LIMITS[0])
     assert script.image
     assert script.image.weight < 8 * len(source)
-    assert taker.call(script, b"{}", LIMITS, nobody) == (True, b'"601"')
+    assert taker.call(script, b"{}", LIMITS, refuse) == (True, b'"601"')

@@ -116,11 +116,11 @@ def test_every_function_of_preview_1_links_with_the_types_that_the_runtime_gives
 
 
 def test_the_clock_is_told_when_it_is_granted(sandbox: Sandbox) -> None:
-    told = """(block (result i32) (if (call $clock_time_get (i32.const 0) (i64.const 1) (i32.const 64)) (then unreachable))
+    body = """(block (result i32) (if (call $clock_time_get (i32.const 0) (i64.const 1) (i32.const 64)) (then unreachable))
         (if (call $clock_time_get (i32.const 1) (i64.const 1) (i32.const 72)) (then unreachable))
         (i32.and (i64.gt_u (i64.load (i32.const 64)) (i64.const 1700000000000000000))
                  (i64.ge_u (i64.load (i32.const 72)) (i64.load (i32.const 64)))))"""
-    assert run(sandbox, answering(told, "clock_time_get")).output == b"1"
+    assert run(sandbox, answering(body, "clock_time_get")).output == b"1"
 
 
 def test_random_bytes_come_when_they_are_granted(sandbox: Sandbox) -> None:

@@ -32,7 +32,7 @@ class CountingJobs(CompileJobs):
 
 
 def compiled_anew(folder: Path | None) -> bool:
-    """Whether a new process would have to compile the module, given what is in `folder`."""
+    """Return whether a new process would have to compile the module, given what is in `folder`."""
     compile_jobs = CountingJobs()
     code = NativeCodeCache(folder, compile_jobs).get(MODULE)
     assert next(code.chunks())[:4] == b"\x7fELF"
