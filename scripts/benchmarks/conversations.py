@@ -45,14 +45,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class LocomoConversation:
     """A conversation and the questions about it."""
 
     lines: Sequence[Line]
     questions: Sequence[Question]
 
 
-def read_conversations(path: Path) -> list[Conversation]:
+def read_conversations(path: Path) -> list[LocomoConversation]:
     """Return the conversations of a file; `UsageError` says what is wrong with it, and where."""
     try:
         samples = _require_list(strict_json.loads(path.read_bytes()), "the document")
@@ -70,7 +70,7 @@ def read_conversations(path: Path) -> list[Conversation]:
         ) from None
 
 
-def _read_conversation(sample: Any, place: str) -> Conversation:
+def _read_conversation(sample: Any, place: str) -> LocomoConversation:
     sample = _require_object(sample, place)
     sessions = _require_object(sample.get("conversation"), f"{place}, conversation")
     lines: list[Line] = []
@@ -85,7 +85,7 @@ def _read_conversation(sample: Any, place: str) -> Conversation:
     questions = []
     for number, each in enumerate(_require_list(sample.get("qa"), f"{place}, qa"), 1):
         questions.append(_read_question(each, ids, f"{place}, question {number}"))
-    return Conversation(lines, questions)
+    return LocomoConversation(lines, questions)
 
 
 def _read_session(

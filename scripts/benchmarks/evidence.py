@@ -31,9 +31,9 @@ from functions.clock import Clock
 from functions.settings import Settings
 from functions.wiring import open_runtime
 from scripts.benchmarks.conversations import (
-    Conversation,
     Id,
     Line,
+    LocomoConversation,
     Question,
     read_conversations,
 )
@@ -48,7 +48,7 @@ SESSION: Final = "telegram:evidence"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FoundEvidence:
     """The messages that a search found for a question, the best first, in `ms` milliseconds of wall
     time.
     """
@@ -68,7 +68,7 @@ def run(data: Path) -> Iterator[Row]:
     with `locomo*.json` in it.
     """
     paths = sorted(data.glob("locomo*.json")) if data.is_dir() else [data]
-    answers: list[Answer] = []
+    answers: list[FoundEvidence] = []
     for path in paths:
         for conversation in read_conversations(path):
             answers += answer_questions(conversation)
@@ -90,7 +90,7 @@ def run(data: Path) -> Iterator[Row]:
         )
 
 
-def answer_questions(conversation: Conversation) -> Iterator[Answer]:
+def answer_questions(conversation: LocomoConversation) -> Iterator[FoundEvidence]:
     """Ask each question that has evidence, in the chat of the conversation; yield the answers."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -107,10 +107,12 @@ def answer_questions(conversation: Conversation) -> Iterator[Answer]:
             found: list[Id | None] = []
             for item in answer["items"]:
                 found.append(None if item["who"] == "history" else ids[item["message"]])
-            yield Answer(question, found, spent * 1e3)
+            yield FoundEvidence(question, found, spent * 1e3)
 
 
-def hold_conversation(conversation: Conversation, app: App) -> tuple[SessionHandle, dict[int, Id]]:
+def hold_conversation(
+    conversation: LocomoConversation, app: App
+) -> tuple[SessionHandle, dict[int, Id]]:
     """Play a conversation; return its session, and the id of the line behind each message number."""
     opened = app.sessions.open(keys.session_of(app.name, SESSION))
     ids: dict[int, Id] = {}

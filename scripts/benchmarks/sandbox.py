@@ -126,20 +126,7 @@ def run(data: Path | None) -> Iterator[Row]:
             3.0,
             floor=statistics.median(js),
         )
-        (pid,) = sandbox.pids()
-        with subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE
-        ) as bare:
-            time.sleep(0.2)
-            floor = read_resident_memory(bare.pid)
-            assert bare.stdin is not None
-            bare.stdin.write(b"\n")
-        yield Row(
-            "resident memory of a child (floor: bare Python)",
-            read_resident_memory(pid),
-            "MiB",
-            floor=floor,
-        )
+        yield _measure_memory(sandbox)
     with closing(Sandbox(engine=ENGINE, cache=None, children=1, mode="plain")) as sandbox:
         plain = statistics.median(_time_calls(sandbox, JS, "js"))
         yield Row(
@@ -170,6 +157,20 @@ def _measure_without_child() -> tuple[float, float, float]:
     calls.insert(0, partial(driver.call, echo, None, INPUT, LIMITS, bytes))
     first, second, third = (median_call(call, CALLS) for call in calls)
     return first, second, third
+
+
+def _measure_memory(sandbox: Sandbox) -> Row:
+    """Measure the memory of a child after all these calls, beside that of a bare interpreter."""
+    (pid,) = sandbox.pids()
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE
+    ) as bare:
+        time.sleep(0.2)
+        floor = read_resident_memory(bare.pid)
+        assert bare.stdin is not None
+        bare.stdin.write(b"\n")
+    resident = read_resident_memory(pid)
+    return Row("resident memory of a child (floor: bare Python)", resident, "MiB", floor=floor)
 
 
 def _measure_throughput() -> float:

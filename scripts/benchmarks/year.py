@@ -40,7 +40,7 @@ _WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnCost:
     """The cost of a turn: tokens of its largest request, CPU of our own process in ms, bytes of the
     session's document after it.
     """
@@ -51,7 +51,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class WeekCost:
     """A week's turns: the mean of their prompts and sizes, and the median of their CPU, which other
     processes of this machine disturb.
     """
@@ -61,9 +61,9 @@ class Week:
     size: float
 
 
-def summarize_week(turns: Sequence[Turn]) -> Week:
+def summarize_week(turns: Sequence[TurnCost]) -> WeekCost:
     """Return the means and the median of a week's turns."""
-    return Week(
+    return WeekCost(
         statistics.fmean(turn.prompt for turn in turns),
         statistics.median(turn.cpu for turn in turns),
         statistics.fmean(turn.size for turn in turns),
@@ -136,7 +136,7 @@ class YearModel:
         return ModelReply(calls=(ToolCall("call_1", SAVE_MEMORY, saved),), finish="tool_calls")
 
 
-def chat(app: App, turns: int, model: YearModel, session: str = SESSION) -> Iterator[Turn]:
+def chat(app: App, turns: int, model: YearModel, session: str = SESSION) -> Iterator[TurnCost]:
     """Play the first `turns` of a year's 5,000 turns; yield the cost of each."""
     app = replace(app, model=model, limits=replace(app.limits, tokens=0, ticks=0))
     for number in range(turns):
@@ -159,7 +159,7 @@ def chat(app: App, turns: int, model: YearModel, session: str = SESSION) -> Iter
         cpu = time.process_time()
         opened = run_turn(event, app)
         spent = time.process_time() - cpu - (model.busy - busy)
-        yield Turn(model.prompt, spent * 1e3, app.sessions.clear_outbox(opened).size)
+        yield TurnCost(model.prompt, spent * 1e3, app.sessions.clear_outbox(opened).size)
 
 
 def _make_message(number: int) -> str:

@@ -25,7 +25,7 @@ from functions.wiring import open_runtime
 from scripts.bootstrapping import report
 from scripts.bootstrapping.play import empty_registry_settings, play, require_model
 from scripts.bootstrapping.requests import REQUESTS, Request
-from scripts.bootstrapping.verdicts import Row
+from scripts.bootstrapping.verdicts import RequestResult
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError, UsageError, one_line
@@ -115,7 +115,7 @@ def _run_requests(options: argparse.Namespace) -> int:
     require_model(settings)
     requests = [each for each in REQUESTS if not options.only or each.name in options.only]
     requests = requests[: options.limit]
-    rows: list[Row] = []
+    rows: list[RequestResult] = []
     try:
         with _open_folder(options.store) as folder:
             for row in _play_all(settings, folder, requests, options.repeat):
@@ -135,7 +135,7 @@ def _run_requests(options: argparse.Namespace) -> int:
 
 def _play_all(
     settings: Settings, folder: Path, requests: Sequence[Request], times: int
-) -> Iterator[Row]:
+) -> Iterator[RequestResult]:
     """Play each request of each repetition; yield its row as soon as both its turns are over."""
     for number in range(1, times + 1):
         place = folder / str(number) if times > 1 else folder
@@ -183,7 +183,9 @@ def _open_folder(store: Path | None) -> Iterator[Path]:
     yield store.resolve()
 
 
-def _print_report(options: argparse.Namespace, rows: Sequence[Row], settings: Settings) -> None:
+def _print_report(
+    options: argparse.Namespace, rows: Sequence[RequestResult], settings: Settings
+) -> None:
     if options.json:
         endpoint = urlsplit(settings.endpoint).hostname or ""
         document = report.build_document(rows, settings.llm_model, endpoint)

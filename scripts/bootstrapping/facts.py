@@ -20,7 +20,7 @@ REPLY_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredCall:
+class ToolResult:
     """A tool call of the history with its answer: its `output`, or the code of its `error`."""
 
     call: ToolCall
@@ -66,7 +66,7 @@ class TurnFacts:
     error: str = ""
 
 
-def read_calls(messages: Sequence[Message]) -> Iterator[AnsweredCall]:
+def read_calls(messages: Sequence[Message]) -> Iterator[ToolResult]:
     """Yield the calls that were answered, in order. An id belongs to its own round: some providers
     begin anew in each.
     """
@@ -79,15 +79,15 @@ def read_calls(messages: Sequence[Message]) -> Iterator[AnsweredCall]:
             yield _read_answer(call, message)
 
 
-def _read_answer(call: ToolCall, message: Message) -> AnsweredCall:
+def _read_answer(call: ToolCall, message: Message) -> ToolResult:
     loads = tuple(offer.name for offer in message.loads)
     try:
         body = orjson.loads(message.content.partition("\n")[0])
     except orjson.JSONDecodeError:  # it was cut, because it was too long for the window
-        return AnsweredCall(call, loads, message.content)
+        return ToolResult(call, loads, message.content)
     error = body.get("error")
     code = one_line(str(error.get("code")), 40) if isinstance(error, dict) else ""
-    return AnsweredCall(call, loads, body.get("ok"), code)
+    return ToolResult(call, loads, body.get("ok"), code)
 
 
 def collect_facts(

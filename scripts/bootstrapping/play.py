@@ -17,7 +17,7 @@ from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from scripts.bootstrapping.facts import TurnFacts, Worklog, collect_facts
 from scripts.bootstrapping.requests import Ask, Request
-from scripts.bootstrapping.verdicts import Row
+from scripts.bootstrapping.verdicts import RequestResult
 from sigil.catalog.audit import Audit
 from sigil.errors import SigilError, UsageError, one_line
 from sigil.wiring import ignore_progress
@@ -62,17 +62,17 @@ def empty_registry_settings(settings: Settings, folder: Path, cache: Path) -> Se
 
 def play(
     runtime: AgentRuntime, request: Request, report: Callable[[str], None] = ignore_progress
-) -> Row:
+) -> RequestResult:
     """Ask both questions of a request, each in a chat of its own; the second only when there may be
     something to find. `report` gets a line about each turn.
     """
     first = ask(runtime, f"terminal:{request.name}", request.first)
     report(f"first: {describe_turn(first)}")
     if first.error or not (first.deployed or first.found):
-        return Row(request.name, first)
+        return RequestResult(request.name, first)
     again = ask(runtime, f"terminal:{request.name}-again", request.again)
     report(f"again: {describe_turn(again)}")
-    return Row(request.name, first, again)
+    return RequestResult(request.name, first, again)
 
 
 def ask(runtime: AgentRuntime, session: str, question: Ask) -> TurnFacts:

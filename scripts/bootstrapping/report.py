@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from scripts.bootstrapping.facts import TurnFacts
-from scripts.bootstrapping.verdicts import Row, sum_up
+from scripts.bootstrapping.verdicts import RequestResult, sum_up
 from sigil.errors import one_line
 from sigil.protocol import Json
 
@@ -66,7 +66,7 @@ COLUMNS = (
 )
 
 
-def format_table(rows: Sequence[Row]) -> str:
+def format_table(rows: Sequence[RequestResult]) -> str:
     """Return the rows as aligned columns, the two turns side by side."""
     header = ["request", *(column.title for column in COLUMNS)]
     lines = [header, *map(_format_row, rows)]
@@ -83,7 +83,7 @@ def format_table(rows: Sequence[Row]) -> str:
     return "\n".join(text)
 
 
-def format_markdown(rows: Sequence[Row]) -> str:
+def format_markdown(rows: Sequence[RequestResult]) -> str:
     """Return the rows as a table in Markdown."""
     titles = ["request"]
     for column in COLUMNS:
@@ -92,14 +92,14 @@ def format_markdown(rows: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def list_misses(rows: Sequence[Row]) -> list[str]:
+def list_misses(rows: Sequence[RequestResult]) -> list[str]:
     """Return one line for each request that is not complete."""
     return [
         one_line(f"{row.name}: {'; '.join(row.misses)}", 600) for row in rows if not row.complete
     ]
 
 
-def format_summary(rows: Sequence[Row], model: str) -> str:
+def format_summary(rows: Sequence[RequestResult], model: str) -> str:
     """Return the sums in three lines."""
     sums = sum_up(rows)
     return (
@@ -110,7 +110,7 @@ def format_summary(rows: Sequence[Row], model: str) -> str:
     )
 
 
-def build_document(rows: Sequence[Row], model: str, endpoint: str) -> dict[str, Json]:
+def build_document(rows: Sequence[RequestResult], model: str, endpoint: str) -> dict[str, Json]:
     """Return the whole report as a JSON document."""
     requests = [
         {
@@ -130,7 +130,7 @@ def build_document(rows: Sequence[Row], model: str, endpoint: str) -> dict[str, 
     }
 
 
-def _format_row(row: Row) -> list[str]:
+def _format_row(row: RequestResult) -> list[str]:
     cells = [row.name[:NAME_CHARACTERS]]
     for column in COLUMNS:
         turn = row.again if column.again else row.first

@@ -14,7 +14,7 @@ UNASKED = "not asked, since there was nothing to find"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RequestResult:
     """A request and its turns. `again` is None when there was nothing to find, or no model to
     ask.
     """
@@ -63,7 +63,7 @@ class Totals:
     seconds: float
 
 
-def sum_up(rows: Sequence[Row]) -> Totals:
+def sum_up(rows: Sequence[RequestResult]) -> Totals:
     """Count the requests that did each step, and sum their cost."""
     firsts = [row.first for row in rows]
     agains = [row.again for row in rows if row.again]

@@ -20,7 +20,7 @@ _DIGITS = string.digits + string.ascii_lowercase
 _HEADER = struct.Struct(">4sc15x6l")
 
 
-class Rules(NamedTuple):
+class ZoneRules(NamedTuple):
     """The rules of a zone. `base`: its offset at the start, in seconds; `changes`: (time, new
     offset) since then; `rule`: the rule after the last change, as POSIX writes it.
     """
@@ -30,7 +30,7 @@ class Rules(NamedTuple):
     rule: str
 
 
-def read_rules(data: bytes) -> Rules:
+def read_rules(data: bytes) -> ZoneRules:
     """Read the rules in the 64-bit part of a TZif file."""
     isut, isstd, leaps, times, types, chars = _HEADER.unpack_from(data)[2:]
     start = _HEADER.size + times * 5 + types * 6 + chars + leaps * 8 + isstd + isut
@@ -48,7 +48,7 @@ def read_rules(data: bytes) -> Rules:
             base = offsets[kind]
         else:
             changes.append((moment, offsets[kind]))
-    return Rules(base, tuple(changes), data[rule_start:].strip().decode("ascii"))
+    return ZoneRules(base, tuple(changes), data[rule_start:].strip().decode("ascii"))
 
 
 def to_base_36(number: int) -> str:
@@ -56,7 +56,7 @@ def to_base_36(number: int) -> str:
     return (to_base_36(higher) if higher else "") + _DIGITS[digit]
 
 
-def format_zone(names: list[str], rules: Rules) -> str:
+def format_zone(names: list[str], rules: ZoneRules) -> str:
     """Return the line of one zone, as the capability reads it."""
     odd = [change for change in rules.changes if change[0] % MINUTE or change[1] % QUARTER]
     if odd or rules.base % QUARTER:
@@ -76,7 +76,7 @@ def format_zone(names: list[str], rules: Rules) -> str:
 
 def format_zones(folder: Path) -> str:
     """Return one line for each zone of the folder, with all its names."""
-    groups: dict[Rules, list[str]] = defaultdict(list)
+    groups: dict[ZoneRules, list[str]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or not name[0].isupper() or name.startswith(LEFT_OUT):

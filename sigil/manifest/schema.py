@@ -382,7 +382,7 @@ class _OutOfTime(Exception):
     """A validation used up its time."""
 
 
-class _Budget:
+class _ValidationDeadline:
     """The time at which the validation in progress has to end. A validator carries it in the place
     of its format checker.
     """
@@ -401,7 +401,7 @@ class _Budget:
 
 
 def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
-    validator = _Validator(dict(schema), format_checker=_Budget())
+    validator = _Validator(dict(schema), format_checker=_ValidationDeadline())
     try:
         error = next(validator.iter_errors(instance), None)
     except (_OutOfTime, RecursionError):

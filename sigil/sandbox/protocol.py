@@ -221,7 +221,7 @@ def unpack_answer(payload: bytes) -> tuple[bytes, list[str]]:
     return parts[0], [part.decode("utf-8", "replace") for part in parts[1:]]
 
 
-class Channel:
+class FrameChannel:
     """One end of the socket pair."""
 
     def __init__(self, end: socket.socket) -> None:

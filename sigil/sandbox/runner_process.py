@@ -21,8 +21,8 @@ from sigil.sandbox.protocol import (
     ENGINE,
     POOLED,
     SEALS,
-    Channel,
     DeadlinePassed,
+    FrameChannel,
     FrameKind,
     GrantViolation,
     PeerGone,
@@ -157,7 +157,7 @@ class RunnerProcess:
             except BaseException:
                 ours.close()
                 raise
-        self._channel = Channel(ours)
+        self._channel = FrameChannel(ours)
         self.programs = LoadedPrograms(clock=clock)
         self._poll = select.poll()
         self._poll.register(ours, select.POLLIN)

@@ -23,7 +23,7 @@ from scripts.bootstrapping.facts import TurnFacts, Worklog
 from scripts.bootstrapping.play import ask, play
 from scripts.bootstrapping.report import format_table
 from scripts.bootstrapping.requests import REQUESTS, Request
-from scripts.bootstrapping.verdicts import Row
+from scripts.bootstrapping.verdicts import RequestResult
 from sigil.protocol import Caller
 from tests.fakes.author import Author, Habit
 from tests.fakes.model import call, offered, results
@@ -476,7 +476,7 @@ def test_numbers_of_a_slow_and_wordy_model_fit_the_table_too() -> None:
         True,
         Worklog(7, 123_456, 119.9),
     )
-    rows = [Row(f"{request.name} 10", half, half) for request in REQUESTS]
+    rows = [RequestResult(f"{request.name} 10", half, half) for request in REQUESTS]
 
     assert max(map(len, format_table(rows).splitlines())) <= 100
     assert format_table([]).splitlines()[-1].startswith("request")

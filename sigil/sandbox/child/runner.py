@@ -16,7 +16,7 @@ from sigil.sandbox.protocol import (
     ENGINE,
     POOLED,
     SEALS,
-    Channel,
+    FrameChannel,
     FrameKind,
     ProtocolBreach,
     RunOrder,
@@ -27,15 +27,15 @@ from sigil.sandbox.protocol import (
     unpack_size,
 )
 from sigil.sandbox.runtime.driver import Driver, InvalidModule, LoadedModule
-from sigil.sandbox.runtime.faults import Stopped
-from sigil.sandbox.runtime.memory_images import MemoryImages, Script
+from sigil.sandbox.runtime.faults import GuestStopped
+from sigil.sandbox.runtime.memory_images import LoadedSource, MemoryImages
 
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 # wasmtime writes a module's first memory, up to 16 MiB of it, into an anonymous file.
 _BOUNDS = lockdown.Bounds(data=256 << 20, files=160, written=20 << 20)
 _ORDERS = frozenset((FrameKind.RUN,))
 
-_Held = LoadedModule | Script | bytes
+_Held = LoadedModule | LoadedSource | bytes
 """A module, a loaded source, or a source that was not loaded yet."""
 
 
@@ -45,7 +45,7 @@ class Runner:
     """
 
     def __init__(
-        self, channel: Channel, driver: Driver, server: int, *, sealing: bool = False
+        self, channel: FrameChannel, driver: Driver, server: int, *, sealing: bool = False
     ) -> None:
         self._channel = channel
         self._driver = driver
@@ -77,7 +77,7 @@ class Runner:
                 succeeded, output = self._call_guest(run, host)
             finally:
                 self._watchdog.disarm()
-        except Stopped as stopped:
+        except GuestStopped as stopped:
             reason = f"{stopped.code} {stopped.message}".encode("ascii")
             return FrameKind.FAILED, pack_answer(reason, host.lines)
         except InvalidModule:
@@ -94,7 +94,7 @@ class Runner:
             return self._driver.call(held, linked, run.data, limits, host)
         if self._images is None:
             if not isinstance(engine, LoadedModule):
-                raise Stopped("EMODULE", "the JavaScript engine is no module")
+                raise GuestStopped("EMODULE", "the JavaScript engine is no module")
             self._images = MemoryImages(self._driver, engine)
         if isinstance(held, bytes):
             held = self._held[run.digest] = self._images.take(held, run.memory_bytes)
@@ -154,7 +154,7 @@ def main(server: str, library: str, descriptor: str, sealing: str, pooling: str)
     seals = sealing == "1" and seccomp.is_available()
     driver = Driver(library, pooling=pooling == "1")
     runner = Runner(
-        Channel(socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals
+        FrameChannel(socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals
     )
     lockdown.lock(int(server), _BOUNDS)
     try:

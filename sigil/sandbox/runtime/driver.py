@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sigil.sandbox.runtime import capi, config, wasi_functions
-from sigil.sandbox.runtime.faults import Faults, InvalidModule, Stopped
+from sigil.sandbox.runtime.faults import Faults, GuestStopped, InvalidModule
 from sigil.sandbox.runtime.wasi import WasiCommands
 
 TWO = struct.Struct("<2I")
@@ -262,7 +262,7 @@ class Driver:
         """
         first = program if program.pre else engine
         if first is None:
-            raise Stopped("EMODULE", "the module needs the JavaScript engine")
+            raise GuestStopped("EMODULE", "the module needs the JavaScript engine")
         self._from = byref(self._instances[0])
         error = self._c.wasmtime_instance_pre_instantiate(
             first.pre, self._context, self._from, self._on_trap
@@ -297,7 +297,7 @@ class Driver:
         """Copy `data` into the guest; return the copy's address there."""
         pointer = self.invoke(b"sigil_alloc", len(data))
         if not pointer:
-            raise Stopped("ENOMEM", "no room for the input")
+            raise GuestStopped("ENOMEM", "no room for the input")
         ctypes.memmove(self.address(pointer, len(data)), data, len(data))
         return pointer
 
@@ -322,11 +322,11 @@ class Driver:
         if length > limit:
             raise _too_long(limit)
         if pointer + length > size:
-            raise Stopped("ETRAP", "a pointer of the module's lies outside its memory")
+            raise GuestStopped("ETRAP", "a pointer of the module's lies outside its memory")
         return not failed, ctypes.string_at(memory + pointer, length)
 
     def read_output(self, limit: int) -> bytes:
-        """Return the guest's output; `Stopped` ELIMIT when it is longer than `limit` bytes."""
+        """Return the guest's output; `GuestStopped` ELIMIT when it is longer than `limit` bytes."""
         pointer = self.invoke(b"sigil_out_ptr")
         length = self.invoke(b"sigil_out_len")
         if length > limit:
@@ -335,10 +335,10 @@ class Driver:
 
     def address(self, pointer: int, length: int) -> int:
         """Return the address in this process of `length` bytes at the guest's `pointer`, valid
-        until the guest runs again. `Stopped` ETRAP when they lie outside its memory.
+        until the guest runs again. `GuestStopped` ETRAP when they lie outside its memory.
         """
         if pointer + length > self.memory_size():
-            raise Stopped("ETRAP", "a pointer of the module's lies outside its memory")
+            raise GuestStopped("ETRAP", "a pointer of the module's lies outside its memory")
         return int(self._c.wasmtime_memory_data(self._context, self._memory)) + pointer
 
     def memory_size(self) -> int:
@@ -355,7 +355,7 @@ class Driver:
         )
         if error:
             self._c.wasmtime_error_delete(error)
-            raise Stopped("ENOMEM", "out of memory")
+            raise GuestStopped("ENOMEM", "out of memory")
 
     def _link_to_engine(self, program: LoadedModule) -> None:
         """Make an instance of `program` that imports the functions of the engine's instance."""
@@ -364,7 +364,7 @@ class Driver:
             if not self._c.wasmtime_instance_export_get(
                 self._context, self._from, name, len(name), byref(extern)
             ):
-                raise Stopped("EMODULE", "the module needs what the engine does not have")
+                raise GuestStopped("EMODULE", "the module needs what the engine does not have")
         self._from = byref(self._instances[1])
         error = self._c.wasmtime_instance_new(
             self._context, program.module, externs, len(externs), self._from, self._on_trap
@@ -381,7 +381,7 @@ class Driver:
         self._result.i32 = 0
         try:
             self._call_without_arguments(name, 1)
-        except Stopped as stopped:
+        except GuestStopped as stopped:
             if stopped.code != "EMODULE":
                 raise
             self._call_without_arguments(name, 0)
@@ -395,13 +395,13 @@ class Driver:
         self._faults.check(error, self._trap)
 
     def _find_export(self, name: bytes, kind: int = capi.EXTERN_FUNC) -> Any:
-        """Return a reference to the export; `Stopped` when there is none of that kind."""
+        """Return a reference to the export; `GuestStopped` when there is none of that kind."""
         extern, whole, inner = self._exports[name]
         found = self._c.wasmtime_instance_export_get(
             self._context, self._from, name, len(name), whole
         )
         if not found or extern.kind != kind:
-            raise Stopped("EMODULE", f"the module exports no {name.decode()}")
+            raise GuestStopped("EMODULE", f"the module exports no {name.decode()}")
         return inner
 
     # -- the host functions that the guest may call
@@ -429,13 +429,13 @@ class Driver:
         pointer = c_uint32.from_address(slots).value
         try:
             ctypes.memmove(self.address(pointer, len(answer)), answer, len(answer))
-        except Stopped:
+        except GuestStopped:
             return int(self._c.wasmtime_trap_new_code(capi.TRAP_MEMORY_OUT_OF_BOUNDS))
         return 0
 
 
-def _too_long(limit: int) -> Stopped:
-    return Stopped("ELIMIT", f"the output is larger than {limit} bytes")
+def _too_long(limit: int) -> GuestStopped:
+    return GuestStopped("ELIMIT", f"the output is larger than {limit} bytes")
 
 
 def _refuse_request(_request: bytes) -> bytes | None:

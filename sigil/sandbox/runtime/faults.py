@@ -10,7 +10,7 @@ from ctypes import byref, c_uint8, c_void_p
 from sigil.sandbox.runtime import capi
 
 
-class Stopped(Exception):
+class GuestStopped(Exception):
     """The call was stopped. `code` and `message` are our own words."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -49,22 +49,26 @@ class Faults:
             raise InvalidModule(self._read_message(error))
 
     def check(self, error: int | None, trap: c_void_p) -> None:
-        """Raise `Stopped` when a call ended in an error or a trap; `trap` is empty afterwards."""
+        """Raise `GuestStopped` when a call ended in an error or a trap; `trap` is empty
+        afterwards.
+        """
         if error:
             text = self._read_message(error)
             if "exceeds" in text and "limit" in text:
-                raise Stopped(
+                raise GuestStopped(
                     "ENOMEM", "the module starts with more memory or tables than it may have"
                 )
             if "(os error " in text:
-                raise Stopped("EUNAVAILABLE", "there is no address space for a guest's memory")
-            raise Stopped("EMODULE", "the module does not keep to the ABI")
+                raise GuestStopped("EUNAVAILABLE", "there is no address space for a guest's memory")
+            raise GuestStopped("EMODULE", "the module does not keep to the ABI")
         if trap:
             code = c_uint8()
             known = self._c.wasmtime_trap_code(trap, byref(code))
             self._c.wasm_trap_delete(trap)
             trap.value = None
-            raise Stopped(*_TRAPS.get(code.value if known else -1, ("ETRAP", "the module failed")))
+            raise GuestStopped(
+                *_TRAPS.get(code.value if known else -1, ("ETRAP", "the module failed"))
+            )
 
     def take_bytes(self, vector: capi.Bytes) -> bytes:
         """Return the bytes of a vector that the library made, and free it."""

@@ -40,7 +40,7 @@ class Image(NamedTuple):
         return sum(len(content) for _, content in self.pages)
 
 
-class Script(NamedTuple):
+class LoadedSource(NamedTuple):
     """A loaded source. `image`: None when it has to be loaded at each call."""
 
     source: bytes
@@ -55,16 +55,16 @@ class MemoryImages:
         self._engine = engine
         self._base = self._read_fresh_memory()
 
-    def take(self, source: bytes, memory_bytes: int) -> Script:
-        """Load `source` once, in a memory of at most `memory_bytes`. `Stopped` when loading it does
-        not end by itself.
+    def take(self, source: bytes, memory_bytes: int) -> LoadedSource:
+        """Load `source` once, in a memory of at most `memory_bytes`. `GuestStopped` when loading it
+        does not end by itself.
         """
         requests: list[bytes] = []
         bytecode = b""
         image = None
         with self._open_engine(memory_bytes, requests.append):
             if self._load(source) or requests:
-                return Script(source, None)
+                return LoadedSource(source, None)
             # `sigil_pack` makes bytecode of the source; it fails when the memory is too small.
             if len(source) >= PACKED_BYTES and not self._driver.invoke(b"sigil_pack"):
                 bytecode = self._driver.read_output(config.MEMORY_BYTES)
@@ -74,10 +74,10 @@ class MemoryImages:
             image = self._make_image_of_bytecode(bytecode, memory_bytes)
         if image and image.weight > IMAGE_BYTES:
             image = None
-        return Script(source, image)
+        return LoadedSource(source, image)
 
     def call(
-        self, script: Script, data: bytes, limits: tuple[int, int], host: Host
+        self, script: LoadedSource, data: bytes, limits: tuple[int, int], host: Host
     ) -> tuple[bool, bytes]:
         """Run `script` on `data` in a fresh instance; return whether it succeeded, and its output.
         `limits`: memory and output in bytes.

@@ -18,7 +18,7 @@ from ctypes import byref, c_int32, c_uint32, c_uint64, c_void_p
 from typing import Any, Protocol
 
 from sigil.sandbox.runtime import capi, wasi_functions
-from sigil.sandbox.runtime.faults import Stopped
+from sigil.sandbox.runtime.faults import GuestStopped
 
 SUCCESS, BADF, INVAL, NOSYS, SPIPE = 0, 8, 28, 52, 70
 
@@ -44,7 +44,7 @@ class WasiExit(Exception):
 
 
 class Memory(Protocol):
-    """The guest's memory; both methods raise `Stopped` for addresses outside it."""
+    """The guest's memory; both methods raise `GuestStopped` for addresses outside it."""
 
     def read(self, at: int, size: int) -> bytes:
         """Return `size` bytes at the address `at`."""
@@ -98,7 +98,7 @@ class WasiHost:
         for at, size in pieces:
             if fd == _STDOUT:
                 if len(self.stdout) + size > self._limit:
-                    raise Stopped("ELIMIT", f"the output is larger than {self._limit} bytes")
+                    raise GuestStopped("ELIMIT", f"the output is larger than {self._limit} bytes")
                 self.stdout += self._memory.read(at, size)
             else:
                 # All of it has to lie in the memory, though only its beginning is read.
@@ -239,7 +239,7 @@ class WasiCommands:
     """Links and runs the commands of one runner.
 
     `address(pointer, length)` returns the address in this process of the guest's bytes; it raises
-    `Stopped` when they lie outside its memory.
+    `GuestStopped` when they lie outside its memory.
     """
 
     def __init__(self, c: ctypes.CDLL, address: Callable[[int, int], int]) -> None:
@@ -283,7 +283,7 @@ class WasiCommands:
         without the white space around it.
 
         An exit code other than 0, or a trap after a line on stderr, is a failure: the answer is
-        then the object on stdout, or the last line. `Stopped` when something else ended it.
+        then the object on stdout, or the last line. `GuestStopped` when something else ended it.
         """
         wasi_host = self._host = WasiHost(self, data, limit, host)
         self._end = None
@@ -291,14 +291,14 @@ class WasiCommands:
         try:
             try:
                 start()
-            except Stopped as stopped:
+            except GuestStopped as stopped:
                 end = self._end or stopped
             wasi_host.close()
         finally:
             self._host = None
             self._end = None
         last_line = wasi_host.last_line
-        if isinstance(end, Stopped):
+        if isinstance(end, GuestStopped):
             if end.code == "ETRAP" and last_line:  # a runtime that panics says why, then traps
                 return False, _encode_error("ETRAP", f"{end.message}: {_decode(last_line)}")
             raise end
@@ -326,13 +326,13 @@ class WasiCommands:
         host = self._host
         try:
             if host is None:
-                raise Stopped("EMODULE", "a command calls its host before it starts")
+                raise GuestStopped("EMODULE", "a command calls its host before it starts")
             result = serve(host, *arguments) if serve else host.refuse(name, arguments)
             c_int32.from_address(slots).value = result
-        except (WasiExit, Stopped) as end:
+        except (WasiExit, GuestStopped) as end:
             self._end = end
         except Exception:  # noqa: BLE001 (entry point: nothing may leave through C)
-            self._end = Stopped("ETRAP", "the host failed")
+            self._end = GuestStopped("ETRAP", "the host failed")
         return int(self._c.wasmtime_trap_new_code(capi.TRAP_UNREACHABLE)) if self._end else 0
 
 

@@ -20,8 +20,8 @@ from sigil.sandbox import spawn
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import LoadedProgram, LoadedPrograms, SandboxLimits
 from sigil.sandbox.protocol import (
-    Channel,
     DeadlinePassed,
+    FrameChannel,
     FrameKind,
     ProtocolBreach,
     RunOrder,
@@ -318,18 +318,20 @@ def refuse(operation: str, argument: bytes, seconds: float) -> bytes:
 HOSTILE = {
     "garbage": lambda end: end.sendall(b"\xff" * 64),
     "a huge length": lambda end: end.sendall(b"\x06\xff\xff\xff\xff"),
-    "a wrong kind": lambda end: Channel(end).send(FrameKind.RUN, b""),
+    "a wrong kind": lambda end: FrameChannel(end).send(FrameKind.RUN, b""),
     "an unknown kind": lambda end: end.sendall(b"\x63\0\0\0\0"),
     "half a header": lambda end: (end.sendall(b"\x06\0"), end.close()),
     "half a frame": lambda end: (end.sendall(b"\x06\0\0\0\x09abc"), end.close()),
     "two frames at once": lambda end: end.sendall(b"\x06\0\0\0\x00\x06\0\0\0\x00"),
-    "a need of another program": lambda end: Channel(end).send(FrameKind.NEED, b"other"),
-    "a need without end": lambda end: [Channel(end).send(FrameKind.NEED, b"x") for _ in range(3)],
+    "a need of another program": lambda end: FrameChannel(end).send(FrameKind.NEED, b"other"),
+    "a need without end": lambda end: [
+        FrameChannel(end).send(FrameKind.NEED, b"x") for _ in range(3)
+    ],
     "a request without a grant": (
-        lambda end: Channel(end).send(FrameKind.ASK, pack_ask("kv.get", 1000, b"{}"))
+        lambda end: FrameChannel(end).send(FrameKind.ASK, pack_ask("kv.get", 1000, b"{}"))
     ),
-    "an unknown request": lambda end: Channel(end).send(FrameKind.ASK, b"\x63\0\0\0\0{}"),
-    "half a request": lambda end: Channel(end).send(FrameKind.ASK, b"\0"),
+    "an unknown request": lambda end: FrameChannel(end).send(FrameKind.ASK, b"\x63\0\0\0\0{}"),
+    "half a request": lambda end: FrameChannel(end).send(FrameKind.ASK, b"\0"),
     "nothing": lambda end: end.close(),
 }
 
@@ -338,7 +340,7 @@ HOSTILE = {
 def test_a_child_that_breaks_the_protocol_breaks_nothing_else(name: str) -> None:
     ours, theirs = socket.socketpair()
     child = RunnerProcess.__new__(RunnerProcess)
-    child._channel = Channel(ours)
+    child._channel = FrameChannel(ours)
     child.programs = LoadedPrograms()
     order = RunOrder("x", False, frozenset(), 1000, 1 << 20, 100, b"1")
     with ours, theirs:
@@ -350,7 +352,7 @@ def test_a_child_that_breaks_the_protocol_breaks_nothing_else(name: str) -> None
 def test_an_answer_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     child = RunnerProcess.__new__(RunnerProcess)
-    child._channel = Channel(ours)
+    child._channel = FrameChannel(ours)
     child.programs = LoadedPrograms()
     with ours, theirs:
         theirs.sendall(b"\x06\0\0\0\x09abc")

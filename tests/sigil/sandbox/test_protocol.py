@@ -14,8 +14,8 @@ from sigil.sandbox.protocol import (
     FRAME_LIMIT,
     GRANTS,
     OPERATIONS,
-    Channel,
     DeadlinePassed,
+    FrameChannel,
     FrameKind,
     ProtocolBreach,
     RunOrder,
@@ -92,7 +92,7 @@ def test_any_bytes_on_the_wire_are_a_frame_or_a_breach(data: bytes) -> None:
         theirs.sendall(data)
         theirs.shutdown(socket.SHUT_WR)
         try:
-            kind, payload = Channel(ours).receive(ANY, deadline=monotonic() + 5)
+            kind, payload = FrameChannel(ours).receive(ANY, deadline=monotonic() + 5)
         except ProtocolBreach:
             return
         assert bytes([kind]) + len(payload).to_bytes(4, "big") + payload == data
@@ -102,28 +102,31 @@ def test_a_large_frame_arrives_whole() -> None:
     ours, theirs = socket.socketpair()
     payload = bytes(range(256)) * (FRAME_LIMIT // 256)
     with ours, theirs:
-        thread = threading.Thread(target=lambda: Channel(theirs).send(FrameKind.DONE, payload))
+        thread = threading.Thread(target=lambda: FrameChannel(theirs).send(FrameKind.DONE, payload))
         thread.start()
-        assert Channel(ours).receive(ANY, deadline=monotonic() + 10) == (FrameKind.DONE, payload)
+        assert FrameChannel(ours).receive(ANY, deadline=monotonic() + 10) == (
+            FrameKind.DONE,
+            payload,
+        )
         thread.join()
 
 
 def test_a_frame_that_nobody_reads_is_late() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(DeadlinePassed):
-        Channel(ours).send(FrameKind.RUN, bytes(FRAME_LIMIT), deadline=monotonic() + 0.02)
+        FrameChannel(ours).send(FrameKind.RUN, bytes(FRAME_LIMIT), deadline=monotonic() + 0.02)
 
 
 def test_a_frame_to_nobody_is_a_breach() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     with ours, pytest.raises(ProtocolBreach):
-        Channel(ours).send(FrameKind.RUN, b"x")
+        FrameChannel(ours).send(FrameKind.RUN, b"x")
 
 
 def test_code_without_its_descriptor_is_a_breach() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        Channel(theirs).send(FrameKind.CODE)
+        FrameChannel(theirs).send(FrameKind.CODE)
         with pytest.raises(ProtocolBreach):
-            Channel(ours).receive_code()
+            FrameChannel(ours).receive_code()

@@ -21,8 +21,8 @@ from sigil.sandbox.program import Grants, LoadedProgram, LoadedPrograms, Sandbox
 from sigil.sandbox.protocol import (
     ASK_LIMIT,
     ASKS,
-    Channel,
     DeadlinePassed,
+    FrameChannel,
     FrameKind,
     ProtocolBreach,
     RunOrder,
@@ -499,7 +499,7 @@ FORGED: dict[str, list[tuple[FrameKind, bytes]]] = {
 def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
     ours, theirs = socket.socketpair()
     child = RunnerProcess.__new__(RunnerProcess)
-    child._channel = Channel(ours)
+    child._channel = FrameChannel(ours)
     child.programs = LoadedPrograms()
     child.programs = LoadedPrograms()
     served: list[bytes] = []
@@ -509,7 +509,7 @@ def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
         return b"{}"
 
     def forge() -> None:
-        channel = Channel(theirs)
+        channel = FrameChannel(theirs)
         channel.receive(frozenset((FrameKind.RUN,)))
         if "at once" in name:
             theirs.sendall(
@@ -539,7 +539,7 @@ def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
 def test_a_runner_that_claims_more_time_than_it_has_gains_none() -> None:
     ours, theirs = socket.socketpair()
     child = RunnerProcess.__new__(RunnerProcess)
-    child._channel = Channel(ours)
+    child._channel = FrameChannel(ours)
     child.programs = LoadedPrograms()
     child.programs = LoadedPrograms()
     left: list[float] = []
@@ -549,7 +549,7 @@ def test_a_runner_that_claims_more_time_than_it_has_gains_none() -> None:
         return b"{}"
 
     with ours, theirs:
-        Channel(theirs).send(*ask(milliseconds=2**32 - 1))
+        FrameChannel(theirs).send(*ask(milliseconds=2**32 - 1))
         with pytest.raises(DeadlinePassed):
             child.run(
                 RunOrder("x", False, frozenset({"kv"}), 50, 1 << 20, 100, b"1"),

@@ -50,7 +50,7 @@ def test_a_conversation_goes_the_way_of_every_chat() -> None:
 
 
 def test_recall_is_the_share_of_the_evidence_that_is_among_the_first() -> None:
-    answer = evidence.Answer(
+    answer = evidence.FoundEvidence(
         conversations.Question("?", frozenset({(1, 1), (1, 2)}), 1),
         [(1, 1), None, (1, 3), (2, 1), (2, 2), (1, 2)],
         1.0,
@@ -181,7 +181,7 @@ def test_the_command_says_what_is_wrong_and_measures_nothing(
         assert told in capsys.readouterr().err
 
 
-def read(folder: Path, samples: Any) -> list[conversations.Conversation]:
+def read(folder: Path, samples: Any) -> list[conversations.LocomoConversation]:
     """The samples, through a file."""
     path = folder / "set.json"
     path.write_bytes(orjson.dumps(samples))

@@ -18,7 +18,7 @@ from sigil.errors import SigilError, one_line
 from sigil.sandbox import spawn
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import SandboxLimits
-from sigil.sandbox.protocol import Channel, DeadlinePassed, FrameKind, ProtocolBreach
+from sigil.sandbox.protocol import DeadlinePassed, FrameChannel, FrameKind, ProtocolBreach
 from tests.sigil.sandbox.fuzz import evil
 from tests.sigil.sandbox.fuzz.campaign import (
     Campaign,
@@ -74,7 +74,7 @@ def test_nothing_that_is_fed_to_the_sandbox_breaks_it(
 
 def _hear(end: socket.socket, expected: frozenset[FrameKind]) -> NoReturn:
     while True:
-        kind, _ = Channel(end).receive(expected, deadline=monotonic() + 5)
+        kind, _ = FrameChannel(end).receive(expected, deadline=monotonic() + 5)
         assert kind in expected
 
 
