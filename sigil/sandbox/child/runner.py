@@ -56,9 +56,9 @@ class Runner:
         self._sealed = False
         self._deadline = 0.0
 
-    def serve(self, means: int) -> None:
-        """Serve orders. `means`: the bits by which this runner describes itself in READY."""
-        self._channel.send(FrameKind.READY, bytes((means,)))
+    def serve(self, abilities: int) -> None:
+        """Serve orders. `abilities`: the bits by which this runner describes itself in READY."""
+        self._channel.send(FrameKind.READY, bytes((abilities,)))
         while True:
             _, payload = self._channel.receive(_ORDERS)
             self._channel.send(*self._execute(unpack_run(payload)))
