@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -24,9 +25,10 @@ from sigil.sandbox.protocol import pack_run
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
-from tests.functions.people import Live, platform
-from tests.functions.serving import serving
 from tests.servers.ministack import aws_here, ministack
+
+if TYPE_CHECKING:
+    from tests.functions.people import Live
 
 settings.register_profile(
     "patient", settings.default, deadline=None
@@ -130,6 +132,9 @@ def live(
     """Serves an agent over the test's folder: `with live(guide="security") as agent:`; a second one
     is a process that starts cold.
     """
+    # a server's packages take most of a second to import, and few tests need them
+    from tests.functions.people import Live, platform
+    from tests.functions.serving import serving
 
     @contextmanager
     def serve(**settings: object) -> Iterator[Live]:
