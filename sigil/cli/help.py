@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from sigil.cli import completions
+from sigil.cli.output import build_command
 from sigil.cli.shell import Shell, get_shell
 
 if TYPE_CHECKING:
@@ -100,14 +101,14 @@ def find_help_words(app: typer.Typer, words: Sequence[str], *, json: bool) -> li
     typer answers itself (in text, about a command alone).
     """
     rest = [*words[: words.index("--")]] if "--" in words else [*words]
-    group: Any = typer.main.get_command(app)
+    is_bare_json = json and not rest
+    if "--help" not in rest and "-h" not in rest and not is_bare_json:
+        return None
+    group = build_command(app)
     path: list[str] = []
     while rest and not rest[0].startswith("-") and hasattr(group, "commands"):
         path.append(rest.pop(0))
         group = group.commands.get(path[-1])
-    is_bare_json = json and not path and not rest
-    if "--help" not in rest and "-h" not in rest and not is_bare_json:
-        return None
     if path == ["run"] and rest and not rest[0].startswith("-"):
         return [*path, rest[0]]
     return path if json else None

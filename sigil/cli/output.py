@@ -9,6 +9,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -79,11 +81,17 @@ def _discard_output() -> None:
     os.close(nowhere)
 
 
+@cache
+def build_command(app: typer.Typer) -> Any:
+    """Return the command tree of an app, built once: that takes longer than most commands."""
+    return typer.main.get_command(app)
+
+
 def run_command(app: typer.Typer, program: str, words: Sequence[str]) -> int:
     """Run one command line and return its exit code. Every exception passes: typer's own `main`
     would handle Ctrl-C itself.
     """
-    command = typer.main.get_command(app)
+    command = build_command(app)
     with command.make_context(program, [*words]) as context:
         result = command.invoke(context)
     return result if isinstance(result, int) else 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sigil.cli.options import VALUES, hoist_options
+from sigil.cli.output import build_command
 from sigil.cli.shell import get_shell
 from sigil.errors import SigilError, one_line
 
@@ -89,7 +90,7 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
     kind = get_completion_class(instruction.removeprefix("complete_"))
     if kind is None or not instruction.startswith("complete_"):
         return 1
-    command = typer.main.get_command(app)
+    command = build_command(app)
 
     class SharedOptionsCompletion(kind):  # type: ignore[valid-type,misc]
         """Typer's, for command lines whose shared options stand anywhere."""
