@@ -183,7 +183,7 @@ def handle_event(
     elif event.is_control:
         _obey_control(event, runtime)
     else:
-        # whoever waits for an answer over HTTP waits for one to each message
+        # an HTTP client waits for an answer to each of its messages
         behind = behind if channel else ()
         worker = WorkerBudget(until, patient=True, shared=shared, behind=behind)
         _run_turn(event, runtime, channel, worker, spent=spent)
@@ -215,7 +215,7 @@ def _run_turn(
     not answer, to this event's next delivery (`_ModelSilent`).
     """
     rules = runtime.app.rules
-    # of what strangers write, nobody sees a trace in a group
+    # in a group, nothing may show that a stranger's message was read
     may_talk = rules.access == "open" or rules.may_talk(runtime.app.people.find_role(event))
     with _show_typing(channel if may_talk else None, event.session), _lost_body_is_final():
         if spent:

@@ -19,8 +19,9 @@ cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after 
 
 
 def halt(session: Session = None, json: Json = False) -> None:
-    """Halt the agent in every chat, or in one: no request and no call begins any more until it is
-    unlocked.
+    """Halt the agent in every chat, or in one.
+
+    No request to the model and no call begins any more until it is unlocked.
 
     Example: uncaged halt
     """
@@ -36,7 +37,9 @@ def halt(session: Session = None, json: Json = False) -> None:
 
 
 def unlock(session: Session = None, json: Json = False) -> None:
-    """Let the agent go on in every chat, or in one: after a halt, an emergency, a used-up budget.
+    """Let the agent go on in every chat, or in one.
+
+    It may have been halted, or stopped by an emergency or a used-up budget.
 
     Example: uncaged unlock --session telegram:42
     """
@@ -49,7 +52,7 @@ def unlock(session: Session = None, json: Json = False) -> None:
 
 @cli.command("status")
 def show_status(session: Session = "terminal:main", json: Json = False) -> None:
-    """Show the agent's state in a chat: whether it goes on, what failed last, and its budget.
+    """Show the agent's state in a chat, with the last failures and the budget.
 
     Example: uncaged agent status --session telegram:42
     """
@@ -73,7 +76,9 @@ def show_prompt(
     ] = "terminal:main",
     json: Json = False,
 ) -> None:
-    """Print exactly what the model would get for a chat's next turn, with what each part costs.
+    """Print the prompt of a chat's next turn.
+
+    It is exactly what the model would get, with the tokens of each part.
 
     Example: uncaged agent prompt telegram:42
     """
@@ -99,8 +104,10 @@ def show_prompt(
 
 @cli.command("history")
 def show_history(session: Session = "terminal:main", json: Json = False) -> None:
-    """Print what happened in a chat: what memory kept of the messages that left its history, the
-    oldest first.
+    """Print what happened in a chat.
+
+    These are the entries that memory made of the messages that left the chat's history, the oldest
+    first.
 
     Example: uncaged agent history --session telegram:42 | grep invoice
     """

@@ -41,8 +41,8 @@ cli.command(rich_help_panel=CARE)(agent.halt)
 cli.command(rich_help_panel=CARE)(agent.unlock)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         version()
         raise typer.Exit
 
@@ -177,12 +177,10 @@ def run_words(words: Sequence[str], printer: Printer) -> int:
     """Run the command with these words, print its error if it fails, and return its exit code."""
     try:
         with guard_output():
-            wanted = completing.read_instruction("uncaged")
-            return (
-                completing.complete(cli, "uncaged", wanted)
-                if wanted
-                else run_command(cli, "uncaged", words)
-            )
+            instruction = completing.read_instruction("uncaged")
+            if instruction:
+                return completing.complete(cli, "uncaged", instruction)
+            return run_command(cli, "uncaged", words)
     except SigilError as problem:
         printer.error(add_suggestion(problem, "uncaged", words))
         return exit_code(problem)

@@ -86,8 +86,9 @@ def set_webhook(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Tell the platform the webhook's address and the agent's commands, and show the webhook's
-    state.
+    """Register the webhook and the agent's commands with the platform.
+
+    Then show the webhook's state as the platform reports it.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """

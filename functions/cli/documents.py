@@ -165,10 +165,10 @@ def export_documents(
     session: Session = None,
     json: Json = False,
 ) -> None:
-    """Write the documents as Markdown files: SOUL.md, MEMORY.md and so on, over those of the same
-    name.
+    """Write the documents as Markdown files.
 
-    Of a chat, what happened in it as HISTORY.md as well.
+    They are SOUL.md, MEMORY.md and so on, and replace files of the same name. With --session,
+    HISTORY.md holds what happened in the chat.
 
     Example: uncaged agent doc export backup
     """
@@ -202,10 +202,10 @@ def import_documents(
     session: Session = None,
     json: Json = False,
 ) -> None:
-    """Write the documents from the Markdown files of a folder: all of them, or none when one of
-    them may not be.
+    """Write the documents from the Markdown files of a folder.
 
-    HISTORY.md is left alone: entries are only ever added to it, and none is changed.
+    All of them are written, or none when one of them is not allowed. HISTORY.md is left alone: only
+    consolidation adds entries to it.
 
     Example: uncaged agent doc import backup
     """

@@ -15,7 +15,6 @@ from sigil.errors import UsageError
 
 if TYPE_CHECKING:
     from functions.agent.app import App
-    from functions.agent.memory.thing import Thing
     from functions.agent.memory.things import Things
 
 cli = typer.Typer(rich_markup_mode=None)
@@ -40,12 +39,14 @@ KindOption = Annotated[
 def memory(
     context: typer.Context, session: Session = None, kind: KindOption = None, json: Json = False
 ) -> None:
-    """Show what is remembered: values, facts and events, the newest first.
+    """Show the values, facts and events that are remembered.
 
-    With --session those of one chat, else those that all chats share.
+    With --session those of one chat, else those that all chats share; the newest first.
 
     Example: uncaged agent memory --session telegram:42 --kind facts
     """
+    from sigil.cli.times import format_time
+
     if context.invoked_subcommand:
         context.obj = session
         return
@@ -58,7 +59,18 @@ def memory(
     elif found:
         printer.table(
             ("id", "kind", "what", "when", "source", "confidence", "by"),
-            [_make_cells(thing) for thing in found],
+            [
+                (
+                    thing.id,
+                    thing.kind,
+                    thing.in_words,
+                    format_time(thing.at),
+                    thing.source,
+                    f"{thing.confidence:g}",
+                    thing.by,
+                )
+                for thing in found
+            ],
         )
     else:
         nothing = f"no {kind.value} are" if kind else "nothing is"
@@ -107,17 +119,3 @@ def _open_things(app: App, session: str | None) -> Things:
     from functions.agent.memory.things import Things
 
     return Things(app.kv, session_key(app, session) or app.documents.agent, app.helpers.terms)
-
-
-def _make_cells(thing: Thing) -> tuple[object, ...]:
-    from sigil.cli.times import format_time
-
-    return (
-        thing.id,
-        thing.kind,
-        thing.in_words,
-        format_time(thing.at),
-        thing.source,
-        f"{thing.confidence:g}",
-        thing.by,
-    )

@@ -99,9 +99,15 @@ class _DocumentWriter:
                 self._write_code(format_table(self._rows, self._aligns))
                 self._rows = []
                 self._aligns = []
-            elif in_table:
-                self._collect_cell(token)
-            else:
+            elif token.type == "tr_open":
+                self._rows.append([])
+            elif token.type == "th_open":
+                self._aligns.append(str(token.attrs.get("style", "")).rpartition(":")[2])
+            elif in_table and token.type == "inline":
+                cell = RichTextBuilder()
+                _write_inline(cell, token.children or [])
+                self._rows[-1].append(cell.build().text.replace("\n", " ").strip())
+            elif not in_table:
                 self._write_block(token)
         return self._text.build()
 
@@ -167,17 +173,6 @@ class _DocumentWriter:
         self._text.write(text)
         self._text.close_span()
         self._gap = 1 if self._lists else 2
-
-    def _collect_cell(self, token: Token) -> None:
-        """Add one token of a table to its rows."""
-        if token.type == "tr_open":
-            self._rows.append([])
-        elif token.type == "th_open":
-            self._aligns.append(str(token.attrs.get("style", "")).rpartition(":")[2])
-        elif token.type == "inline":
-            cell = RichTextBuilder()
-            _write_inline(cell, token.children or [])
-            self._rows[-1].append(cell.build().text.replace("\n", " ").strip())
 
 
 def _split_language(info: str, content: str) -> tuple[str, str]:

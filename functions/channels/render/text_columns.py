@@ -34,6 +34,6 @@ def _measure_width(text: str) -> int:
 
 
 def _pad_cell(text: str, width: int, align: str) -> str:
-    room = width - _measure_width(text)
-    left = {"right": room, "center": room // 2}.get(align, 0)
-    return " " * left + text + " " * (room - left)
+    padding = width - _measure_width(text)
+    left = {"right": padding, "center": padding // 2}.get(align, 0)
+    return " " * left + text + " " * (padding - left)
