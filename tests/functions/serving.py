@@ -33,16 +33,16 @@ class Served:
 @contextmanager
 def serving(runtime: AgentRuntime) -> Iterator[Served]:
     """Serve `runtime` until the block ends; running turns end first."""
-    door = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
     server = uvicorn.Server(
         uvicorn.Config(local.build_app(runtime, TOKEN, ready.set), log_level="error", lifespan="on")
     )
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
         assert ready.wait(within(20)), "the server did not start"
-        url = f"http://127.0.0.1:{door.getsockname()[1]}"
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with httpx.Client(
             base_url=url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=within(40)
         ) as client:
@@ -50,4 +50,4 @@ def serving(runtime: AgentRuntime) -> Iterator[Served]:
     finally:
         server.should_exit = True
         thread.join()
-        door.close()
+        listener.close()

@@ -40,8 +40,8 @@ jumps = pytest.mark.parametrize("jump", [-DAY, DAY], ids=["a day back", "a day f
 
 
 @dataclass
-class Hands:
-    """The two hands of a clock."""
+class TwoClocks:
+    """Wall time and monotonic time, which a test sets one by one."""
 
     wall: float = START
     steady: float = 1_000.0
@@ -105,8 +105,8 @@ class Chat:
 
 
 @pytest.fixture
-def hands() -> Hands:
-    return Hands()
+def clocks() -> TwoClocks:
+    return TwoClocks()
 
 
 @pytest.fixture
@@ -115,16 +115,16 @@ def chat() -> Chat:
 
 
 @pytest.fixture
-def home(hands: Hands, chat: Chat) -> AgentRuntime:
-    return opened(MemoryKV(lambda: hands.wall), hands, chat)
+def home(clocks: TwoClocks, chat: Chat) -> AgentRuntime:
+    return opened(MemoryKV(lambda: clocks.wall), clocks, chat)
 
 
-def opened(kv: MemoryKV, hands: Hands, chat: Chat) -> AgentRuntime:
+def opened(kv: MemoryKV, clocks: TwoClocks, chat: Chat) -> AgentRuntime:
     """A process over a store."""
     app = App(
-        "main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), hands.clock
+        "main", kv, Sessions(kv), OfflineModel(), Nothing(), Rules(access="open"), clocks.clock
     )  # type: ignore[arg-type]
-    inbox = StoreQueue(kv, clock=hands.clock, lease=LEASE)
+    inbox = StoreQueue(kv, clock=clocks.clock, lease=LEASE)
     return AgentRuntime(
         Settings(),
         Stores(kv, MemoryArtifacts()),
@@ -174,11 +174,11 @@ def said(home: AgentRuntime) -> list[str]:
 
 @jumps
 def test_a_turns_deadline_does_not_move(
-    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, clocks: TwoClocks, chat: Chat, jump: float
 ) -> None:
     for number in (1, 2):
         home.queue.put(event(number))
-        work(thinking(home, lambda: hands.jump(jump)))
+        work(thinking(home, lambda: clocks.jump(jump)))
 
     assert chat.sent == ["m1", "m2"]
     assert OUT_OF_TIME not in said(home)
@@ -186,11 +186,11 @@ def test_a_turns_deadline_does_not_move(
 
 @jumps
 def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(
-    home: AgentRuntime, hands: Hands, jump: float
+    home: AgentRuntime, clocks: TwoClocks, jump: float
 ) -> None:
     def think() -> None:
-        hands.pass_(home.app.turn_seconds)
-        hands.jump(jump)
+        clocks.pass_(home.app.turn_seconds)
+        clocks.jump(jump)
 
     home.queue.put(event(1))
     work(thinking(home, think))
@@ -200,15 +200,15 @@ def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(
 
 @jumps
 def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(
-    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, clocks: TwoClocks, chat: Chat, jump: float
 ) -> None:
-    other = opened(home.stores.kv, hands, chat)  # type: ignore[arg-type]
+    other = opened(home.stores.kv, clocks, chat)  # type: ignore[arg-type]
     home.queue.put(event(1))
     assert home.queue.take(0)
-    hands.jump(jump)
+    clocks.jump(jump)
 
     work(other)
-    hands.pass_(LEASE)
+    clocks.pass_(LEASE)
     work(other)
 
     assert chat.sent == ["m1"]
@@ -216,13 +216,13 @@ def test_a_dead_workers_session_is_free_after_the_lease_and_not_after_a_day(
 
 @jumps
 def test_a_retry_comes_when_its_delay_is_over(
-    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, clocks: TwoClocks, chat: Chat, jump: float
 ) -> None:
     chat.moods = [Busy("slow down", retry_after=30.0)]
     home.queue.put(event(1))
     work(home)
-    hands.jump(jump)
-    hands.pass_(30.0)
+    clocks.jump(jump)
+    clocks.pass_(30.0)
     work(home)
 
     assert chat.sent == ["m1"]
@@ -230,27 +230,27 @@ def test_a_retry_comes_when_its_delay_is_over(
 
 @jumps
 def test_a_reply_is_not_too_old_because_the_clock_was_set(
-    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, clocks: TwoClocks, chat: Chat, jump: float
 ) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 2
     home.queue.put(event(1))
     work(home)
-    hands.jump(jump)
-    hands.pass_(10.0)
+    clocks.jump(jump)
+    clocks.pass_(10.0)
     work(home)
-    hands.pass_(10.0)
+    clocks.pass_(10.0)
     work(home)
 
     assert chat.sent == ["m1"]
 
 
 def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(
-    home: AgentRuntime, hands: Hands, chat: Chat
+    home: AgentRuntime, clocks: TwoClocks, chat: Chat
 ) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")]
     home.queue.put(event(1))
     work(home)
-    hands.pass_(5 * 3600.0)
+    clocks.pass_(5 * 3600.0)
     work(home)
 
     assert chat.sent == ["m1"]
@@ -258,14 +258,14 @@ def test_a_reply_that_waited_for_its_worker_for_hours_is_sent(
 
 @jumps
 def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(
-    home: AgentRuntime, hands: Hands, chat: Chat, jump: float
+    home: AgentRuntime, clocks: TwoClocks, chat: Chat, jump: float
 ) -> None:
     chat.moods = [BackendError("EUNAVAILABLE", "no answer")] * 10_000
     home.queue.put(event(1))
     work(home)
-    hands.jump(jump)
+    clocks.jump(jump)
     for _ in range(130):
-        hands.pass_(60.0)
+        clocks.pass_(60.0)
         work(home)
 
     assert home.app.sessions.open(SESSION).document.outbox == ()
@@ -274,14 +274,14 @@ def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(
 
 @jumps
 def test_a_handled_event_stays_handled(
-    home: AgentRuntime, hands: Hands, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch
+    home: AgentRuntime, clocks: TwoClocks, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turn, "SEEN_MOST", 2)
     for number in range(1, 6):
         home.queue.put(event(number))
         work(home)
     assert "m1" not in home.app.sessions.open(SESSION).document.seen
-    hands.jump(jump)
+    clocks.jump(jump)
     home.queue.put(event(1))
     work(home)
 
@@ -289,9 +289,9 @@ def test_a_handled_event_stays_handled(
 
 
 @jumps
-def test_a_trace_tells_no_nonsense(home: AgentRuntime, hands: Hands, jump: float) -> None:
+def test_a_trace_tells_no_nonsense(home: AgentRuntime, clocks: TwoClocks, jump: float) -> None:
     home.queue.put(event(1))
-    work(thinking(home, lambda: hands.jump(jump)))
+    work(thinking(home, lambda: clocks.jump(jump)))
 
     record = load_trace(home.stores.kv, "m1")
     assert record
