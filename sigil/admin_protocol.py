@@ -96,9 +96,9 @@ class TransferVerbs(Protocol):
 
 
 class GrantVerbs(Protocol):
-    """The grants of permissions; all but `asked` is an owner's act."""
+    """The grants of permissions; all but `find_request` is an owner's act."""
 
-    def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
+    def find_request(self, ref: str, caller: Caller) -> PermissionRequestRow:
         """Return the permissions that a capability asks for, and which of them are new."""
 
     def grant(self, ref: str, caller: Caller, digest: str = "") -> PermissionRequestRow:

@@ -49,7 +49,7 @@ class GrantAdmin:
         self._note = note
         self._record_calls = record_calls
 
-    def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
+    def find_request(self, ref: str, caller: Caller) -> PermissionRequestRow:
         """Return what a version asks for, and what of that is granted.
 
         `{"capability", "namespace", "version", "digest", "asked", "granted", "new", "widened",

@@ -196,7 +196,7 @@ class RemoteGrants:
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
 
-    def asked(self, ref: str, caller: Caller) -> PermissionRequestRow:
+    def find_request(self, ref: str, caller: Caller) -> PermissionRequestRow:
         answer = self._transport.get(f"/_api/grants/{_quote_ref(ref)}", caller)
         return responses.PERMISSION_REQUEST.read(answer.body)
 
@@ -290,8 +290,8 @@ def read_pages(
     reader: RowReader[RowT],
     after: str = "",
 ) -> Iterator[RowT]:
-    """Return the rows of a list from beyond `after` on, page by page; the first page is asked for
-    at once.
+    """Return the rows of a list from beyond `after` on, page by page; the first page is read at
+    once.
     """
 
     def get_page(after: str) -> tuple[list[RowT], str]:

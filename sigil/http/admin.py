@@ -179,7 +179,7 @@ def list_grants(request: AuthorizedRequest) -> Response:
 
 def show_permission_request(request: AuthorizedRequest) -> Response:
     """Show the permissions that one capability asks for."""
-    return json_response(request.registry.granting.asked(request.ref, request.caller))
+    return json_response(request.registry.granting.find_request(request.ref, request.caller))
 
 
 def grant(request: AuthorizedRequest) -> Response:
@@ -231,8 +231,10 @@ def list_keys(request: AuthorizedRequest) -> Response:
 def create_key(request: AuthorizedRequest) -> Response:
     """Create a token; its value is told in this answer alone."""
     body = request.read_body(KeyBody)
-    wish = TokenRequest(body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds)
-    return json_response(request.registry.keys.create(wish, request.caller), 201)
+    token_request = TokenRequest(
+        body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds
+    )
+    return json_response(request.registry.keys.create(token_request, request.caller), 201)
 
 
 def revoke_key(request: AuthorizedRequest) -> Response:

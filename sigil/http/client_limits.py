@@ -30,20 +30,18 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEALTH = ("/health", "/_health")
-"""What is answered however many connections there are."""
+"""The paths that are answered however many connections there are."""
 SPARE = 32
-"""How many connections beyond the bound are kept for a moment: long enough to ask for the health,
-or to be told 503.
-"""
+"""Connections beyond the bound that stay for a moment, long enough to read the health or a 503."""
 BYTES_A_SECOND = 16_384
 """A body that arrives faster than this is never too slow."""
 READ_BYTES = 16_384
-"""What is read of a connection at once; asyncio would take 256 KiB of a body before anybody could
-refuse it.
+"""Bytes that are read of a connection at once; asyncio would read 256 KiB of a body before anybody
+could refuse it.
 """
 LINGER_SECONDS = 2.0
-"""How long the rest of a refused body is thrown away: a client that is still sending would not read
-the refusal otherwise.
+"""Seconds for which the rest of a refused body is read and dropped: a client that is still sending
+would not read the refusal otherwise.
 """
 RETRY_SECONDS = 5
 SELDOM_SECONDS = 60.0
@@ -103,7 +101,7 @@ class ClientLimits:
 class OpenConnections:
     """The open connections of one server.
 
-    The longest idle one makes room for a new one; when none is idle, the new one is over the bound.
+    A new one replaces the longest idle one; when none is idle, it is over the bound.
     """
 
     def __init__(self, bounds: ClientLimits) -> None:

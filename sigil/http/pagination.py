@@ -21,8 +21,8 @@ def respond_page(
     """Answer with the first of the rows, as many as `?limit=` says.
 
     When there are more, `next` and the header `Link` tell the place of the last of them, which is
-    the `after` of the next page: a row that is there all the while is told once, whatever comes and
-    goes between two pages.
+    the `after` of the next page: a row that is there all the while is listed once, whatever comes
+    and goes between two pages.
     """
     limit = request.read_number("limit", PAGE_MOST, PAGE_MOST)
     return respond_rows(request, list(islice(rows, limit + 1)), limit, place)

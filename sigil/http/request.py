@@ -141,11 +141,11 @@ class AuthorizedRequest:
         """Raise `Refused` EPERM unless the token reaches the capability `ref`, by default of its
         own namespace.
         """
-        wanted = Ref.parse(ref)
-        if not self.caller.reaches(wanted.namespace or self.caller.namespace, wanted.name):
+        parsed = Ref.parse(ref)
+        if not self.caller.reaches(parsed.namespace or self.caller.namespace, parsed.name):
             raise Refused(
                 "EPERM",
-                f"this token does not reach {wanted.name}",
+                f"this token does not reach {parsed.name}",
                 source="http",
                 suggestion="`sigil whoami` shows its scopes",
             )

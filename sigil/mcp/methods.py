@@ -58,7 +58,7 @@ class Methods:
         }
 
     def discover(self, params: Mapping[str, Json]) -> dict[str, Json]:
-        """Tell what a handshake told before the protocol had none."""
+        """Answer with the contents of a handshake, which the newest revision has no more."""
         return {
             "supportedVersions": [STATELESS],
             "capabilities": self._capabilities(),

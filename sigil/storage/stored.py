@@ -54,8 +54,9 @@ def later(default: Any = msgspec.UNSET, **options: Any) -> Any:
     Version 0.1.0 takes a field that it does not know for damage, so a value that makes no use of
     the field has to read there as before.
     """
-    given = options if default is msgspec.UNSET else {"default": default, **options}
-    return field(**given, metadata={SINCE: "0.2.0"})
+    if default is not msgspec.UNSET:
+        options["default"] = default
+    return field(**options, metadata={SINCE: "0.2.0"})
 
 
 class NewerFormat(BackendError):
@@ -104,8 +105,8 @@ class Shape(Generic[T]):
             value: T = msgspec.convert(raw, self._kind, dec_hook=self._read_part)
         except (msgspec.ValidationError, RecursionError) as problem:
             raise ValueError(str(problem)) from None
-        kept: T = _keep_unknown(self._form, value, raw)
-        return kept
+        with_unknown: T = _keep_unknown(self._form, value, raw)
+        return with_unknown
 
     @cached_property
     def _form(self) -> _Form | None:

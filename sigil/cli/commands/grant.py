@@ -36,7 +36,7 @@ def grant(
     shell = get_shell(context)
     with shell.open_registry(unsure_message("sigil grants")) as opened:
         ref, caller = resolve_name(opened.caller, name, namespace)
-        row = opened.registry.granting.asked(ref, caller)
+        row = opened.registry.granting.find_request(ref, caller)
         if not row["new"]:
             note = "it asks for nothing"
             if row["asked"]:

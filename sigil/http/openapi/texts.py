@@ -33,8 +33,8 @@ RULES: Final = (
         "Pages",
         (
             "A list answers with `items` and, when there are more, with `next`, the `after` of the"
-            " next page, which `Link` links to. A page ends at a place in the list, so what stands"
-            " all the while is told once, whatever comes and goes in between."
+            " next page, which `Link` links to. A page ends at a place in the list, so a row that"
+            " is there all the while is listed once, whatever comes and goes in between."
         ),
     ),
     (

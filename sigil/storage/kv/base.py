@@ -87,7 +87,7 @@ KEYS_MOST: Final = 100
 def get_many(kv: KV, keys: Sequence[Key]) -> list[Item | None]:
     """Return the item of each key, or None, with one request where the store can.
 
-    A store without that verb, such as one that is wrapped, is asked for one item after the other.
+    A store without that verb, such as a wrapped one, reads one item after the other.
     """
     if isinstance(kv, ReadsMany):
         return kv.get_many(keys)

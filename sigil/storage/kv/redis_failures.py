@@ -60,12 +60,12 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (
     ),
     (
         redis.TimeoutError,
-        "it does not answer in time; what was asked may still have been done",
+        "it does not answer in time; the command may still have been run",
         _AGAIN + _OR_TLS,
     ),
     (
         redis.ConnectionError,
-        "the connection broke; what was asked may still have been done",
+        "the connection broke; the command may still have been run",
         _AGAIN + _OR_TLS,
     ),
 )

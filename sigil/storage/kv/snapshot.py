@@ -11,9 +11,9 @@ from sigil.storage.kv.base import KV, Expect, Item, Key, get_many
 class SnapshotKV:
     """Remembers every item that it read, for the length of one task such as a deploy.
 
-    What it remembers may be overtaken, so whatever is decided by it is written by compare-and-set
-    over the version that was read; after a `Conflict` the task begins again with a new snapshot.
-    Writes go through, and scans are not remembered. Thread-safe.
+    Another writer may have changed what it remembers, so a decision by it is written by
+    compare-and-set over the version that was read; after a `Conflict` the task begins again with a
+    new snapshot. Writes go through, and scans are not remembered. Thread-safe.
     """
 
     def __init__(self, kv: KV) -> None:

@@ -18,7 +18,7 @@ _APPLICATION = 0x5349474C
 """`SIGL` in the file's header tells that the file is ours."""
 _MIGRATIONS = (
     (
-        # The value stands last: what only looks at versions and lifetimes reads none of its pages.
+        # the value is last, so that a look at versions and lifetimes reads none of its pages
         """CREATE TABLE item (
             partition BLOB NOT NULL, sort BLOB NOT NULL, version TEXT NOT NULL, expires REAL, value BLOB NOT NULL,
             PRIMARY KEY (partition, sort)

@@ -182,7 +182,7 @@ def test_a_crash_between_does_not_separate_it_from_what_it_kept(
     count(registry, GUEST)
     with monkeypatch.context() as patch:
         patch.setattr(
-            registry._mover._catalog,
+            registry._transfer._catalog,
             "remove",
             lambda source: (_ for _ in ()).throw(KeyboardInterrupt),
         )

@@ -68,7 +68,7 @@ def test_what_a_chat_alone_has_is_published_before_it_is_granted_anything(
     for caller in (PERSON, in_chat, replace(PERSON, session="telegram:8")):
         problem = refused(partial(registry.granting.grant, "sw", caller))
         assert (problem.code, problem.suggestion) == ("EPERM", FIRST)
-    assert registry.granting.asked("sw", in_chat)["new"] == [HTTP]
+    assert registry.granting.find_request("sw", in_chat)["new"] == [HTTP]
     (row,) = registry.granting.rows(PERSON)
     assert (row["capability"], row["state"], row["chat"], row["permissions"]) == (
         "sw",
@@ -90,7 +90,7 @@ def test_another_agents_chats_are_not_told_of(registry: LocalRegistry) -> None:
     registry.deploy(spec("sw", **ASKS), GUEST)
     assert list(registry.granting.rows(BOB)) == []
     with pytest.raises(UsageError, match="ENOENT"):
-        registry.granting.asked("sw", BOB)
+        registry.granting.find_request("sw", BOB)
 
 
 def test_what_was_granted_in_a_chat_of_old_stays_behind_when_it_leaves(
@@ -143,7 +143,7 @@ def test_the_very_version_that_was_withdrawn_is_published_only_when_told(
     with monkeypatch.context() as patch:
         newer = Conflict("the chat deployed a newer one")
         patch.setattr(
-            registry._mover._catalog, "remove", lambda source: (_ for _ in ()).throw(newer)
+            registry._transfer._catalog, "remove", lambda source: (_ for _ in ()).throw(newer)
         )
         registry.publish("sw", PERSON)
         registry.yank("sw@1", PERSON)

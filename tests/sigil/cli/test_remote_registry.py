@@ -132,4 +132,4 @@ def test_what_is_not_there_is_not_blamed_on_a_setting_that_nobody_made(run_sigil
     result = run_sigil("list", "--url", "http://127.0.0.1:9", "--token", "x")
     assert (result.code, "SIGIL_URL" in result.err) == (7, False)
     result = run_sigil("list", "--url", "http://nowhere.invalid", "--token", "x")
-    assert (result.code, "has a name that nobody knows" in result.err) == (7, True)
+    assert (result.code, "has an unknown host name" in result.err) == (7, True)

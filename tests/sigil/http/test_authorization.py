@@ -640,7 +640,7 @@ class TestKeepersVerbsElsewhere:
             {"name": "asks", "execute": "return 1;", "permissions": {"http": ["GET example.com/"]}},
             self.OWNER,
         )
-        assert there.granting.asked("asks", self.OWNER)["new"] == ["http:GET example.com/"]
+        assert there.granting.find_request("asks", self.OWNER)["new"] == ["http:GET example.com/"]
         assert [row["state"] for row in there.granting.rows(self.OWNER)] == ["waits"]
         assert there.granting.grant("asks", self.OWNER)["granted"] == ["http:GET example.com/"]
         assert there.granting.revoke("asks", self.OWNER)["revoked"] == ["http:GET example.com/"]

@@ -147,7 +147,7 @@ def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> Non
 
     with pytest.raises(Conflict, match="was changed while you looked at it"):
         brought.grant(lines)
-    assert ground.registry.granting.asked("tracker-greet", OWNER)["granted"] == []
+    assert ground.registry.granting.find_request("tracker-greet", OWNER)["granted"] == []
     anew = ServerTools(OpenRegistry(ground.registry, OWNER), dict(other.server.row), 5)
     assert [line.state for line in anew.grant(anew.list_deployed())] == ["granted"]
 

@@ -102,7 +102,7 @@ def test_a_program_has_its_own_variables_and_none_of_ours(
     ground = grounds()
     ground.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
     ground.bring(program(env={"KEY": "secret:LOCAL_KEY", "MODE": "quick"}))
-    asked = ground.registry.granting.asked("local-pid", OWNER)["asked"]
+    asked = ground.registry.granting.find_request("local-pid", OWNER)["asked"]
     seen = ground.run("local-environment")
 
     assert asked == [

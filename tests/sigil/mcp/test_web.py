@@ -40,7 +40,7 @@ def rpc(
 
 def test_a_tool_waits_for_a_grant_of_its_servers_address(ground: Ground, fake: FakeMcp) -> None:
     ground.bring(at(fake), grant=False)
-    asked = ground.registry.granting.asked("tracker-greet", OWNER)
+    asked = ground.registry.granting.find_request("tracker-greet", OWNER)
     assert asked["new"] == [f"http:POST {fake.address.removeprefix('http://')}"]
 
     with pytest.raises(
@@ -334,7 +334,7 @@ def test_a_secret_goes_to_its_server_alone_and_is_never_told(
     assert said.startswith("your key is ")
     assert "correct-horse-battery" not in said
     assert "correct-horse-battery" not in str(ground.registry.inspect("tracker-greet", OWNER))
-    assert ground.registry.granting.asked("tracker-greet", OWNER)["asked"][1].startswith(
+    assert ground.registry.granting.find_request("tracker-greet", OWNER)["asked"][1].startswith(
         "secret:TRACKER_KEY@127.0.0.1:"
     )
 

@@ -92,7 +92,7 @@ def test_only_an_owner_grants(registry: LocalRegistry, server: Scripted) -> None
             lambda caller=caller: registry.granting.grant("far", caller),
             lambda caller=caller: registry.granting.revoke("far", caller),
             lambda caller=caller: registry.granting.rows(caller),
-            lambda caller=caller: registry.granting.asked("far", caller),
+            lambda caller=caller: registry.granting.find_request("far", caller),
             lambda caller=caller: registry.secrets.set("KEY", VALUE, caller),
             lambda caller=caller: registry.secrets.rows(caller),
             lambda caller=caller: registry.secrets.remove("KEY", caller),
@@ -116,7 +116,7 @@ def test_a_grant_is_for_one_version_and_an_owners_redeploy_that_widens_nothing_k
     deploy(registry, "far", FETCH + ";;", PERSON, **asking(server, "/"))
     assert "waits for an owner" in failure(registry, "far", url=url).message
     assert run(registry, f"far@{second}", url=url)["status"] == 200
-    row = registry.granting.asked("far", PERSON)
+    row = registry.granting.find_request("far", PERSON)
     assert (row["before"], row["new"], row["widened"]) == (second, row["asked"], row["asked"])
     registry.granting.revoke("far", PERSON)
     for ref in (f"far@{first}", f"far@{second}"):
@@ -134,7 +134,7 @@ def test_what_was_changed_while_the_owner_looked_is_not_granted(
     registry: LocalRegistry, server: Scripted
 ) -> None:
     deploy(registry, "far", FETCH, MODEL, **asking(server))
-    seen = registry.granting.asked("far", PERSON)["digest"]
+    seen = registry.granting.find_request("far", PERSON)["digest"]
     deploy(registry, "far", FETCH + ";", MODEL, **asking(server))
     with pytest.raises(Conflict, match="changed while you looked"):
         registry.granting.grant("far", PERSON, seen)
@@ -426,7 +426,7 @@ def test_another_namespaces_grants_and_secrets_are_its_owners(
     registry: LocalRegistry, server: Scripted
 ) -> None:
     deploy(registry, "far", FETCH, BOB, public=True, **asking(server))
-    for act in (registry.granting.grant, registry.granting.asked):
+    for act in (registry.granting.grant, registry.granting.find_request):
         with pytest.raises(Refused, match="the owners of bob grant"):
             act("bob/far", PERSON)
     assert "waits" in failure(registry, "bob/far", url=server.url).message
