@@ -250,7 +250,8 @@ def _write_entry(
     overhead = tokens.of_text(PROMPT) + tokens.of_text(memory.text)
     room = context.count_available_tokens(app.model.window, overhead, side.document.ratio)
     count, text = transcript.fit_messages(news, room * TRANSCRIPT_SHARE)
-    first, last = news[0].seq, news[count - 1]
+    first = news[0].seq
+    last = news[count - 1]
     for _ in range(0 if raw else tries):
         if not side.may_ask():
             return None, ""
@@ -466,10 +467,12 @@ def _parse_draft(arguments: str, at: float) -> MemoryDraft | None:
         fields = fields[0]
     if not isinstance(fields, dict):
         return None
-    entry, memory = fields.get("history_entry"), fields.get("memory_update")
+    entry = fields.get("history_entry")
+    memory = fields.get("memory_update")
     if not isinstance(entry, str) or not isinstance(memory, str):
         return None
-    entry, memory = clean_answer(entry), clean_answer(memory)
+    entry = clean_answer(entry)
+    memory = clean_answer(memory)
     if not entry or not memory:
         return None
     if not _STAMPED.match(entry):

@@ -53,9 +53,11 @@ def evict_before_turn(side: SideRequests, room: float, watch: Watch) -> Document
     None when there is nothing else. No note stands for what left: it would come behind the
     question.
     """
-    app, messages = side.app, side.document.messages
+    app = side.app
+    messages = side.document.messages
     start = find_turn_start(messages)
-    earlier, own = messages[:start], messages[start:]
+    earlier = messages[:start]
+    own = messages[start:]
     if not earlier:
         return None
     room = max(room - estimate_size(own), 0.0)
@@ -119,7 +121,9 @@ def archive_messages(
 
 def _archive_dropped(side: SideRequests, compacted: Compacted, watch: Watch) -> None:
     """Archive the dropped messages, and report which tools leave with them."""
-    app, before, dropped = side.app, side.document, compacted.dropped
+    app = side.app
+    before = side.document
+    dropped = compacted.dropped
     side.document = archive_messages(side.session, before, dropped, app)
     if _has_native_calls(dropped):
         app.kv.put(keys.native_calls(side.session), b"", ttl=NATIVE_SECONDS)

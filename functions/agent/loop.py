@@ -173,7 +173,8 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
     The session is paused, locked or halted, the turn was told to stop, or its sender has used up
     what they may use.
     """
-    turn, safety = _turn_of(opened), opened.document.safety
+    turn = _turn_of(opened)
+    safety = opened.document.safety
     reason = safety.reason
     told_to_stop = False
     if not reason:
@@ -207,22 +208,20 @@ def _finish_answer(opened: SessionHandle, reply: ModelReply) -> tuple[SessionHan
     What a verification has changed is noted in the trace, and a failure that it left as it was is
     mentioned below the text.
     """
+    if reply.finish == "error":
+        text = f"I could not get an answer: {reply.text}."
+        if reply.transient:
+            text = f"{text} {outage.suggest_retry(reply.retry_after)}"
+    elif is_visible(reply.text):
+        text = f"{reply.text}{CUT.get(reply.finish, '')}"
+    else:
+        text = WITHHELD.get(reply.finish, NOTHING)
     turn = _turn_of(opened)
-    parts = [_write_answer(reply), verification.describe_unmended_failure(turn)]
+    failure = verification.describe_unmended_failure(turn)
     outcome = verification.find_outcome(turn)
     if outcome:
         opened = _with_turn(opened, turn.add_step("verified", outcome=outcome))
-    return opened, "\n\n".join(filter(None, parts))
-
-
-def _write_answer(reply: ModelReply) -> str:
-    """Return the text of a reply for the chat, or why there is none."""
-    if reply.finish == "error":
-        retry = f" {outage.suggest_retry(reply.retry_after)}" if reply.transient else ""
-        return f"I could not get an answer: {reply.text}.{retry}"
-    if not is_visible(reply.text):
-        return WITHHELD.get(reply.finish, NOTHING)
-    return f"{reply.text}{CUT.get(reply.finish, '')}"
+    return opened, f"{text}\n\n{failure}" if failure else text
 
 
 def _ask_model(
@@ -236,7 +235,9 @@ def _ask_model(
 
     A request that gave up because it was told to costs nothing.
     """
-    app, document, turn = context.app, opened.document, _turn_of(opened)
+    app = context.app
+    document = opened.document
+    turn = _turn_of(opened)
     preamble = context.preamble
     messages = build_prompt(preamble, document.messages)
     if not with_tools:
@@ -276,7 +277,9 @@ def _record_request(
     ms: float,
 ) -> SessionHandle:
     """Return the session with what a request cost, in its turn, its safety status and its ratio."""
-    app, document, turn = context.app, opened.document, _turn_of(opened)
+    app = context.app
+    document = opened.document
+    turn = _turn_of(opened)
     usage = fill_usage(reply, estimate, document.ratio)
     ratio = document.ratio
     if not usage.estimated:
@@ -308,7 +311,9 @@ def _shorten_history(
     None when that cannot help any more. The model's window is by now what the refusal taught. The
     refused request is no round.
     """
-    app, before, turn = context.app, opened.document, _turn_of(opened)
+    app = context.app
+    before = opened.document
+    turn = _turn_of(opened)
     if outage.count_failed_tries(turn.trace) >= outage.TRIES_MOST:
         return None
     room = app.count_room(app.build_preamble(opened.key), before.ratio)
@@ -382,18 +387,24 @@ def _record_results(
     opened: SessionHandle, context: RoundContext, results: Sequence[CallResult]
 ) -> SessionHandle:
     """Save the results of calls, with the guide's words and what they lead to."""
-    app, safety = context.app, opened.document.safety
+    app = context.app
+    safety = opened.document.safety
     reaction = react(results, safety.counters, app.guide)
-    _report_results(opened.document, context, reaction.answers)
     turn = _turn_of(opened)
-    turn = replace(turn, tools=(*turn.tools, *(result.call.name for result in reaction.answers)))
-    messages = []
+    resident = {offer.tool for offer in in_scope(opened.document.messages)}
     now = app.clock.now()
+    messages = []
     for result, fact in zip(reaction.answers, reaction.facts, strict=True):
+        name = result.call.name
+        context.watch(TurnStep("answer", name, result.content, result.ms, error=result.error))
+        for offer in result.loads:
+            if offer.tool not in resident:
+                context.watch(TurnStep("load", offer.tool, offer.description))
+                resident.add(offer.tool)
         failure = {"fingerprint": fact.fingerprint} if fact.failed else {}
-        turn = turn.add_step(
+        turn = replace(turn, tools=(*turn.tools, name)).add_step(
             "call",
-            name=result.call.name,
+            name=name,
             ms=round(result.ms, 1),
             size=len(result.content),
             error=result.error,
@@ -414,20 +425,6 @@ def _record_results(
         safety = context.breakers.stop(safety, reaction.reason)
     opened = opened.with_document(replace(opened.document, turn=turn, safety=safety))
     return _save_checkpoint(opened, context, *messages)
-
-
-def _report_results(
-    document: Document, context: RoundContext, results: Sequence[CallResult]
-) -> None:
-    """Report the results to whoever watches, and the tools that they paged in."""
-    resident = {offer.tool for offer in in_scope(document.messages)}
-    for result in results:
-        name, content = result.call.name, result.content
-        context.watch(TurnStep("answer", name, content, result.ms, error=result.error))
-        for offer in result.loads:
-            if offer.tool not in resident:
-                context.watch(TurnStep("load", offer.tool, offer.description))
-            resident.add(offer.tool)
 
 
 def _save_checkpoint(

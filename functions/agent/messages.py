@@ -216,9 +216,11 @@ def format_origin(origin: str) -> str:
     head, _, name = origin.partition(SEPARATOR)
     parts = head.split(" ")
     if len(parts) == len(("platform", "id", "role")) and parts[-1] in _ROLES:
-        platform, sender = parts[0], parts[1:]
+        platform = parts[0]
+        sender = parts[1:]
     else:
-        platform, sender = clean_name(head), []
+        platform = clean_name(head)
+        sender = []
     quoted = quote_name(name) if name else ""
     return SEPARATOR.join(filter(None, (platform, quoted, *sender)))
 

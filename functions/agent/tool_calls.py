@@ -120,17 +120,14 @@ def page_in(
     paged = []
     for number, result in enumerate(results):
         ranks = [rank for rank in range(len(result.loads)) if (number, rank) in kept]
-        paged.append(_keep_loads(result, [result.loads[rank] for rank in ranks]))
+        if result.listed is None or len(ranks) == len(result.loads):
+            paged.append(result)
+            continue
+        loads = tuple(result.loads[rank] for rank in ranks)
+        left_out = {offer.tool for offer in result.loads if offer not in loads}
+        listed = builtin_tools.without_tools(result.listed, left_out)
+        paged.append(replace(_list_loads(result.call, listed, loads), ms=result.ms))
     return paged, taken
-
-
-def _keep_loads(result: CallResult, loads: Sequence[Offer]) -> CallResult:
-    """Return a result that pages in some of its loads, and tells what the others are."""
-    if result.listed is None or len(loads) == len(result.loads):
-        return result
-    left_out = {offer.tool for offer in result.loads if offer not in loads}
-    listed = builtin_tools.without_tools(result.listed, left_out)
-    return replace(_list_loads(result.call, listed, tuple(loads)), ms=result.ms)
 
 
 def _count_characters(offer: Offer) -> int:

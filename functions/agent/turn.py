@@ -137,7 +137,8 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
     """
     session = keys.session_of(app.name, event.session)
     breakers = app.make_breakers(session)
-    people, documents = app.people, app.documents
+    people = app.people
+    documents = app.documents
     groups: tuple[Sequence[Key], ...] = (
         [] if opened else [keys.session_head(session)],
         [keys.seen_event(session, event.id)],
@@ -234,7 +235,8 @@ def _begin_turn(
 
     `documents` are those of the prompt, as they were just read.
     """
-    app, breakers = context.app, context.breakers
+    app = context.app
+    breakers = context.breakers
     stored = opened.document.safety
     opened = _with_safety(opened, breakers.mark_damage_noticed(stored))
     turn = Turn(event, began=app.clock.now())
@@ -290,7 +292,9 @@ def _answer_without_turn(
 
     What a command took out of the history is archived.
     """
-    app, role, event = context.app, context.role, turn.event
+    app = context.app
+    role = context.role
+    event = turn.event
     if not app.rules.may_talk(role):
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), said=False)
     if event.is_control:
@@ -329,7 +333,9 @@ def _close_stopped(
     Scheduled work gets no notice about a stop that was known before. Messages are counted, and
     those with another one behind them get none either.
     """
-    app, event, behind = context.app, turn.event, context.worker.behind
+    app = context.app
+    event = turn.event
+    behind = context.worker.behind
     notice = ""
     if not was_known or event.kind not in SCHEDULED_KINDS:
         notice = write_notice(opened.document.safety, _make_reader(event, context.role))
@@ -396,7 +402,10 @@ def _save_open_turn(
 
 
 def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) -> RoundContext:
-    app, role, worker, breakers = context.app, context.role, context.worker, context.breakers
+    app = context.app
+    role = context.role
+    worker = context.worker
+    breakers = context.breakers
     event = turn.event
     session = keys.session_of(app.name, event.session)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
@@ -434,7 +443,8 @@ def _run_and_close(
     opened: SessionHandle, preamble: Preamble, context: TurnContext
 ) -> SessionHandle:
     """Run the rounds of the turn in progress, and close it, hand it on, or let it wait."""
-    app, watch = context.app, context.watch
+    app = context.app
+    watch = context.watch
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     began = app.clock.monotonic()

@@ -106,7 +106,8 @@ def find_outcome(turn: Turn) -> str:
     after = [row for row in turn.trace[asked:] if row["kind"] == "call"]
     if not after:
         return "unchanged"
-    first, last = before[-1], after[-1]
+    first = before[-1]
+    last = after[-1]
     if not last.get("fingerprint"):
         return "mended"
     same = all(first.get(field) == last.get(field) for field in ("fingerprint", "error"))

@@ -99,7 +99,12 @@ def move_bodies_out(body: bytes, overflow: OverflowStore) -> bytes:
     fields = orjson.loads(body)
     spilled: dict[str, str] = {}
     size = len(compress(body))
-    for path in sorted(_large_paths(fields), key=lambda path: -_length_at(fields, path)):
+
+    def length_at(path: Path) -> int:
+        value = _get_at(fields, path)
+        return len(value) if isinstance(value, str) else len(orjson.dumps(value))
+
+    for path in sorted(_large_paths(fields), key=length_at, reverse=True):
         whole = orjson.dumps(_get_at(fields, path))
         if size <= AIM or len(whole) < LEAST:
             break
@@ -131,11 +136,6 @@ def _large_paths(fields: dict[str, Any]) -> Iterator[Path]:
         yield "outbox", number, "text"
     if fields["turn"]:
         yield "turn", "event", "text"
-
-
-def _length_at(fields: Any, path: Path) -> int:
-    value = _get_at(fields, path)
-    return len(value) if isinstance(value, str) else len(orjson.dumps(value))
 
 
 def _get_at(fields: Any, path: Path) -> Any:

@@ -137,11 +137,10 @@ class Sessions:
         """
         if not dropped:
             return
-        first = dropped[0].seq
-        place = keys.archive_chunk(key, first)
+        place = keys.archive_chunk(key, dropped[0].seq)
 
         def extend(stored: bytes | None) -> tuple[bytes | None, None]:
-            known = self._decode_readable(first, stored or b"")
+            known = self._decode_chunk(stored or b"")
             last = known[-1].seq if known else 0
             more = [message for message in dropped if message.seq > last]
             return (self._encode_chunk([*known, *more]) if more else None), None
@@ -157,7 +156,7 @@ class Sessions:
         It is empty when it is gone or damaged.
         """
         item = self._kv.get(keys.archive_chunk(key, first))
-        return self._decode_readable(first, item.value if item else b"")
+        return self._decode_chunk(item.value if item else b"")
 
     def scan_archive(
         self, key: str, after: int, before: int
@@ -171,7 +170,7 @@ class Sessions:
             first = int(sort.removeprefix(ARCHIVE))
             if first >= before:
                 return
-            yield first, self._decode_readable(first, item.value)
+            yield first, self._decode_chunk(item.value)
 
     def _encode_chunk(self, messages: Sequence[Message]) -> bytes:
         body = dumps(messages)
@@ -179,25 +178,19 @@ class Sessions:
             body = orjson.dumps({"spilled": self._overflow.put(compress(body))})
         return body
 
-    def _decode_readable(self, first: int, body: bytes) -> tuple[Message, ...]:
+    def _decode_chunk(self, body: bytes) -> tuple[Message, ...]:
         """Return the messages of an archived chunk, none when it is damaged."""
-        try:
-            return self._decode_chunk(first, body)
-        except BackendError as problem:
-            if problem.code != "EDAMAGED":
-                raise
-            return ()
-
-    def _decode_chunk(self, first: int, body: bytes) -> tuple[Message, ...]:
         try:
             rows = orjson.loads(body)
             if isinstance(rows, dict):
                 rows = orjson.loads(zlib.decompress(self._overflow.get(rows["spilled"])))
             return MESSAGES.convert(rows)
         except (ValueError, TypeError, LookupError, AttributeError, zlib.error):
-            raise BackendError(
-                "EDAMAGED", f"the archived messages from {first} on are damaged"
-            ) from None
+            return ()
+        except BackendError as problem:
+            if problem.code != "EDAMAGED":
+                raise
+            return ()
 
     def was_seen(self, opened: SessionHandle, event: str) -> bool:
         """Return whether the event's turn is closed already."""
