@@ -68,7 +68,7 @@ def resolve_destination(choice: RegistryChoice, settings: Settings) -> Destinati
     """Return where a command goes, with the token for it.
 
     A profile that an option names brings its own token; with any other address the environment's
-    goes before the one that `sigil login` kept for it.
+    goes before the one that `sigil login` stored for it.
     """
     destination = resolve_address(choice, settings)
     if not destination.url:

@@ -67,7 +67,7 @@ class AddOptions:
         typer.Option(
             "--header",
             metavar="'NAME: VALUE'",
-            help="Sent to it; secret:NAME in the value stands for a secret. May be repeated.",
+            help="Sent to it; secret:NAME in the value is a secret's. May be repeated.",
         ),
     ] = None
     env: Annotated[

@@ -30,7 +30,7 @@ def remove(
 ) -> None:
     """Remove a capability of your own.
 
-    All its versions go, with its grants and the data that it kept. Shows first which others call
+    All its versions go, with its grants and its data. Shows first which others call
     it, and asks; --yes answers.
     """
     shell = get_shell(context)
