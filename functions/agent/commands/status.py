@@ -9,7 +9,7 @@ from functions.agent.app import App
 from functions.agent.messages import Usage
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
-from functions.agent.safety.status import SafetyStatus, State
+from functions.agent.safety.status import SafetyStatus, SessionState
 from functions.agent.session.document import Document
 
 SHOWN_FAILURES = 3
@@ -28,7 +28,7 @@ class StatusReport:
     the provider's cache.
     """
 
-    state: State
+    state: SessionState
     reason: str
     consecutive: int
     failed: int
@@ -68,7 +68,7 @@ def make_report(session: str, document: Document, app: App) -> StatusReport:
         for fact in safety.counters.failures
     ]
     return StatusReport(
-        state=State.EXECUTING if working else replace(safety, reason=reason).state,
+        state=SessionState.EXECUTING if working else replace(safety, reason=reason).state,
         reason=reason,
         consecutive=safety.counters.consecutive,
         failed=safety.counters.failed,

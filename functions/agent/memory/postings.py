@@ -30,7 +30,7 @@ ScanThings = Callable[[], Iterable[tuple[int, Collection[str]]]]
 """Returns the ids of all things and the terms of each, the newest last."""
 
 
-class Postings:
+class ThingPostings:
     """The index of one scope. Ids are numbers of 64 bits.
 
     A damaged bucket is rebuilt from the things that `scan_things` returns.

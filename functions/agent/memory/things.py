@@ -15,7 +15,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from functions.agent.memory.helpers import Terms
-from functions.agent.memory.postings import Postings
+from functions.agent.memory.postings import ThingPostings
 from functions.agent.memory.thing import (
     NAME_CHARACTERS,
     Kind,
@@ -103,7 +103,7 @@ class Things:
         self._kv = kv
         self._scope = scope
         self._terms = terms
-        self._index = Postings(kv, scope, self._scan_terms)
+        self._index = ThingPostings(kv, scope, self._scan_terms)
 
     def save(self, thing: Thing) -> SavedThing:
         """Write a thing over the one that it is, if that is there already.

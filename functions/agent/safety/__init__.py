@@ -1,5 +1,5 @@
 """Pain and safety.
 
-Facts record what failed, guides say what it means, the ladder says when it is enough, and breakers
-are what no turn may pass.
+Facts record what failed, guides say what it means, the ladder decides when it is enough, and no
+turn passes the breakers.
 """

@@ -11,10 +11,10 @@ from functions.agent.safety.budget import (
     CHECKED_SECONDS,
     FORGIVEN,
     SUMMED_SECONDS,
-    Budget,
     PeriodTokens,
     RunningTotal,
     SafetyLimits,
+    TokenBudget,
     name_period,
     read_forgiven,
     read_sum,
@@ -64,7 +64,7 @@ class Breakers:
     kv: KV
     agent: str
     session: str
-    budget: Budget
+    budget: TokenBudget
     clock: Clock
     fresh_seconds: float = 0.0
     defers: bool = False
@@ -313,7 +313,7 @@ def make_breakers(
     defers: bool = False,
 ) -> Breakers:
     """Return the breakers of a session (S of the keys) of the agent with this name."""
-    budget = Budget(kv, agent, limits, clock.now)
+    budget = TokenBudget(kv, agent, limits, clock.now)
     return Breakers(kv, keys.escape(agent), session, budget, clock, fresh_seconds, defers)
 
 

@@ -91,7 +91,7 @@ def _format_beginning(began: int, seconds: int) -> str:
     return time.strftime(pattern, time.gmtime(began))
 
 
-class Budget:
+class TokenBudget:
     """The sums of one agent's sessions in a store."""
 
     def __init__(

@@ -46,7 +46,7 @@ class Step(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation(Stored):
+class WindowOperation(Stored):
     """One operation as the window keeps it: enough to see that it comes again."""
 
     fingerprint: str
@@ -66,7 +66,7 @@ class Counters(Stored):
     """
 
     consecutive: Annotated[int, Meta(ge=0, lt=10**15)] = 0
-    window: Annotated[tuple[Operation, ...], Meta(max_length=WINDOW)] = ()
+    window: Annotated[tuple[WindowOperation, ...], Meta(max_length=WINDOW)] = ()
     failures: Annotated[tuple[Fact, ...], Meta(max_length=REMEMBERED)] = ()
     beside: Annotated[tuple[tuple[str, ...], ...], Meta(max_length=WINDOW)] = later(())
 
@@ -85,7 +85,8 @@ class Counters(Stored):
             *others, last = beside
             beside = (*others, (*last, fact.fingerprint))
         else:
-            window = (*window, Operation(fact.fingerprint, fact.result, fact.failed))[-WINDOW:]
+            operation = WindowOperation(fact.fingerprint, fact.result, fact.failed)
+            window = (*window, operation)[-WINDOW:]
             beside = (*beside, ())[-WINDOW:]
         failures = (*self.failures, fact)[-REMEMBERED:] if fact.failed else self.failures
         counted = replace(

@@ -19,7 +19,7 @@ from sigil.protocol import capability_of
 from sigil.storage.stored import Shape, Stored
 
 
-class State(StrEnum):
+class SessionState(StrEnum):
     """The state of a whole session."""
 
     WAITING_FOR_EVENT = "WAITING_FOR_EVENT"
@@ -49,7 +49,7 @@ class Reason:
     the two.
     """
 
-    state: State
+    state: SessionState
     event: str
     why: str
     then: str = ""
@@ -58,7 +58,7 @@ class Reason:
     @property
     def unlocks(self) -> bool:
         """Return whether an owner's unlock opens it, rather than an answer."""
-        return self.state is not State.PAUSED
+        return self.state is not SessionState.PAUSED
 
     @property
     def text(self) -> str:
@@ -74,34 +74,36 @@ LOOP = (
     " go on, and how?"
 )
 REASONS: Final = {
-    "frustration": Reason(State.PAUSED, "FRUSTRATION", FRUSTRATION, INSTEAD, failed=True),
-    "loop": Reason(State.PAUSED, "INFINITE_LOOP", LOOP),
+    "frustration": Reason(SessionState.PAUSED, "FRUSTRATION", FRUSTRATION, INSTEAD, failed=True),
+    "loop": Reason(SessionState.PAUSED, "INFINITE_LOOP", LOOP),
     "cascade": Reason(
-        State.ERROR_PAUSED,
+        SessionState.ERROR_PAUSED,
         "EMERGENCY_HALT",
         "Eight of my last ten steps failed, so I have halted.",
         failed=True,
     ),
     "fatal": Reason(
-        State.ERROR_PAUSED,
+        SessionState.ERROR_PAUSED,
         "EMERGENCY_HALT",
         "Something failed in a way that I cannot mend, so I have halted.",
         failed=True,
     ),
     "budget": Reason(
-        State.STOPPED, "BUDGET", "My budget of tokens is used up, so I have stopped.", PERIOD
+        SessionState.STOPPED, "BUDGET", "My budget of tokens is used up, so I have stopped.", PERIOD
     ),
     "session-budget": Reason(
-        State.STOPPED,
+        SessionState.STOPPED,
         "BUDGET",
         "This chat's budget of tokens is used up, so I have stopped here.",
         PERIOD,
     ),
     "halted": Reason(
-        State.SAFETY_LOCKOUT, "SYSTEM_HALT", "I was halted and do nothing until I am unlocked."
+        SessionState.SAFETY_LOCKOUT,
+        "SYSTEM_HALT",
+        "I was halted and do nothing until I am unlocked.",
     ),
     "damaged": Reason(
-        State.SAFETY_LOCKOUT,
+        SessionState.SAFETY_LOCKOUT,
         "DAMAGED",
         "Something that I kept of this chat cannot be read, so it is locked.",
     ),
@@ -141,9 +143,9 @@ class SafetyStatus(Stored):
     told: bool = True
 
     @property
-    def state(self) -> State:
+    def state(self) -> SessionState:
         """Return the state while no turn is in progress."""
-        return REASONS[self.reason].state if self.reason else State.WAITING_FOR_EVENT
+        return REASONS[self.reason].state if self.reason else SessionState.WAITING_FOR_EVENT
 
     @property
     def is_new_damage(self) -> bool:

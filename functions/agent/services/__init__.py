@@ -1,3 +1,4 @@
-"""The agent's own services, offered as capabilities of kind `host`: they have to be found like any
-other, and run here.
+"""The agent's own services, which it offers as capabilities of kind `host`.
+
+The model has to find them like any other capability; they run here.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import log, log2
 from typing import Final
 
-from functions.agent.services.search_terms import QueryTerms, Terms
+from functions.agent.services.search_terms import SearchTerms, Terms
 
 EXCERPT: Final = 300
 CLOSE: Final = 0.2
@@ -60,7 +60,7 @@ class Ranking:
     """The ranking of passages for one query, each added once. `terms`: see `ServiceHelpers`."""
 
     def __init__(self, words: str, terms: Terms) -> None:
-        self.query: Final = QueryTerms(words, terms)
+        self.query: Final = SearchTerms(words, terms)
         self._passages: dict[tuple[int, str, str], RankedPassage] = {}
 
     def __len__(self) -> int:

@@ -30,7 +30,7 @@ _SIMPLE: Final = re.compile(rf"[\x00-\x7f{_UNSPACED}]*")
 Terms = Callable[[str], Collection[str]]
 
 
-class QueryTerms:
+class SearchTerms:
     """The terms of a query; each has a bit, in the order of `terms`."""
 
     def __init__(self, words: str, terms: Terms) -> None:

@@ -63,7 +63,7 @@ class _Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class _Usage:
+class _QuotaUsage:
     """The usage as its item says it; `rest` is what a newer version wrote behind it."""
 
     keys: int = 0
@@ -72,7 +72,7 @@ class _Usage:
     marks: tuple[_Mark, ...] = ()
     rest: tuple[Json, ...] = ()
 
-    def add(self, change: QuotaChange) -> _Usage:
+    def add(self, change: QuotaChange) -> _QuotaUsage:
         """Return the usage after a change."""
         keys = max(self.keys + change.keys, 0)
         size = max(self.size + change.size, 0)
@@ -195,7 +195,7 @@ class StorageUsage:
         """Forget the usage; the next writer counts again."""
         self._kv.delete(self._key)
 
-    def _count_again(self, before: _Usage) -> _Usage:
+    def _count_again(self, before: _QuotaUsage) -> _QuotaUsage:
         """Return the usage of what is stored, and of what others have reserved."""
         stored = self.count_stored()
         usage = replace(before, keys=stored.keys, size=stored.size, epoch=secrets.token_hex(4))
@@ -203,13 +203,13 @@ class StorageUsage:
             usage = usage.add(QuotaChange(mark.keys, mark.size))
         return usage
 
-    def _parse(self, item: Item | None) -> _Usage:
+    def _parse(self, item: Item | None) -> _QuotaUsage:
         """Return the usage in an item, with only those marks whose write may still come.
 
         One that cannot be read is `DAMAGED`; whoever writes next counts again.
         """
         if item is None:
-            return _Usage()
+            return _QuotaUsage()
         try:
             keys, size, *more = orjson.loads(item.value)
             epoch, rows, *rest = more or ("", [])
@@ -218,6 +218,6 @@ class StorageUsage:
                 mark = _Mark(str(name), int(mark_keys), int(mark_size), float(at), tuple(mark_rest))
                 if abs(self._clock() - mark.at) < HOLD_SECONDS:
                     marks.append(mark)
-            return _Usage(int(keys), int(size), str(epoch), tuple(marks), tuple(rest))
+            return _QuotaUsage(int(keys), int(size), str(epoch), tuple(marks), tuple(rest))
         except (ValueError, TypeError):
-            return _Usage(epoch=DAMAGED)
+            return _QuotaUsage(epoch=DAMAGED)

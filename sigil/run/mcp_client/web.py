@@ -49,11 +49,11 @@ _STATUS_MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Conversation:
-    """The revision that a server speaks, and its name for the conversation, empty for none."""
+class _ServerSession:
+    """The revision that a server speaks, and the id of its session, empty for none."""
 
     revision: str
-    session: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class WebServer:
 
     def __init__(self, server: WebAddress) -> None:
         self.server = server
-        self._conversation: _Conversation | None = None
+        self._session: _ServerSession | None = None
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._handshake = threading.Lock()
@@ -94,35 +94,35 @@ class WebServer:
         the server says, ETIMEDOUT, and what `fetch` raises.
         """
         end = time.monotonic() + seconds
-        conversation = self._begin_conversation(fetch, end)
-        answer = self._call_method(fetch, method, params, conversation)
+        session = self._open_session(fetch, end)
+        answer = self._call_method(fetch, method, params, session)
         error = answer.reply.error if answer.reply else None
-        is_over = answer.status == _GONE and conversation.session
+        is_over = answer.status == _GONE and session.id
         if is_over or (error and error.code == REVISION):
             # The server did not look at the call, so it may be sent again.
             with self._lock:
-                if self._conversation is conversation:
-                    self._conversation = None
-            conversation = self._begin_conversation(fetch, end)
-            answer = self._call_method(fetch, method, params, conversation)
+                if self._session is session:
+                    self._session = None
+            session = self._open_session(fetch, end)
+            answer = self._call_method(fetch, method, params, session)
         return answer.require_result()
 
-    def _begin_conversation(self, fetch: Fetch, end: float) -> _Conversation:
-        """Return the conversation that is known, or begin one."""
-        known = self._conversation
+    def _open_session(self, fetch: Fetch, end: float) -> _ServerSession:
+        """Return the session that is open, or open one."""
+        known = self._session
         if known:
             return known
         if not self._handshake.acquire(timeout=max(end - time.monotonic(), 0)):
             raise ToolError("ETIMEDOUT", "the server did not answer in time", source="mcp")
         try:
-            conversation = self._conversation
-            if conversation is None and self._is_stateless(fetch):
-                conversation = _Conversation(STATELESS)
-            if conversation is None:
-                conversation = self._shake_hands(fetch)
+            session = self._session
+            if session is None and self._is_stateless(fetch):
+                session = _ServerSession(STATELESS)
+            if session is None:
+                session = self._shake_hands(fetch)
             with self._lock:
-                self._conversation = conversation
-            return conversation
+                self._session = session
+            return session
         finally:
             self._handshake.release()
 
@@ -132,7 +132,7 @@ class WebServer:
         Servers of older ones do not know the question.
         """
         try:
-            answer = self._call_method(fetch, "server/discover", {}, _Conversation(STATELESS))
+            answer = self._call_method(fetch, "server/discover", {}, _ServerSession(STATELESS))
         except ToolError as problem:
             if problem.code != REMOTE:
                 raise
@@ -141,7 +141,7 @@ class WebServer:
         versions = result.get("supportedVersions") if isinstance(result, dict) else None
         return isinstance(versions, list) and STATELESS in versions
 
-    def _shake_hands(self, fetch: Fetch) -> _Conversation:
+    def _shake_hands(self, fetch: Fetch) -> _ServerSession:
         params = {
             "protocolVersion": NEWEST_HANDSHAKE,
             "capabilities": {},
@@ -156,20 +156,20 @@ class WebServer:
                 "the server speaks a revision that is not known here:"
                 f" {one_line(str(revision), 40)}",
             )
-        conversation = _Conversation(revision, answer.session)
+        session = _ServerSession(revision, answer.session)
         message = jsonrpc.make_notification("notifications/initialized")
-        self._send_message(fetch, message, _list_headers(conversation))
-        return conversation
+        self._send_message(fetch, message, _list_headers(session))
+        return session
 
     def _call_method(
         self,
         fetch: Fetch,
         method: str,
         params: Mapping[str, Json],
-        conversation: _Conversation | None,
+        session: _ServerSession | None,
     ) -> _HttpReply:
-        headers = _list_headers(conversation)
-        if conversation and conversation.revision == STATELESS:
+        headers = _list_headers(session)
+        if session and session.revision == STATELESS:
             headers.append([METHOD_HEADER, method])
             if "name" in params:
                 headers.append([NAME_HEADER, params["name"]])
@@ -212,11 +212,11 @@ class WebServer:
         return _HttpReply(status, session if _SESSION.fullmatch(session) else "", reply)
 
 
-def _list_headers(conversation: _Conversation | None) -> list[list[str]]:
+def _list_headers(session: _ServerSession | None) -> list[list[str]]:
     """Return the headers that name the revision and the session; none before a handshake."""
-    if conversation is None:
+    if session is None:
         return []
-    headers = [[VERSION_HEADER, conversation.revision]]
-    if conversation.session:
-        headers.append([SESSION_HEADER, conversation.session])
+    headers = [[VERSION_HEADER, session.revision]]
+    if session.id:
+        headers.append([SESSION_HEADER, session.id])
     return headers

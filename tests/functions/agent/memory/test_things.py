@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.memory.postings import MOST, Postings
+from functions.agent.memory.postings import MOST, ThingPostings
 from functions.agent.memory.thing import Kind, Thing, check_thing
 from functions.agent.memory.things import Things
 from functions.wiring import make_helpers
@@ -142,7 +142,7 @@ def test_two_workers_that_write_at_once_lose_nothing() -> None:
 def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    index = Postings(MemoryKV(), S, list)
+    index = ThingPostings(MemoryKV(), S, list)
     for id in range(20):
         index.add(id, {"tea", f"word{id}"})
     monkeypatch.setattr("functions.agent.memory.postings.MOST", 5)
@@ -270,7 +270,7 @@ def test_the_terms_of_ten_thousand_things_are_in_items_that_any_store_takes() ->
             return super().put(key, value, expect=expect, ttl=ttl)
 
     kv: KV = Sizes()
-    index = Postings(kv, S, list)
+    index = ThingPostings(kv, S, list)
     for id in range(MOST + 500):
         index.add(id, {"common", "also-common", f"word{id % 700}"})
 
@@ -316,10 +316,10 @@ def test_whoever_writes_the_index_at_the_same_time_is_in_it_too_and_nobody_twice
             self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
         ) -> str:
             while others:
-                Postings(self, S, list).add(others.pop(), {"tea"})
+                ThingPostings(self, S, list).add(others.pop(), {"tea"})
             return super().put(key, value, expect=expect, ttl=ttl)
 
-    index = Postings(Overtaken(), S, list)
+    index = ThingPostings(Overtaken(), S, list)
     for _ in range(2):
         index.add(1, {"tea"})
     assert index.find(["tea"]) == {"tea": (2, 1)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.agent.services.search_terms import QueryTerms
+from functions.agent.services.search_terms import SearchTerms
 from sigil.search.words import Tokenizer, normalize_phrase
 
 PARTS = [
@@ -30,7 +30,7 @@ def terms(text: str) -> frozenset[str]:
     st.lists(st.sampled_from(PARTS), max_size=8),
 )
 def test_the_short_way_says_the_same(query: str, between: str, parts: list[str]) -> None:
-    text, wanted = between.join(parts), QueryTerms(query, terms)
+    text, wanted = between.join(parts), SearchTerms(query, terms)
 
     has = wanted.find_in(text)
 

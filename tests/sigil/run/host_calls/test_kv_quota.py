@@ -13,7 +13,7 @@ import pytest
 
 from sigil.errors import BackendError, Refused
 from sigil.run.host_calls import kv_service
-from sigil.run.host_calls.kv_quota import HOLD_SECONDS, QuotaChange, _Usage
+from sigil.run.host_calls.kv_quota import HOLD_SECONDS, QuotaChange, _QuotaUsage
 from sigil.run.host_calls.kv_service import KvService
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -174,7 +174,7 @@ def fill(store: KvService, name: str) -> None:
             return
 
 
-def read_usage(store: KvService) -> _Usage:
+def read_usage(store: KvService) -> _QuotaUsage:
     """Return the usage as it is stored, without the marks of writes that come no more."""
     usage = store._usage
     return usage._parse(store._kv.get(usage._key))
