@@ -87,7 +87,7 @@ class Head:
 
     @property
     def yanked(self) -> bool:
-        """Whether the version that would run is yanked, since no other could take its place."""
+        """True when the version that would run is yanked, since no other could take its place."""
         return self.record.version in self.state.yanked
 
 

@@ -135,22 +135,22 @@ class VersionAdmin:
         Neither a query nor the plain name leads to it then, and its digest still runs.
         """
         require_owner(caller, "yanks", "registry")
-        wanted = Ref.parse(ref)
-        if wanted.version is None and wanted.digest is None:
+        parsed = Ref.parse(ref)
+        if parsed.version is None and parsed.digest is None:
             raise UsageError(
                 "EINVAL",
                 "no version was given",
-                source=wanted.name,
-                suggestion=f"`sigil yank {wanted.name}@VERSION`",
+                source=parsed.name,
+                suggestion=f"`sigil yank {parsed.name}@VERSION`",
             )
 
         def yank_version(head: Head) -> _StateChange:
-            record = self._catalog.find_in(head.record.namespace, wanted)
+            record = self._catalog.find_in(head.record.namespace, parsed)
             if record is None:
-                raise _missing_version(wanted.name, f"{wanted.version or wanted.digest}")
+                raise _missing_version(parsed.name, f"{parsed.version or parsed.digest}")
             return _unyank(head, record) if undo else self._yank(head, record)
 
-        return self._change(wanted.name, caller, yank_version, "unyank" if undo else "yank")
+        return self._change(parsed.name, caller, yank_version, "unyank" if undo else "yank")
 
     def fall_back(self, degraded: HealthSubject) -> Record | None:
         """Put the last good version in the place of a degraded one that runs, and return it.

@@ -1,5 +1,6 @@
-"""Search over the catalog works on an index in this process, which follows the store namespace by
-namespace.
+"""Search over the catalog works on an index in this process.
+
+The index follows the store namespace by namespace.
 """
 
 from __future__ import annotations
@@ -25,13 +26,12 @@ from sigil.storage.kv.base import get_many
 
 WIDE = 50
 NAMESPACES = 256
-"""So many namespaces, those that asked last, are in the index; another one is read again when it
-asks.
-"""
+"""Namespaces in the index, those that asked last; another one is read again when it asks."""
 
 FAIR = 2
+"""Answers of one other namespace that come before the further ones of all."""
 OF_ONE = 10
-"""At most so many of what another namespace has made public are an answer to one query."""
+"""Answers to one query, at most, that are another namespace's public capabilities."""
 RACES = 20
 """An answer is looked for anew so often when its index is given up meanwhile."""
 
@@ -60,8 +60,9 @@ class CatalogSearch:
         self._lock = threading.Lock()
 
     def find(self, text: str, caller: Caller, limit: int) -> Found:
-        """Return the capabilities that `text` asks for among those that the caller sees; of one
-        name only the nearest.
+        """Return the capabilities that `text` asks for, among those that the caller sees.
+
+        Of one name only the nearest is found.
 
         What others have made public comes behind all that, however well it fits: no stranger's
         words push one's own down.
@@ -69,8 +70,9 @@ class CatalogSearch:
         return self._retry_damaged(lambda: self._find_once(text, caller, limit), caller)
 
     def explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
-        """Return a choice of what there is, or of what there is for `text`, so that those below
-        repeat little of those above.
+        """Return a choice of what there is, or of what there is for `text`.
+
+        Those below repeat little of those above.
         """
         return self._retry_damaged(lambda: self._explore_once(text, caller, limit), caller)
 
@@ -149,9 +151,7 @@ class CatalogSearch:
         )
 
     def _retry_damaged(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
-        """Return the answer; once more, from the store itself, when an index file turns out to be
-        damaged.
-        """
+        """Return the answer; ask again, from the store itself, when an index file is damaged."""
         followers = (*map(self._follower_of, caller.sees), self._public_follower)
         try:
             answer = self._ask_current(ask, caller)
@@ -164,8 +164,9 @@ class CatalogSearch:
         return answer
 
     def _ask_current(self, ask: Callable[[], Answer], caller: Caller) -> Answer:
-        """Return the answer of groups that are up to date; once more when one of them was given up
-        or begun anew meanwhile.
+        """Return the answer of groups that are up to date.
+
+        It is asked for once more when one of them was given up or begun anew meanwhile.
         """
         for _ in range(RACES):
             followed = self._follow_all(caller)
@@ -203,9 +204,7 @@ class CatalogSearch:
         return follower
 
     def _retire(self, follower: Follower) -> None:
-        """Retire a follower: it lets its group go first, and only then another one may take its
-        place.
-        """
+        """Retire a follower: it lets its group go before another one may take its place."""
         follower.retire()
         with self._lock:
             if self._followers.get(follower.group) is follower:
@@ -216,8 +215,9 @@ class CatalogSearch:
 
 
 class ForeignFilter:
-    """Passes the public capabilities that a caller is given: those of other namespaces that its
-    token reaches, and of one namespace not too many.
+    """Passes the public capabilities of other namespaces that a caller's token reaches.
+
+    Of one namespace it passes not too many.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -228,10 +228,10 @@ class ForeignFilter:
         home, name = _split_ref(ref)
         if home in self._caller.sees or not self._caller.reaches(home, name):
             return False
-        given = self._of.setdefault(home, [])
-        if ref not in given and len(given) < OF_ONE:
-            given.append(ref)
-        return ref in given
+        passed = self._of.setdefault(home, [])
+        if ref not in passed and len(passed) < OF_ONE:
+            passed.append(ref)
+        return ref in passed
 
     def rank_in_namespace(self, ref: str) -> int:
         """Return how many of its namespace come before it."""

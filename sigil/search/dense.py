@@ -31,18 +31,18 @@ CHUNK: Final = 4_096
 
 
 class Encoder(Protocol):
-    """From texts to vectors of length 1."""
+    """Turns texts into vectors of length 1."""
 
     @property
     def name(self) -> str:
-        """Model and version: vectors of another one mean nothing beside its own."""
+        """The model and its version; vectors of another one mean nothing beside its own."""
 
     @property
     def size(self) -> int:
-        """Numbers a vector."""
+        """The number of numbers in a vector."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """A vector for each text."""
+        """Return a vector for each text."""
 
 
 class VectorSource(Protocol):
@@ -66,7 +66,7 @@ class QueryVector:
         numbers, body = part.all_vectors()
         if not len(numbers):
             return {}
-        cosines = self._cosines(body)
+        cosines = self._compute_cosines(body)
         nearest = self._numpy.argsort(-cosines, kind="stable")[:NEAREST]
         likeness = {int(numbers[place]): float(cosines[place]) for place in nearest}
         places = {number: place for place, number in enumerate(numbers)} if also else {}
@@ -84,7 +84,7 @@ class QueryVector:
         """
         return points / math.sqrt(math.log(2 + documents)) + LIKENESS * likeness
 
-    def _cosines(self, body: Any) -> Any:
+    def _compute_cosines(self, body: Any) -> Any:
         rows = self._numpy.frombuffer(body, dtype="int8").reshape(-1, len(self._vector))
         chunks = (
             rows[start : start + CHUNK].astype("float32") for start in range(0, len(rows), CHUNK)

@@ -82,7 +82,7 @@ def term_strengths(
     only a query knows.
     """
     found: dict[str, float] = {}
-    for field_, text in _fields(document):
+    for field_, text in _list_field_texts(document):
         words = list(terms(text))
         each = field_.per_word(len(words))
         for word in words:
@@ -98,7 +98,7 @@ def summarize(document: IndexDocument) -> str:
     return f"{NAME_PARTS.sub(' ', document.name).title()}: {document.description}"[:FIELD_LIMIT]
 
 
-def _fields(document: IndexDocument) -> tuple[tuple[Field, str], ...]:
+def _list_field_texts(document: IndexDocument) -> tuple[tuple[Field, str], ...]:
     parts = (
         (NAME, (document.name,)),
         (ALIASES, document.aliases),

@@ -1,6 +1,4 @@
-"""The documents of an index file: nothing is made of its bytes before a query asks, so that opening
-costs next to nothing.
-"""
+"""The documents of an index file are read where a query needs them, so opening it costs little."""
 
 from __future__ import annotations
 
@@ -75,7 +73,7 @@ class FileDocuments:
         if len(self._parts["terms"]):
             self._terms = str(self._parts["terms"], "utf-8", "replace").split("\n")
         self._ids = dict(zip(self._terms, range(len(self._terms)), strict=True))
-        self._check(rules)
+        self._require_consistent(rules)
         self._until = dict(zip(self._parts["until_numbers"], self._parts["until"], strict=True))
         self._gone: set[int] = set()
         self._lost: Counter[int] = Counter()
@@ -97,7 +95,7 @@ class FileDocuments:
 
     @property
     def outdated(self) -> int:
-        """How many documents have left."""
+        """The number of documents that have left."""
         return len(self._gone)
 
     def copy(self) -> FileDocuments:
@@ -166,7 +164,7 @@ class FileDocuments:
         if not is_comparable(term):
             return []
         mine = list_grams(term)
-        shared = Counter(chain.from_iterable(map(self._terms_with, mine)))
+        shared = Counter(chain.from_iterable(map(self._terms_with_gram, mine)))
         words: dict[str, int] = {}
         for number, count in shared.items():
             if 3 * count >= len(mine) and number < len(self._terms):
@@ -219,7 +217,7 @@ class FileDocuments:
             place += 1
         return found
 
-    def _terms_with(self, gram: str) -> memoryview:
+    def _terms_with_gram(self, gram: str) -> memoryview:
         """Return the terms that have this group of characters."""
         hashes = self._parts["grams"]
         value = hash_text(gram)
@@ -241,7 +239,7 @@ class FileDocuments:
         except IndexError:
             raise DamagedIndexError("it points outside of itself") from None
 
-    def _check(self, rules: str) -> None:
+    def _require_consistent(self, rules: str) -> None:
         """Require that sections which count the same things have the same length.
 
         What single numbers say is checked where they are used.
@@ -252,7 +250,10 @@ class FileDocuments:
         self._vector_bytes = len(parts["vectors"]) // documents if documents else 0
         consistent = (
             all(len(parts[one]) == len(parts[other]) for one, other in PAIRS)
-            and all(_last(parts[ends]) == len(parts[whole]) for ends, whole in WHOLES)
+            and all(
+                len(parts[whole]) == (parts[ends][-1] if len(parts[ends]) else 0)
+                for ends, whole in WHOLES
+            )
             and all(len(parts[name]) == documents for name in ("stamps", "refs", "owned_ends"))
             and len(self._terms) == terms
             and all(len(parts[name]) == terms for name in ("posting_ends", "strongest"))
@@ -260,10 +261,6 @@ class FileDocuments:
         )
         if not consistent or self.header.get("made") != rules:
             raise DamagedIndexError("it is not consistent, or it was written by other rules")
-
-
-def _last(ends: memoryview) -> int:
-    return int(ends[-1]) if len(ends) else 0
 
 
 def hash_text(text: str) -> int:

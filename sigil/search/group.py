@@ -1,5 +1,6 @@
-"""A group of documents that are seen together or not at all: those of an opened file, and those
-that were added since.
+"""A group holds documents that are seen together or not at all.
+
+These are the documents of an opened file, and those that were added since.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from sigil.search.ranking import rank, score_of, weigh_postings
 
 
 class AddedDocuments:
-    """Documents that come and go: their entries and postings always change together. Not for two
-    threads at once.
+    """Documents that come and go; their entries and postings always change together.
+
+    Not for two threads at once.
     """
 
     def __init__(self) -> None:

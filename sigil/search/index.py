@@ -25,13 +25,12 @@ from sigil.search.ranking import Candidate
 from sigil.search.words import QUERY_LIMIT, Tokenizer
 
 SAMPLE_SIZE: Final = 200
-"""So many documents of a group are candidates when nothing is asked for: always the same ones of
-the same group.
+"""Documents of a group that are candidates when nothing is asked for.
+
+Of the same group they are always the same ones.
 """
 WIDER: Final = (1, 10, 100)
-"""So many times as many answers as are asked for are looked at, one after the other, while too few
-of them pass the filter.
-"""
+"""How many times the limit of answers are looked at, while too few of them pass the filter."""
 
 Filter = Callable[[str], bool]
 """Returns whether a reference may be given; called while the index is locked."""
@@ -159,8 +158,9 @@ class Index:
         within: Collection[str] | None = None,
         among: Filter | None = None,
     ) -> list[Candidate]:
-        """Return what `search` finds, with its terms; where nothing is asked for, some of
-        everything, in the order of `within` and of names.
+        """Return what `search` finds, with its terms.
+
+        Where nothing is asked for, it is some of everything, in the order of `within` and of names.
         """
         read = None
         if query[:QUERY_LIMIT].strip():
@@ -176,10 +176,14 @@ class Index:
                 drawn = _draw_sample(groups, among)
             parts = [part for group in groups for part in group.parts]
             documents = sum(map(len, parts))
-            return [
-                Candidate(ref, score, _rarities(terms, parts, documents))
-                for ref, score, terms in drawn
-            ]
+            candidates = []
+            for ref, score, terms in drawn:
+                weights = {}
+                for term in terms:
+                    holders = sum(part.count_holders(term) for part in parts)
+                    weights[term] = rarity(holders, documents)
+                candidates.append(Candidate(ref, score, weights))
+            return candidates
 
     @cached_property
     def rules(self) -> str:
@@ -228,9 +232,7 @@ def _draw_sample(groups: list[Group], among: Filter | None) -> list[Drawn]:
 
 
 def _scatter(group: Group, among: Filter | None) -> Iterator[tuple[IndexEntry, Part, int]]:
-    """Yield the documents of a group in an order that has to do with nothing but their
-    references.
-    """
+    """Yield the documents of a group in an order that depends on their references alone."""
     orders = [zip(part.by_hash(), repeat(part), strict=False) for part in group.parts]
     for (_, number), part in merge(*orders, key=itemgetter(0)):
         entry = part.get_entry(number)
@@ -246,9 +248,3 @@ def _find_terms(ref: str, groups: list[Group]) -> Collection[str]:
             if number is not None:
                 return part.list_terms(number)
     raise DamagedIndexError("a document that was found in it is missing from it")
-
-
-def _rarities(terms: Collection[str], parts: list[Part], documents: int) -> dict[str, float]:
-    return {
-        term: rarity(sum(part.count_holders(term) for part in parts), documents) for term in terms
-    }

@@ -30,14 +30,18 @@ Section = Union["array[Any]", bytes]
 
 
 class DamagedIndexError(ValueError):
-    """Bytes that are no index of ours, or one that is not consistent: it is made again from the
-    documents.
+    """Bytes are no index of ours, or one that is not consistent.
+
+    It is made again from the documents.
     """
 
 
 def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
     """Return the file: equal sections are equal bytes."""
-    table = [[name, _kind(section), len(section)] for name, section in sections.items()]
+    table = []
+    for name, section in sections.items():
+        kind = "B" if isinstance(section, bytes) else section.typecode
+        table.append([name, kind, len(section)])
     head = orjson.dumps({**header, "order": sys.byteorder, "sections": table})
     parts = [MAGIC, len(head).to_bytes(8, "little"), _pad(head)]
     parts += [
@@ -105,10 +109,6 @@ def _parse_sections(
 def _cast(part: memoryview, kind: str) -> memoryview:
     cast: Any = part.cast  # its type knows only kinds that are written out
     return cast(kind)  # type: ignore[no-any-return]
-
-
-def _kind(section: Section) -> str:
-    return "B" if isinstance(section, bytes) else section.typecode
 
 
 def _pad(data: bytes) -> bytes:

@@ -1,11 +1,11 @@
-"""A follower keeps one group of a search index as the store has it: what changed is read again, and
-nothing else.
+"""A follower keeps one group of a search index as the store has it.
+
+It reads again what changed, and nothing else.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from typing import Any, Final
 
 from sigil.catalog import changes
@@ -19,10 +19,10 @@ from sigil.storage.kv import KV, Item
 from sigil.storage.kv.encoding import new_version
 
 RECORDS: Final = 1_024
-"""So many records of a group are kept, of those that were found last."""
+"""Records of a group that are remembered, of those that were found last."""
 FEWEST: Final = 8
 SHARE: Final = 8
-"""A snapshot is due when so many documents are new since the last one: FEWEST, and one of SHARE."""
+"""A snapshot is due when FEWEST documents, and one of SHARE, are new since the last one."""
 AT_ONCE: Final = 500
 """Documents that are written to a snapshot before the query returns; more of them in the
 background.
@@ -74,8 +74,9 @@ class Follower:
         return not self.retired and self._begun == begun
 
     def load_record(self, name: str) -> Record | None:
-        """Return the record that the group's document of this name was made from, or a newer one;
-        None when it has gone since.
+        """Return the record that the group's document of this name was made from, or a newer one.
+
+        It is None when it has gone since.
         """
         with self._lock:
             record = self._records.get(name)
@@ -127,16 +128,16 @@ class Follower:
         if not self._version:
             self._open_snapshot()
         log = changes.log_of(item)
-        if self._place and not _continues(log, self._place):
+        if self._place and not _is_ahead(log, self._place):
             item = (
                 self._source.read_log() or item
             )  # another thread may have read a newer one meanwhile
             log = changes.log_of(item)
         names = None
-        if log and self._place and _continues(log, self._place):
+        if log and self._place and _is_ahead(log, self._place):
             names = changes.names_since(self._kv, self._group, log, self._place[1])
         if names is None or len(names) > FEWEST + self._index.count_documents(self._group) // 2:
-            self._read_all()
+            self._read_changed()
         else:
             for name in names:
                 self._update_document(name, self._source.find(name))
@@ -145,8 +146,9 @@ class Follower:
         self._unsure = dict(log.open) if log else {}
 
     def _recheck_open_changes(self, now: float) -> None:
-        """Read the names again whose changes were open: a process may have made the change after
-        they were read, and ended before it could log that.
+        """Read the names again whose changes were open.
+
+        A process may have made the change after they were read, and ended before it could log that.
         """
         for name, since in list(self._unsure.items()):
             found = self._source.find(name)
@@ -158,13 +160,12 @@ class Follower:
                 del self._unsure[name]
 
     def _read_expired(self, now: float) -> None:
-        """Read the documents that have expired, and those that had when the clock was ahead of
-        now.
-        """
+        """Read the documents that have expired, and those that had while the clock was ahead."""
         back = [name for name, at in self._lapsed.items() if at > now]
         for name in back:
             del self._lapsed[name]
-        ended = self._names(self._index.list_expired(self._group, now))
+        expired = self._index.list_expired(self._group, now)
+        ended = [ref.removeprefix(f"{self._group}/") for ref in expired]
         self._lapsed |= dict.fromkeys(ended, now)
         for name in (*back, *ended):
             self._update_document(name, self._source.find(name))
@@ -176,7 +177,7 @@ class Follower:
             return
         body = self._snapshots.load_body(snapshot)
         try:
-            self._place = _place(self._index.open_file(self._group, body or b""), self._group)
+            self._place = _parse_place(self._index.open_file(self._group, body or b""), self._group)
             if self._index.count_documents(self._group) != snapshot.documents:
                 raise DamagedIndexError("an index of another number of documents")
             self._opened = snapshot.artifact
@@ -184,7 +185,7 @@ class Follower:
             self._reset()
             self._bad = snapshot.artifact
 
-    def _read_all(self) -> None:
+    def _read_changed(self) -> None:
         """Read everything whose stamp is not the one that is known."""
         known = self._index.list_stamps(self._group)
         self._records.clear()
@@ -222,7 +223,7 @@ class Follower:
                 header = {"group": self._group, "log": [epoch, number], "salt": new_version()}
                 body = self._index.write_file(group, header)
                 self._snapshots.put(self._group, body, (epoch, number), len(group))
-                self._renew()
+                self._reopen_outdated()
         except (BackendError, ValueError):
             return  # nothing depends on it; somebody else makes one, or this process later
         finally:
@@ -235,7 +236,7 @@ class Follower:
                 return None
             return self._index.copy_group(self._group), self._place
 
-    def _renew(self) -> None:
+    def _reopen_outdated(self) -> None:
         """Begin anew with the snapshot just written when much of the opened file is outdated."""
         with self._lock:
             if self._index.count_outdated(self._group) * GONE > self._index.count_documents(
@@ -258,17 +259,14 @@ class Follower:
     def _ref_of(self, name: str) -> str:
         return name if "/" in name else f"{self._group}/{name}"
 
-    def _names(self, refs: Iterable[str]) -> list[str]:
-        return [ref.removeprefix(f"{self._group}/") for ref in refs]
 
-
-def _place(header: dict[str, Any], group: str) -> tuple[str, int]:
+def _parse_place(header: dict[str, Any], group: str) -> tuple[str, int]:
     match header:
         case {"group": str(of), "log": [str(epoch), int(number)]} if of == group:
             return epoch, number
     raise DamagedIndexError("an index of something else")
 
 
-def _continues(log: changes.ChangeLog | None, place: tuple[str, int]) -> bool:
+def _is_ahead(log: changes.ChangeLog | None, place: tuple[str, int]) -> bool:
     """Return whether the log is the one that the place is in, and as far at least."""
     return log is not None and log.epoch == place[0] and log.number >= place[1]

@@ -1,5 +1,7 @@
-"""Matching decides which documents answer a query, and how well: those that are called so, those
-that its words lead to, and those that mean the same.
+"""Matching decides which documents answer a query, and how well.
+
+Those are the documents that are called so, those that its words lead to, and those that mean the
+same.
 """
 
 from __future__ import annotations
@@ -129,7 +131,12 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
         scored[each[0].ref] = each
     for each in _match_exactly(query, parts, weights):
         scored[each[0].ref] = each
-    return sorted(scored.values(), key=_order)[:limit]
+
+    def best_first(each: Scored) -> tuple[float, float, str, str]:
+        entry, score, points = each
+        return -score, -points, entry.name, entry.ref
+
+    return sorted(scored.values(), key=best_first)[:limit]
 
 
 def _match_inexactly(
@@ -138,7 +145,7 @@ def _match_inexactly(
     matches = _match_words(query, parts, cutoff, limit)
     best = max((match.points for match in matches), default=0.0)
     if query.vector:
-        yield from _fuse(query.vector, matches, parts, cutoff, best)
+        yield from _fuse_meaning(query.vector, matches, parts, cutoff, best)
         return
     for match in matches:
         if _is_answer(match, cutoff, best):
@@ -161,7 +168,7 @@ def _match_words(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) ->
     return list(found.values())
 
 
-def _fuse(
+def _fuse_meaning(
     vector: QueryVector, matches: list[_Match], parts: list[Part], cutoff: Cutoff, best: float
 ) -> Iterator[Scored]:
     """Yield what the words found and what means the same, ranked by both; nothing where neither
@@ -215,8 +222,3 @@ def _match_exactly(query: Query, parts: list[Part], weights: QueryWeights) -> It
 
 def _to_score(share: float) -> float:
     return INEXACT * math.sqrt(min(max(share, 0.0), 1.0))
-
-
-def _order(scored: Scored) -> tuple[float, float, str, str]:
-    entry, score, points = scored
-    return -score, -points, entry.name, entry.ref

@@ -1,5 +1,6 @@
-"""The inverted index tells which documents have a term, and how strongly; it changes one document
-at a time.
+"""The inverted index tells which documents have a term, and how strongly.
+
+It changes one document at a time.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Posting:
         self.strongest = max(self.strongest, self.strengths[-1])
 
     def remove(self, number: int) -> None:
-        """`strongest` stays: it is only a bound."""
+        """Remove a document; `strongest` stays as it is, since it is only a bound."""
         place = bisect_left(self.numbers, number)
         del self.numbers[place], self.strengths[place]
 
@@ -71,7 +72,7 @@ class Postings:
         self._similar = SimilarWords()
 
     def add(self, number: int, strengths: Mapping[str, float]) -> None:
-        """`number` is higher than all before it."""
+        """Add a document, whose number is higher than all before it."""
         for term, strength in strengths.items():
             posting = self._terms.get(term)
             if posting is None:

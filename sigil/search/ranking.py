@@ -60,9 +60,9 @@ def rank(
     closed = False
     for term, ahead in zip(ordered, rest, strict=True):
         if closed:
-            _add_known(scores, term)
+            _add_to_known(scores, term)
         else:
-            _add_all(scores, term)
+            _add_posting(scores, term)
             for number in gone:
                 scores.pop(number, None)
         bound = _find_bound(scores, count, share, ahead, closed)
@@ -93,8 +93,9 @@ def _bound_rest(ordered: Sequence[WeightedTerm]) -> list[float]:
 def _find_bound(
     scores: dict[int, float], count: int, share: float, ahead: float, closed: bool
 ) -> float:
-    """Return what a document must reach in the end, as far as is known by now; 0 where finding it
-    out cannot pay yet.
+    """Return the score that a document must reach in the end, as far as is known by now.
+
+    It is 0 where finding it out cannot pay yet.
     """
     if not scores:
         return 0.0
@@ -105,8 +106,10 @@ def _find_bound(
     return max(kth, best * share)
 
 
-def _add_all(scores: dict[int, float], term: WeightedTerm) -> None:
-    weight, posting = term.weight, term.posting
+def _add_posting(scores: dict[int, float], term: WeightedTerm) -> None:
+    """Add a term's strengths to the scores of all documents that have it."""
+    weight = term.weight
+    posting = term.posting
     if not scores:
         scores.update(zip(posting.numbers, map(weight.__mul__, posting.strengths), strict=True))
         return
@@ -115,8 +118,10 @@ def _add_all(scores: dict[int, float], term: WeightedTerm) -> None:
         scores[number] = get(number, 0.0) + weight * strength
 
 
-def _add_known(scores: dict[int, float], term: WeightedTerm) -> None:
-    weight, posting = term.weight, term.posting
+def _add_to_known(scores: dict[int, float], term: WeightedTerm) -> None:
+    """Add a term's strengths to the documents that have a score already."""
+    weight = term.weight
+    posting = term.posting
     if len(scores) * LOOKUP < len(posting):
         for number in scores:
             scores[number] += weight * posting.strength(number)
@@ -164,11 +169,9 @@ def diversify(candidates: Sequence[Candidate], limit: int) -> list[IndexHit]:
         score = own.score if scored else own.score * (1 - likeness[best])
         chosen.append(IndexHit(own.ref, round(score, 3)))
         for place in left:
-            product = _dot_product(own.terms, candidates[place].terms)
+            other = candidates[place]
+            shared = own.terms.keys() & other.terms.keys()
+            product = sum(own.terms[term] * other.terms[term] for term in shared)
             alike = product / (lengths[best] * lengths[place])
             likeness[place] = min(max(likeness[place], alike), 1.0)
     return chosen
-
-
-def _dot_product(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    return sum(one[term] * other[term] for term in one.keys() & other.keys())

@@ -1,5 +1,6 @@
-"""The documents of a search come from sources: a namespace's capabilities, and everything that the
-namespaces have made public.
+"""The documents of a search come from sources.
+
+These are the capabilities of one namespace, and everything that the namespaces have made public.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class PublicSource:
 
 
 def _make_document(ref: str, group: str, found: Found, *aliases: str) -> IndexDocument:
-    """`aliases`: its names beside its own ones."""
+    """Return what a search reads of a record; `aliases` are names beside its own ones."""
     stamp, record = found
     manifest = record.manifest
     properties = manifest.input.get("properties", {})
@@ -142,8 +143,9 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
         node = waiting.popleft()
         if not isinstance(node, dict):
             continue
-        texts.update(dict.fromkeys(_values(node)))
-        for name, part in _named(node):
+        texts.update(dict.fromkeys(_list_enum_texts(node)))
+        properties = node.get("properties")
+        for name, part in properties.items() if isinstance(properties, dict) else ():
             about = part.get("description") if isinstance(part, dict) else None
             texts[f"{name} {about}" if isinstance(about, str) else name] = None
             waiting.append(part)
@@ -161,7 +163,7 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(filter(str.strip, texts))[:TEXTS_MOST]
 
 
-def _values(node: Mapping[str, Json]) -> list[str]:
+def _list_enum_texts(node: Mapping[str, Json]) -> list[str]:
     listed = node.get("enum")
     values = listed[:VALUES_MOST] if isinstance(listed, list) else []
     values = [*values, node.get("const")]
@@ -171,11 +173,6 @@ def _values(node: Mapping[str, Json]) -> list[str]:
 def _list_values(node: Mapping[str, Json], key: str) -> list[Json]:
     part = node.get(key)
     return list(part.values()) if isinstance(part, dict) else []
-
-
-def _named(node: Mapping[str, Json]) -> list[tuple[str, Json]]:
-    part = node.get("properties")
-    return list(part.items()) if isinstance(part, dict) else []
 
 
 def _list_branches(node: Mapping[str, Json]) -> list[Json]:

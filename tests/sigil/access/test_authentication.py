@@ -1,4 +1,4 @@
-"""The gate: who is let in, who is told to come back, and that nobody locks others out."""
+"""Authentication admits good tokens, slows down the others, and lets nobody lock others out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Grants and secrets in every store: nothing that an owner gave or took is lost between two of
-them, and lists turn page by page.
-"""
+"""Grants and secrets lose nothing between two owners, in every store; lists turn page by page."""
 
 from __future__ import annotations
 

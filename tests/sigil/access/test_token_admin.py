@@ -1,4 +1,4 @@
-"""Keys and the audit for owners alone, and what is done with keys in the audit, in every store."""
+"""Only owners see tokens and the audit, and the audit notes what is done with tokens."""
 
 from __future__ import annotations
 

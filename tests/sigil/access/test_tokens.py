@@ -1,6 +1,4 @@
-"""Access tokens: shown once, kept as a hash, ended at once, in every store; scopes that mean one
-thing.
-"""
+"""Access tokens are shown once, stored as a hash and ended at once; scopes mean one thing."""
 
 from __future__ import annotations
 

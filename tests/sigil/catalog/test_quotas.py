@@ -1,4 +1,4 @@
-"""How much a namespace may hold, and how fast it may be filled."""
+"""A namespace holds no more than its quotas, and is filled no faster than its pauses allow."""
 
 from __future__ import annotations
 

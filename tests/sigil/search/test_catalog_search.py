@@ -1,6 +1,4 @@
-"""What a caller may see is found behind however much that it may not, and nobody fills the answers
-alone.
-"""
+"""A caller finds what it may see, however much it may not; nobody fills the answers alone."""
 
 from __future__ import annotations
 

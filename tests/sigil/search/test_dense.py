@@ -1,6 +1,4 @@
-"""Finding by meaning, with a tiny encoder: what travels where; how good the real one is, the
-benchmark tells.
-"""
+"""A search by meaning with a tiny encoder finds what it should; the benchmark measures the real one."""
 
 from __future__ import annotations
 

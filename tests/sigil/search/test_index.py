@@ -1,4 +1,4 @@
-"""What `sigil_query` finds, in which order, and when it finds nothing."""
+"""`sigil_query` finds the right capabilities in the right order, and none where nothing fits."""
 
 from __future__ import annotations
 

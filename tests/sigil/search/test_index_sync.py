@@ -1,6 +1,4 @@
-"""How a search follows the store: by what changed, from a snapshot when a process begins, and
-always right.
-"""
+"""A search follows the store by what changed, from a snapshot at first, and is always right."""
 
 from __future__ import annotations
 

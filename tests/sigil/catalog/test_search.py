@@ -1,4 +1,4 @@
-"""The index over the catalog: bounded, and rid of what the library no longer has."""
+"""The index over the catalog is bounded, and forgets what the library no longer has."""
 
 from __future__ import annotations
 

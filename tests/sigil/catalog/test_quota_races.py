@@ -1,6 +1,4 @@
-"""The room of a namespace is held to whoever deploys at the same moment, and comes back when one of
-them dies.
-"""
+"""Quotas hold whoever deploys at the same moment, and room comes back when a process dies."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from sigil.errors import Refused
 from sigil.catalog.heads import Activation
 from sigil.storage.kv.redis import RedisKV
 from sigil.catalog.quotas import Quotas, claim_of
-from tests.sigil.catalog.test_room import record, room
+from tests.sigil.catalog.test_quota_races import record, room
 where, which, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 kv = RedisKV(where) if "://" in where else SqliteKV(where)
 catalog, room = room(kv, Quotas(capabilities=count, bytes=count * 100 + 50, ephemeral=count // 2))
@@ -171,7 +169,7 @@ def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(
 
 DYING = """
 from sigil.catalog.quotas import RoomClaim
-from tests.sigil.catalog.test_room import room, small
+from tests.sigil.catalog.test_quota_races import room, small
 catalog, room = room(SqliteKV(sys.argv[1]), small(capabilities=1))
 with room.hold_room("main", RoomClaim("one", 10, False)):
     print("taken", flush=True)

@@ -1,5 +1,6 @@
-"""What goes with a capability that is removed, what comes along with one that is published, and
-whom the others see meanwhile.
+"""Publishing brings along what a capability has, and removing takes it away.
+
+The other namespaces see one or the other meanwhile.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A call within a call counts like any other, and a failure counts for the one whose code
-failed.
-"""
+"""A call within a call counts like any other; a failure counts for the one whose code failed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Calls, errors and durations: kept by each process, summed up by whoever asks, doubled by
-nobody.
-"""
+"""Each process keeps its counts of calls, errors and durations; nobody counts anything twice."""
 
 from __future__ import annotations
 

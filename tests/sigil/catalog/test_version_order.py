@@ -1,5 +1,6 @@
-"""Whatever owners do with a name, in whatever order: numbers grow, what is removed never runs, what
-is yanked runs by its digest alone.
+"""In whatever order owners act on a name, its numbers grow and what is removed never runs.
+
+What is yanked runs by its digest alone.
 """
 
 from __future__ import annotations

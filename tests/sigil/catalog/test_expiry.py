@@ -1,5 +1,6 @@
-"""What time does: the expired are invisible at once and swept later, the unused become inactive,
-the persistent stay.
+"""Expired capabilities are invisible at once and swept later; unused ones become inactive.
+
+Persistent ones stay.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Deploys: what a token may reach by them, how fast they follow each other, and what a refused one
-costs.
-"""
+"""Deploys keep to their token's scopes and follow each other slowly; a refused one costs little."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a version calls is recorded by digest when it is deployed, covered by its own digest, and
-run as recorded.
-"""
+"""A version's digest covers what it calls, which is recorded when it is deployed and run so."""
 
 from __future__ import annotations
 

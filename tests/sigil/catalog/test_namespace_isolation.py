@@ -1,6 +1,4 @@
-"""What somebody else's capabilities, inputs and tokens reach of mine: nothing that I did not give
-them.
-"""
+"""Other people's capabilities, inputs and tokens reach nothing of mine that I did not give them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same verbs over HTTP: a registry elsewhere answers as the one in this process."""
+"""A registry over HTTP answers the same verbs as the one in this process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""How far a grant, a revocation, a publication and a token go: never further than somebody
-meant.
-"""
+"""A grant, a revocation, a publication and a token reach no further than somebody meant."""
 
 from __future__ import annotations
 
