@@ -139,14 +139,14 @@ def test_bytes_that_are_no_event_become_a_dead_letter_and_never_come_again(
 def test_an_unexpected_failure_is_reported_and_the_other_chats_go_on(
     place: Place, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = worker.handle
+    run = worker.run_turn
 
     def handle(event: Event, *rest: Any, **options: Any) -> Any:
         if event.session == "telegram:42":
             raise RuntimeError("a mistake of ours")
         return run(event, *rest, **options)
 
-    monkeypatch.setattr(worker, "handle", handle)
+    monkeypatch.setattr(worker, "run_turn", handle)
     place.put(message(1), message(1, chat=43))
     assert len(place.invoke()) == 1
     assert place.source.receive()["Records"]
@@ -160,7 +160,7 @@ def test_an_event_that_comes_to_nothing_again_and_again_becomes_a_dead_letter_an
         raise RuntimeError("a mistake of ours")
 
     with monkeypatch.context() as broken:
-        broken.setattr(worker, "handle", handle)
+        broken.setattr(worker, "run_turn", handle)
         place.put(message(1))
         for _ in range(worker.TRIES_MOST):
             assert len(place.invoke()) == 1
@@ -197,7 +197,7 @@ def test_a_store_that_is_away_for_long_gives_nothing_up(
         raise BackendError("EUNAVAILABLE", "the store is away")
 
     with monkeypatch.context() as broken:
-        broken.setattr(worker, "handle", handle)
+        broken.setattr(worker, "run_turn", handle)
         place.put(message(1))
         for _ in range(worker.TRIES_MOST * 2 - 1):
             assert len(place.invoke()) == 1
