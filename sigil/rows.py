@@ -50,7 +50,7 @@ def schema_name(name: str) -> Callable[[_Class], _Class]:
 
 @schema_name("Offer")
 class OfferRow(TypedDict):
-    """What a client needs to show a capability and to call it."""
+    """A capability with all that a client needs to show it and to call it."""
 
     capability: str
     tool: str
@@ -123,7 +123,7 @@ class ExplorePage(TypedDict):
 
 @schema_name("Uses")
 class UsageRow(TypedDict):
-    """How often and how well a capability was called."""
+    """The calls of a capability: how many, and how they ended."""
 
     calls: Count
     errors: Count
@@ -446,7 +446,7 @@ class AuditCheckRow(TypedDict):
 
 @schema_name("Allowed")
 class QuotaRow(TypedDict):
-    """How much a namespace may hold."""
+    """The limits of a namespace."""
 
     capabilities: Count
     bytes: Count
@@ -464,7 +464,7 @@ class CapabilityStatusRow(UsageRow):
 
 @schema_name("SandboxStatus")
 class SandboxStatusRow(TypedDict):
-    """Which path of the sandbox runs, its child processes, and what they keep loaded."""
+    """The sandbox: its path, its child processes, and the programs that they keep loaded."""
 
     path: NotRequired[str]
     children: NotRequired[Count]
@@ -482,8 +482,8 @@ class SandboxStatusRow(TypedDict):
 
 @schema_name("Status")
 class StatusRow(TypedDict):
-    """What a namespace holds and may hold, how its capabilities fare, and what the sandbox and the
-    store do.
+    """The state of a namespace: its contents and limits, its capabilities, the sandbox and the
+    store.
     """
 
     namespace: str
@@ -521,7 +521,7 @@ class ServerToolList(TypedDict):
 
 
 class ReportRow(TypedDict):
-    """What a run tells beside its output. `duration_ms` is in milliseconds."""
+    """The report of a run, without its output. `duration_ms` is in milliseconds."""
 
     version: int
     digest: str
