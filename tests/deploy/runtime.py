@@ -52,7 +52,7 @@ class Deployment:
         return {**people, **telegram, "SIGIL_RUNNERS": "1", **self.store}
 
     def function(self, name: str, timeout: int = 30, **settings: str) -> LambdaFunction:
-        """The function whose door is `functions.<name>`."""
+        """The function whose entry point is `functions.<name>`."""
         if name not in self.started:
             own, code = {**self.settings, **settings}, (self.stages / name,)
             made = LambdaFunction(

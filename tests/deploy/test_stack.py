@@ -92,12 +92,12 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
         say("Here it is: HELLO!"),
     )
 
-    answers = [knock(stack, update(1, "shout hello")) for _ in range(2)]
+    answers = [post_update(stack, update(1, "shout hello")) for _ in range(2)]
     with platform.changed:
         assert platform.changed.wait_for(lambda: platform.messages, PATIENCE)
 
     assert answers == [200, 200]
-    assert knock(stack, update(2, "forged"), secret="wrong") == 401
+    assert post_update(stack, update(2, "forged"), secret="wrong") == 401
     assert "cap_shout" in offered(model.bodies[1])
     assert "HELLO!" in model.bodies[2]["messages"][-1]["content"]
     assert [message["text"] for message in platform.messages] == ["Here it is: HELLO!"]
@@ -127,7 +127,7 @@ def alert_of(stack: Stack, model: ScriptedModel) -> tuple[str, str, str]:
     aws.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
     model.then(*[call(("no_such_tool", {"n": number})) for number in range(8)])
     for number in (3, 4):
-        knock(stack, update(number, "go on"))
+        post_update(stack, update(number, "go on"))
         until(stack.idle, "the queue is empty")
     (heard,) = aws.client("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
     alert = json.loads(json.loads(heard["Body"])["Message"])
@@ -140,7 +140,7 @@ def library(stack: Stack) -> int:
     return len([sort for sort, _ in rows if "#" not in sort])
 
 
-def knock(stack: Stack, happened: dict[str, object], secret: str = SECRET) -> int:
+def post_update(stack: Stack, happened: dict[str, object], secret: str = SECRET) -> int:
     """Deliver an update as Telegram does."""
     headers = {"x-telegram-bot-api-secret-token": secret}
     return httpx.post(

@@ -64,7 +64,7 @@ def tree(folder: Path) -> str:
 def test_a_door_opens_from_its_stage_alone(name: str, staged: Path) -> None:
     said = alone(
         staged / name,
-        f"import functions.{name} as door; print(callable(door.handler), door.__file__)",
+        f"import functions.{name} as function; print(callable(function.handler), function.__file__)",
     )
 
     assert said == f"True {staged / name}/functions/{name}.py"

@@ -55,7 +55,7 @@ def update(
     }
 
 
-def knock(server: Served, body: object, secret: str | None = SECRET) -> httpx.Response:
+def post_update(server: Served, body: object, secret: str | None = SECRET) -> httpx.Response:
     headers = {"x-telegram-bot-api-secret-token": secret} if secret is not None else {}
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return server.post("/webhook/telegram", content=content, headers=headers)
@@ -84,7 +84,8 @@ class Live:
     def write(self, text: str, sender: int = OWNER, **message: Any) -> int:
         """Send it, into the sender's private chat unless `chat` says otherwise; the chat's id."""
         assert (
-            knock(self.server, update(next(_NUMBERS), text, sender, **message)).status_code == 200
+            post_update(self.server, update(next(_NUMBERS), text, sender, **message)).status_code
+            == 200
         )
         return int(message.get("chat", {"id": sender})["id"])
 

@@ -1,4 +1,4 @@
-"""All doors in one process: what comes in over HTTP, and what leaves."""
+"""All entry points in one process: what comes in over HTTP, and what leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.people import SECRET, knock, update
+from tests.functions.people import SECRET, post_update, update
 from tests.functions.serving import serving
 from tests.machine import within
 
@@ -38,7 +38,7 @@ def test_the_first_dialogue_over_the_webhook(
     runtime: Callable[..., AgentRuntime], bot: BotApi, platform: dict[str, Any]
 ) -> None:
     with serving(runtime(library="builtin", **platform)) as server:
-        assert knock(server, update(1, "encode hello world in base64")).status_code == 200
+        assert post_update(server, update(1, "encode hello world in base64")).status_code == 200
         bot.wait_for(2)
         assert _messages(bot, 1)[0]["text"].startswith("aGVsbG8gd29ybGQ=")
     assert "offline model" in bot.messages[0]["text"]
@@ -50,9 +50,9 @@ def test_the_second_dialogue_over_the_webhook(
     runtime: Callable[..., AgentRuntime], bot: BotApi, platform: dict[str, Any]
 ) -> None:
     with serving(runtime(**platform)) as server:
-        knock(server, update(1, CREATE))
+        post_update(server, update(1, CREATE))
         assert "Created" in _messages(bot, 1)[0]["text"]
-        knock(server, update(2, "hash hello world"))
+        post_update(server, update(2, "hash hello world"))
         assert _messages(bot, 2)[1]["text"].startswith(HASHED)
 
 
@@ -101,10 +101,10 @@ def test_a_redelivered_update_is_answered_once(
     model.then(say("one"), say("two"))
     with serving(runtime(llm_url=model.url, **platform)) as server:
         for _ in range(3):
-            assert knock(server, update(7, "hi")).status_code == 200
+            assert post_update(server, update(7, "hi")).status_code == 200
         _messages(bot, 1)
-        assert knock(server, update(7, "hi")).status_code == 200
-        knock(server, update(8, "next"))
+        assert post_update(server, update(7, "hi")).status_code == 200
+        post_update(server, update(8, "next"))
         assert [message["text"] for message in _messages(bot, 2)] == ["one", "two"]
     assert len(model.bodies) == 2
 
@@ -119,11 +119,11 @@ def test_a_group_is_answered_only_when_it_addresses_the_bot(
     mention = [{"type": "mention", "offset": 0, "length": 10}]
     model.then(say("at your service"))
     with serving(runtime(llm_url=model.url, **platform)) as server:
-        knock(server, update(1, "just talking", chat=group))
-        knock(server, update(2, "@other_bot hi", chat=group, entities=mention))
-        knock(server, update(3, "@sigil_bot hi", chat=group, entities=mention))
-        knock(server, update(4, "@sigil_bot hi", chat=group, entities=mention, sender=66))
-        knock(
+        post_update(server, update(1, "just talking", chat=group))
+        post_update(server, update(2, "@other_bot hi", chat=group, entities=mention))
+        post_update(server, update(3, "@sigil_bot hi", chat=group, entities=mention))
+        post_update(server, update(4, "@sigil_bot hi", chat=group, entities=mention, sender=66))
+        post_update(
             server,
             update(
                 5, "/help", chat=group, entities=[{"type": "bot_command", "offset": 0, "length": 5}]
@@ -145,7 +145,7 @@ def test_a_stranger_is_told_an_id_and_nothing_else(
     platform: dict[str, Any],
 ) -> None:
     with serving(runtime(llm_url=model.url, **platform)) as server:
-        knock(server, update(1, "hi", sender=66))
+        post_update(server, update(1, "hi", sender=66))
         assert "telegram:66" in _messages(bot, 1)[0]["text"]
     assert not model.bodies
 
@@ -160,13 +160,13 @@ def test_a_stranger_in_a_group_gets_no_sign_of_life(
         {"entities": [{"type": "bot_command", "offset": 0, "length": length}]} for length in (6, 5)
     )
     with serving(runtime(llm_url=model.url, **platform)) as server:
-        knock(
+        post_update(
             server, update(1, "/start", sender=66, chat={"id": -100, "type": "supergroup"}, **start)
         )
-        knock(
+        post_update(
             server, update(2, "/help", sender=66, chat={"id": -100, "type": "supergroup"}, **help_)
         )
-        knock(server, update(3, "/start", chat={"id": -100, "type": "supergroup"}, **start))
+        post_update(server, update(3, "/start", chat={"id": -100, "type": "supergroup"}, **start))
         _messages(bot, 1)
     assert len(bot.calls("sendChatAction")) == 1
     assert len(bot.messages) == 1
@@ -189,18 +189,18 @@ def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
     )
     model.then(hang, hang)
     with serving(runtime(llm_url=model.url, **{**platform, "access": "open"})) as server:
-        knock(server, update(1, "@sigil_bot work", sender=77, chat=group, entities=mention))
+        post_update(server, update(1, "@sigil_bot work", sender=77, chat=group, entities=mention))
         model.wait_for(1)
-        knock(server, update(2, "/stop", sender=66, chat=group, entities=command))
+        post_update(server, update(2, "/stop", sender=66, chat=group, entities=command))
         assert (
             _messages(bot, 1)[0]["text"]
             == "In a group only my owner can stop what somebody else asked for."
         )
-        knock(server, update(3, "/stop", sender=77, chat=group, entities=command))
+        post_update(server, update(3, "/stop", sender=77, chat=group, entities=command))
         assert _messages(bot, 2)[1]["text"] == "Stopped."
-        knock(server, update(4, "@sigil_bot more", sender=77, chat=group, entities=mention))
+        post_update(server, update(4, "@sigil_bot more", sender=77, chat=group, entities=mention))
         model.wait_for(2)
-        knock(server, update(5, "/stop", chat=group, entities=command))
+        post_update(server, update(5, "/stop", chat=group, entities=command))
         assert _messages(bot, 3)[2]["text"] == "Stopped."
 
 
@@ -212,7 +212,7 @@ def test_a_long_answer_is_split_and_each_part_is_valid(
 ) -> None:
     model.then(say("**bold** " + "wörter und 漢字 😀 " * 900))
     with serving(runtime(llm_url=model.url, **platform)) as server:
-        knock(server, update(1, "tell me much"))
+        post_update(server, update(1, "tell me much"))
         parts = _messages(bot, 4)
     assert all(len(part["text"].encode("utf-16-le")) // 2 <= 4096 for part in parts)
     assert parts[0]["entities"][0]["type"] == "bold"
@@ -227,7 +227,7 @@ def test_a_reply_that_the_platform_does_not_take_yet_is_sent_later_without_a_sec
     model.then(say("patience"))
     bot.fail(429, "Too Many Requests", parameters={"retry_after": 1})
     with serving(runtime(llm_url=model.url, **platform)) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert [message["text"] for message in _messages(bot, 1)] == ["patience"]
     assert len(model.bodies) == 1
 
@@ -251,7 +251,7 @@ def test_a_webhook_without_a_secret_in_the_settings_refuses_everything(
     runtime: Callable[..., AgentRuntime], platform: dict[str, Any]
 ) -> None:
     with serving(runtime(**{**platform, "telegram_secret": ""})) as server:
-        assert knock(server, update(1, "hi"), "").status_code == 401
+        assert post_update(server, update(1, "hi"), "").status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_broken_bodies_are_400_and_never_500(
     runtime: Callable[..., AgentRuntime], platform: dict[str, Any], body: bytes
 ) -> None:
     with serving(runtime(**platform)) as server:
-        assert knock(server, body).status_code == 400
+        assert post_update(server, body).status_code == 400
         assert server.post("/chat", content=body).status_code == 400
 
 
@@ -288,7 +288,7 @@ def test_unknown_kinds_of_updates_are_fine_and_ignored(
             {"update_id": 3, "message": 5},
             {"message": {"text": []}},
         ):
-            assert knock(server, body).status_code == 200
+            assert post_update(server, body).status_code == 200
     assert home.stores.kv.scan("ready") == []
 
 
@@ -297,7 +297,7 @@ def test_unknown_platforms_large_bodies_and_missing_tokens(
 ) -> None:
     with serving(runtime(**platform)) as server:
         assert server.post("/webhook/nowhere", content=b"{}").status_code == 404
-        assert knock(server, b" " * (1 << 20) + b"{}").status_code == 413
+        assert post_update(server, b" " * (1 << 20) + b"{}").status_code == 413
         assert server.post("/chat", content=b" " * (1 << 20) + b"{}").status_code == 413
         for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic x"}):
             bare = httpx.post(f"{server.url}/chat", json={"text": "hi"}, headers=headers)

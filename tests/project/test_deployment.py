@@ -24,7 +24,7 @@ IMAGE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 
 
-class Door(RecordingServer):
+class HealthServer(RecordingServer):
     """A server whose /health answers with `status`."""
 
     status = 200
@@ -54,11 +54,11 @@ def health(address: str) -> int:
 
 
 def test_the_image_is_healthy_only_while_the_server_says_so() -> None:
-    with Door() as door:
-        assert health(door.url) == 0
-        door.status = 503
-        assert health(door.url) == 1
-        gone = door.url
+    with HealthServer() as server:
+        assert health(server.url) == 0
+        server.status = 503
+        assert health(server.url) == 1
+        gone = server.url
     assert health(gone) == 1
 
 

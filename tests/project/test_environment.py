@@ -1,4 +1,4 @@
-"""The environment is read in one place, and the door that must start fast carries nothing heavy."""
+"""The environment is read in one place, and the entry point that must start fast carries nothing heavy."""
 
 from __future__ import annotations
 

@@ -218,8 +218,8 @@ def children(pid: int) -> list[int]:
 
 def free_ports(count: int) -> list[int]:
     """Ports of 127.0.0.1 that nobody listens on."""
-    doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [door.getsockname()[1] for door in doors]
-    for door in doors:
-        door.close()
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [opened.getsockname()[1] for opened in sockets]
+    for opened in sockets:
+        opened.close()
     return ports

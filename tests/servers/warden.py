@@ -39,15 +39,15 @@ def main(command: list[str]) -> None:
     ):  # whoever is killed leaves its own children to this process
         for child in children:
             _kill(child)
-        _bury()
+        _reap()
 
 
 def _ended(started: int) -> bool:
-    """Whether the command is over; buries every other child that is."""
-    return started in _bury()
+    """Whether the command is over; reaps every other child that is."""
+    return started in _reap()
 
 
-def _bury() -> set[int]:
+def _reap() -> set[int]:
     dead: set[int] = set()
     with suppress(ChildProcessError):
         while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:

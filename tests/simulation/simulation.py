@@ -298,7 +298,7 @@ class Simulation:
                     if delivery:
                         self.taken += 1
                         process(delivery, hands, self._until())
-            except Exception as problem:  # a door, as in the product
+            except Exception as problem:  # entry point, as in the product
                 self.scheduler.record(f"the queue cannot be read: {problem}")
 
     def _until(self) -> float:

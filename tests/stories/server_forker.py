@@ -79,58 +79,58 @@ def main() -> None:
         ready, _, _ = select.select([sys.stdin, waker], [], [])
         if waker in ready:
             waker.recv(4096)
-            _bury(running)
+            _reap(running)
         if sys.stdin in ready:
             line = os.read(
                 sys.stdin.fileno(), 65536
             )  # one line a write, and a pipe keeps writes of this size whole
             if not line:
                 break
-            for asked in line.splitlines():
-                running.add(_fork(orjson.loads(asked)))
+            for request in line.splitlines():
+                running.add(_fork(orjson.loads(request)))
     for pid in running:
         os.kill(pid, signal.SIGKILL)
 
 
-def _fork(asked: dict[str, Any]) -> int:
+def _fork(request: dict[str, Any]) -> int:
     pid = os.fork()
     if pid == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _serve(asked)
+        _serve(request)
     return pid
 
 
-def _bury(running: set[int]) -> None:
+def _reap(running: set[int]) -> None:
     for pid in tuple(running):
         ended, _ = os.waitpid(pid, os.WNOHANG)
         if ended:
             running.discard(pid)
-            _tell({"pid": pid, "ended": True})
+            _report({"pid": pid, "ended": True})
 
 
-def _serve(asked: dict[str, Any]) -> NoReturn:
-    order = Order(**asked["order"])
+def _serve(request: dict[str, Any]) -> NoReturn:
+    order = Order(**request["order"])
     os.close(sys.stdin.fileno())
     sys.stdin = open(os.devnull)  # noqa: SIM115  it stays open as long as the process lives
-    log.start(open(f"{order.folder}/{asked['name']}.log", "a", buffering=1))  # noqa: SIM115
-    given = asked["settings"]
+    log.start(open(f"{order.folder}/{request['name']}.log", "a", buffering=1))  # noqa: SIM115
+    fields = request["settings"]
     runtime = open_watched_runtime(
-        Settings(**{**given, "owners": tuple(given["owners"])}), Switch(order)
+        Settings(**{**fields, "owners": tuple(fields["owners"])}), Switch(order)
     )
-    door = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", 0))
 
     def ready() -> None:
-        _tell({"name": asked["name"], "pid": os.getpid(), "port": door.getsockname()[1]})
+        _report({"name": request["name"], "pid": os.getpid(), "port": listener.getsockname()[1]})
 
     uvicorn.Server(
         uvicorn.Config(local.build_app(runtime, TOKEN, ready), log_level="error", lifespan="on")
-    ).run(sockets=[door])
+    ).run(sockets=[listener])
     runtime.close()
     os._exit(0)
 
 
-def _tell(facts: dict[str, Any]) -> None:
+def _report(facts: dict[str, Any]) -> None:
     os.write(1, orjson.dumps(facts) + b"\n")
 
 

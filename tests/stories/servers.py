@@ -39,7 +39,7 @@ class Server:
     port: int
     log: Path
 
-    def knock(self, update: dict[str, Any]) -> bool:
+    def post_update(self, update: dict[str, Any]) -> bool:
         """Deliver an update as the platform does; whether it was taken with a 200."""
         try:
             headers = {"x-telegram-bot-api-secret-token": SECRET}

@@ -191,7 +191,7 @@ class System:
 
     def deliver(self, server: Server, happened: dict[str, Any]) -> None:
         """Deliver an update to a server that may stall or die before it answers."""
-        threading.Thread(target=server.knock, args=(happened,), daemon=True).start()
+        threading.Thread(target=server.post_update, args=(happened,), daemon=True).start()
 
     def named(self, name: str) -> Server:
         """The server of this name."""

@@ -133,8 +133,8 @@ def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_ch
                 system.deliver(server, FIRST)
             system.forker.ended(server)
         survivor = system.start()
-        assert survivor.knock(FIRST)
-        assert survivor.knock(NEXT)
+        assert survivor.post_update(FIRST)
+        assert survivor.post_update(NEXT)
         system.platform.wait_for_texts(FOLLOWING)
         until(system.is_idle, "nothing waits any more")
         assert system.platform.texts == [GAVE_UP, FOLLOWING]
@@ -192,9 +192,9 @@ def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(
         poison = Poison(system)
         monkeypatch.setattr(system.model, "answer", poison.answer)
         first = system.start()
-        assert first.knock(update(10, POISON))
+        assert first.post_update(update(10, POISON))
         for chat, text in innocent.items():
-            assert first.knock(update(chat, text, chat))
+            assert first.post_update(update(chat, text, chat))
         system.forker.ended(first)
         system.forker.ended(system.start())
         system.forker.ended(system.start())
@@ -232,7 +232,7 @@ def way_of_a_turn(open_system: OpenSystem) -> list[str]:
     with open_system(lease=60.0) as system:
         heard: list[str] = []
         system.model.on_event = system.platform.on_event = lambda server, point: heard.append(point)
-        assert system.start().knock(FIRST)
+        assert system.start().post_update(FIRST)
         system.platform.wait_for_texts(*REPLY)
         until(system.is_idle, "the session is given back")
         assert Counter(system.notes("runs")) == {"note": 1, "double": 1}
@@ -260,7 +260,7 @@ def crash(system: System, point: str, mode: Mode) -> tuple[Server, Moment]:
     )
     target = system.start(point)
     other = system.start(point) if mode == MODES[1] else None
-    taken = target.knock(FIRST)
+    taken = target.post_update(FIRST)
     until(system.fired, f"a server gets to {point}")
     victim = target
     if other:
@@ -269,7 +269,7 @@ def crash(system: System, point: str, mode: Mode) -> tuple[Server, Moment]:
     system.forker.ended(victim)
     moment = Moment(system.document(), tuple(system.platform.texts), Counter(system.notes("runs")))
     survivor = (other if victim is target else target) or system.start()
-    assert taken or survivor.knock(FIRST)
+    assert taken or survivor.post_update(FIRST)
     return survivor, moment
 
 
@@ -284,8 +284,8 @@ def kill(system: System, server: str) -> None:
 def finish(system: System, survivor: Server) -> None:
     """The first message is answered; it is delivered once more; the next one is answered too."""
     system.platform.wait_for_texts(*REPLY)
-    assert survivor.knock(FIRST)
-    assert survivor.knock(NEXT)
+    assert survivor.post_update(FIRST)
+    assert survivor.post_update(NEXT)
     system.platform.wait_for_texts(FOLLOWING)
     until(system.is_idle, "nothing waits any more")
 

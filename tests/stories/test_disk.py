@@ -146,7 +146,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_turn_loses_no_message_and_repea
     tmp_path: Path, compiled: Path, platform: Platform, model: Planner
 ) -> None:
     with server_on_a_disk(tmp_path, compiled, platform, model) as (server, disk):
-        assert server.knock(update(1, "one"))
+        assert server.post_update(update(1, "one"))
         platform.wait_for_texts("answer to one")
 
         def fills_up_meanwhile(name: str, point: str) -> None:
@@ -154,14 +154,14 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_turn_loses_no_message_and_repea
             disk.fill()
 
         model.on_event = fills_up_meanwhile
-        assert server.knock(update(2, "two"))
+        assert server.post_update(update(2, "two"))
         until(lambda: b'"EUNAVAILABLE"' in server.log.read_bytes(), "the turn notices")
-        assert not server.knock(update(3, "three")), "what cannot be kept is not taken"
+        assert not server.post_update(update(3, "three")), "what cannot be kept is not taken"
         assert platform.texts == ["answer to one"]
 
         disk.free()
         platform.wait_for_texts("answer to two")
-        assert server.knock(update(3, "three"))
+        assert server.post_update(update(3, "three"))
         platform.wait_for_texts("answer to three")
 
         assert platform.texts == ["answer to one", "answer to two", "answer to three"]

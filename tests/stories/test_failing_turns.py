@@ -20,7 +20,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
-from tests.functions.people import SECRET, knock, update
+from tests.functions.people import SECRET, post_update, update
 from tests.functions.serving import serving
 
 
@@ -103,10 +103,10 @@ def _told_and_well_again(
 ) -> None:
     model.then(*[trouble] * 30)
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert told in replies(bot, 1)[0]
         model._script[:] = [say("well again")]
-        knock(server, update(2, "and now?"))
+        post_update(server, update(2, "and now?"))
         assert replies(bot, 2)[1:] == ["well again"]
 
 
@@ -119,7 +119,7 @@ def test_a_dripping_model_ends_with_the_turns_time(
 
     model.then(Answer(200, drip()))
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert "did not answer in time" in replies(bot, 1)[0]
 
 
@@ -129,7 +129,7 @@ def test_odd_tool_calls_are_all_answered(
 ) -> None:
     model.then(odd, say("done"))
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert replies(bot, 1) == ["done"]
     messages = model.bodies[1]["messages"]
     asked = [made["id"] for made in messages[2]["tool_calls"]]
@@ -148,9 +148,9 @@ def test_a_platform_that_fails_for_a_moment_gets_the_reply_later(
     model.then(say("patience"))
     bot.fail(status, description, times=2)
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert replies(bot, 1) == ["patience"]
-        knock(server, update(2, "again"))
+        post_update(server, update(2, "again"))
         assert replies(bot, 2)[1:] == ["done"]
     assert len(model.bodies) == 2
 
@@ -161,7 +161,7 @@ def test_a_platform_that_answers_nothing_gets_the_reply_later(
     model.then(say("patience"))
     bot.reply(Answer(hang=True))
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert replies(bot, 1, 40) == ["patience"]
     assert len(model.bodies) == 1
 
@@ -176,10 +176,10 @@ def test_a_chat_that_cannot_be_answered_blocks_nothing(
     model.then(say("nobody hears this"), say("somebody hears this"))
     bot.fail(status, description)
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         bot.wait_for(2)
         _until(lambda: home.stores.kv.scan("ready") == [])
-        knock(server, update(2, "unblocked"))
+        post_update(server, update(2, "unblocked"))
         assert replies(bot, 1) == ["somebody hears this"]
 
 
@@ -188,12 +188,12 @@ def test_a_locked_store_is_503_to_the_platform_and_nothing_is_lost(
 ) -> None:
     model.then(say("there you are"))
     with serving(home) as server, _locked(tmp_path) as free:
-        refused = knock(server, update(1, "hi"))
+        refused = post_update(server, update(1, "hi"))
         assert refused.status_code == 503
         assert refused.headers["retry-after"]
         assert refused.json()["error"]["code"] == "EUNAVAILABLE"
         free()
-        assert knock(server, update(1, "hi")).status_code == 200
+        assert post_update(server, update(1, "hi")).status_code == 200
         assert replies(bot, 1) == ["there you are"]
 
 
@@ -210,7 +210,7 @@ def test_a_store_that_is_locked_in_the_middle_of_a_turn_is_waited_for(
 
     model.then(locking, many(1), say("still here"))
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert replies(bot, 1, 40) == ["still here"]
     lock.__exit__(None, None, None)
 
@@ -223,13 +223,13 @@ def test_a_damaged_session_is_locked_and_other_chats_go_on(
     home.app.kv.put(keys.session_head(keys.session_of("main", "telegram:42")), b"garbage")
     model.then(say("other chats work"))
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert "cannot be read" in replies(bot, 1)[0]
         other = server.post("/chat", json={"text": "hi"})
         assert other.json()["reply"] == "other chats work"
         assert server.post("/unlock", json={"session": "telegram:42"}).status_code == 200
         model.then(say("here I am"))
-        knock(server, update(2, "hello?"))
+        post_update(server, update(2, "hello?"))
         assert replies(bot, 2)[1:] == ["here I am"]
     assert not home.stores.kv.scan("dead")
 
@@ -244,11 +244,11 @@ def test_a_bug_in_a_turn_is_told_at_the_third_try(
 
     monkeypatch.setattr(loop, "_ask_model", broken)
     with serving(home) as server:
-        knock(server, update(1, "hi"))
+        post_update(server, update(1, "hi"))
         assert "gave up" in replies(bot, 1)[0]
         monkeypatch.undo()
         model.then(say("mended"))
-        knock(server, update(2, "and now?"))
+        post_update(server, update(2, "and now?"))
         assert replies(bot, 2)[1:] == ["mended"]
 
 

@@ -35,7 +35,7 @@ HOST = {"name": "mine", "description": "A function of the agent.", "lang": "host
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("services")
     for name in (*SERVICES, "roman-numerals"):
         shutil.copytree(ROOT / "capabilities" / name, folder / name)
@@ -43,11 +43,11 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def registry(compiled: Path, shelf: Path) -> Iterator[LocalRegistry]:
+def registry(compiled: Path, library: Path) -> Iterator[LocalRegistry]:
     made = LocalRegistry(
         MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1)
     )
-    update_library(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
+    update_library(made, library, Caller(LIBRARY, author="library"), lambda line: None)
     yield made
     made.close()
 
@@ -167,7 +167,7 @@ def test_no_capability_calls_one(registry: LocalRegistry, more: dict[str, Any]) 
         registry.deploy(spec, OWNER)
 
 
-def test_one_that_came_after_its_caller_is_not_called_either(compiled: Path, shelf: Path) -> None:
+def test_one_that_came_after_its_caller_is_not_called_either(compiled: Path, library: Path) -> None:
     made = LocalRegistry(
         MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1)
     )
@@ -175,7 +175,7 @@ def test_one_that_came_after_its_caller_is_not_called_either(compiled: Path, she
         spec = {"name": "caller", "description": "Calls.", "permissions": {"call": ["recall"]}}
         caller = {**spec, "execute": "return await env.call('recall', {})"}
         made.deploy(caller, OWNER)
-        update_library(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
+        update_library(made, library, Caller(LIBRARY, author="library"), lambda line: None)
         with pytest.raises(SigilError, match="there is no recall for caller to call"):
             made.run("caller", {}, OWNER)
         with pytest.raises(Refused, match="inside an agent alone"):
@@ -185,13 +185,13 @@ def test_one_that_came_after_its_caller_is_not_called_either(compiled: Path, she
 
 
 def test_a_persons_own_capability_of_that_name_is_the_nearer_one(
-    compiled: Path, shelf: Path
+    compiled: Path, library: Path
 ) -> None:
     made = LocalRegistry(
         MemoryKV(), MemoryArtifacts(), Sandbox(engine=ENGINE, cache=compiled, children=1)
     )
     try:
-        update_library(made, shelf, Caller(LIBRARY, author="library"), lambda line: None)
+        update_library(made, library, Caller(LIBRARY, author="library"), lambda line: None)
         made.deploy(
             {"name": "recall", "description": "Recall a product.", "execute": "return 'mine'"},
             OWNER,
@@ -237,9 +237,9 @@ def test_over_mcp_none_is_found_listed_loaded_or_run(registry: LocalRegistry, ur
 
 
 def test_the_command_shows_the_kind_and_ends_with_5_when_it_is_to_run_one(
-    run_sigil: Sigil, shelf: Path, monkeypatch: pytest.MonkeyPatch
+    run_sigil: Sigil, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("UNCAGED_LIBRARY", str(shelf))
+    monkeypatch.setenv("UNCAGED_LIBRARY", str(library))
 
     ran = run_sigil("run", "recall", "--json")
     assert (ran.code, ran.error["code"], ran.error["source"]) == (5, "EPERM", "recall")
@@ -259,8 +259,8 @@ def test_the_command_shows_the_kind_and_ends_with_5_when_it_is_to_run_one(
 
 @pytest.mark.parametrize("command", ["build", "check", "test", "deploy"])
 def test_there_is_nothing_to_do_with_its_folder(
-    run_sigil: Sigil, shelf: Path, command: str
+    run_sigil: Sigil, library: Path, command: str
 ) -> None:
-    ended = run_sigil(command, str(shelf / "recall"), "--json")
+    ended = run_sigil(command, str(library / "recall"), "--json")
 
     assert (ended.code, ended.error["code"]) == (5, "EPERM")

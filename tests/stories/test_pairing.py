@@ -13,7 +13,7 @@ from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.access.people import CODE
-from tests.functions.people import SECRET, knock, update
+from tests.functions.people import SECRET, post_update, update
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -39,7 +39,7 @@ def sent(bot: BotApi, count: int) -> list[tuple[int, str]]:
 
 def offer(server: Served, bot: BotApi, number: int, before: int) -> str:
     """The code that a stranger is told."""
-    knock(server, update(number, "hi", sender=EVE))
+    post_update(server, update(number, "hi", sender=EVE))
     chat, text = sent(bot, before + 1)[before]
     found = CODE.search(text.replace("/pair ", "`/pair ").replace(",", "`,"))
     assert found, text
@@ -57,13 +57,13 @@ def test_a_stranger_is_let_in_over_the_webhook(
     with serving(runtime(llm_url=model.url, **platform)) as server:
         code = offer(server, bot, 1, 0)
         for number in range(2, 6):
-            knock(server, update(number, "hello?", sender=EVE))
-        knock(server, update(6, f"/pair {code}", sender=ADA))
+            post_update(server, update(number, "hello?", sender=EVE))
+        post_update(server, update(6, f"/pair {code}", sender=ADA))
         assert sent(bot, 3)[1] == (EVE, LET_IN)
         assert sent(bot, 3)[2][0] == ADA
-        knock(server, update(7, "hi", sender=EVE))
+        post_update(server, update(7, "hi", sender=EVE))
         assert sent(bot, 4)[3] == (EVE, "hello Eve")
-        knock(server, update(8, f"/pair remove telegram:{EVE}", sender=ADA))
+        post_update(server, update(8, f"/pair remove telegram:{EVE}", sender=ADA))
         sent(bot, 5)
         assert offer(server, bot, 9, 5) != code
     assert len(bot.messages) == 6

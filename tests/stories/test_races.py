@@ -49,7 +49,7 @@ def test_a_worker_that_stalls_while_the_model_thinks_neither_saves_nor_sends(
         gate = Gate(system.model)
         system.model.then(gate.held("from a worker that lost its place"))
         stalled = system.start()
-        assert stalled.knock(update(1, "first"))
+        assert stalled.post_update(update(1, "first"))
         system.model.wait_for(1)
         stalled.signal(signal.SIGSTOP)
         system.start()
@@ -58,7 +58,7 @@ def test_a_worker_that_stalls_while_the_model_thinks_neither_saves_nor_sends(
         stalled.signal(signal.SIGCONT)
         gate.open()
         until(lambda: lost_its_place(stalled), "the stalled worker sees that it lost its place")
-        assert stalled.knock(update(2, "second"))
+        assert stalled.post_update(update(2, "second"))
         system.platform.wait_for_texts("answer to second")
         assert system.platform.texts == answers("first", "second")
         assert history(system) == ["first", "answer to first", "second", "answer to second"]
@@ -78,7 +78,7 @@ def test_a_worker_that_stalls_before_it_sends_does_not_send(
         until(system.is_idle, "the other one is done")
         stalled.signal(signal.SIGCONT)
         until(lambda: lost_its_place(stalled), "the stalled worker sees that it lost its place")
-        assert stalled.knock(update(2, "second"))
+        assert stalled.post_update(update(2, "second"))
         system.platform.wait_for_texts("answer to second")
         assert system.platform.texts == answers("first", "second")
 
@@ -112,13 +112,17 @@ def test_one_update_that_comes_to_both_servers_at_once_is_answered_once(
     with open_system(workers=2, lease=LONG_LEASE) as system, ThreadPoolExecutor(6) as platform:
         servers = [system.start(), system.start()]
         assert all(
-            platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6))
+            platform.map(
+                lambda number: servers[number % 2].post_update(update(1, "first")), range(6)
+            )
         )
         system.platform.wait_for_texts("answer to first")
         assert all(
-            platform.map(lambda number: servers[number % 2].knock(update(1, "first")), range(6))
+            platform.map(
+                lambda number: servers[number % 2].post_update(update(1, "first")), range(6)
+            )
         )
-        assert servers[0].knock(update(2, "second"))
+        assert servers[0].post_update(update(2, "second"))
         system.platform.wait_for_texts("answer to second")
         assert system.platform.texts == answers("first", "second")
         assert system.model.asked() == ["first", "second"]
@@ -131,10 +135,10 @@ def test_updates_that_come_in_another_order_are_answered_in_the_order_in_which_t
         gate = Gate(system.model)
         system.model.then(gate.held("answer to 0"))
         servers = [system.start(), system.start()]
-        assert servers[0].knock(update(10, "0"))
+        assert servers[0].post_update(update(10, "0"))
         system.model.wait_for(1)
         for number in (3, 1, 2):
-            assert servers[number % 2].knock(update(10 + number, str(number)))
+            assert servers[number % 2].post_update(update(10 + number, str(number)))
         gate.open()
         system.platform.wait_for_texts(*answers(3))
         assert system.platform.texts == answers(0, 1, 2, 3)
@@ -150,7 +154,7 @@ def test_an_older_message_that_comes_after_a_crash_waits_for_the_turn_in_progres
         system.platform.on_event = lambda server, point: (
             slow_down(system) if point == "message 1 received" else None
         )
-        assert system.start().knock(update(4, "four"))
+        assert system.start().post_update(update(4, "four"))
         system.platform.wait_for_texts(*answers("five", "four"))
         until(system.is_idle, "all is done")
         assert system.platform.texts == answers("five", "four")
@@ -163,7 +167,7 @@ def test_fifty_sessions_at_once_are_each_answered_once(open_system: OpenSystem) 
         chats = range(1000, 1050)
         assert all(
             platform.map(
-                lambda chat: servers[chat % 2].knock(
+                lambda chat: servers[chat % 2].post_update(
                     update(chat, f"hello from {chat}", sender=chat)
                 ),
                 chats,
@@ -185,7 +189,7 @@ def test_a_burst_of_thirty_messages_is_answered_in_order_each_by_its_own_turn(
     with open_system(workers=2, lease=LONG_LEASE) as system:
         servers = [system.start(), system.start()]
         for number in range(1, 31):
-            assert servers[number % 2].knock(update(number, str(number)))
+            assert servers[number % 2].post_update(update(number, str(number)))
         system.platform.wait_for_texts(*answers(30))
         until(system.is_idle, "all is done")
         assert system.platform.texts == answers(*range(1, 31))
@@ -198,12 +202,12 @@ def test_stop_ends_a_turn_whose_model_hangs_though_twenty_messages_wait_and_they
     with open_system(workers=2, lease=LONG_LEASE) as system:
         system.model.then(Gate(system.model).held("too late"))
         servers = [system.start(), system.start()]
-        assert servers[0].knock(update(1, "think for long"))
+        assert servers[0].post_update(update(1, "think for long"))
         system.model.wait_for(1)
         for number in range(2, 22):
-            assert servers[number % 2].knock(update(number, str(number)))
+            assert servers[number % 2].post_update(update(number, str(number)))
         began = time.monotonic()
-        assert servers[1].knock(update(22, "/stop"))
+        assert servers[1].post_update(update(22, "/stop"))
         system.platform.wait_for_texts("Stopped.")
         print(f"\nstopped after {time.monotonic() - began:.2f} s")
         assert time.monotonic() - began < PATIENCE / 3

@@ -86,7 +86,7 @@ def expect_all_answered(system: System, server: Server) -> None:
     too.
     """
     system.platform.wait_for_texts(*ANSWERS[:2])
-    until(partial(server.knock, update(3, "three")), "the third message is taken")
+    until(partial(server.post_update, update(3, "three")), "the third message is taken")
     system.platform.wait_for_texts(*ANSWERS)
     until(system.is_idle, "nothing waits any more")
     assert system.platform.texts == ANSWERS
@@ -104,7 +104,7 @@ def expect_all_answered(system: System, server: Server) -> None:
 def start_and_answer(system: System) -> Server:
     """A server that has answered once."""
     server = system.start()
-    assert server.knock(update(1, "one"))
+    assert server.post_update(update(1, "one"))
     system.platform.wait_for_texts(ANSWERS[0])
     until(system.is_idle, "nothing waits any more")
     return server
@@ -116,7 +116,7 @@ def test_a_store_that_is_down_at_the_start_is_waited_for_and_nothing_is_taken_me
     with store.open_system() as system:
         store.proxy.mode = REFUSE
         server = system.start()
-        assert not server.knock(update(1, "one"))
+        assert not server.post_update(update(1, "one"))
         asked = httpx.post(
             f"http://127.0.0.1:{server.port}/chat",
             json={"text": "hi"},
@@ -126,9 +126,9 @@ def test_a_store_that_is_down_at_the_start_is_waited_for_and_nothing_is_taken_me
         assert asked.status_code == 503
         assert asked.headers["retry-after"]
         store.proxy.mode = PASS
-        until(partial(server.knock, update(1, "one")), "the message is taken")
+        until(partial(server.post_update, update(1, "one")), "the message is taken")
         system.platform.wait_for_texts(ANSWERS[0])
-        assert server.knock(update(2, "two"))
+        assert server.post_update(update(2, "two"))
         expect_all_answered(system, server)
 
 
@@ -145,7 +145,7 @@ def test_a_store_that_goes_away_while_the_model_thinks_is_waited_for(
             threading.Timer(STALL_SECONDS, setattr, (store.proxy, "mode", PASS)).start()
 
         system.model.on_event = goes_away
-        assert server.knock(update(2, "two"))
+        assert server.post_update(update(2, "two"))
         expect_all_answered(system, server)
         print(
             f"\n{mode.value} for {STALL_SECONDS} s while the model thinks: {store.proxy.hits}"
@@ -173,7 +173,7 @@ def gone_wrong(store: ProxiedStore, mode: Mode, times: int) -> None:
         server = start_and_answer(system)
         for _ in range(times):
             store.proxy.arm(mode, b"head")
-        assert server.knock(update(2, "two"))
+        assert server.post_update(update(2, "two"))
         expect_all_answered(system, server)
         print(f"\n{mode.value} at the session's document: {store.proxy.hits} requests")
 
@@ -190,7 +190,7 @@ def test_a_store_that_stalls_in_the_middle_of_a_turn_goes_on_where_it_was(
             threading.Thread(target=_stalled, args=(store, over)).start()
 
         system.model.on_event = stalls
-        assert server.knock(update(2, "two"))
+        assert server.post_update(update(2, "two"))
         assert over.wait(PATIENCE)
         expect_all_answered(system, server)
 
@@ -209,5 +209,5 @@ def test_a_redis_that_pauses_its_clients_is_waited_for(
     with open_system_on(backend) as system, redis.Redis(host, int(port)) as direct:
         server = start_and_answer(system)
         direct.client_pause(int(STALL_SECONDS * 1000), all=True)
-        until(partial(server.knock, update(2, "two")), "the message is taken")
+        until(partial(server.post_update, update(2, "two")), "the message is taken")
         expect_all_answered(system, server)
