@@ -268,8 +268,8 @@ class Catalog:
         outdated = self._find_outdated(record)
         size = record.size + before.size
         if head and head.record.expires_at is not None:
-            # some of its versions may have run out since
-            size = record.size + sum(old.size for old in self.list_versions(head))
+            # some of its versions may have run out since; the new one is among them already
+            size = sum(old.size for old in self.list_versions(head))
         size -= sum(old.size for old in outdated if old.version >= before.floor)
         position = self.save_head(record, replace(before.activate(step), size=size), head, log)
         for old in outdated:

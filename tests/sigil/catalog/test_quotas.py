@@ -68,6 +68,15 @@ def test_the_code_of_all_versions_counts(opened: Open, kv: SqliteKV) -> None:
     assert registry.deploy(spec(execute=f"{body}9'"), PERSON).created
 
 
+def test_each_version_of_an_ephemeral_one_counts_once(opened: Open, kv: SqliteKV) -> None:
+    registry = opened(kv)
+    registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
+    first = registry.status(PERSON)["bytes"]
+    registry.deploy(spec(execute="return 'loud'", type="ephemeral", ttl=60), PERSON)
+    second = registry.status(PERSON)["bytes"] - first
+    assert 0 < second < 1.5 * first
+
+
 def test_a_publication_needs_room_too(opened: Open, kv: SqliteKV) -> None:
     registry = opened(kv, room=small(capabilities=1))
     registry.deploy(spec("one"), PERSON)
