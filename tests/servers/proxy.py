@@ -80,6 +80,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._open: set[_Connection] = set()
         self._listener: socket.socket | None = None
+        self._held: socket.socket | None = None
         self._threads: list[threading.Thread] = []
 
     @property
@@ -96,6 +97,7 @@ class Proxy:
         was, self._mode = self._mode, mode
         if mode is REFUSE:
             self._deafen()
+            self._hold_port()
             self.reset_all()
         elif was is REFUSE:
             self._listen()
@@ -121,6 +123,7 @@ class Proxy:
 
     def close(self) -> None:
         self._deafen()
+        self._release_port()
         self.reset_all()
         for thread in self._threads:
             thread.join(5.0)
@@ -146,7 +149,19 @@ class Proxy:
     def _listen(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", self.port), backlog=128)
         self.port = self._listener.getsockname()[1]
+        self._release_port()
         self._spawn(self._accept, self._listener)
+
+    def _hold_port(self) -> None:
+        """Keep the port from others while nobody listens: a socket that is bound refuses."""
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._held.bind(("127.0.0.1", self.port))
+
+    def _release_port(self) -> None:
+        if self._held:
+            self._held.close()
+            self._held = None
 
     def _deafen(self) -> None:
         listener, self._listener = self._listener, None

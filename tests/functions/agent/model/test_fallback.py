@@ -170,7 +170,7 @@ def test_owners_hear_of_the_first_models_failure_though_the_message_was_answered
 
 
 def test_a_second_model_without_a_first_is_refused_with_what_to_set() -> None:
-    with pytest.raises(UsageError, match="there is no first one"):
+    with pytest.raises(UsageError, match="no first one is set"):
         Settings(llm_fallback_model="spare")
     with pytest.raises(UsageError, match="UNCAGED_LLM_FALLBACK_URL"):
         Settings(llm_url="http://a", llm_fallback_url="nowhere")

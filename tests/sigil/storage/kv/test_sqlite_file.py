@@ -115,7 +115,7 @@ def test_a_folder_in_the_files_place_says_so(tmp_path: Path) -> None:
 
 def test_a_place_where_nothing_can_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "cannot be made" in refused(tmp_path / "file" / "store.db").message
+    assert "cannot be created" in refused(tmp_path / "file" / "store.db").message
 
 
 def test_a_lock_that_is_held_too_long_says_so(path: Path) -> None:
