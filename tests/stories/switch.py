@@ -43,15 +43,22 @@ class Switch:
 
     @contextmanager
     def around(self, operation: str, *, middle: bool = False) -> Iterator[None]:
-        """Passes the points before and after the block; one that fails has no point after it.
-        `middle`: one during it as well.
+        """Pass the points before and after the block; `middle`: one during it as well.
+
+        One that fails, as a write that another one overtook, has no point after it and is not
+        counted: when it is tried again, it has the same number.
         """
         with self._lock:
             self._counts[operation] += 1
             name = f"{operation} {self._counts[operation]}"
         self._point(f"{name} before")
         timer = self._in_the_middle(f"{name} during") if middle else None
-        yield
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._counts[operation] -= 1
+            raise
         if timer:
             timer.cancel()
         self._point(f"{name} after")
