@@ -114,6 +114,14 @@ def decode(data: bytes) -> Event:
     """
     try:
         raw = orjson.loads(data)
+    except ValueError as problem:
+        raise UsageError("EEVENT", f"not an event: {type(problem).__name__}") from None
+    return convert(raw)
+
+
+def convert(raw: Any) -> Event:
+    """Return the event whose JSON was parsed to `raw`; errors as `decode`."""
+    try:
         require_known(raw)
         return EVENT.convert(raw)
     except NewerFormat as problem:

@@ -9,13 +9,13 @@ import threading
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, replace
-
-import orjson
+from typing import Final
 
 from functions.clock import Clock
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
 from sigil.storage.kv.update import DELETE, Change, update_item
+from sigil.storage.stored import Shape, dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,18 @@ class Lease:
     session: str
     owner: str
     lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _LeaseRecord:
+    """A lease as it is stored. `until`: when it ends, in seconds since the epoch."""
+
+    until: float
+    lost: int
+    owner: str
+
+
+_RECORD: Final = Shape[_LeaseRecord](_LeaseRecord)
 
 
 @dataclass(slots=True)
@@ -68,11 +80,13 @@ class Leases:
         with suppress(Conflict):
             return self._take_over(lease, ABSENT)
         item = self._kv.get(keys.session_claim(session))
-        if item is None or not self._has_ended(session, item):
+        if item is None:
             return None
-        lost = int(orjson.loads(item.value)["lost"]) + 1
+        other = _RECORD.read(item.value)
+        if not self._has_ended(session, item.version, other.until):
+            return None
         with suppress(Conflict):
-            return self._take_over(replace(lease, lost=lost), item.version)
+            return self._take_over(replace(lease, lost=other.lost + 1), item.version)
         return None
 
     def renew(self) -> list[str]:
@@ -141,24 +155,23 @@ class Leases:
 
     def _write(self, lease: Lease, expect: Expect) -> str:
         until = self._clock.now() + self._seconds
-        record = {"until": until, "lost": lease.lost, "owner": lease.owner}
-        return self._kv.put(keys.session_claim(lease.session), orjson.dumps(record), expect=expect)
+        record = _LeaseRecord(until, lease.lost, lease.owner)
+        return self._kv.put(keys.session_claim(lease.session), dumps(record), expect=expect)
 
-    def _has_ended(self, session: str, item: Item) -> bool:
+    def _has_ended(self, session: str, version: str, until: float) -> bool:
         """Return whether another worker's lease has ended, by its wall clock or by our own time."""
         now = self._clock.monotonic()
-        until = float(orjson.loads(item.value)["until"])
         with self._lock:
-            version, since = self._seen.get(session, ("", now))
-            if version != item.version:
+            seen_version, since = self._seen.get(session, ("", now))
+            if seen_version != version:
                 since = now
             ended = until <= self._clock.now() or now - since >= self._seconds
             if ended:
                 self._seen.pop(session, None)
             else:
-                self._seen[session] = (item.version, since)
+                self._seen[session] = (version, since)
             return ended
 
 
 def _is_owned_by(lease: Lease, value: bytes) -> bool:
-    return bool(orjson.loads(value).get("owner") == lease.owner)
+    return _RECORD.read(value).owner == lease.owner

@@ -74,7 +74,7 @@ class SqsQueue:
         self._client = SqsClient(url, endpoint)
         self._kv = kv
         self._clock = clock
-        self._receiver = SqsReceiver(self._client, self._open_message, clock, visibility, hold)
+        self._receiver = SqsReceiver(self._client, self._decode_message, clock, visibility, hold)
         self._buffer = self._receiver.ordinary
 
     @property
@@ -151,13 +151,6 @@ class SqsQueue:
         receipt = _SqsReceipt(message.id, message.handle, message.receives)
         tries = TriesCounter(self._require_store()).count_receive(message)
         return Delivery(event, orjson.dumps(receipt).decode(), tries, behind=None)
-
-    def _open_message(self, message: SqsMessage) -> Event | None:
-        """Return the event in a message; one without becomes a dead letter and is deleted."""
-        event = self._decode_message(message)
-        if event is None:
-            self._client.delete(message.handle)
-        return event
 
     def _decode_message(self, message: SqsMessage) -> Event | None:
         """Return the event in a message; None when it holds none and became a dead letter."""

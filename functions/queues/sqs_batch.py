@@ -48,10 +48,24 @@ class SqsBatch:
         for message in self._handed_out.values():  # the worker came back without an answer for it
             self._put_off.setdefault(message.group, None)
         for message in self._left:
-            delivery = self._open_record(message)
-            if delivery:
-                self._handed_out[delivery.receipt] = message
-                return delivery
+            if message.group in self._put_off:
+                seconds = self._put_off[message.group]
+                if seconds is not None:
+                    # on an error its group waits for the end of its visibility
+                    with suppress(BackendError):
+                        self._queue.put_off(message, seconds)
+                continue
+            try:
+                delivery = self._queue.adopt(message)
+            except BackendError as problem:
+                log.note("waits", message=message.id, code=problem.code)
+                self._put_off[message.group] = None
+                continue
+            if delivery is None:  # it held no event
+                self._ended.add(message.id)
+                continue
+            self._handed_out[delivery.receipt] = message
+            return delivery
         return None
 
     def done(self, delivery: Delivery) -> None:
@@ -70,22 +84,3 @@ class SqsBatch:
         """Return the handler's answer, which names every record that did not end."""
         failed = [message.id for message in self._messages if message.id not in self._ended]
         return {"batchItemFailures": [{"itemIdentifier": name} for name in failed]}
-
-    def _open_record(self, message: SqsMessage) -> Delivery | None:
-        """Return the record as a delivery; None when it must not run or holds no event."""
-        if message.group in self._put_off:
-            seconds = self._put_off[message.group]
-            if seconds is not None:
-                # on an error its group waits for the end of its visibility
-                with suppress(BackendError):
-                    self._queue.put_off(message, seconds)
-            return None
-        try:
-            delivery = self._queue.adopt(message)
-        except BackendError as problem:
-            log.note("waits", message=message.id, code=problem.code)
-            self._put_off[message.group] = None
-            return None
-        if delivery is None:
-            self._ended.add(message.id)
-        return delivery

@@ -84,14 +84,12 @@ class InFlightMessages:
             with self._lock:
                 handles = list(self._messages)
             for start in range(0, len(handles), BATCH_MOST):
-                self._renew_batch(handles[start : start + BATCH_MOST])
-
-    def _renew_batch(self, handles: list[str]) -> None:
-        now = self._clock.monotonic()
-        self._forget(self._client.hide_all(handles, self.visibility))
-        with self._lock:
-            for message in filter(None, map(self._messages.get, handles)):
-                message.until = now + self.visibility
+                batch = handles[start : start + BATCH_MOST]
+                now = self._clock.monotonic()
+                self._forget(self._client.hide_all(batch, self.visibility))
+                with self._lock:
+                    for message in filter(None, map(self._messages.get, batch)):
+                        message.until = now + self.visibility
 
     def _forget(self, handles: set[str]) -> None:
         with self._lock:
@@ -143,16 +141,16 @@ class SqsReceiver:
     def __init__(
         self,
         client: SqsClient,
-        open_message: Callable[[SqsMessage], Event | None],
+        decode_message: Callable[[SqsMessage], Event | None],
         clock: Clock,
         visibility: float,
         hold: float,
     ) -> None:
-        """`open_message` returns the event in a message; None when there was none and the message
-        is deleted. `visibility` and `hold`: see `InFlightMessages`.
+        """`decode_message` returns the event in a message, None for a message that holds none and
+        is to be deleted. `visibility` and `hold`: see `InFlightMessages`.
         """
         self._client = client
-        self._open_message = open_message
+        self._decode_message = decode_message
         self._clock = clock
         self._visibility = visibility
         self._hold = hold
@@ -179,16 +177,13 @@ class SqsReceiver:
 
         With no time to wait, the caller's own thread asks for what can be had at once.
         """
-        if wait > 0:
-            return self._wait_for_message(buffer, wait)
-        for _ in range(LOOKS):
-            with self._changed:
-                received = buffer.pop()
-            if received or not self._receive(0):
-                return received
-        return None
-
-    def _wait_for_message(self, buffer: ReceiveBuffer, wait: float) -> ReceivedEvent | None:
+        if wait <= 0:
+            for _ in range(LOOKS):
+                with self._changed:
+                    received = buffer.pop()
+                if received or not self._receive(0):
+                    return received
+            return None
         with self._changed:
             if self._thread is None:
                 self._problem = None
@@ -277,8 +272,9 @@ class SqsReceiver:
         if message is None:
             return False
         now = self._clock.monotonic()
-        event = self._open_message(message)
+        event = self._decode_message(message)
         if event is None:
+            self._client.delete(message.handle)
             return True
         with self._changed:
             buffer = self.ordinary

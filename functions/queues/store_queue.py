@@ -20,7 +20,6 @@ from functions.queues.base import Delivery
 from functions.queues.dead_letters import keep_undecodable
 from functions.queues.leases import Lease, Leases
 from functions.queues.waiting_events import (
-    WaitingEvent,
     decode_due,
     decode_waiting,
     encode_due,
@@ -288,9 +287,26 @@ class StoreQueue:
         return delivery
 
     def _open_inbox(self, session: str, ready: str, lease: Lease) -> Delivery | None:
-        """Return the first event of a session whose lease we have, once it is due."""
-        # the second one tells `done` whether any is left
-        waiting = self._read_first_two(session)
+        """Return the first event of a session whose lease we have, once it is due.
+
+        What is no event becomes a dead letter.
+        """
+        partition = keys.inbox_event(session, "").partition
+        while True:
+            # the second one tells `done` whether any is left
+            found = self._kv.scan(partition, limit=2)
+            waiting = []
+            for sort, item in found:
+                try:
+                    waiting.append(decode_waiting(sort, item))
+                except UsageError as problem:
+                    key = keys.inbox_event(session, sort)
+                    place = b"\0".join((key.partition.encode(), key.sort.encode(), item.value))
+                    name = sha256(place).hexdigest()[:32]
+                    keep_undecodable(self._kv, name, key, item.value, reason=problem.message)
+                    self._kv.delete(key)
+            if len(waiting) == len(found):
+                break
         if not waiting:
             self._unmark_ready(session, ready)
             return None
@@ -313,24 +329,6 @@ class StoreQueue:
             tries=first.tries + lease.lost,
             behind=tuple(other.event for other in waiting[1:]),
         )
-
-    def _read_first_two(self, session: str) -> list[WaitingEvent]:
-        """Return the first two events of a session; what is no event becomes a dead letter."""
-        partition = keys.inbox_event(session, "").partition
-        while True:
-            found = self._kv.scan(partition, limit=2)
-            waiting = []
-            for sort, item in found:
-                try:
-                    waiting.append(decode_waiting(sort, item))
-                except UsageError as problem:
-                    key = keys.inbox_event(session, sort)
-                    place = b"\0".join((key.partition.encode(), key.sort.encode(), item.value))
-                    name = sha256(place).hexdigest()[:32]
-                    keep_undecodable(self._kv, name, key, item.value, reason=problem.message)
-                    self._kv.delete(key)
-            if len(waiting) == len(found):
-                return waiting
 
     def _is_due(self, due: float) -> bool:
         return not self._clock.now() < due <= self._clock.now() + DELAY_MOST

@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Any, Final
 
 import orjson
 
-from functions.events import Event, decode, encode
+from functions import events
+from functions.events import Event
 from sigil.errors import UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import Item, keys
-from sigil.storage.stored import NewerFormat, require_format, unknown
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,26 @@ class WaitingEvent:
     sort: str
     version: str
     rest: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WaitingRecord(Stored):
+    """A waiting event as it is stored. `event` is JSON, whose format is an event's own affair."""
+
+    due: float
+    tries: int = 0
+    event: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadyMark:
+    """The mark of a session in the index of ready sessions."""
+
+    due: float
+
+
+_WAITING: Final = Shape[_WaitingRecord](_WaitingRecord)
+_READY: Final = Shape[_ReadyMark](_ReadyMark)
 
 
 def sort_key_of(event: Event) -> str:
@@ -59,38 +81,36 @@ def encode_waiting(
     event: Event, due: float = 0.0, tries: int = 0, rest: Mapping[str, Json] | None = None
 ) -> bytes:
     """Return `{"due", "tries", "event"}`, and the `rest` that another version wrote beside them."""
-    return orjson.dumps(
-        {"due": due, "tries": tries, "event": orjson.Fragment(encode(event)), **(rest or {})}
-    )
+    raw_event = orjson.Fragment(events.encode(event))
+    return dumps(_WaitingRecord(due=due, tries=tries, event=raw_event, _rest=rest))
 
 
 def decode_waiting(sort: str, item: Item) -> WaitingEvent:
     """Return the event that `encode_waiting` wrote; `UsageError` when the item is anything else."""
     try:
-        fields = orjson.loads(item.value)
-        require_format(fields)
-        return WaitingEvent(
-            event=decode(orjson.dumps(fields["event"])),
-            due=float(fields["due"]),
-            tries=int(fields.get("tries", 0)),
-            sort=sort,
-            version=item.version,
-            rest=unknown(fields, ("due", "tries", "event")),
-        )
+        record = _WAITING.read(item.value)
     except NewerFormat as problem:
         raise UsageError(problem.code, problem.message, suggestion=problem.suggestion) from None
-    except (ValueError, TypeError, KeyError) as problem:
+    except ValueError as problem:
         raise UsageError("EEVENT", f"not a waiting event: {type(problem).__name__}") from None
+    return WaitingEvent(
+        event=events.convert(record.event),
+        due=record.due,
+        tries=record.tries,
+        sort=sort,
+        version=item.version,
+        rest=record._rest or {},
+    )
 
 
 def encode_due(due: float) -> bytes:
     """Return `{"due"}`, the value of a session's mark in the index of ready sessions."""
-    return orjson.dumps({"due": due})
+    return dumps(_ReadyMark(due))
 
 
 def decode_due(data: bytes) -> float:
     """Return when the first event of a ready session is due; 0.0 when `data` does not say."""
     try:
-        return float(orjson.loads(data)["due"])
-    except (ValueError, TypeError, KeyError):
+        return _READY.read(data).due
+    except (ValueError, NewerFormat):
         return 0.0
