@@ -78,11 +78,23 @@ def parse_body(body: bytes | str) -> Json:
 
 
 def parse_message(value: Json) -> Message:
-    """Return the message that a JSON value is; `RpcError` when it is none."""
+    """Return the request, notification or reply that a JSON value is.
+
+    Raises `RpcError` when it is none.
+    """
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
         raise RpcError(REQUEST, "not a JSON-RPC 2.0 message")
     if "method" not in value:
-        return _parse_reply(value)
+        id = _read_id(value.get("id"))
+        if "result" in value and "error" not in value and id is not None:
+            return RpcReply(id, value["result"])
+        error = value.get("error")
+        if "result" in value or not isinstance(error, dict) or type(error.get("code")) is not int:
+            raise RpcError(REQUEST, "neither a request nor an answer")
+        text = error.get("message")
+        if not isinstance(text, str):
+            text = ""
+        return RpcReply(id, error=RpcError(error["code"], text, error.get("data")))
     method = value["method"]
     params = value.get("params", {})
     if not isinstance(method, str) or not 0 < len(method) <= METHOD_CHARACTERS:
@@ -128,19 +140,6 @@ def make_failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
     if problem.data is not None:
         error["data"] = problem.data
     return {"jsonrpc": "2.0", "id": id, "error": error}
-
-
-def _parse_reply(value: Mapping[str, Json]) -> RpcReply:
-    id = _read_id(value.get("id"))
-    if "result" in value and "error" not in value and id is not None:
-        return RpcReply(id, value["result"])
-    error = value.get("error")
-    if "result" in value or not isinstance(error, dict) or type(error.get("code")) is not int:
-        raise RpcError(REQUEST, "neither a request nor an answer")
-    message = error.get("message")
-    if not isinstance(message, str):
-        message = ""
-    return RpcReply(id, error=RpcError(error["code"], message, error.get("data")))
 
 
 def _read_id(value: Json) -> Id | None:

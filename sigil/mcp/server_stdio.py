@@ -54,16 +54,18 @@ class StdioServer:
         """Answer until the other side closes its end; the requests that it had sent by then are
         answered first.
         """
-        threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
         ended = False
         try:
-            for line in self._read_lines():
-                for value in self._parse_line(line):
-                    self._handle_message(value, methods, threads)
+            for value in self._read_messages():
+                try:
+                    self._handle_message(jsonrpc.parse_message(value), methods, pool)
+                except RpcError as problem:
+                    self._fail(jsonrpc.id_of(value), problem)
             ended = True
         finally:
             # after Ctrl-C what still runs ends with the sandbox
-            threads.shutdown(wait=ended, cancel_futures=not ended)
+            pool.shutdown(wait=ended, cancel_futures=not ended)
 
     def announce_change(self) -> None:
         """Tell the other side that the tools have changed."""
@@ -75,71 +77,64 @@ class StdioServer:
         for id in listening:
             self._write(jsonrpc.make_notification(CHANGED, {"_meta": {SUBSCRIPTION: id}}))
 
-    def _read_lines(self) -> Iterator[bytes]:
+    def _read_messages(self) -> Iterator[Json]:
+        """Yield the values of all lines; a line may hold a list of them.
+
+        A line that cannot be read is answered with the failure.
+        """
         while not self._closed and (line := self._inlet.readline(LINE_BYTES + 1)):
             if len(line) > LINE_BYTES:
                 while line and not line.endswith(b"\n"):
                     line = self._inlet.readline(LINE_BYTES)
                 self._fail(None, RpcError(PARSE, f"a message has at most {LINE_BYTES >> 20} MiB"))
-            elif line.strip():
-                yield line
+                continue
+            if not line.strip():
+                continue
+            try:
+                value = jsonrpc.parse_body(line)
+                if isinstance(value, list) and not 0 < len(value) <= BATCH:
+                    raise RpcError(REQUEST, f"a list has 1 to {BATCH} messages")
+            except RpcError as problem:
+                self._fail(None, problem)
+                continue
+            yield from value if isinstance(value, list) else [value]
 
-    def _parse_line(self, line: bytes) -> list[Json]:
-        """Return the messages of a line, which may be a list; a line that cannot be read is
-        answered.
+    def _handle_message(self, message: Message, methods: Methods, pool: ThreadPoolExecutor) -> None:
+        """Answer a request, or hand it to a thread that does; heed a notification.
+
+        Raises `RpcError` for a request that is refused before it begins.
         """
-        try:
-            value = jsonrpc.parse_body(line)
-            if isinstance(value, list) and not 0 < len(value) <= BATCH:
-                raise RpcError(REQUEST, f"a list has 1 to {BATCH} messages")
-        except RpcError as problem:
-            self._fail(None, problem)
-            return []
-        return value if isinstance(value, list) else [value]
+        if isinstance(message, RpcNotification):
+            id = message.params.get("requestId")
+            with self._state:
+                if message.method == "notifications/initialized":
+                    self._initialized = True
+                elif message.method == "notifications/cancelled" and isinstance(id, str | int):
+                    self._listening.pop(id, None)
+                    if id in self._running:
+                        self._running[id] = False
+        elif isinstance(message, RpcRequest):
+            with self._state:
+                if message.id in self._running or message.id in self._listening:
+                    raise RpcError(REQUEST, "a request with this id is running already")
+            if message.method == "subscriptions/listen" and is_stateless(message.params):
+                self._add_listener(message)
+                return
+            with self._state:
+                self._running[message.id] = True
+            self._free.acquire()
+            if message.method in ("initialize", "ping", "server/discover"):
+                # answered here, before the request that was sent right behind it
+                self._answer_request(message, methods)
+            else:
+                pool.submit(self._answer_request, message, methods)
 
-    def _handle_message(self, value: Json, methods: Methods, threads: ThreadPoolExecutor) -> None:
-        try:
-            message: Message = jsonrpc.parse_message(value)
-            if isinstance(message, RpcNotification):
-                self._handle_notification(message)
-            elif isinstance(message, RpcRequest):
-                self._handle_request(message, methods, threads)
-        except RpcError as problem:
-            self._fail(jsonrpc.id_of(value), problem)
-
-    def _handle_notification(self, notification: RpcNotification) -> None:
-        id = notification.params.get("requestId")
-        with self._state:
-            if notification.method == "notifications/initialized":
-                self._initialized = True
-            elif notification.method == "notifications/cancelled" and isinstance(id, str | int):
-                self._listening.pop(id, None)
-                if id in self._running:
-                    self._running[id] = False
-
-    def _handle_request(
-        self, request: RpcRequest, methods: Methods, threads: ThreadPoolExecutor
-    ) -> None:
-        with self._state:
-            if request.id in self._running or request.id in self._listening:
-                raise RpcError(REQUEST, "a request with this id is running already")
-        if request.method == "subscriptions/listen" and is_stateless(request.params):
-            self._subscribe(request)
-            return
-        with self._state:
-            self._running[request.id] = True
-        self._free.acquire()
-        if request.method in ("initialize", "ping", "server/discover"):
-            # answered here, before the request that was sent right behind it
-            self._answer_request(request, methods)
-        else:
-            threads.submit(self._answer_request, request, methods)
-
-    def _subscribe(self, request: RpcRequest) -> None:
-        wanted = request.params.get("notifications")
-        if not isinstance(wanted, dict):
-            raise RpcError(PARAMS, "notifications says what to listen for")
-        accepted = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
+    def _add_listener(self, request: RpcRequest) -> None:
+        """Announce changes under the id of this request from now on, if it asks for them."""
+        topics = request.params.get("notifications")
+        if not isinstance(topics, dict):
+            raise RpcError(PARAMS, "notifications is an object that names what to listen for")
+        accepted = {"toolsListChanged": True} if topics.get("toolsListChanged") is True else {}
         with self._state:
             if len(self._listening) >= LISTENERS:
                 raise RpcError(REQUEST, f"at most {LISTENERS} listen at a time")

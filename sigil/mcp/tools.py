@@ -76,7 +76,29 @@ class Toolbox:
         """
         failed = False
         try:
-            text = self._call_tool(name, arguments)
+            if name == builtin_tools.QUERY:
+                text = self._query_registry(arguments)
+            elif name == builtin_tools.RUN:
+                ref = arguments.get("capability")
+                input = arguments.get("input", {})
+                if not isinstance(ref, str) or not set(arguments) <= {"capability", "input"}:
+                    raise ToolError("EINVAL", "give capability, a name, and input, an object")
+                if not isinstance(input, dict):
+                    raise ToolError("EINVAL", "input is an object")
+                Ref.parse(ref)
+                text = self._run_capability(ref, input)
+            elif name == builtin_tools.DEPLOY and self.require_deploy:
+                spec = builtin_tools.read_spec(arguments)
+                self.require_deploy(spec["name"] if isinstance(spec.get("name"), str) else "*")
+                deployed = self.registry.deploy(spec, self.caller)
+                evicted = self._load_offers([deployed.offer])
+                text = dumps({**builtin_tools.deployed_row(deployed), **evicted}).decode()
+            else:
+                offer = self.resident.get(name) if self.resident else None
+                if offer is None:
+                    raise self._explain_missing(name)
+                input = original_arguments(offer.schema, arguments)
+                text = self._run_capability(f"{offer.name}@{offer.digest}", input)
         except SigilError as problem:
             problem.source = problem.source or name[:60]
             text = dumps({"error": problem.as_dict()}).decode()
@@ -104,21 +126,7 @@ class Toolbox:
             )
             self._load_offers([offer])
 
-    def _call_tool(self, name: str, arguments: Mapping[str, Json]) -> str:
-        if name == builtin_tools.QUERY:
-            return self._query(arguments)
-        if name == builtin_tools.RUN:
-            return self._run(arguments)
-        if name == builtin_tools.DEPLOY and self.require_deploy:
-            return self._deploy(arguments, self.require_deploy)
-        offer = self.resident.get(name) if self.resident else None
-        if offer is None:
-            raise self._explain_missing(name)
-        return self._run_capability(
-            f"{offer.name}@{offer.digest}", original_arguments(offer.schema, arguments)
-        )
-
-    def _query(self, arguments: Mapping[str, Json]) -> str:
+    def _query_registry(self, arguments: Mapping[str, Json]) -> str:
         text, limit = builtin_tools.read_query(arguments)
         found = self.registry.query(text, self.caller, limit=FOUND_MOST)
         hits = [hit for hit in found.hits if hit.offer.kind != "host"]
@@ -131,23 +139,6 @@ class Toolbox:
             rows.append({**builtin_tools.hit_row(hit), **details})
         total = found.total - len(found.hits) + len(hits)
         return dumps({"items": rows, "total": total, **evicted}).decode()
-
-    def _deploy(self, arguments: Mapping[str, Json], require_deploy: DeployCheck) -> str:
-        spec = builtin_tools.read_spec(arguments)
-        require_deploy(spec["name"] if isinstance(spec.get("name"), str) else "*")
-        deployed = self.registry.deploy(spec, self.caller)
-        evicted = self._load_offers([deployed.offer])
-        return dumps({**builtin_tools.deployed_row(deployed), **evicted}).decode()
-
-    def _run(self, arguments: Mapping[str, Json]) -> str:
-        name = arguments.get("capability")
-        input = arguments.get("input", {})
-        if not isinstance(name, str) or not set(arguments) <= {"capability", "input"}:
-            raise ToolError("EINVAL", "give capability, a name, and input, an object")
-        if not isinstance(input, dict):
-            raise ToolError("EINVAL", "input is an object")
-        Ref.parse(name)
-        return self._run_capability(name, input)
 
     def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> str:
         output = self.registry.run(ref, arguments, self.caller).output
