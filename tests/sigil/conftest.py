@@ -1,4 +1,6 @@
-"""Servers for a capability's requests: on loopback, with and without TLS."""
+"""A registry over a real store and the real sandbox, with a clock that tests set; and servers for a
+capability's requests, on loopback, with and without TLS.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,19 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sigil.network.http_transport import GuardedTransport
+from sigil.registry import LocalRegistry, RegistryRules
+from sigil.sandbox.pool import Sandbox
+from sigil.storage.artifacts import FolderArtifacts
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.fakes.clock import Clock
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.servers.certificates import Authority, authority
+from tests.sigil.registries import Open
 
 
 class Scripted(RecordingServer):
@@ -87,3 +96,37 @@ def here(host: str, port: int) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path
+
+
+@pytest.fixture
+def kv(tmp_path: Path, clock: Clock) -> Iterator[SqliteKV]:
+    made = SqliteKV(tmp_path / "store.db", clock)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def opened(tmp_path: Path, kv: SqliteKV, sandbox: Sandbox, clock: Clock) -> Iterator[Open]:
+    """Opens registries: each call is another process's view of the same store. `opened(kv,
+    room=Quotas(…), pause=5.0)`.
+    """
+    with ExitStack() as stack:
+
+        def made(store: Any = None, **rules: Any) -> LocalRegistry:
+            if store is None:
+                store = SqliteKV(tmp_path / "store.db", clock)
+                stack.callback(store.close)
+            return LocalRegistry(
+                store,
+                FolderArtifacts(tmp_path / "artifacts"),
+                sandbox,
+                clock,
+                rules=RegistryRules(**rules),
+            )
+
+        yield made
+
+
+@pytest.fixture
+def registry(opened: Open, kv: SqliteKV) -> LocalRegistry:
+    return opened(kv)

@@ -23,7 +23,7 @@ from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.catalog.conftest import PERSON, spec, text
+from tests.sigil.registries import PERSON, spec, text
 
 ELSEWHERE = Caller("other", owner=True)
 Files = dict[str, bytes]

@@ -19,7 +19,8 @@ from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.sqlite import SqliteKV
-from tests.sigil.catalog.conftest import GUEST, MODEL, PERSON, Clock, Open, spec, text
+from tests.fakes.clock import Clock
+from tests.sigil.registries import GUEST, MODEL, PERSON, Open, spec, text
 from tests.sigil.serving import served
 
 BOB = Caller("bob", owner=True)

@@ -20,8 +20,9 @@ from sigil.registry import LocalRegistry
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
+from tests.fakes.clock import Clock
 from tests.servers.valkey import shared
-from tests.sigil.catalog.conftest import GUEST, PERSON, Clock, Open, spec, text
+from tests.sigil.registries import GUEST, PERSON, Open, spec, text
 
 DAY = 86_400.0
 

@@ -14,14 +14,15 @@ from typing import NamedTuple
 
 import pytest
 
-from sigil.catalog.health import FAILURES, REST_SECONDS, TRIAL_SECONDS, CircuitBreaker
+from sigil.catalog.health import CALLERS_MOST, FAILURES, REST_SECONDS, TRIAL_SECONDS, CircuitBreaker
 from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.registry import LocalRegistry
-from sigil.storage.kv import KV
+from sigil.storage.kv import KV, keys
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
+from tests.fakes.clock import Clock
 from tests.servers.valkey import shared
-from tests.sigil.catalog.conftest import PERSON, WAYS, Clock, Open, spec, text
+from tests.sigil.registries import PERSON, WAYS, Open, spec, text
 
 
 @pytest.fixture
@@ -361,3 +362,53 @@ def test_a_failed_run_keeps_what_it_said(registry: LocalRegistry, end: str) -> N
         text(registry, "talks")
     assert [line for line in caught.value.logs if "so far" in line]
     assert "so far" not in str(caught.value.as_dict())
+
+
+def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(
+    kv: SqliteKV, clock: Clock
+) -> None:
+    one, other = CircuitBreaker(kv, clock), CircuitBreaker(kv, clock)
+    for _ in range(FAILURES - 1):
+        one.record_failure(Version(), PROBLEM, caller="alice")
+    clock.now += 2
+    other.record_success(Version(), caller="bob")
+    clock.now += 2
+    for _ in range(FAILURES - 1):
+        assert one.record_failure(Version(), PROBLEM, caller="alice") is False
+    assert one.record_failure(Version(), PROBLEM, caller="alice") is True
+    clock.now += 2
+    other.record_success(Version(), caller="bob")
+    assert other.admit(Version(), "bob") == ""
+    with pytest.raises(Refused, match="EDEGRADED"):
+        other.admit(Version(), "alice")
+    clock.now += REST_SECONDS
+    ticket = other.admit(Version(), "alice")
+    one.record_failure(
+        Version(), PROBLEM, caller="bob"
+    )  # which writes to the same row while alice's call tries
+    assert other.record_success(Version(), ticket, "alice") is True
+    clock.now += 2
+    assert kv.get(keys.health(*Version())) is None
+
+
+def test_many_callers_push_out_each_other_and_never_the_owner(kv: SqliteKV, clock: Clock) -> None:
+    breaker = CircuitBreaker(kv, clock)
+    for _ in range(FAILURES):
+        breaker.record_failure(Version(), PROBLEM)
+    for number in range(CALLERS_MOST + 5):
+        clock.now += 0.01
+        breaker.record_failure(Version(), PROBLEM, caller=f"caller-{number}")
+    assert len(breaker._read_callers(Version())) == CALLERS_MOST
+    with pytest.raises(Refused):
+        breaker.admit(Version())
+    assert breaker.read_health(Version(), "caller-0").failures == 0
+
+
+def test_a_row_of_an_older_release_is_no_obstacle(kv: SqliteKV, clock: Clock) -> None:
+    kv.put(
+        keys.health(*Version()), b'{"failures":5,"at":1.0,"until":9e12,"trial":0.0,"code":"EGUEST"}'
+    )
+    breaker = CircuitBreaker(kv, clock)
+    assert breaker.admit(Version()) == ""
+    breaker.record_failure(Version(), PROBLEM)
+    assert breaker.read_health(Version()).failures == 1

@@ -18,8 +18,9 @@ from sigil.manifest.package import parse_flat
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
+from tests.fakes.clock import Clock
 from tests.servers.valkey import shared
-from tests.sigil.catalog.conftest import GUEST, OTHER, PERSON, Clock, Open, small, spec
+from tests.sigil.registries import GUEST, OTHER, PERSON, Open, small, spec
 from tests.sigil.storage.kv.processes import finish, start
 
 DEPLOYER = """

@@ -12,8 +12,9 @@ from sigil.deploy.cooldown import Cooldown
 from sigil.errors import Refused, UsageError
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
+from tests.fakes.clock import Clock
 from tests.servers.valkey import shared
-from tests.sigil.catalog.conftest import GUEST, MODEL, PERSON, Clock, Open, small, spec, text
+from tests.sigil.registries import GUEST, MODEL, PERSON, Open, small, spec, text
 
 KEY = dataclasses.replace(PERSON, token="k1")
 

@@ -14,7 +14,7 @@ from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv import KV, Expect, Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.catalog.conftest import GUEST, MODEL, PERSON, spec
+from tests.sigil.registries import GUEST, MODEL, PERSON, spec
 from tests.sigil.stores import Place, place
 
 __all__ = ["place"]

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from sigil.catalog.expiry import Sweeper
 from sigil.catalog.usage import (
     DONE_SECONDS,
     EPOCH_SECONDS,
     FLUSH_SECONDS,
     UsageStatistics,
     fold_done_writers,
+    forget_counts,
 )
 from sigil.errors import BackendError, SigilError
+from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
-from sigil.storage.kv import keys
+from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.catalog.conftest import PERSON, WAYS, Clock, Open, spec, text
+from sigil.storage.kv.redis import RedisKV
+from sigil.storage.kv.sqlite import SqliteKV
+from tests.fakes.clock import Clock
+from tests.servers.valkey import shared
+from tests.sigil.registries import GUEST, PERSON, WAYS, Open, spec, text
 from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place
@@ -218,3 +228,106 @@ def test_a_process_counts_so_many_at_a_time_and_loses_none(
         statistics.record_call("main", f"n{number % 8}", 1.0, failed=False)
     assert len(statistics._counted) <= 5
     assert {use.calls for use in statistics.read_all_counts("main").values()} == {5}
+
+
+def count_calls(registry: LocalRegistry, caller: Caller = PERSON, name: str = "shout") -> int:
+    return int(registry.inspect(name, caller)["calls"])
+
+
+def stored_counts(kv: KV, namespace: str = "main") -> list[str]:
+    return [sort for sort, _ in kv.scan(keys.call_counts(namespace, "", "").partition)]
+
+
+@pytest.mark.parametrize("where", ["sqlite", "redis"])
+def test_counts_go_with_what_is_removed_in_every_process(
+    where: str, opened: Open, kv: SqliteKV, clock: Clock
+) -> None:
+    shared().do("FLUSHALL")
+    stores: list[Any] = (
+        [RedisKV(shared().url, clock) for _ in range(2)] if where == "redis" else [None, None]
+    )
+    one, other = (opened(store) for store in stores)
+    one.deploy(spec(), PERSON)
+    for registry in (one, other):
+        for _ in range(5):
+            text(registry)
+    assert count_calls(other) == 6  # its own, and what the other one wrote at once
+    one.remove("shout", PERSON)
+    one.deploy(spec(), PERSON)
+
+    assert count_calls(one) == count_calls(other) == 0
+    clock.now += FLUSH_SECONDS + 1
+    text(other)
+    for registry in (one, other):
+        registry._statistics.flush()
+    assert count_calls(one) == count_calls(other) == count_calls(opened(stores[0])) == 1
+
+
+def test_what_was_counted_under_other_versions_goes_too(
+    registry: LocalRegistry, kv: SqliteKV
+) -> None:
+    registry.deploy(spec(), PERSON)
+    text(registry)
+    registry.deploy(spec(execute="return 'two'"), PERSON)
+    for _ in range(3):
+        text(registry)
+    assert count_calls(registry) == 4
+    registry.remove("shout", PERSON)
+    registry._statistics.flush()
+    assert stored_counts(kv) == []
+
+
+def test_counts_of_a_longer_name_stay(registry: LocalRegistry) -> None:
+    for name in ("shout", "shout-more"):
+        registry.deploy(spec(name), PERSON)
+        text(registry, name)
+    registry.remove("shout", PERSON)
+    assert count_calls(registry, name="shout-more") == 1
+
+
+def test_counts_go_with_what_has_expired(
+    registry: LocalRegistry, kv: SqliteKV, clock: Clock
+) -> None:
+    registry.deploy(spec(type="ephemeral", ttl=60), PERSON)
+    text(registry)
+    assert len(stored_counts(kv)) == 1
+    clock.now += 62
+    Sweeper(kv, clock).remove_expired()
+    assert stored_counts(kv) == []
+
+
+def test_a_sum_that_is_written_while_it_is_removed_does_not_stay(
+    kv: SqliteKV, tmp_path: Path, clock: Clock
+) -> None:
+    class Removing(SqliteKV):
+        """Somebody who has listed the counts removes them right before the sum is written."""
+
+        def put(self, key: Key, value: bytes, **more: Any) -> str:
+            forget_counts(kv, "main", "shout")
+            return super().put(key, value, **more)
+
+    statistics = UsageStatistics(kv, clock)
+    statistics.record_call("main", "shout", 1.0, failed=False)
+    clock.now += DONE_SECONDS + 1
+    store = Removing(tmp_path / "store.db", clock)
+    fold_done_writers(store, "main", clock.now)
+    store.close()
+    assert stored_counts(kv) == []
+
+
+def test_forgetting_twice_is_harmless(kv: SqliteKV, clock: Clock) -> None:
+    UsageStatistics(kv, clock).record_call("main", "shout", 1.0, failed=False)
+    for _ in range(2):
+        forget_counts(kv, "main", "shout")
+    assert stored_counts(kv) == []
+
+
+def test_a_chats_counts_stay_behind_when_it_is_published(
+    registry: LocalRegistry, kv: SqliteKV
+) -> None:
+    registry.deploy(spec(), GUEST)
+    text(registry, caller=GUEST)
+    registry.publish("shout", PERSON)
+    registry._statistics.flush()
+    assert stored_counts(kv, GUEST.own) == []
+    assert count_calls(registry) == 0

@@ -13,7 +13,8 @@ from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv import KV, keys
-from tests.sigil.catalog.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
+from tests.fakes.clock import Clock
+from tests.sigil.registries import GUEST, MODEL, OTHER, PERSON, Open, spec, text
 from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.stores import Place, place
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from sigil.deploy import library
-from sigil.deploy.library import LibraryFolder
+from sigil.deploy.library import LibraryFolder, update_library
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.settings import Settings
 from sigil.wiring import local_registry, open_stores
 from tests.project.tree import ROOT
+from tests.sigil.registries import PERSON, spec, text
 
 READER = Caller("main")
 
@@ -116,3 +117,28 @@ def test_two_folders_over_one_store_each_see_the_others_change(
     registry.close()
 
     assert starts.start() == ["library: roman-numerals"]
+
+
+LIBRARIAN = Caller(LIBRARY, author="library")
+
+
+def test_what_leaves_the_librarys_folder_leaves_the_store(
+    registry: LocalRegistry, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    for name in ("one", "two"):
+        (tmp_path / "shelf" / name).mkdir(parents=True)
+        (tmp_path / "shelf" / name / "sigil.toml").write_text(
+            f'[capability]\nname = "{name}"\ndescription = "Shout {name}."\n'
+        )
+        (tmp_path / "shelf" / name / "main.js").write_text(f"return '{name}'")
+    update_library(registry, tmp_path / "shelf", LIBRARIAN, said.append)
+    registry.deploy(spec("three"), PERSON)
+    (tmp_path / "shelf" / "two" / "sigil.toml").unlink()
+
+    update_library(registry, None, LIBRARIAN, said.append)
+    assert text(registry, "two") == "two"
+    update_library(registry, tmp_path / "shelf", LIBRARIAN, said.append)
+
+    assert sorted(row["capability"] for row in registry.list(PERSON)) == ["one", "three"]
+    assert said == ["library: one, two", "library: two is gone"]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sigil.protocol import Caller
+from sigil.registry import LocalRegistry
+from sigil.search import catalog_search
 from sigil.search.words import Tokenizer
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
+from tests.sigil.registries import PERSON, spec
 from tests.sigil.searching import MAIN, Garden, names
 
 CAROL = Caller("carol")
@@ -89,3 +92,112 @@ def test_an_alias_is_read_once_however_many_ask() -> None:
     words = Tokenizer()
     assert words.content_terms("make the invoices") is words.content_terms("make the invoices")
     assert words.content_terms("make the invoices") == {"make", "invoic"}
+
+
+def test_the_index_keeps_those_chats_that_asked_last(
+    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_search, "NAMESPACES", 4)
+    chats = [Caller("main", f"telegram:{number}", author="model") for number in range(8)]
+    for chat in chats:
+        registry.deploy(spec(f"shout-{chat.session[-1]}"), chat)
+        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [
+            f"shout-{chat.session[-1]}"
+        ]
+
+    assert len(registry._search._followers) <= 4
+    assert len(registry._search._index) <= 4
+    for chat in chats:
+        assert [hit.offer.name for hit in registry.query("shout a text", chat).hits] == [
+            f"shout-{chat.session[-1]}"
+        ]
+
+
+def test_chats_without_capabilities_leave_nothing_behind(registry: LocalRegistry) -> None:
+    registry.deploy(spec(), PERSON)
+    for number in range(50):
+        registry.query("shout a text", Caller("main", f"telegram:{number}", author="model"))
+    assert list(registry._search._followers) == ["main"]
+
+
+ORDER = {
+    "type": "object",
+    "$defs": {
+        "parcel": {
+            "type": "object",
+            "properties": {"wingspan": {"type": "number", "description": "How wide the glider is"}},
+        }
+    },
+    "properties": {
+        "customer": {
+            "type": "object",
+            "properties": {
+                "loyalty_card": {"type": "string"},
+                "address": {"type": "object", "properties": {"postcode": {"type": "string"}}},
+            },
+        },
+        "lines": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "barcode": {"type": "string", "description": "The EAN printed on it"}
+                },
+            },
+        },
+        "payment": {
+            "oneOf": [
+                {"type": "object", "properties": {"iban": {"type": "string"}}},
+                {
+                    "type": "object",
+                    "title": "Voucher",
+                    "properties": {"coupon": {"const": "springtime"}},
+                },
+            ]
+        },
+        "delivery": {"anyOf": [{"enum": ["courier", "bicycle"]}, {"$ref": "#/$defs/parcel"}]},
+        "colour": {"enum": ["turquoise", "vermilion"]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "loyalty card",
+        "postcode",
+        "barcode",
+        "EAN printed",
+        "iban",
+        "voucher",
+        "springtime coupon",
+        "bicycle courier",
+        "turquoise",
+        "glider wingspan",
+    ],
+)
+def test_a_query_finds_what_stands_deep_in_a_schema(registry: LocalRegistry, asked: str) -> None:
+    registry.deploy(spec("place-order", schema=ORDER), PERSON)
+    for number in range(5):
+        registry.deploy(spec(f"other-{number}"), PERSON)
+    assert [hit.offer.name for hit in registry.query(asked, PERSON).hits] == ["place-order"]
+
+
+def test_a_huge_schema_is_read_in_part_and_hides_nothing_of_what_the_capability_says(
+    registry: LocalRegistry,
+) -> None:
+    many = {
+        f"field{number}": {"type": "object", "properties": {f"inner{number}": {"type": "string"}}}
+        for number in range(150)
+    }
+    schema = {
+        "type": "object",
+        "properties": {"kind": {"enum": [f"value{number}" for number in range(400)]}, **many},
+    }
+    registry.deploy(spec("vast", schema=schema), PERSON)
+    registry.deploy(spec("plain", description="Shout about herring."), PERSON)
+
+    assert [hit.offer.name for hit in registry.query("vast", PERSON).hits] == ["vast"]
+    assert [hit.offer.name for hit in registry.query("value7", PERSON).hits] == ["vast"]
+    assert registry.query("value399", PERSON).hits == ()
+    assert [hit.offer.name for hit in registry.query("herring", PERSON).hits] == ["plain"]

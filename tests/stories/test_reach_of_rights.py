@@ -17,7 +17,11 @@ from sigil.http.request import AuthorizedRequest
 from sigil.protocol import LIBRARY, Caller, Deployed
 from sigil.registry import LocalRegistry
 from sigil.storage.kv.sqlite import SqliteKV
-from tests.sigil.catalog.conftest import GUEST, MODEL, OTHER, PERSON, Clock, spec, text
+from tests.fakes.clock import Clock
+from tests.sigil.conftest import kv, opened, registry
+from tests.sigil.registries import GUEST, MODEL, OTHER, PERSON, spec, text
+
+__all__ = ["kv", "opened", "registry"]
 
 SHELF = Caller(LIBRARY, author="library")
 BOB = Caller("bob", owner=True)

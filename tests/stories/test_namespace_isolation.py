@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from sigil.catalog.health import CALLERS_MOST, FAILURES, REST_SECONDS, CircuitBreaker
-from sigil.errors import Refused, SigilError
+from sigil.catalog.health import FAILURES, REST_SECONDS
+from sigil.errors import SigilError
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
-from sigil.storage.kv import keys
-from sigil.storage.kv.sqlite import SqliteKV
-from tests.sigil.catalog.conftest import GUEST, PERSON, WAYS, Clock, spec, text
-from tests.sigil.catalog.test_health import PROBLEM, Version
+from tests.fakes.clock import Clock
+from tests.sigil.conftest import kv, opened, registry
+from tests.sigil.registries import GUEST, PERSON, WAYS, spec, text
+
+__all__ = ["kv", "opened", "registry"]
 
 BOB = Caller("bob", owner=True)
-SHELF = Caller(LIBRARY, author="library")
+LIBRARIAN = Caller(LIBRARY, author="library")
 STRANGER = Caller("stranger", token="t1")
 NOTES = (
     "console.log('seen', input.set); if (input.set) await env.KV.put('n', input.set); return await"
@@ -32,14 +33,14 @@ GRAB = (
 @pytest.fixture
 def library(registry: LocalRegistry) -> LocalRegistry:
     """`notes` keeps a note, `grab` uses a secret, and `main` has both in use."""
-    registry.deploy(spec("notes", NOTES, permissions={"kv": True, "log": True}), SHELF)
+    registry.deploy(spec("notes", NOTES, permissions={"kv": True, "log": True}), LIBRARIAN)
     registry.deploy(
         spec(
             "grab",
             GRAB,
             permissions={"http": ["GET api.example.com/"], "secrets": ["KEY@api.example.com"]},
         ),
-        SHELF,
+        LIBRARIAN,
     )
     registry.granting.grant("grab", PERSON)
     registry.secrets.set("KEY", "a secret of main", PERSON)
@@ -105,7 +106,7 @@ def test_a_chats_own_capability_has_the_librarys_as_its_agent_has_it(
 def test_a_strangers_inputs_close_a_capability_to_nobody_else(
     registry: LocalRegistry, clock: Clock
 ) -> None:
-    for namespace, caller in (("bob", BOB), ("library", SHELF)):
+    for namespace, caller in (("bob", BOB), ("library", LIBRARIAN)):
         ref = "ways" if namespace == "library" else "bob/ways"
         registry.deploy(spec("ways", "return 'first'", public=True, on_degraded="rollback"), caller)
         registry.deploy(spec("ways", WAYS, public=True, on_degraded="rollback"), caller)
@@ -145,7 +146,7 @@ def test_a_guests_inputs_in_a_chat_close_nothing_to_the_agents_owner(
 def test_a_strangers_inputs_that_are_passed_on_are_the_strangers(registry: LocalRegistry) -> None:
     registry.deploy(spec("leaf", "return 'first'"), BOB)
     registry.deploy(spec("leaf", WAYS, on_degraded="rollback"), BOB)
-    registry.deploy(spec("ways", WAYS), SHELF)
+    registry.deploy(spec("ways", WAYS), LIBRARIAN)
     passes = "return await env.call(input.to, input)"
     registry.deploy(spec("outer", passes, public=True, permissions={"call": ["leaf", "ways"]}), BOB)
     for name in ("leaf", "ways"):
@@ -156,56 +157,6 @@ def test_a_strangers_inputs_that_are_passed_on_are_the_strangers(registry: Local
     assert (
         text(registry, "ways", STRANGER) == "well"
     )  # and what bob does to it for them is not theirs
-
-
-def test_who_fails_alone_rests_alone_and_a_success_of_anybody_ends_every_row(
-    kv: SqliteKV, clock: Clock
-) -> None:
-    one, other = CircuitBreaker(kv, clock), CircuitBreaker(kv, clock)
-    for _ in range(FAILURES - 1):
-        one.record_failure(Version(), PROBLEM, caller="alice")
-    clock.now += 2
-    other.record_success(Version(), caller="bob")
-    clock.now += 2
-    for _ in range(FAILURES - 1):
-        assert one.record_failure(Version(), PROBLEM, caller="alice") is False
-    assert one.record_failure(Version(), PROBLEM, caller="alice") is True
-    clock.now += 2
-    other.record_success(Version(), caller="bob")
-    assert other.admit(Version(), "bob") == ""
-    with pytest.raises(Refused, match="EDEGRADED"):
-        other.admit(Version(), "alice")
-    clock.now += REST_SECONDS
-    ticket = other.admit(Version(), "alice")
-    one.record_failure(
-        Version(), PROBLEM, caller="bob"
-    )  # which writes to the same row while alice's call tries
-    assert other.record_success(Version(), ticket, "alice") is True
-    clock.now += 2
-    assert kv.get(keys.health(*Version())) is None
-
-
-def test_many_callers_push_out_each_other_and_never_the_owner(kv: SqliteKV, clock: Clock) -> None:
-    breaker = CircuitBreaker(kv, clock)
-    for _ in range(FAILURES):
-        breaker.record_failure(Version(), PROBLEM)
-    for number in range(CALLERS_MOST + 5):
-        clock.now += 0.01
-        breaker.record_failure(Version(), PROBLEM, caller=f"caller-{number}")
-    assert len(breaker._read_callers(Version())) == CALLERS_MOST
-    with pytest.raises(Refused):
-        breaker.admit(Version())
-    assert breaker.read_health(Version(), "caller-0").failures == 0
-
-
-def test_a_row_of_an_older_release_is_no_obstacle(kv: SqliteKV, clock: Clock) -> None:
-    kv.put(
-        keys.health(*Version()), b'{"failures":5,"at":1.0,"until":9e12,"trial":0.0,"code":"EGUEST"}'
-    )
-    breaker = CircuitBreaker(kv, clock)
-    assert breaker.admit(Version()) == ""
-    breaker.record_failure(Version(), PROBLEM)
-    assert breaker.read_health(Version()).failures == 1
 
 
 def test_what_was_public_is_not_called_any_more_when_its_name_is_not(

@@ -18,7 +18,8 @@ from sigil.run.host_calls.context import Runnable
 from sigil.sandbox.program import Program
 from sigil.storage.kv import Key
 from sigil.storage.kv.sqlite import SqliteKV
-from tests.sigil.catalog.conftest import GUEST, PERSON, WAYS, Clock, Open, spec, text
+from tests.fakes.clock import Clock
+from tests.sigil.registries import GUEST, PERSON, WAYS, Open, spec, text
 
 BOB = Caller("bob", owner=True)
 SHELF = Caller(LIBRARY, author="library")

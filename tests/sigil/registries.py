@@ -1,21 +1,13 @@
-"""A registry over a real store and the real sandbox, with a clock that tests set."""
+"""Callers and small capabilities for the tests of a registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from sigil.catalog.quotas import Quotas
 from sigil.protocol import Caller
-from sigil.registry import LocalRegistry, RegistryRules
-from sigil.sandbox.pool import Sandbox
-from sigil.storage.artifacts import FolderArtifacts
-from sigil.storage.kv.sqlite import SqliteKV
-from tests.fakes.clock import Clock
+from sigil.registry import LocalRegistry
 
 PERSON = Caller("main", owner=True)
 MODEL = Caller("main", "telegram:1", owner=True, author="model")
@@ -35,40 +27,6 @@ return "well";"""
 
 
 Open = Callable[..., LocalRegistry]
-
-
-@pytest.fixture
-def kv(tmp_path: Path, clock: Clock) -> Iterator[SqliteKV]:
-    made = SqliteKV(tmp_path / "store.db", clock)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def opened(tmp_path: Path, kv: SqliteKV, sandbox: Sandbox, clock: Clock) -> Iterator[Open]:
-    """Opens registries: each call is another process's view of the same store. `opened(kv,
-    room=Quotas(…), pause=5.0)`.
-    """
-    with ExitStack() as stack:
-
-        def made(store: Any = None, **rules: Any) -> LocalRegistry:
-            if store is None:
-                store = SqliteKV(tmp_path / "store.db", clock)
-                stack.callback(store.close)
-            return LocalRegistry(
-                store,
-                FolderArtifacts(tmp_path / "artifacts"),
-                sandbox,
-                clock,
-                rules=RegistryRules(**rules),
-            )
-
-        yield made
-
-
-@pytest.fixture
-def registry(opened: Open, kv: SqliteKV) -> LocalRegistry:
-    return opened(kv)
 
 
 def spec(name: str = "shout", execute: str = "return 'one'", **more: Any) -> dict[str, Any]:

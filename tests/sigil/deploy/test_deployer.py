@@ -16,7 +16,8 @@ from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 from sigil.sandbox.program import Outcome, Program, Rank
 from sigil.storage.kv.sqlite import SqliteKV
-from tests.sigil.catalog.conftest import GUEST, MODEL, OTHER, PERSON, Clock, Open, spec, text
+from tests.fakes.clock import Clock
+from tests.sigil.registries import GUEST, MODEL, OTHER, PERSON, Open, spec, text
 
 KEY = dataclasses.replace(PERSON, token="k1")
 

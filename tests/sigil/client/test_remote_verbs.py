@@ -13,7 +13,7 @@ from sigil.client.registry import RemoteRegistry
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.http import app
 from sigil.registry import LocalRegistry
-from tests.sigil.catalog.conftest import PERSON, WAYS, spec
+from tests.sigil.registries import PERSON, WAYS, spec
 from tests.sigil.serving import served
 
 TOKEN = "a-token-of-the-admin"
