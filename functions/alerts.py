@@ -75,22 +75,14 @@ class WebhookNotifier:
     url: str
 
     def notify(self, alert: Alert) -> None:
-        text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
-        if alert.event == MODEL_FAILURE:
-            text = f"{text}: {alert.failure}"
-        status = self._post_json(orjson.dumps({"text": text, **asdict(alert)}))
-        if status >= 300:
-            raise BackendError("EUNAVAILABLE", f"the alert's address answered {status}")
-
-    def _post_json(self, body: bytes) -> int:
-        """Post a body and return the answer's status; the answer has to come within `SECONDS`.
-
-        The thread that waits here may be the one that handles the next halt.
-        """
         import httpx
 
         from functions.http_connection import TROUBLES, HttpConnections
 
+        text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
+        if alert.event == MODEL_FAILURE:
+            text = f"{text}: {alert.failure}"
+        body = orjson.dumps({"text": text, **asdict(alert)})
         try:
             connections = HttpConnections(self.url)
             headers = dict(HEADERS)
@@ -98,16 +90,18 @@ class WebhookNotifier:
             if userinfo:
                 credentials = b64encode(unquote_to_bytes(userinfo)).decode()
                 headers["authorization"] = f"Basic {credentials}"
+            # the thread that waits here may be the one that handles the next halt
             deadline = time.monotonic() + SECONDS
             try:
                 answer = connections.post(body, headers, ANSWER_BYTES, deadline, lambda: False)
             finally:
                 connections.close()
-            return answer.status
         except (*TROUBLES, ValueError) as problem:
             raise BackendError(
                 "EUNAVAILABLE", f"the alert's address does not answer: {type(problem).__name__}"
             ) from None
+        if answer.status >= 300:
+            raise BackendError("EUNAVAILABLE", f"the alert's address answered {answer.status}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
-
-import orjson
+from typing import Any, Final
 
 from functions import log
 from functions.agent.commands import table
@@ -26,6 +24,7 @@ from functions.status_alerts import alert_model_failures, alert_session_status
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.storage.kv import keys
+from sigil.storage.stored import Shape, Stored, dumps
 
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
@@ -133,7 +132,7 @@ def notify_sender_of_dead_letter(
 
 
 @dataclass(frozen=True, slots=True)
-class _InquiryAnswer:
+class _InquiryAnswer(Stored):
     """The record of an inquiry's answer, made at `at` (seconds since the epoch).
 
     `parts` of it have left; `done`: all of it has, or never will. `tries` counts how often the
@@ -145,6 +144,9 @@ class _InquiryAnswer:
     parts: int = 0
     done: bool = False
     tries: int = 0
+
+
+_ANSWER: Final = Shape[_InquiryAnswer](_InquiryAnswer, required=("parts", "done"))
 
 
 def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
@@ -159,7 +161,10 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
     key = keys.inquiry_answer(session, event.id)
     item = kv.get(key)
     if item:
-        answer = _decode_answer(item.value)
+        try:
+            answer = _ANSWER.read(item.value)
+        except ValueError:
+            return  # damaged: the sender can ask again, and gets an answer of that moment
     else:
         answer = _InquiryAnswer(table.answer_inquiry(event, runtime.app), now)
     if answer.done:
@@ -169,12 +174,12 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
         _keep_for_http(Outgoing(event.id, event.session, answer.text), session, runtime)
     elif answer.text:
         if item is None:
-            kv.put(key, orjson.dumps(answer), ttl=keys.SEEN_TTL)
+            kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
 
         def mark_sent(parts: int) -> None:
             nonlocal answer
             answer = replace(answer, parts=parts)
-            kv.put(key, orjson.dumps(answer), ttl=keys.SEEN_TTL)
+            kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
 
         try:
             channel.send(
@@ -189,29 +194,10 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
         except BackendError as problem:
             answer = replace(answer, tries=answer.tries + 1)
             if answer.tries < UNSENT_TRIES or abs(now - answer.at) <= UNSENT_SECONDS:
-                kv.put(key, orjson.dumps(answer), ttl=keys.SEEN_TTL)
+                kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
                 raise
             log.trouble("unsendable", event, code=problem.code)
-    kv.put(key, orjson.dumps(_InquiryAnswer("", answer.at, done=True)), ttl=keys.SEEN_TTL)
-
-
-def _decode_answer(data: bytes) -> _InquiryAnswer:
-    """Return the record of an inquiry's answer.
-
-    One that cannot be read counts as sent: the sender can ask again, and gets an answer of that
-    moment.
-    """
-    try:
-        fields = orjson.loads(data)
-        return _InquiryAnswer(
-            str(fields["text"]),
-            float(fields["at"]),
-            int(fields["parts"]),
-            bool(fields["done"]),
-            int(fields.get("tries", 0)),
-        )
-    except (ValueError, TypeError, KeyError):
-        return _InquiryAnswer("", 0.0, done=True)
+    kv.put(key, dumps(_InquiryAnswer("", answer.at, done=True)), ttl=keys.SEEN_TTL)
 
 
 def _keep_for_http(reply: Outgoing, session: str, runtime: AgentRuntime) -> None:

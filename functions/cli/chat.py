@@ -109,7 +109,24 @@ class _Conversation:
     def answer(self, text: str) -> int:
         """Run one turn, print it in the chosen style, and return the exit code."""
         app = self.runtime.app
-        event = self._make_event(text)
+        if len(text) > TEXT_LIMIT:
+            raise UsageError(
+                "EINVAL",
+                f"a message has at most {TEXT_LIMIT:,} characters",
+                suggestion="send it in parts",
+            )
+        now = time.time()
+        event = Event(
+            id=f"terminal:{uuid.uuid4().hex}",
+            kind="message",
+            agent=app.name,
+            session=self.session,
+            sender=OWN,
+            text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+            at=now,
+            order=order_of(now, 0),
+            private=True,
+        )
         if event.is_inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))
             reply = Outgoing(event.id, self.session, table.answer_inquiry(event, app))
@@ -132,26 +149,6 @@ class _Conversation:
             app.sessions.clear_outbox(opened)
         self._show_answer(opened, tuple(own))
         return code
-
-    def _make_event(self, text: str) -> Event:
-        if len(text) > TEXT_LIMIT:
-            raise UsageError(
-                "EINVAL",
-                f"a message has at most {TEXT_LIMIT:,} characters",
-                suggestion="send it in parts",
-            )
-        now = time.time()
-        return Event(
-            id=f"terminal:{uuid.uuid4().hex}",
-            kind="message",
-            agent=self.runtime.app.name,
-            session=self.session,
-            sender=OWN,
-            text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
-            at=now,
-            order=order_of(now, 0),
-            private=True,
-        )
 
     def _show_answer(self, opened: SessionHandle, replies: tuple[Outgoing, ...]) -> None:
         document = opened.document

@@ -57,7 +57,10 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
     parts = list(preamble.segments)
     for message in messages[1:]:
         name = f"{message['role']} calls" if message.get("tool_calls") else str(message["role"])
-        parts.append((name, _format_content(message)))
+        lines = [message["content"]] if message.get("content") else []
+        for call in message.get("tool_calls", ()):
+            lines.append(f"{call['function']['name']} {call['function']['arguments']}")
+        parts.append((name, "\n".join(lines)))
     for number, tool in enumerate(tools):
         name = "static tool" if number < len(STATIC) else "tool"
         parts.append((name, canonical(tool).decode()))
@@ -66,11 +69,3 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
     ]
     total = sum(segment.tokens for segment in segments)
     return Preview(messages, tools, segments, total, app.model.window, len(compacted.dropped))
-
-
-def _format_content(message: Mapping[str, Json]) -> str:
-    """Return a message's text, and a line for each of its calls."""
-    lines = [message["content"]] if message.get("content") else []
-    for call in message.get("tool_calls", ()):
-        lines.append(f"{call['function']['name']} {call['function']['arguments']}")
-    return "\n".join(lines)

@@ -43,12 +43,9 @@ def _print_greeting(runtime: AgentRuntime, listener: socket.socket, token: str) 
     _print_line(f"  chat       POST {url}/chat")
     if sys.stderr.isatty():
         _print_line(f"  token      {token}")
-    if runtime.channels:
-        _print_owner(runtime)
-
-
-def _print_owner(runtime: AgentRuntime) -> None:
-    """Print how to become the owner when there is none, with a code that only a terminal shows."""
+    if not runtime.channels:
+        return
+    # how to become the owner when there is none, with a code that only a terminal shows
     try:
         code = runtime.app.claim.offer_code() if sys.stderr.isatty() else ""
         if code:

@@ -58,22 +58,17 @@ def _parse_whole_table(state: StateBlock, start: int, end: int, silent: bool) ->
     for token in state.tokens[before:]:
         if token.type == "tr_open":
             row = []
-            cells = _split_row(getLine(state, token.map[0]).strip()) if token.map else []
+            cells = escapedSplit(getLine(state, token.map[0]).strip()) if token.map else []
+            # a bar at a line's end makes no cell of its own
+            if cells and not cells[0]:
+                cells = cells[1:]
+            if cells and not cells[-1]:
+                cells = cells[:-1]
         elif token.type == "inline":
             row.append(token)
         elif token.type == "tr_close" and len(cells) > len(row):
             row[-1].content = " | ".join(cell.strip() for cell in cells[len(row) - 1 :])
     return True
-
-
-def _split_row(line: str) -> list[str]:
-    """Return the cells of a table's line, with or without bars at its ends."""
-    cells = escapedSplit(line)
-    if cells and not cells[0]:
-        cells = cells[1:]
-    if cells and not cells[-1]:
-        cells = cells[:-1]
-    return cells
 
 
 class _DocumentWriter:

@@ -70,7 +70,11 @@ def render_parts(markdown: str, most: int | None = None) -> list[MessagePart]:
     `most`: the largest number that is made.
     """
     rich = _remove_forbidden_spans(parse_markdown(markdown))
-    parts = split_rich_text(rich, LIMIT, _fits_message)
+
+    def fits_message(part: RichText) -> bool:
+        return count_units(part.text) <= LIMIT and len(part.spans) <= MOST_ENTITIES
+
+    parts = split_rich_text(rich, LIMIT, fits_message)
     return [MessagePart(part.text, _make_entities(part)) for part in islice(parts, most)]
 
 
@@ -79,13 +83,22 @@ def count_units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _fits_message(rich: RichText) -> bool:
-    return count_units(rich.text) <= LIMIT and len(rich.spans) <= MOST_ENTITIES
-
-
 def _make_entities(rich: RichText) -> tuple[MessageEntity, ...]:
+    """Return the spans as entities, in the order of their nesting.
+
+    They leave out the white space at their ends, where Telegram would not count it; code and quotes
+    keep theirs.
+    """
     offsets = [0, *accumulate(1 + (character > "\uffff") for character in rich.text)]
-    trimmed = [_trim_span(span, rich.text) for span in rich.spans]
+    trimmed = []
+    for span in rich.spans:
+        inside = rich.text[span.start : span.end]
+        if span.kind in (*_CODE, "quote") and inside.strip():
+            trimmed.append(span)
+            continue
+        start = span.start + len(inside) - len(inside.lstrip())
+        end = max(start, span.start + len(inside.rstrip()))
+        trimmed.append(TextSpan(span.kind, start, end, span.value))
     entities = []
     for span in sorted(trimmed, key=_nesting_order):
         if span.start < span.end:
@@ -131,15 +144,3 @@ def _remove_forbidden_spans(rich: RichText) -> RichText:
         pieces.append(TextSpan(span.kind, start, span.end, span.value))
     pieces = [piece for piece in pieces if piece.start < piece.end]
     return replace(rich, spans=tuple(sorted(pieces, key=_nesting_order)))
-
-
-def _trim_span(span: TextSpan, text: str) -> TextSpan:
-    """Return `span` without the white space at its ends, where Telegram would not count it; code
-    and quotes keep theirs.
-    """
-    inside = text[span.start : span.end]
-    if span.kind in (*_CODE, "quote") and inside.strip():
-        return span
-    start = span.start + len(inside) - len(inside.lstrip())
-    end = max(start, span.start + len(inside.rstrip()))
-    return TextSpan(span.kind, start, end, span.value)

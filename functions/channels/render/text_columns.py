@@ -17,7 +17,14 @@ def format_table(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
     widths = [max(map(_measure_width, column)) for column in zip(*rows, strict=True)]
     if (sum(widths) + 3 * len(widths)) * (len(rows) + 1) > MOST_CHARACTERS:
         return "\n".join(" | ".join(row).rstrip() for row in rows)
-    lines = [" | ".join(map(_pad_cell, row, widths, aligns)).rstrip() for row in rows]
+    lines = []
+    for row in rows:
+        cells = []
+        for text, width, align in zip(row, widths, aligns, strict=False):
+            padding = width - _measure_width(text)
+            left = {"right": padding, "center": padding // 2}.get(align, 0)
+            cells.append(" " * left + text + " " * (padding - left))
+        lines.append(" | ".join(cells).rstrip())
     rule = "-+-".join("-" * width for width in widths)
     return "\n".join([lines[0], rule, *lines[1:]])
 
@@ -31,9 +38,3 @@ def _measure_width(text: str) -> int:
         if not unicodedata.combining(character):
             width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
     return width
-
-
-def _pad_cell(text: str, width: int, align: str) -> str:
-    padding = width - _measure_width(text)
-    left = {"right": padding, "center": padding // 2}.get(align, 0)
-    return " " * left + text + " " * (padding - left)

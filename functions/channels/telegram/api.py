@@ -88,11 +88,23 @@ class TelegramApi:
         *,
         timeout: float = UPLOAD_TIMEOUT,
     ) -> Any:
-        """Call a method that takes a file, in `field`, as multipart/form-data."""
+        """Call a method that takes a file, in `field`, as multipart/form-data
+        (https://www.rfc-editor.org/rfc/rfc7578).
+
+        A parameter that is no text travels as JSON.
+        """
         boundary = uuid.uuid4().hex
-        content = _encode_multipart(boundary, params, field, file)
+        head = f"--{boundary}\r\ncontent-disposition: form-data; name="
+        body = bytearray()
+        for name, value in params.items():
+            text = value if isinstance(value, str) else orjson.dumps(value).decode()
+            body += f'{head}"{name}"\r\n\r\n{text}\r\n'.encode()
+        body += f'{head}"{field}"; filename="{file.name}"\r\n'.encode()
+        body += f"content-type: {file.kind}\r\n\r\n".encode()
+        body += file.content
+        body += f"\r\n--{boundary}--\r\n".encode()
         kind = f"multipart/form-data; boundary={boundary}"
-        return self._request(method, content, kind, timeout)
+        return self._request(method, bytes(body), kind, timeout)
 
     def _request(self, method: str, content: bytes, kind: str, timeout: float) -> Any:
         # httpx bounds each wait, not their sum: a body that arrives too slowly is cut off here
@@ -145,24 +157,6 @@ class _TokenTransport(httpx.BaseTransport):
 
     def close(self) -> None:
         self._inner.close()
-
-
-def _encode_multipart(
-    boundary: str, params: Mapping[str, object], field: str, file: UploadFile
-) -> bytes:
-    """Return the fields and the file as https://www.rfc-editor.org/rfc/rfc7578 has them; a field
-    that is no text travels as JSON.
-    """
-    head = f"--{boundary}\r\ncontent-disposition: form-data; name="
-    body = bytearray()
-    for name, value in params.items():
-        text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        body += f'{head}"{name}"\r\n\r\n{text}\r\n'.encode()
-    body += f'{head}"{field}"; filename="{file.name}"\r\n'.encode()
-    body += f"content-type: {file.kind}\r\n\r\n".encode()
-    body += file.content
-    body += f"\r\n--{boundary}--\r\n".encode()
-    return bytes(body)
 
 
 def _read_result(status: int, body: bytes) -> Any:
