@@ -110,10 +110,25 @@ class CallLink:
     def judge(self, problem: SigilError) -> SigilError:
         """Set `blame`, and return the failure as the caller reads it.
 
-        One that was let through keeps the suggestion that helps against it.
+        A failure of a host call that the capability's code let through keeps the suggestion that
+        helps against it.
         """
-        through = next((known for known in self.failures if _is_same(known, problem)), None)
-        self.blame = self._find_blamed(problem, through)
+        through = None
+        for failure in self.failures:
+            # Codes that no guest may claim have become EGUEST.
+            is_same_code = problem.code in (failure.code, "EGUEST")
+            if is_same_code and problem.message == one_line(failure.message):
+                through = failure
+                break
+        if isinstance(problem, BackendError) or isinstance(through, BackendError):
+            self.blame = None
+        elif isinstance(through, NestedFailure):
+            self.blame = through.blame
+        else:
+            is_late = problem.code == "ETIMEDOUT" or problem.message.startswith(_LATE)
+            self.blame = self.late if is_late else self.capability
+            if self.blame is self.capability and self.has_foreign_failure:
+                self.blame = None
         if not isinstance(through, NestedFailure | BackendError):
             return problem
         # No guest may claim such a code: the failure is what the host call failed with.
@@ -123,17 +138,6 @@ class CallLink:
         restored.retry_after = through.retry_after
         restored.logs = problem.logs
         return restored
-
-    def _find_blamed(self, problem: SigilError, through: SigilError | None) -> Runnable | None:
-        if isinstance(problem, BackendError) or isinstance(through, BackendError):
-            return None
-        if isinstance(through, NestedFailure):
-            return through.blame
-        is_late = problem.code == "ETIMEDOUT" or problem.message.startswith(_LATE)
-        blamed = self.late if is_late else self.capability
-        if blamed is self.capability and self.has_foreign_failure:
-            return None
-        return blamed
 
 
 def on_behalf_of(caller: Caller, capability: Runnable) -> str:
@@ -160,14 +164,6 @@ class FailureRecorder:
         except SigilError as problem:
             self._link.failures.append(problem)
             raise
-
-
-def _is_same(failure: SigilError, problem: SigilError) -> bool:
-    """Return whether a run failed with the failure of one of its host calls.
-
-    Codes that no guest may claim have become EGUEST.
-    """
-    return problem.code in (failure.code, "EGUEST") and problem.message == one_line(failure.message)
 
 
 def _agent_of(namespace: str) -> str:

@@ -7,7 +7,7 @@ the name of the capability that failed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
@@ -97,15 +97,15 @@ class _CallTree:
         The logs of another namespace are left out: they are its home's.
         """
         if callee.home in self.caller.sees:
-            room = LINES_MOST - len(self.logs)
-            self.logs += [f"{name}: {line}" for line in lines][:room]
+            most = LINES_MOST - len(self.logs)
+            self.logs += [f"{name}: {line}" for line in lines][:most]
 
 
 class Executor:
     """Runs capabilities in a sandbox.
 
     `host_services` answer their host calls, and `recorder` records every call. The sandbox's time
-    counts for whoever calls, or all of it for `tenant`.
+    counts for the caller, or all of it for `tenant`.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Executor:
             on_behalf_of(caller, capability),
         )
         try:
-            outcome = self._run(arguments, tree, (root,), SandboxLimits(timeout_ms=limit))
+            outcome = self._run_link(arguments, tree, (root,), SandboxLimits(timeout_ms=limit))
         except SigilError as problem:
             problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
             raise
@@ -142,41 +142,24 @@ class Executor:
             return outcome
         return replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST])
 
-    def _run(
+    def _run_link(
         self,
         arguments: Mapping[str, Json],
         tree: _CallTree,
         path: tuple[CallLink, ...],
         limits: SandboxLimits,
     ) -> Outcome:
-        """Run the last link of `path`, and record how the call ended."""
-        link = path[-1]
-        name = link.capability.name
-        if link.capability.manifest.lang == HOST:
-            raise refuse_outside_agent(name, name)
-        call = self._recorder.record_start(link.capability, link.caller)
-        try:
-            outcome = self._run_program(arguments, tree, path, limits)
-        except SigilError as problem:
-            self._recorder.record_failure(call, problem, blamed=link.blame is link.capability)
-            raise
-        self._recorder.record_success(call)
-        return outcome
+        """Run the last link of `path`, and record how the call ended.
 
-    def _run_program(
-        self,
-        arguments: Mapping[str, Json],
-        tree: _CallTree,
-        path: tuple[CallLink, ...],
-        limits: SandboxLimits,
-    ) -> Outcome:
-        """Run the program of the last link of `path`, and take its secrets out of the output.
-
-        A failure is judged, see `CallLink.judge`, and carries the capability's name.
+        The granted secrets are taken out of the output. A failure is judged, see `CallLink.judge`,
+        and carries the capability's name.
         """
         link = path[-1]
         capability = link.capability
-        secrets = _LazySecrets(dict)
+        if capability.manifest.lang == HOST:
+            raise refuse_outside_agent(capability.name, capability.name)
+        call = self._recorder.record_start(capability, link.caller)
+        secrets = None
         try:
             body = strict_json.dumps(schema.accept(capability.manifest.input, arguments))
             _require_no_placeholder(body, capability.manifest)
@@ -184,33 +167,53 @@ class Executor:
             services = None
             if grants.services:
                 granted = self._host_services.list_granted(capability, link.home)
-                secrets = _LazySecrets(lambda: self._read_secrets(link, granted))
-                services = self._open_services(tree, path, granted, secrets)
+                secrets = _LazySecrets(self._host_services, link, granted)
+                services = self._open_services(tree, path, secrets)
             tenant = self._tenant or tenant_of(tree.caller)
             outcome = self._sandbox.run(
                 capability.program, body, grants, limits, services, tenant=tenant
             )
-            return _scrub_outcome(outcome, secrets.known)
+            if secrets and secrets.known:
+                outcome = _scrub_outcome(outcome, secrets.known)
         except SigilError as failure:
             problem = link.judge(failure)
             problem.source = problem.source or capability.name
-            if secrets.known:
+            if secrets and secrets.known:
                 problem.message = scrub_text(problem.message, secrets.known)
                 problem.args = (f"{problem.code}: {problem.message}",)
                 problem.logs = tuple(scrub_text(line, secrets.known) for line in problem.logs)
+            self._recorder.record_failure(call, problem, blamed=link.blame is capability)
             raise problem from None
+        self._recorder.record_success(call)
+        return outcome
 
     def _open_services(
-        self,
-        tree: _CallTree,
-        path: tuple[CallLink, ...],
-        granted: frozenset[str],
-        secrets: _LazySecrets,
+        self, tree: _CallTree, path: tuple[CallLink, ...], secrets: _LazySecrets
     ) -> FailureRecorder:
         """Return the services of a run: the network, its own store, calls, and an MCP server."""
         link = path[-1]
         capability = link.capability
-        rights = _make_network_rights(link, granted, secrets)
+        granted = secrets.granted
+        http: list[HttpRule] = []
+        http_waiting: list[HttpRule] = []
+        secret: list[SecretRule] = []
+        secret_waiting: list[SecretRule] = []
+        for text in requested_permissions(capability.manifest):
+            if text.startswith(HTTP):
+                http_rule = parse_http_rule(text.removeprefix(HTTP))
+                (http if text in granted else http_waiting).append(http_rule)
+            elif text.startswith(SECRET):
+                secret_rule = parse_secret_rule(text.removeprefix(SECRET))
+                (secret if text in granted else secret_waiting).append(secret_rule)
+        rights = NetworkRights(
+            capability.name,
+            tuple(http),
+            tuple(http_waiting),
+            tuple(secret),
+            tuple(secret_waiting),
+            secrets,
+            link.home,
+        )
         call_server = None
         if capability.manifest.lang == "mcp":
             call_server = _ServerCalls(
@@ -224,22 +227,6 @@ class Executor:
             call_server,
         )
         return FailureRecorder(dispatcher, link)
-
-    def _read_secrets(self, link: CallLink, granted: frozenset[str]) -> Values:
-        """Return the values of the secrets that were granted and are set, by name."""
-        names: set[str] = set()
-        for text in granted:
-            if text.startswith(SECRET):
-                names.add(parse_secret_rule(text.removeprefix(SECRET)).name)
-            if text.startswith(MCP):
-                names.update(document.list_secrets(text.removeprefix(MCP)))
-        agent = link.home.partition("~")[0]
-        values: dict[str, str] = {}
-        for name in sorted(names):
-            value = self._host_services.get_secret(agent, name)
-            if value is not None:
-                values[name] = value
-        return values
 
     def call_nested(
         self,
@@ -275,7 +262,7 @@ class Executor:
         own_secrets = _list_own_secrets(caller.capability.manifest)
         started = time.perf_counter()
         try:
-            outcome = self._run(arguments, tree, (*path, link), limits)
+            outcome = self._run_link(arguments, tree, (*path, link), limits)
         except SigilError as problem:
             tree.add_logs(link, name, problem.logs)
             caller.take_time((time.perf_counter() - started) * 1000, link.blame)
@@ -344,16 +331,36 @@ class _ServerCalls:
 
 
 class _LazySecrets:
-    """The secrets of a capability, read when the first is needed; `known` has those read so far."""
+    """The secrets that a capability was granted and that are set, by name.
 
-    def __init__(self, read: Callable[[], Values]) -> None:
-        self._read = read
+    They are read when the first is needed; `known` has those read so far. `granted` are all the
+    permissions that were granted.
+    """
+
+    def __init__(
+        self, host_services: HostServices, link: CallLink, granted: frozenset[str]
+    ) -> None:
+        self.granted = granted
+        self._host_services = host_services
+        self._agent = link.home.partition("~")[0]
         self._values: Values | None = None
 
     def __call__(self) -> Values:
-        if self._values is None:
-            self._values = self._read()
-        return self._values
+        if self._values is not None:
+            return self._values
+        names: set[str] = set()
+        for text in self.granted:
+            if text.startswith(SECRET):
+                names.add(parse_secret_rule(text.removeprefix(SECRET)).name)
+            if text.startswith(MCP):
+                names.update(document.list_secrets(text.removeprefix(MCP)))
+        values: dict[str, str] = {}
+        for name in sorted(names):
+            value = self._host_services.get_secret(self._agent, name)
+            if value is not None:
+                values[name] = value
+        self._values = values
+        return values
 
     @property
     def known(self) -> Values:
@@ -363,7 +370,7 @@ class _LazySecrets:
 def _require_no_placeholder(body: bytes, manifest: Manifest) -> None:
     """Raise `UsageError` when the input has the placeholder of one of the capability's own secrets.
 
-    It might come to stand in a request and be filled there. What is sent to an MCP server is filled
+    It might end up in a request and be filled there. What is sent to an MCP server is filled
     in its own headers alone.
     """
     for name in sorted(_list_own_secrets(manifest)):
@@ -379,39 +386,12 @@ def _list_own_secrets(manifest: Manifest) -> set[str]:
     return {parse_secret_rule(text).name for text in manifest.permissions.secrets}
 
 
-def _make_network_rights(
-    link: CallLink, granted: frozenset[str], values: _LazySecrets
-) -> NetworkRights:
-    http: list[HttpRule] = []
-    http_waiting: list[HttpRule] = []
-    secrets: list[SecretRule] = []
-    secrets_waiting: list[SecretRule] = []
-    for text in requested_permissions(link.capability.manifest):
-        if text.startswith(HTTP):
-            http_rule = parse_http_rule(text.removeprefix(HTTP))
-            (http if text in granted else http_waiting).append(http_rule)
-        elif text.startswith(SECRET):
-            secret_rule = parse_secret_rule(text.removeprefix(SECRET))
-            (secrets if text in granted else secrets_waiting).append(secret_rule)
-    return NetworkRights(
-        link.capability.name,
-        tuple(http),
-        tuple(http_waiting),
-        tuple(secrets),
-        tuple(secrets_waiting),
-        values,
-        link.home,
-    )
-
-
 def _scrub_outcome(outcome: Outcome, values: Values) -> Outcome:
     """Return the outcome without secrets.
 
     A guest has never seen one, but a server may have sent it in a form that nobody thought of.
     Raises `ToolError` EOUTPUT when the output is no JSON without them.
     """
-    if not values:
-        return outcome
     output = scrub(outcome.output, values)
     if output != outcome.output:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sigil.errors import Refused, ToolError
 from sigil.manifest.permission_rules import HttpRule, SecretRule
@@ -105,8 +106,8 @@ def fetch(
 ) -> Json:
     """Send a guest's request and return its answer; for both shapes see `fetch_messages`.
 
-    `own` names the headers that secrets are put into, beside the query, where everything else is
-    somebody else's words; None stands for all of them and the body. Raises `Refused` EPERM, and
+    `own` names the headers that secrets are put into, beside the query, where somebody else wrote
+    everything else; None means all of them and the body. Raises `Refused` EPERM, and
     `ToolError` EINVAL or ENET.
     """
     end = time.monotonic() + seconds
@@ -125,13 +126,27 @@ def fetch(
             location = next((value for name, value in headers if name == "location"), None)
         if location is None or request.redirect == "manual":
             url = target.url
+            names = rights.secret_names
             if own is None:
-                answer = _split_placeholders(answer, rights.secret_names)
+                # A placeholder that is there after scrubbing was a secret, and may be sent back as
+                # it is; one that the server wrote must not be.
+                answer = _rewrite_answer(
+                    answer,
+                    str,
+                    partial(placeholders.split_field, names=names),
+                    partial(placeholders.split_body, names=names),
+                )
             if rights.secrets:
                 if not is_own_address:
-                    url = placeholders.split_text(url, rights.secret_names)
-                url = scrubbing.scrub_text(url, rights.values())
-                answer = _scrub_answer(answer, rights.values())
+                    url = placeholders.split_text(url, names)
+                values = rights.values()
+                url = scrubbing.scrub_text(url, values)
+                answer = _rewrite_answer(
+                    answer,
+                    partial(scrubbing.scrub_name, values=values),
+                    partial(scrubbing.scrub_field, values=values),
+                    partial(scrubbing.scrub, values=values),
+                )
             return build_reply(answer, url, redirected=redirects > 0)
         if request.redirect == "error":
             raise ToolError("ENET", f"{target.host} redirects", source="http")
@@ -220,29 +235,16 @@ def _follow_redirect(
     return replace(following, headers=headers)
 
 
-def _scrub_answer(answer: HttpAnswer, values: Values) -> HttpAnswer:
+def _rewrite_answer(
+    answer: HttpAnswer,
+    rewrite_name: Callable[[str], str],
+    rewrite_field: Callable[[str], str],
+    rewrite_body: Callable[[bytes], bytes],
+) -> HttpAnswer:
+    """Return the answer with the names and values of its headers, its reason and body rewritten."""
     headers = []
     for name, value in answer.headers:
-        headers.append((scrubbing.scrub_name(name, values), scrubbing.scrub_field(value, values)))
+        headers.append((rewrite_name(name), rewrite_field(value)))
     return HttpAnswer(
-        answer.status,
-        scrubbing.scrub_field(answer.reason, values),
-        tuple(headers),
-        scrubbing.scrub(answer.body, values),
-    )
-
-
-def _split_placeholders(answer: HttpAnswer, names: frozenset[str]) -> HttpAnswer:
-    """Return an answer in which no placeholder stands that the server wrote.
-
-    One that stands there after scrubbing was a secret, and may be sent back as it is.
-    """
-    headers = []
-    for name, value in answer.headers:
-        headers.append((name, placeholders.split_field(value, names)))
-    return HttpAnswer(
-        answer.status,
-        placeholders.split_field(answer.reason, names),
-        tuple(headers),
-        placeholders.split_body(answer.body, names),
+        answer.status, rewrite_field(answer.reason), tuple(headers), rewrite_body(answer.body)
     )

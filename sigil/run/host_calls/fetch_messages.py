@@ -46,7 +46,19 @@ def parse_request(argument: Json) -> FetchRequest:
     method = argument.get("method") or "GET"
     if not isinstance(method, str) or method.upper() not in METHODS:
         raise _invalid(f"methods are {', '.join(METHODS)}, not {one_line(str(method), 20)!r}")
-    body = _parse_body(argument.get("body"))
+    text = argument.get("body")
+    if text is None:
+        text = ""
+    if not isinstance(text, str):
+        raise _invalid("a body is base64")
+    try:
+        body = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise _invalid("a body is base64") from None
+    if len(body) > BODY_BYTES:
+        raise ToolError(
+            "ETOOBIG", f"a request's body has at most {BODY_BYTES:,} bytes", source="http"
+        )
     if body and method.upper() in ("GET", "HEAD"):
         raise _invalid(f"a {method.upper()} request has no body")
     redirect = argument.get("redirect") or "follow"
@@ -72,23 +84,6 @@ def build_reply(answer: HttpAnswer, url: str, *, redirected: bool) -> Json:
         "url": url,
         "redirected": redirected,
     }
-
-
-def _parse_body(text: Json) -> bytes:
-    """Return the body, which a guest writes in base64."""
-    if text is None:
-        return b""
-    if not isinstance(text, str):
-        raise _invalid("a body is base64")
-    try:
-        body = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise _invalid("a body is base64") from None
-    if len(body) > BODY_BYTES:
-        raise ToolError(
-            "ETOOBIG", f"a request's body has at most {BODY_BYTES:,} bytes", source="http"
-        )
-    return body
 
 
 def _invalid(why: str) -> ToolError:

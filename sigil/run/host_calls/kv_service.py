@@ -54,11 +54,11 @@ class KvService:
             item = self._kv.get(self._parse_key(argument))
             return {"value": item.value.decode() if item else None}
         if operation == "kv.put":
-            return self._put(argument)
+            return self._put_value(argument)
         if operation == "kv.delete":
-            return self._delete(self._parse_key(argument))
+            return self._delete_value(self._parse_key(argument))
         if operation == "kv.list":
-            return self._list(argument)
+            return self._list_keys(argument)
         raise _invalid("kv does get, put, list and delete")
 
     def clear(self) -> None:
@@ -73,7 +73,7 @@ class KvService:
             raise _invalid(f"a key is a string of 1 to {KEY_BYTES} bytes")
         return keys.stored_value(*self._owner, name)
 
-    def _put(self, argument: dict[str, Json]) -> None:
+    def _put_value(self, argument: dict[str, Json]) -> None:
         """Write a value; the last write wins.
 
         The space is reserved before, so a crash in between counts too much, never too little.
@@ -112,7 +112,7 @@ class KvService:
             return
         raise Conflict(f"{key.sort} is being written by too many at this moment")
 
-    def _delete(self, key: Key) -> None:
+    def _delete_value(self, key: Key) -> None:
         for attempt in range(RACES):
             old = self._kv.get(key)
             if old is None:
@@ -127,7 +127,7 @@ class KvService:
             return
         raise Conflict(f"{key.sort} is being written by too many at this moment")
 
-    def _list(self, argument: dict[str, Json]) -> Json:
+    def _list_keys(self, argument: dict[str, Json]) -> Json:
         prefix = argument.get("prefix") or ""
         if not isinstance(prefix, str) or len(prefix.encode("utf-8", "replace")) > KEY_BYTES:
             raise _invalid(f"a prefix is a string of at most {KEY_BYTES} bytes")
@@ -136,25 +136,21 @@ class KvService:
             limit = LIST_MOST
         if type(limit) is not int or not 1 <= limit <= LIST_MOST:
             raise _invalid(f"a limit is a whole number from 1 to {LIST_MOST}")
-        after = _parse_cursor(argument.get("cursor"))
+        cursor = argument.get("cursor")
+        after = ""
+        if cursor is not None:
+            if not isinstance(cursor, str):
+                raise _invalid("a cursor is a string")
+            try:
+                after = base64.urlsafe_b64decode(cursor.encode("ascii")).decode()
+            except (binascii.Error, ValueError):
+                raise _invalid("not a cursor of this list") from None
         found = self._kv.scan(self._partition, prefix, after, limit + 1)
         names = [sort for sort, _ in found[:limit]]
-        cursor = None
+        following = None
         if len(found) > limit:
-            cursor = base64.urlsafe_b64encode(names[-1].encode()).decode("ascii")
-        return {"keys": [{"name": name} for name in names], "cursor": cursor}
-
-
-def _parse_cursor(cursor: Json) -> str:
-    """Return the name that a page of the list begins after."""
-    if cursor is None:
-        return ""
-    if not isinstance(cursor, str):
-        raise _invalid("a cursor is a string")
-    try:
-        return base64.urlsafe_b64decode(cursor.encode("ascii")).decode()
-    except (binascii.Error, ValueError):
-        raise _invalid("not a cursor of this list") from None
+            following = base64.urlsafe_b64encode(names[-1].encode()).decode("ascii")
+        return {"keys": [{"name": name} for name in names], "cursor": following}
 
 
 def _invalid(why: str) -> ToolError:

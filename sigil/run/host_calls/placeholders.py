@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
 from sigil.run.host_calls.scrubbing import Values, scrub, scrub_field, scrub_text
@@ -32,11 +32,9 @@ _MARK_ENCODED = re.compile(
 _MARK_BYTES = re.compile(rb"\{\{([A-Z][A-Z0-9_]{0,62})\}\}")
 _MARK_BYTES_ENCODED = re.compile(rb"(?:\{|%7[Bb]){2}([A-Z][A-Z0-9_]{0,62})(?:\}|%7[Dd]){2}")
 
-Encode = Callable[[str], str]
-
 
 def names_in(*texts: str | bytes) -> frozenset[str]:
-    """Return the names that stand in `texts` as placeholders, percent-encoded braces included."""
+    """Return the names of the placeholders in `texts`, those in percent-encoded braces too."""
     found: set[str] = set()
     for text in texts:
         if isinstance(text, bytes):
@@ -71,32 +69,43 @@ def _map_spaced(names: Iterable[str]) -> Values:
 
 def fill_header(text: str, values: Values) -> str:
     """Return `text` with the values in place."""
-    return _MARK.sub(lambda mark: values.get(mark[1], mark[0]), text)
+
+    def replace_mark(mark: re.Match[str]) -> str:
+        return values.get(mark[1], mark[0])
+
+    return _MARK.sub(replace_mark, text)
 
 
 def fill_query(text: str, values: Values) -> str:
     """Return `text` with the values in place, percent-encoded."""
-    return _MARK_ENCODED.sub(
-        lambda mark: quote(values[mark[1]], safe="") if mark[1] in values else mark[0], text
-    )
+
+    def replace_mark(mark: re.Match[str]) -> str:
+        value = values.get(mark[1])
+        if value is None:
+            return mark[0]
+        return quote(value, safe="")
+
+    return _MARK_ENCODED.sub(replace_mark, text)
 
 
 def fill_body(body: bytes, kind: str, values: Values) -> bytes:
-    """Return `body` with the values in place, written as its content type wants them.
+    """Return `body` with the values in place, written as its content type `kind` needs them.
 
     They are JSON-escaped, percent-encoded, or as they are.
     """
-    encoded = kind.partition(";")[0].strip().lower()
-    if encoded == "application/x-www-form-urlencoded":
-        return _replace_marks(_MARK_BYTES_ENCODED, body, values, quote_plus)
-    if encoded.endswith(("/json", "+json")):
-        return _replace_marks(_MARK_BYTES, body, values, lambda value: json.dumps(value)[1:-1])
-    return _replace_marks(_MARK_BYTES, body, values, str)
+    media_type = kind.partition(";")[0].strip().lower()
+    is_form = media_type == "application/x-www-form-urlencoded"
+    is_json = media_type.endswith(("/json", "+json"))
 
-
-def _replace_marks(marks: re.Pattern[bytes], body: bytes, values: Values, encode: Encode) -> bytes:
-    def replace(mark: re.Match[bytes]) -> bytes:
+    def replace_mark(mark: re.Match[bytes]) -> bytes:
         value = values.get(mark[1].decode("ascii"))
-        return mark[0] if value is None else encode(value).encode()
+        if value is None:
+            return mark[0]
+        if is_form:
+            value = quote_plus(value)
+        elif is_json:
+            value = json.dumps(value)[1:-1]
+        return value.encode()
 
-    return marks.sub(replace, body)
+    marks = _MARK_BYTES_ENCODED if is_form else _MARK_BYTES
+    return marks.sub(replace_mark, body)

@@ -24,19 +24,30 @@ Values = Mapping[str, str]
 LAYERS = 3
 """A text may be escaped so many times over."""
 _TOKEN = re.compile(
-    rb"(\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\x[0-9A-Fa-f]{2}"
-    rb"|\\[\"'\\/bfnrt]|%[0-9A-Fa-f]{2}|%u[0-9A-Fa-f]{4}|&#[0-9]{1,9};|&#[Xx][0-9A-Fa-f]{1,8};|&[A-Za-z][A-Za-z0-9]{1,31};)"
+    rb"("
+    rb"\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}"
+    rb"|\\u[0-9A-Fa-f]{4}"
+    rb"|\\u\{[0-9A-Fa-f]{1,6}\}"
+    rb"|\\x[0-9A-Fa-f]{2}"
+    rb"|\\[\"'\\/bfnrt]"
+    rb"|%[0-9A-Fa-f]{2}"
+    rb"|%u[0-9A-Fa-f]{4}"
+    rb"|&#[0-9]{1,9};"
+    rb"|&#[Xx][0-9A-Fa-f]{1,8};"
+    rb"|&[A-Za-z][A-Za-z0-9]{1,31};"
+    rb")"
 )
+"""An escape of JSON and JavaScript, of URLs, or of HTML."""
 _BLANK = b"\t\n\r "
 _BLANKS = re.compile(rb"([\t\n\r ]+)")
 _LETTERS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _BEFORE = tuple(b"% %0 %u %u0 %u00 %u000 \\ \\u \\u0 \\u00 \\u000 \\u{ \\x \\x0 & &# &#x".split())
-"""Texts that may stand before a value, so that an escape is read that begins before it."""
+"""Texts that may come before a value and make its first bytes the end of an escape."""
 _AFTER = tuple(b"0 00 000 0000 } n x00 u0000 ; #0; p; ; mp; amp;".split())
-"""Texts that may stand after a value, so that an escape is read that ends after it."""
+"""Texts that may come after a value and make its last bytes the beginning of an escape."""
 _PAIR = len(rb"\ud83d\ude00")
 _CORE = 6
-"""Bytes of a part of a value that stand for all of it."""
+"""A part of a value that has so many bytes counts as all of it."""
 
 
 class _Needles(NamedTuple):
@@ -54,8 +65,8 @@ class _Needles(NamedTuple):
 class _Layer(NamedTuple):
     """A reading of a text.
 
-    `pieces` are those of the layer below, every second of them a token; `meanings` are their texts
-    here.
+    `pieces` are those of the layer below, every second of them a token; `meanings` are what they
+    mean in this layer.
     """
 
     text: bytes
@@ -82,14 +93,19 @@ def scrub(body: bytes, values: Values) -> bytes:
     needles = [(name, _make_needles(value)) for name, value in values.items()]
     spans: list[_Span] = []
     for layer in reversed(_read_layers(body)):
-        spans = _map_to_layer_below(layer, [*spans, *_find_values(layer.text, needles)])
+        found = _find_values(layer.text, needles)
+        spans = _map_to_layer_below(layer, spans + found)
+    if not spans:
+        return body
     parts: list[bytes] = []
     done = 0
     for start, end, name in sorted(spans, key=lambda span: (span.start, -span.end)):
         if start >= done:
-            parts += body[done:start], b"{{%b}}" % name.encode("ascii")
+            parts.append(body[done:start])
+            parts.append(b"{{%b}}" % name.encode("ascii"))
         done = max(done, end)
-    return b"".join((*parts, body[done:])) if spans else body
+    parts.append(body[done:])
+    return b"".join(parts)
 
 
 def scrub_text(text: str, values: Values) -> str:
@@ -121,8 +137,11 @@ def _read_layers(text: bytes) -> list[_Layer]:
     """Return the text, and what it means when its escapes are undone once, twice, …"""
     layers = [_Layer(text)]
     meanings = _Meanings()
-    while len(layers) <= LAYERS and any(sign in layers[-1].text for sign in (b"\\", b"%", b"&")):
-        upper = _read_tokens(layers[-1].text, _TOKEN, meanings)
+    while len(layers) <= LAYERS:
+        below = layers[-1].text
+        if not any(sign in below for sign in (b"\\", b"%", b"&")):
+            break
+        upper = _read_tokens(below, _TOKEN, meanings)
         if not upper.meanings:
             break
         layers.append(upper)
@@ -172,12 +191,14 @@ def _decode_escape(token: bytes) -> bytes:
     if len(rest) == 1:
         return _LETTERS.get(token[1:], token[1:])
     number = int(rest[1:].strip("{}"), 16)
-    return chr(number).encode("utf-8", "surrogatepass") if number <= sys.maxunicode else token
+    if number > sys.maxunicode:
+        return token
+    return chr(number).encode("utf-8", "surrogatepass")
 
 
 def _find_values(text: bytes, needles: Sequence[tuple[str, _Needles]]) -> list[_Span]:
     """Return the spans of values in the text of one layer."""
-    lower = text.lower()  # bytes: as long as they were
+    lower = text.lower()  # bytes keep their length
     dense = text.translate(None, _BLANK)
     folded = dense.lower()
     spans: list[_Span] = []
@@ -209,17 +230,22 @@ def _map_to_layer_below(layer: _Layer, spans: list[_Span]) -> list[_Span]:
 
     def map_start(offset: int) -> int:
         number = bisect_right(highs, offset) - 1
-        return lows[number] + (0 if number % 2 else offset - highs[number])
+        if number % 2:
+            return lows[number]
+        return lows[number] + offset - highs[number]
 
     def map_end(offset: int) -> int:
         number = bisect_right(highs, offset - 1) - 1
-        return lows[number + 1] if number % 2 else lows[number] + offset - highs[number]
+        if number % 2:
+            return lows[number + 1]
+        return lows[number] + offset - highs[number]
 
     return [_Span(map_start(start), map_end(end), name) for start, end, name in spans]
 
 
 @lru_cache(maxsize=256)
 def _make_needles(value: str) -> _Needles:
+    """Return what to look for of a value, in every form that it may have."""
     plain = value.encode()
     readings = {plain, value.upper().encode(), value.lower().encode()}
     for core in _cut_cores(plain):
@@ -227,15 +253,17 @@ def _make_needles(value: str) -> _Needles:
             if len(layer.text) >= _CORE:
                 readings.add(layer.text)
     readings |= {text.replace(b" ", b"+") for text in readings}
-    readings |= {value.encode("utf-16-le"), value.encode("utf-16-be")}
+    readings.add(value.encode("utf-16-le"))
+    readings.add(value.encode("utf-16-be"))
     if all(character <= "\xff" for character in value):
         readings.add(value.encode("latin-1", "ignore"))
     in_base64: set[bytes] = set()
     for offset in range(3):
-        # Wherever it stands in a longer text, these characters depend on the value alone.
+        # In any longer text, these characters depend on the value alone.
         text = base64.b64encode(b"\0" * offset + plain)
         inner = text[(0, 2, 3)[offset] : (offset + len(plain)) * 8 // 6]
-        in_base64 |= {inner, inner.translate(bytes.maketrans(b"+/", b"-_"))}
+        in_base64.add(inner)
+        in_base64.add(inner.translate(bytes.maketrans(b"+/", b"-_")))
     return _Needles(
         tuple(sorted({text.lower() for text in readings})),
         tuple(sorted(in_base64)),
@@ -251,7 +279,8 @@ def _cut_cores(plain: bytes) -> set[bytes]:
     starts = {0}
     for before in _BEFORE:
         token = _TOKEN.match(before + plain)
-        starts.add(max(token.end() - len(before), 0) if token else 0)
+        if token:
+            starts.add(max(token.end() - len(before), 0))
     ends = {len(plain)}
     for after in _AFTER:
         for token in _TOKEN.finditer(plain + after):

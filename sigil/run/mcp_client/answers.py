@@ -30,22 +30,22 @@ def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
             raise invalid_reply(problem.message) from None
         if isinstance(message, RpcReply) and message.id in (id, None):
             return message
-    raise invalid_reply("it is none to this request")
+    raise invalid_reply("it does not answer this request")
 
 
 def read_output(result: Json) -> Json:
     """Return the output of a capability for a tool's result.
 
-    Raises `ToolError` EREMOTE when the tool failed or asks something back, ETOOBIG when the output
+    Raises `ToolError` EREMOTE when the tool failed or asks a question back, ETOOBIG when the output
     is too long.
     """
     if not isinstance(result, dict):
-        raise invalid_reply("it is no result")
+        raise invalid_reply("its result is not an object")
     if result.get("resultType", "complete") != "complete":
-        raise invalid_reply("it asks something back")
+        raise invalid_reply("it asks a question back")
     parts = result.get("content", [])
     if not isinstance(parts, list) or len(parts) > PARTS_MOST:
-        raise invalid_reply("its content is no list")
+        raise invalid_reply(f"its content is not a list of at most {PARTS_MOST:,} parts")
     texts = [_format_part(part) for part in parts]
     if result.get("isError"):
         raise ToolError(REMOTE, one_line(" ".join(texts)) or "the tool failed and does not say why")
@@ -105,16 +105,16 @@ def _format_part(part: Json) -> str:
     resource = part.get("resource")
     if kind == "resource" and isinstance(resource, Mapping):
         text = resource.get("text")
-        return (
-            text if isinstance(text, str) else f"[a resource, {_describe_data(resource, 'blob')}]"
-        )
+        if isinstance(text, str):
+            return text
+        return f"[a resource, {_describe_data(resource, 'blob')}]"
     if kind == "resource_link":
         return f"[a link to {one_line(str(part.get('uri', '')), 200)}]"
     return f"[{one_line(str(kind), 20)}, {_describe_data(part, 'data')}]"
 
 
 def _describe_data(part: Mapping[str, Json], field: str) -> str:
-    """Return the type and the size of what a field has in base64."""
+    """Return the type and the size of the data that a field holds in base64."""
     data = part.get(field)
     kind = part.get("mimeType")
     size = len(data) * 3 // 4 if isinstance(data, str) else 0

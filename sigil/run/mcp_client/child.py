@@ -70,11 +70,23 @@ class ServerProcess:
             self._used = time.monotonic()
         try:
             self._write(jsonrpc.make_request(id, method, params), end)
-            return self._wait_for_answer(id, end)
+            with self._lock:
+                while self._answers[id] is None and not self._over:
+                    if not self._lock.wait(max(end - time.monotonic(), 0)):
+                        break
+                reply = self._answers[id]
+                over = self._over
         finally:
             with self._lock:
                 del self._answers[id]
                 self._used = time.monotonic()
+        if reply:
+            return reply
+        if over:
+            raise ToolError(REMOTE, f"the program ended{self._describe_end()}")
+        with suppress(ToolError):
+            self.notify("notifications/cancelled", LOOK_SECONDS / 10, {"requestId": id})
+        raise ToolError("ETIMEDOUT", "the program did not answer in time")
 
     def notify(self, method: str, seconds: float, params: Mapping[str, Json] | None = None) -> None:
         """Send a message that has no answer."""
@@ -87,8 +99,8 @@ class ServerProcess:
                 return
             self._over = True
             self._lock.notify_all()
-        os.close(self._life)  # the supervisor ends it
-        # The lock: nobody may be about to write to a number that another file has by then.
+        os.close(self._life)  # then the supervisor ends the program
+        # The lock: no thread may be about to write to a number that another file has by then.
         with self._writing, suppress(OSError):
             self._inlet.close()
         try:
@@ -96,21 +108,6 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-    def _wait_for_answer(self, id: int, end: float) -> RpcReply:
-        with self._lock:
-            while self._answers[id] is None and not self._over:
-                if not self._lock.wait(max(end - time.monotonic(), 0)):
-                    break
-            reply = self._answers[id]
-            over = self._over
-        if reply:
-            return reply
-        if over:
-            raise ToolError(REMOTE, f"the program ended{self._describe_end()}")
-        with suppress(ToolError):
-            self.notify("notifications/cancelled", LOOK_SECONDS / 10, {"requestId": id})
-        raise ToolError("ETIMEDOUT", "the program did not answer in time")
 
     def _describe_end(self) -> str:
         """Return the last line that the program wrote to standard error, or its exit code."""
@@ -131,24 +128,23 @@ class ServerProcess:
         if not self._writing.acquire(timeout=max(end - time.monotonic(), 0)):
             # The message of another call is not all sent yet.
             raise ToolError("ETIMEDOUT", "the program did not read in time")
+        is_read = True
+        data = memoryview(dumps(message) + b"\n")
         try:
-            is_read = self._send_bytes(memoryview(dumps(message) + b"\n"), end)
+            # A program that is gone counts as one that read: the wait for its answer says so.
+            with suppress(OSError, ValueError):
+                number = self._inlet.fileno()
+                while data and is_read:
+                    _, ready, _ = select.select([], [number], [], max(end - time.monotonic(), 0))
+                    if ready:
+                        data = data[os.write(number, data[:PIECE_BYTES]) :]
+                    else:
+                        is_read = False
         finally:
             self._writing.release()
         if not is_read:
             self.close()
             raise ToolError("ETIMEDOUT", "the program did not read in time")
-
-    def _send_bytes(self, data: memoryview, end: float) -> bool:
-        """Return whether the program read all of it in time, or is gone."""
-        with suppress(OSError, ValueError):  # whoever waits for its answer is told that it ended
-            number = self._inlet.fileno()
-            while data:
-                _, ready, _ = select.select([], [number], [], max(end - time.monotonic(), 0))
-                if not ready:
-                    return False
-                data = data[os.write(number, data[:PIECE_BYTES]) :]
-        return True
 
     def _read_output(self) -> None:
         """Read what the program writes, until it ends, writes too much, or is idle."""
@@ -156,7 +152,11 @@ class ServerProcess:
         complaints = self._complaints
         open_pipes = [out, complaints]
         rest = b""
-        while out in open_pipes and len(rest) <= LINE_BYTES and not self._must_end():
+        while out in open_pipes and len(rest) <= LINE_BYTES:
+            with self._lock:
+                is_idle = not self._answers and time.monotonic() - self._used > self.idle
+                if self._over or is_idle:
+                    break
             ready, _, _ = select.select(open_pipes, [], [], LOOK_SECONDS)
             for pipe in ready:
                 piece = os.read(pipe.fileno(), PIECE_BYTES)
@@ -178,12 +178,6 @@ class ServerProcess:
         self.close()
         out.close()
         complaints.close()
-
-    def _must_end(self) -> bool:
-        """Return whether it was closed, or nobody has asked it anything for long."""
-        with self._lock:
-            is_idle = not self._answers and time.monotonic() - self._used > self.idle
-            return self._over or is_idle
 
     def _handle_line(self, line: bytes) -> None:
         """Take an answer, or refuse a request of the program's own but for a ping."""

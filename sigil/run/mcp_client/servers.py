@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -146,16 +145,8 @@ class Servers:
     def _send_request(
         self, server: McpServer, method: str, params: Mapping[str, Json], access: ServerAccess
     ) -> Json:
-        with self._use_server(server, access.rights.namespace) as known:
-            if isinstance(known, ProgramServer):
-                return known.ask(method, params, access.rights.values(), access.seconds_left)
-            fetch = partial(access.fetch, known.server)
-            return known.ask(fetch, method, params, access.seconds_left)
-
-    @contextmanager
-    def _use_server(self, server: McpServer, namespace: str) -> Iterator[WebServer | ProgramServer]:
-        """Yield the conversation with a server, which is not evicted while it is in use."""
-        key = _make_key(namespace, server)
+        """Return the result of a method; the conversation is not evicted while it is in use."""
+        key = _make_key(access.rights.namespace, server)
         evicted: list[ProgramServer] = []
         with self._lock:
             known = self._servers.get(key)
@@ -168,7 +159,10 @@ class Servers:
         try:
             for program in evicted:
                 program.close()
-            yield known
+            if isinstance(known, ProgramServer):
+                return known.ask(method, params, access.rights.values(), access.seconds_left)
+            fetch = partial(access.fetch, known.server)
+            return known.ask(fetch, method, params, access.seconds_left)
         finally:
             with self._lock:
                 self._busy -= Counter((key,))
@@ -187,10 +181,10 @@ class Servers:
         return ProgramServer(server, self._environment, self._idle)
 
     def _evict_for(self, new: WebServer | ProgramServer) -> list[ProgramServer]:
-        """Make room for a new server, and return the programs that have to be closed.
+        """Evict servers until a new one fits, and return the programs that have to be closed.
 
-        Those that were used longest ago and are not in use go. Raises `BackendError` EBUSY when all
-        programs are in use.
+        Those that were used longest ago and are not in use are evicted. Raises `BackendError` EBUSY
+        when all programs are in use.
         """
         idle = [key for key in self._servers if not self._busy[key]]
         leaving: set[bytes] = set(idle[: max(len(self._servers) + 1 - SERVERS_MOST, 0)])
@@ -204,7 +198,7 @@ class Servers:
             if len(idle_programs) < surplus:
                 raise BackendError(
                     "EBUSY",
-                    f"{PROGRAMS_MOST} programs are at work, which is as many as may be",
+                    f"{PROGRAMS_MOST} programs are at work, and no more may run at once",
                     source="mcp",
                     suggestion="try again in a moment",
                     retry_after=BUSY_SECONDS,

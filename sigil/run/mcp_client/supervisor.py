@@ -79,9 +79,16 @@ def _wait_for_end(started: int, pipe: int) -> int:
 def _kill_children() -> None:
     """Kill everything that is left, also what leads a session of its own.
 
-    A process that is killed leaves its own children to this one.
+    A process that is killed leaves its own children to this one. Where the system does not list
+    children, only the group of this process is killed.
     """
-    while children := _list_children():
+    path = f"/proc/self/task/{os.getpid()}/children"
+    while True:
+        children: list[int] = []
+        with suppress(OSError), open(path, encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+        if not children:
+            break
         for child in children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
@@ -89,14 +96,6 @@ def _kill_children() -> None:
             os.waitpid(-1, 0)
     if sys.platform != "linux":
         os.killpg(0, signal.SIGKILL)
-
-
-def _list_children() -> list[int]:
-    """Return the ids of the children of this process; none where the system does not say."""
-    path = f"/proc/self/task/{os.getpid()}/children"
-    with suppress(OSError), open(path, encoding="ascii") as file:
-        return [int(child) for child in file.read().split()]
-    return []
 
 
 if __name__ == "__main__":

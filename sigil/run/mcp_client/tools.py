@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from sigil.rows import ServerToolRow
 
 MOST = 200
-"""At most so many tools of one server are imported; a namespace has room for 500 capabilities."""
-DESCRIPTION_CHARACTERS, NOTE_CHARACTERS = 380, 300
-VALUE_CHARACTERS, KEY_CHARACTERS = 1_000, 200
+"""At most so many tools of one server are imported; a namespace holds at most 500 capabilities."""
+DESCRIPTION_CHARACTERS = 380
+NOTE_CHARACTERS = 300
+VALUE_CHARACTERS = 1_000
+KEY_CHARACTERS = 200
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", re.ASCII)
 _SUBSCHEMAS = (
     "items",
@@ -36,10 +38,8 @@ _SUBSCHEMAS = (
     "then",
     "else",
 )
-_LISTS, _MAPS = (
-    ("anyOf", "oneOf", "allOf", "prefixItems"),
-    ("properties", "patternProperties", "$defs", "dependentSchemas"),
-)
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_MAPS = ("properties", "patternProperties", "$defs", "dependentSchemas")
 _NAMES = ("required", "dependentRequired")
 _VALUES = frozenset(
     "type enum const default format pattern deprecated readOnly writeOnly contentEncoding"
@@ -157,10 +157,10 @@ def _parse_tool(value: Mapping[str, Json], server: str) -> ImportedTool | None:
 
 
 def _describe_tool(value: Mapping[str, Json], name: str, server: str) -> str:
-    """Return the tool's own words, and whose they are: a model reads them, and nobody here wrote
-    them.
+    """Return the tool's own description, and behind it the server that wrote it.
 
-    What reads like our own words about whose it is, in whatever letters, is taken out.
+    A model reads it, so what imitates our own words about the server is taken out, in whatever
+    letters it is written.
     """
     words = name
     for field in ("title", "description"):
@@ -187,31 +187,30 @@ def _clean_schema(node: Json, depth: int) -> Json:
         return node
     cleaned: dict[str, Json] = {}
     for key, value in node.items():
-        if key in _KNOWN:
-            cleaned[key] = _clean_keyword(key, value, depth + 1)
+        if key not in _KNOWN:
+            continue
+        if key == "description":
+            cleaned[key] = one_line(value, NOTE_CHARACTERS) if isinstance(value, str) else ""
+        elif key in _SUBSCHEMAS:
+            cleaned[key] = _clean_schema(value, depth + 1)
+        elif key in _LISTS and isinstance(value, list):
+            cleaned[key] = [_clean_schema(part, depth + 1) for part in value]
+        elif key in _MAPS and isinstance(value, dict):
+            parts: dict[str, Json] = {}
+            for name, part in value.items():
+                _require_clean_key(name)
+                parts[name] = _clean_schema(part, depth + 1)
+            cleaned[key] = parts
+        else:
+            _require_clean_value(value, 0, names=key in _NAMES)
+            cleaned[key] = value
     return cleaned
 
 
-def _clean_keyword(key: str, value: Json, depth: int) -> Json:
-    """Return the value of a keyword."""
-    if key == "description":
-        return one_line(value, NOTE_CHARACTERS) if isinstance(value, str) else ""
-    if key in _SUBSCHEMAS:
-        return _clean_schema(value, depth)
-    if key in _LISTS and isinstance(value, list):
-        return [_clean_schema(part, depth) for part in value]
-    if key in _MAPS and isinstance(value, dict):
-        return {
-            _require_clean_key(name): _clean_schema(part, depth) for name, part in value.items()
-        }
-    _require_clean_value(value, 0, names=key in _NAMES)
-    return value
-
-
 def _require_clean_value(value: Json, depth: int, *, names: bool = False) -> None:
-    """Raise `UsageError` for a value that could deceive whoever reads it.
+    """Raise `UsageError` for a value that could deceive its reader.
 
-    Values have to stay as they are, so nothing is mended. `names` says that its texts are keys.
+    Values have to stay as they are, so nothing is corrected. `names` says that its texts are keys.
     """
     if depth > schema.SCHEMA_DEPTH:
         raise UsageError("ESCHEMA", "its schema is nested too deep")
@@ -232,10 +231,9 @@ def _require_clean_value(value: Json, depth: int, *, names: bool = False) -> Non
         _require_clean_value(part, depth + 1, names=names)
 
 
-def _require_clean_key(name: str) -> str:
-    """Return a key as it stands: no schema needs one with a line break."""
+def _require_clean_key(name: str) -> None:
+    """Raise `UsageError` for a key that is too long, or has a line break: no schema needs one."""
     _require_clean_text(name, KEY_CHARACTERS)
-    return name
 
 
 def _require_clean_text(text: str, most: int) -> None:

@@ -115,33 +115,28 @@ class WebServer:
         if not self._handshake.acquire(timeout=max(end - time.monotonic(), 0)):
             raise ToolError("ETIMEDOUT", "the server did not answer in time", source="mcp")
         try:
-            session = self._session
-            if session is None and self._is_stateless(fetch):
-                session = _ServerSession(STATELESS)
-            if session is None:
-                session = self._shake_hands(fetch)
+            session = self._session or self._negotiate_session(fetch)
             with self._lock:
                 self._session = session
             return session
         finally:
             self._handshake.release()
 
-    def _is_stateless(self, fetch: Fetch) -> bool:
-        """Return whether the server speaks the newest revision.
+    def _negotiate_session(self, fetch: Fetch) -> _ServerSession:
+        """Return a session of the newest revision that the server speaks.
 
-        Servers of older ones do not know the question.
+        Servers of older ones do not know the question, and want a handshake.
         """
         try:
             answer = self._call_method(fetch, "server/discover", {}, _ServerSession(STATELESS))
+            result = answer.reply.result if answer.reply else None
         except ToolError as problem:
             if problem.code != REMOTE:
                 raise
-            return False
-        result = answer.reply.result if answer.reply else None
+            result = None
         versions = result.get("supportedVersions") if isinstance(result, dict) else None
-        return isinstance(versions, list) and STATELESS in versions
-
-    def _shake_hands(self, fetch: Fetch) -> _ServerSession:
+        if isinstance(versions, list) and STATELESS in versions:
+            return _ServerSession(STATELESS)
         params = {
             "protocolVersion": NEWEST_HANDSHAKE,
             "capabilities": {},

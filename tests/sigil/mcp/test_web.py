@@ -153,7 +153,7 @@ def test_what_a_tool_returns_is_text_or_json(
 WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
     "another's id": (
         lambda request, message: rpc({"id": 999}, {"content": []}),
-        "EREMOTE: .*none to this request",
+        "EREMOTE: .*does not answer this request",
     ),
     "no JSON": (
         lambda request, message: Answer(200, b"<html>", {"content-type": "application/json"}),
@@ -170,7 +170,7 @@ WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
     "nothing": (lambda request, message: Answer(200, b""), "EREMOTE: .*status 200"),
     "an empty stream": (
         lambda request, message: Answer(200, b"\n\n", {"content-type": "text/event-stream"}),
-        "EREMOTE: .*none to this",
+        "EREMOTE: .*does not answer this",
     ),
     "deep": (
         lambda request, message: Answer(200, b"[" * 5000, {"content-type": "application/json"}),
@@ -196,7 +196,7 @@ WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
         lambda request, message: rpc(
             message, {"resultType": "input_required", "inputRequests": {}}
         ),
-        "EREMOTE: .*asks something back",
+        "EREMOTE: .*asks a question back",
     ),
     "a list": (lambda request, message: rpc(message, [1]), "EREMOTE: .*no result"),
     "much content": (
