@@ -25,8 +25,8 @@ def loads(data: bytes | str, *, source: str = "") -> Any:
 
 
 def dumps(value: Any, *, source: str = "") -> bytes:
-    """Return `value` as JSON; `UsageError` EJSON when it holds what JSON cannot say (a lone
-    surrogate, a huge integer).
+    """Return `value` as JSON; `UsageError` EJSON when it holds what JSON cannot express (a
+    lone surrogate, a huge integer).
     """
     try:
         return orjson.dumps(value)
@@ -46,11 +46,11 @@ def canonical(value: Any) -> bytes:
 
 def read_object(data: bytes | str, *, source: str = "") -> dict[str, Any]:
     """Return the JSON object in `data`; `UsageError` EJSON when it is none, or nested deeper than
-    `DEPTH_LIMIT`, which is more than we could write again.
+    `DEPTH_LIMIT`, which `dumps` could not write.
     """
     value = loads(data, source=source)
     if not isinstance(value, dict):
-        raise UsageError("EJSON", "a JSON object is wanted", source=source)
+        raise UsageError("EJSON", "this must be a JSON object", source=source)
     level: list[Any] = [value]
     for _ in range(DEPTH_LIMIT):
         level = [child for node in level for child in _children_of(node)]

@@ -204,7 +204,7 @@ def base_of(url: str) -> str:
     except ValueError:
         good = False
     if not good or not re.fullmatch(r"[!-~]+", url):
-        message = "the registry's address is no http or https address"
+        message = "the registry's address is not a plain http or https address"
         raise UsageError(
             "ESETTING",
             message,

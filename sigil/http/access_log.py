@@ -84,7 +84,12 @@ class AccessLog:
             address = client[0] if client else ""
             self._note("turned away", route=f"/{route}", **ended, address=address)
         elif route == "run":
-            facts: dict[str, object] = {"capability": _clean_ref(parts[-1])}
+            capability = parts[-1]
+            try:
+                Ref.parse(capability)
+            except UsageError:
+                capability = ""  # a stranger may have written any other text
+            facts: dict[str, object] = {"capability": capability}
             for name in ("version", "digest"):
                 if f"x-sigil-{name}" in answer.headers:
                     facts[name] = answer.headers[f"x-sigil-{name}"]
@@ -146,17 +151,6 @@ class _Answer:
         except orjson.JSONDecodeError:
             return {}
         return found if isinstance(found, dict) else {}
-
-
-def _clean_ref(text: str) -> str:
-    """Return the capability that a path names; empty for any other text, which a stranger may have
-    written.
-    """
-    try:
-        Ref.parse(text)
-    except UsageError:
-        return ""
-    return text
 
 
 def _token_id(scope: Scope) -> str:

@@ -177,7 +177,7 @@ def list_grants(request: AuthorizedRequest) -> Response:
     )
 
 
-def show_permission_request(request: AuthorizedRequest) -> Response:
+def get_permission_request(request: AuthorizedRequest) -> Response:
     """Show the permissions that one capability asks for."""
     return json_response(request.registry.granting.find_request(request.ref, request.caller))
 
@@ -263,7 +263,7 @@ def whoami(request: AuthorizedRequest) -> Response:
     return json_response({**request.holder.row(), "namespace": request.caller.namespace})
 
 
-def status(request: AuthorizedRequest) -> Response:
+def get_status(request: AuthorizedRequest) -> Response:
     """Show how the caller's capabilities do, and what the registry itself is doing."""
     return json_response(status_row(request.registry, request.caller))
 

@@ -91,9 +91,20 @@ def add_error_handling(app: FastAPI) -> None:
     """
 
     async def answer_routing_error(request: Request, problem: Any) -> Response:
+        route = one_line(f"{request.method} {request.url.path}", 120)
+        see = "GET /_api/docs shows the routes"
+        failure: SigilError = BackendError("EUNAVAILABLE", "the request failed", source="http")
+        if problem.status_code == 404:
+            failure = UsageError("EROUTE", f"no such route: {route}", source="http", suggestion=see)
+        elif problem.status_code == 405:
+            failure = UsageError(
+                "EMETHOD", f"this route does not take {route}", source="http", suggestion=see
+            )
+        elif problem.status_code < BUG:
+            failure = UsageError("EINVAL", "this is not a valid request", source="http")
         allow = (problem.headers or {}).get("Allow", "")
         headers = {"Allow": ", ".join(sorted(allow.split(", ")))} if allow else {}
-        return failure_response(_explain_routing_error(problem, request), headers=headers)
+        return failure_response(failure, headers=headers)
 
     async def answer_bug(request: Request, problem: Exception) -> Response:
         number = str(request.scope.get(NUMBER, ""))
@@ -248,7 +259,11 @@ def _make_token_endpoint(
             response = await respond(request, holder, caller)
         except SigilError as problem:
             response = failure_response(problem, logs=sees_logs)
-        response.headers.update(_rate_headers(authenticator, holder))
+        left = authenticator.rate_left(holder) if holder else None
+        if left:  # the admin has no rate
+            # as draft-ietf-httpapi-ratelimit-headers has it
+            response.headers["RateLimit-Policy"] = f'"token";q={left.most};w=60'
+            response.headers["RateLimit"] = f'"token";r={left.left};t={left.seconds}'
         return response
 
     return endpoint
@@ -271,19 +286,6 @@ def _read_credentials(request: Request) -> tuple[str, str]:
     token = ", ".join(request.headers.getlist("authorization"))
     address = request.client.host if request.client else ""
     return token, address
-
-
-def _rate_headers(authenticator: Authenticator, holder: TokenHolder | None) -> dict[str, str]:
-    """Return what is left of the token's rate, as draft-ietf-httpapi-ratelimit-headers has it;
-    nothing for the admin, who has no rate.
-    """
-    left = authenticator.rate_left(holder) if holder else None
-    if left is None:
-        return {}
-    return {
-        "RateLimit-Policy": f'"token";q={left.most};w=60',
-        "RateLimit": f'"token";r={left.left};t={left.seconds}',
-    }
 
 
 def _require_caller(holder: TokenHolder, request: Request, access: Access) -> Caller:
@@ -340,18 +342,3 @@ def _authorized_request(
         headers=headers,
         again=admit_again,
     )
-
-
-def _explain_routing_error(problem: HTTPException, request: Request) -> SigilError:
-    place = one_line(f"{request.method} {request.url.path}", 120)
-    see = "GET /_api/docs shows the routes"
-    match problem.status_code:
-        case 404:
-            return UsageError("EROUTE", f"no such route: {place}", source="http", suggestion=see)
-        case 405:
-            return UsageError(
-                "EMETHOD", f"this route does not take {place}", source="http", suggestion=see
-            )
-        case status if status < BUG:
-            return UsageError("EINVAL", "this is no request", source="http")
-    return BackendError("EUNAVAILABLE", "the request failed", source="http")

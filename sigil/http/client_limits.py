@@ -32,12 +32,14 @@ if TYPE_CHECKING:
 HEALTH = ("/health", "/_health")
 """The paths that are answered however many connections there are."""
 SPARE = 32
-"""Connections beyond the bound that stay for a moment, long enough to read the health or a 503."""
+"""Connections beyond the bound that stay open for a moment, long enough to get the health or a
+503.
+"""
 BYTES_A_SECOND = 16_384
 """A body that arrives faster than this is never too slow."""
 READ_BYTES = 16_384
-"""Bytes that are read of a connection at once; asyncio would read 256 KiB of a body before anybody
-could refuse it.
+"""Bytes that are read of a connection at once; asyncio would read 256 KiB of a body before it could
+be refused.
 """
 LINGER_SECONDS = 2.0
 """Seconds for which the rest of a refused body is read and dropped: a client that is still sending
@@ -83,7 +85,7 @@ class ClientLimits:
                 suggestion="at least 1",
             )
         if not 0 < settings.request_seconds <= 3600:
-            message = f"UNCAGED_REQUEST_SECONDS={settings.request_seconds} is no time"
+            message = f"UNCAGED_REQUEST_SECONDS={settings.request_seconds} is out of range"
             raise UsageError(
                 "ESETTING", message, suggestion="a number of seconds above 0, an hour at most"
             )
@@ -93,7 +95,7 @@ class ClientLimits:
             except ValueError:
                 help_ = "addresses or networks, such as 127.0.0.1,10.0.0.0/8"
                 raise UsageError(
-                    "ESETTING", f"UNCAGED_PROXIES: {proxy!r} is no address", suggestion=help_
+                    "ESETTING", f"UNCAGED_PROXIES: {proxy!r} is not an address", suggestion=help_
                 ) from None
         return cls(settings.connections, settings.request_seconds, settings.proxies)
 
@@ -106,11 +108,10 @@ class OpenConnections:
 
     def __init__(self, bounds: ClientLimits) -> None:
         self.seconds = bounds.seconds
-        # half of the files that this process may open: the store, the sandbox and the model need
-        # theirs
-        self._most = max(
-            min(bounds.connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 1
-        )
+        # Half of the files that this process may open; the other half is for the store, the sandbox
+        # and the model.
+        file_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._most = max(min(bounds.connections, file_limit // 2), 1)
         self._within: OrderedDict[LimitedConnection, None] = OrderedDict()
         self._over: OrderedDict[LimitedConnection, None] = OrderedDict()
 
@@ -157,9 +158,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def is_working(self) -> bool:
-        """True while a request is being answered; not while the rest of a refused one is thrown
-        away.
-        """
+        """True while a request is being answered; False while the rest of a refused one is read."""
         return self.cycle is not None and not self.cycle.response_complete and not self._is_refused
 
     def drop(self) -> None:
@@ -336,8 +335,8 @@ def make_exception_handler(
 ) -> Callable[[asyncio.AbstractEventLoop, Mapping[str, Any]], None]:
     """Return the loop's exception handler.
 
-    When no connection can be accepted, which asyncio tells hundreds of times a second, it closes an
-    idle one and warns once a minute.
+    When no connection can be accepted, which asyncio reports hundreds of times a second, it closes
+    an idle one and warns once a minute.
     """
 
     def handle(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
@@ -352,8 +351,8 @@ def make_exception_handler(
 
 
 class RepeatFilter(logging.Filter):
-    """The filter passes a warning of a library once a minute: whoever can provoke it must not be
-    able to fill the disk with it.
+    """The filter passes a warning of a library once a minute, so that no client can fill the disk
+    with it.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -33,7 +33,7 @@ from sigil.mcp.tools import Toolbox
 from sigil.protocol import Json
 
 SESSION = "mcp"
-"""The chat in whose name a model speaks that comes with the admin token and names none."""
+"""The chat of a model that comes with the admin token and names no chat."""
 BATCH = 20
 """Messages of a list at most."""
 BATCH_SECONDS = 30.0
@@ -62,7 +62,7 @@ def answer_mcp(request: AuthorizedRequest) -> Response:
         return json_response(jsonrpc.make_failure(None, problem), 400)
     if not answer:
         return Response(status_code=202, headers=QUIET)
-    return json_response(answer, _status_of(answer, revision))
+    return json_response(answer, _choose_status(answer, revision))
 
 
 def _answer_batch(
@@ -99,39 +99,31 @@ def _answer_batch(
 def _answer_message(
     request: AuthorizedRequest, value: Json, revision: str
 ) -> dict[str, Json] | None:
-    """Return the answer to one message, None when it wants none."""
+    """Return the answer to one message, None when it wants none.
+
+    With the admin token a model asks, whose deploys never replace what somebody else deployed.
+    """
     try:
         message = jsonrpc.parse_message(value)
         if not isinstance(message, RpcRequest):
             return None
         if is_stateless(message.params) or revision == STATELESS:
             _require_agreement(request.headers, message)
-        methods = Methods(_toolbox_of(request))
+        caller = request.caller
+        if request.holder.kind == ADMIN:
+            caller = replace(caller, author="model", session=caller.session or SESSION)
+        may_deploy = request.holder.kind in (ADMIN, "deploy")
+        require_deploy = request.require_deploy if may_deploy else None
+        methods = Methods(Toolbox(request.registry, caller, require_deploy=require_deploy))
         return jsonrpc.make_result(message.id, methods.answer(message))
     except RpcError as problem:
         return jsonrpc.make_failure(jsonrpc.id_of(value), problem)
 
 
-def _toolbox_of(request: AuthorizedRequest) -> Toolbox:
-    """Return the tools of whoever asks.
-
-    With the admin token it is a model, whose deploys replace nobody's.
-    """
-    caller = request.caller
-    if request.holder.kind == ADMIN:
-        caller = replace(caller, author="model", session=caller.session or SESSION)
-    may_deploy = request.holder.kind in (ADMIN, "deploy")
-    return Toolbox(
-        request.registry,
-        caller,
-        require_deploy=request.require_deploy if may_deploy else None,
-    )
-
-
-def _status_of(answer: Json, revision: str) -> int:
+def _choose_status(answer: Json, revision: str) -> int:
     """Return the HTTP status of an answer.
 
-    What is no request is 400; up to 2025-11-25 everything else is 200.
+    An invalid request is 400; up to 2025-11-25 everything else is 200.
     """
     code = answer.get("error", {}).get("code") if isinstance(answer, dict) else None
     if code in (REQUEST, HEADERS, REVISION):

@@ -40,12 +40,12 @@ class ApiDescription:
         return openapi.render_page(self._routes, installed_version())
 
 
-def health() -> Response:
+def get_health() -> Response:
     """Tell that the server answers; opens nothing."""
     return json_response({"ok": True, "version": installed_version()})
 
 
-def full_health(request: AuthorizedRequest | None) -> Response:
+def get_full_health(request: AuthorizedRequest | None) -> Response:
     """Tell that the server answers; with a deploy token or the admin's also how the registry
     does.
     """
@@ -55,13 +55,13 @@ def full_health(request: AuthorizedRequest | None) -> Response:
     return json_response(row)
 
 
-def openapi_document(description: ApiDescription) -> Response:
+def get_openapi_document(description: ApiDescription) -> Response:
     """Give this description of the API, in OpenAPI 3.1."""
     headers = {**SHARED, "Content-Type": "application/json; charset=utf-8"}
     return Response(description.document, headers=headers)
 
 
-def docs_page(description: ApiDescription) -> Response:
+def get_docs_page(description: ApiDescription) -> Response:
     """Give the description as a page for people."""
     body, policy = description.page
     headers = {

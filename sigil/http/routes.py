@@ -135,32 +135,29 @@ _MCP = {200: MCP_MESSAGE, 202: None, 400: MCP_MESSAGE, 404: MCP_MESSAGE}
 _RUN, _RUNS = "/run/{ref:path}", {200: RUN_OUTPUT}
 
 OPEN_ROUTES: tuple[Route, ...] = (
-    Route("GET", "/health", public.health, Access.PUBLIC, {200: rows.HealthRow}),
+    Route("GET", "/health", public.get_health, Access.PUBLIC, {200: rows.HealthRow}),
     Route(
         "GET",
         "/_health",
-        public.full_health,
+        public.get_full_health,
         Access.OPTIONAL_TOKEN,
         {200: (rows.FullHealthRow, rows.HealthRow)},
-        operation="wellbeing",
     ),
     Route(
         "GET",
         "/_api/openapi.json",
-        public.openapi_document,
+        public.get_openapi_document,
         Access.PUBLIC,
         {200: OPENAPI_DOCUMENT},
         has_etag=True,
-        operation="document",
     ),
     Route(
         "GET",
         "/_api/docs",
-        public.docs_page,
+        public.get_docs_page,
         Access.PUBLIC,
         {200: DOCS_PAGE},
         has_etag=True,
-        operation="docs",
     ),
 )
 TOKEN_ROUTES: tuple[Route, ...] = (
@@ -211,7 +208,6 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         {200: rows.ListPage},
         query=_LIST,
         has_etag=True,
-        operation="everything",
     ),
     Route(
         "GET",
@@ -243,7 +239,6 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         ref=NAME_SCHEMA,
         query=_page_parameters(NUMBER),
         has_etag=True,
-        operation="versions",
     ),
     Route(
         "GET",
@@ -310,15 +305,13 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         Access.ADMIN_TOKEN,
         {200: rows.GrantPage},
         query=_page_parameters(GRANT_PLACE),
-        operation="grants",
     ),
     Route(
         "GET",
         "/_api/grants/{ref:path}",
-        admin.show_permission_request,
+        admin.get_permission_request,
         Access.ADMIN_TOKEN,
         {200: rows.PermissionRequestRow},
-        operation="asked",
     ),
     Route(
         "POST",
@@ -347,7 +340,6 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         admin.ToolsBody,
         failures=(404, 424),
         slow=True,
-        operation="mcp_tools",
     ),
     Route(
         "GET",
@@ -356,7 +348,6 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         Access.ADMIN_TOKEN,
         {200: rows.SecretPage},
         query=_page_parameters("[A-Z][A-Z0-9_]{0,62}"),
-        operation="secrets",
     ),
     Route(
         "PUT",
@@ -382,7 +373,6 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         Access.ADMIN_TOKEN,
         {200: rows.TokenPage},
         query=_page_parameters("[0-9a-f]{12}"),
-        operation="keys",
     ),
     Route(
         "POST",
@@ -408,10 +398,9 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         Access.ADMIN_TOKEN,
         {200: (rows.AuditPage, rows.AuditCheckRow)},
         query=_AUDIT,
-        operation="audit",
     ),
     Route("GET", "/_api/whoami", admin.whoami, Access.ANY_TOKEN, {200: rows.TokenRow}),
-    Route("GET", "/_api/status", admin.status, Access.DEPLOY_TOKEN, {200: rows.StatusRow}),
+    Route("GET", "/_api/status", admin.get_status, Access.DEPLOY_TOKEN, {200: rows.StatusRow}),
     Route(
         "POST",
         "/mcp",
@@ -420,6 +409,6 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         _MCP,
         MCP_MESSAGE,
         slow=True,
-        operation="serve",
+        operation="send_mcp_message",
     ),
 )

@@ -51,7 +51,14 @@ def encode_document(routes: Sequence[Route], version: str) -> bytes:
 
 def describe_routes(routes: Sequence[Route], version: str) -> dict[str, Json]:
     """Return the description of `routes` in OpenAPI 3.1."""
-    refs, schemas = collect_schemas([*_shapes_of(routes), rows.FailureRow])
+    types: list[Any] = []
+    for route in routes:
+        for shape in (route.body, *route.responses.values()):
+            alternatives = shape if type(shape) is tuple else (shape,)
+            for alternative in alternatives:
+                if alternative and not isinstance(alternative, Media):
+                    types.append(alternative)
+    refs, schemas = collect_schemas([*types, rows.FailureRow])
     names = Counter(route.operation_name for route in routes)
     paths: dict[str, dict[str, Json]] = {}
     for route in routes:
@@ -135,17 +142,11 @@ def header_names(route: Route) -> list[str]:
     return names
 
 
-def _shapes_of(routes: Sequence[Route]) -> Iterator[Any]:
-    """Yield the types of all bodies and answers."""
-    for route in routes:
-        for shape in (route.body, *route.responses.values()):
-            alternatives = shape if type(shape) is tuple else (shape,)
-            for alternative in alternatives:
-                if alternative and not isinstance(alternative, Media):
-                    yield alternative
-
-
 def _describe_operation(route: Route, operation_id: str, refs: dict[Any, Json]) -> dict[str, Json]:
+    """Return the description of one route; its summary is the first paragraph of its handler's
+    docstring.
+    """
+    docstring = inspect.getdoc(route.handler) or ""
     examples = examples_of(route.method, route.path)
     group, _ = texts.GROUPS[route.handler.__module__.rpartition(".")[2]]
     security: list[Json] = [{"token": []}]
@@ -156,21 +157,23 @@ def _describe_operation(route: Route, operation_id: str, refs: dict[Any, Json]) 
     operation: dict[str, Json] = {
         "operationId": operation_id,
         "tags": [group],
-        "summary": _summary_of(route),
+        "summary": " ".join(docstring.partition("\n\n")[0].split()),
         "description": f"Takes {texts.ACCESS[route.access.name]}.",
         "security": security,
         "parameters": list(_describe_parameters(route, examples)),
     }
     if route.body:
-        operation["requestBody"] = _describe_body(route, refs, examples)
+        content = describe_media(route.body, refs)
+        bodies = {}
+        for example in examples:
+            if example.body is not None:
+                bodies[example.name] = {"summary": example.title, "value": example.body}
+        if bodies:
+            content["application/json"]["examples"] = bodies
+        is_required = route.body not in (RUN_ARGUMENTS, RemoveBody)
+        operation["requestBody"] = {"required": is_required, "content": content}
     operation["responses"] = dict(_describe_responses(route, refs, examples))
     return operation
-
-
-def _summary_of(route: Route) -> str:
-    """Return the first paragraph of the handler's docstring, on one line."""
-    lines = inspect.getdoc(route.handler) or ""
-    return " ".join(lines.partition("\n\n")[0].split())
 
 
 def _describe_parameters(route: Route, examples: Sequence[Example]) -> Iterator[Json]:
@@ -218,20 +221,6 @@ def _describe_parameter(schema: Schema, values: dict[str, str]) -> dict[str, Jso
     if examples:
         parameter["examples"] = examples
     return parameter
-
-
-def _describe_body(
-    route: Route, refs: dict[Any, Json], examples: Sequence[Example]
-) -> dict[str, Json]:
-    content = describe_media(route.body, refs)
-    bodies = {
-        example.name: {"summary": example.title, "value": example.body}
-        for example in examples
-        if example.body is not None
-    }
-    if bodies:
-        content["application/json"]["examples"] = bodies
-    return {"required": route.body not in (RUN_ARGUMENTS, RemoveBody), "content": content}
 
 
 def _describe_responses(

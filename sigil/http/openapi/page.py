@@ -50,9 +50,11 @@ def render_page(routes: Sequence[Route], version: str) -> tuple[bytes, str]:
 
 
 def _render_lines(document: Document, style: str) -> Iterator[str]:
-    groups = [
-        (name, what, list(_operations_of(document, name))) for name, what in texts.GROUPS.values()
-    ]
+    groups: dict[str, list[_Operation]] = {name: [] for name, _ in texts.GROUPS.values()}
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            for name in methods.get(method, {}).get("tags", ()):
+                groups[name].append(_Operation(path, method, methods[method]))
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{texts.TITLE}: the HTTP API</title>"
@@ -65,8 +67,15 @@ def _render_lines(document: Document, style: str) -> Iterator[str]:
     yield (
         '<p><a href="openapi.json">openapi.json</a> says the same to programs.</p></header>\n<main>'
     )
-    contents = "".join(_render_contents(name, operations) for name, _, operations in groups)
-    yield f'<nav aria-label="Routes">{contents}</nav>'
+    contents = []
+    for name, operations in groups.items():
+        items = [
+            f'<li><a href="#{operation.fields["operationId"]}">{_render_method(operation.method)}'
+            f" <code>{escape(operation.path)}</code></a></li>"
+            for operation in operations
+        ]
+        contents.append(f"<h4>{escape(name)}</h4><ul>{''.join(items)}</ul>")
+    yield f'<nav aria-label="Routes">{"".join(contents)}</nav>'
     rules = "".join(f"<dt>{name}</dt><dd>{_render_text(text)}</dd>" for name, text in texts.RULES)
     yield f'<h2 id="rules">What holds everywhere</h2>\n<dl>{rules}'
     statuses = [
@@ -74,31 +83,15 @@ def _render_lines(document: Document, style: str) -> Iterator[str]:
         for status, what in texts.STATUSES.items()
     ]
     yield "</dl>\n" + _render_table("Statuses", statuses)
-    for name, what, operations in groups:
+    for name, what in texts.GROUPS.values():
         yield f'<h2 id="{name.lower()}">{escape(name)}</h2>\n<p>{_render_text(what)}</p>'
-        for operation in operations:
+        for operation in groups[name]:
             yield from _render_operation(document, operation)
     yield '<h2 id="shapes">Shapes</h2>\n<p>What bodies and answers are made of.</p>'
     for name, schema in sorted(document["components"]["schemas"].items()):
         yield f'<h4 id="{name}">{name}</h4>\n<p>{_render_text(schema.get("description", ""))}</p>'
         yield _render_table("", _field_rows(document, {"": {"schema": schema}}))
     yield "</main>\n</body>\n</html>\n"
-
-
-def _operations_of(document: Document, group: str) -> Iterator[_Operation]:
-    for path, methods in document["paths"].items():
-        for method in METHODS:
-            if group in methods.get(method, {}).get("tags", ()):
-                yield _Operation(path, method, methods[method])
-
-
-def _render_contents(group: str, operations: Iterable[_Operation]) -> str:
-    items = [
-        f'<li><a href="#{operation.fields["operationId"]}">{_render_method(operation.method)}'
-        f" <code>{escape(operation.path)}</code></a></li>"
-        for operation in operations
-    ]
-    return f"<h4>{escape(group)}</h4><ul>{''.join(items)}</ul>"
 
 
 def _render_operation(document: Document, operation: _Operation) -> Iterator[str]:

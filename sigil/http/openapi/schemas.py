@@ -53,14 +53,15 @@ def collect_schemas(types: Iterable[Any]) -> tuple[dict[Any, Json], dict[str, Js
 def _describe_spec(manifest: Json) -> Json:
     """Return the schema of a manifest as a deploy takes it.
 
-    It is flat, every field but the code is optional, and null is as good as left out.
+    It is flat, every field but the code is optional, and null means the same as leaving it out.
     """
     fields = {_FLAT.get(name, name): schema for name, schema in manifest["properties"].items()}
     texts = {name: {"type": "string"} for name in _CODE}
-    properties = {
-        name: {"anyOf": _make_nullable(schema), "description": FIELD_TEXTS.get(name, "")}
-        for name, schema in {**fields, **texts}.items()
-    }
+    properties = {}
+    for name, schema in {**fields, **texts}.items():
+        alternatives = [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
+        alternatives.append({"type": "null"})
+        properties[name] = {"anyOf": alternatives, "description": FIELD_TEXTS.get(name, "")}
     return {
         "type": "object",
         "description": (
@@ -70,11 +71,6 @@ def _describe_spec(manifest: Json) -> Json:
         "oneOf": [{"required": [name], "properties": {name: {"type": "string"}}} for name in _CODE],
         "additionalProperties": False,
     }
-
-
-def _make_nullable(schema: Json) -> list[Json]:
-    alternatives = schema.get("anyOf", [schema])
-    return [*(each for each in alternatives if each != {"type": "null"}), {"type": "null"}]
 
 
 def _without_titles(node: Json) -> Json:

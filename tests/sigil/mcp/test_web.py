@@ -198,10 +198,13 @@ WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
         ),
         "EREMOTE: .*asks a question back",
     ),
-    "a list": (lambda request, message: rpc(message, [1]), "EREMOTE: .*no result"),
+    "a list": (
+        lambda request, message: rpc(message, [1]),
+        "EREMOTE: .*its result is not an object",
+    ),
     "much content": (
         lambda request, message: rpc(message, {"content": [1] * 2000}),
-        "EREMOTE: .*no list",
+        "EREMOTE: .*its content is not a list",
     ),
     "its error": (
         lambda request, message: rpc(
