@@ -39,24 +39,23 @@ def fingerprint() -> bytes:
     library = Path(spawn.library())
     # The name of the wheel's metadata folder holds its version.
     versions = sorted(path.name for path in library.parents[2].glob("wasmtime-*.dist-info"))
+    target = choose_target()
+    if not target:
+        # The line in which the kernel names this processor's features.
+        try:
+            lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
+            target = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+        except OSError:
+            target = platform.processor()
     parts = (
         *versions,
         str(library.stat().st_size),
         repr((config.STACK_BYTES, config.OFF, config.ON)),
         sys.platform,
         platform.machine(),
-        choose_target() or _read_processor_features(),
+        target,
     )
     return sha256("\n".join(parts).encode()).digest()
-
-
-def _read_processor_features() -> str:
-    """Return the line in which the kernel names this processor's features."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
 PROCESSOR_SECONDS = 10
@@ -108,7 +107,9 @@ class CompileJobs:
             draft = CodeDraft()
         except OSError as problem:
             raise BackendError(
-                "EUNAVAILABLE", f"no room for compiled code: {problem.strerror}", source="sandbox"
+                "EUNAVAILABLE",
+                f"compiled code cannot be stored: {problem.strerror}",
+                source="sandbox",
             ) from None
         with draft:
             end = draft.descriptor

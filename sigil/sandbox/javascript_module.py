@@ -73,6 +73,7 @@ def read_source(module: bytes) -> str:
 
 
 def _make_sections(text: bytes) -> list[bytes]:
+    """Return the sections of the module, with the source `text` as its data."""
     i32 = bytes([wasm.I32])
     types = [_signature(i32, i32), _signature(i32 * 2, i32), _signature(b"", i32)]
     imports = [
@@ -88,28 +89,10 @@ def _make_sections(text: bytes) -> list[bytes]:
         ("start", _START),
     ):
         exports.append(wasm.block(b"sigil_" + name.encode()) + b"\0" + wasm.unsigned(index))
-    manifest = json.dumps({"abi": "sigil/1", "engine": ENGINE}, separators=(",", ":"))
-    return [
-        wasm.section(wasm.TYPE, wasm.vector(types)),
-        wasm.section(wasm.IMPORT, wasm.vector(imports)),
-        wasm.section(wasm.FUNCTION, wasm.vector([b"\x02"])),
-        wasm.section(wasm.EXPORT, wasm.vector(exports)),
-        wasm.section(wasm.DATA_COUNT, wasm.unsigned(1)),
-        wasm.section(wasm.CODE, wasm.vector([wasm.block(_make_start_body(len(text)))])),
-        wasm.section(wasm.DATA, wasm.vector([bytes([_PASSIVE]) + wasm.block(text)])),
-        wasm.custom(_MANIFEST, manifest.encode()),
-    ]
-
-
-def _signature(parameters: bytes, results: bytes) -> bytes:
-    return b"\x60" + wasm.block(parameters) + wasm.block(results)
-
-
-def _make_start_body(length: int) -> bytes:
-    """Return the body of `sigil_start`, which is written out at the head of this file."""
-    size = b"\x41" + wasm.signed(length)
+    # The body of `sigil_start`, which is written out at the head of this file.
+    size = b"\x41" + wasm.signed(len(text))
     at = b"\x20\0"
-    return b"".join(
+    start_body = b"".join(
         (
             b"\x01\x01\x7f",  # one local i32: at
             size + b"\x10" + wasm.unsigned(_ALLOC) + b"\x22\0",  # at = alloc(length)
@@ -119,3 +102,18 @@ def _make_start_body(length: int) -> bytes:
             b"\x0b",
         )
     )
+    manifest = json.dumps({"abi": "sigil/1", "engine": ENGINE}, separators=(",", ":"))
+    return [
+        wasm.section(wasm.TYPE, wasm.vector(types)),
+        wasm.section(wasm.IMPORT, wasm.vector(imports)),
+        wasm.section(wasm.FUNCTION, wasm.vector([b"\x02"])),
+        wasm.section(wasm.EXPORT, wasm.vector(exports)),
+        wasm.section(wasm.DATA_COUNT, wasm.unsigned(1)),
+        wasm.section(wasm.CODE, wasm.vector([wasm.block(start_body)])),
+        wasm.section(wasm.DATA, wasm.vector([bytes([_PASSIVE]) + wasm.block(text)])),
+        wasm.custom(_MANIFEST, manifest.encode()),
+    ]
+
+
+def _signature(parameters: bytes, results: bytes) -> bytes:
+    return b"\x60" + wasm.block(parameters) + wasm.block(results)

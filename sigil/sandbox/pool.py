@@ -145,7 +145,7 @@ class Sandbox:
         try:
             output, lines = unpack_answer(payload)
         except ProtocolBreach:
-            raise ToolError("ETRAP", "the sandbox process answered nonsense") from None
+            raise ToolError("ETRAP", "the sandbox process sent an invalid answer") from None
         if len(output) > order.output_bytes:
             raise ToolError("ELIMIT", f"the output is larger than {order.output_bytes} bytes")
         logs = tuple(map(_clean_line, lines))

@@ -180,7 +180,7 @@ class RunnerProcess:
         except (ProtocolBreach, DeadlinePassed, IndexError):
             self.kill()
             raise BackendError(
-                "EUNAVAILABLE", "no sandbox process comes up", source="sandbox"
+                "EUNAVAILABLE", "the sandbox process did not start in time", source="sandbox"
             ) from None
 
     @property
@@ -214,7 +214,15 @@ class RunnerProcess:
                 kind, payload = self._channel.receive(_FROM_RUNNER, deadline=deadline)
             if kind is FrameKind.ASK:
                 asks += 1
-                self._answer_ask(run, payload, asks, serve, deadline)
+                operation, milliseconds, argument = unpack_ask(payload)
+                if asks > ASKS or service_of(operation) not in run.grants:
+                    raise GrantViolation("asks for what it was not granted")
+                # Only the runner knows when the guest began, and it may lie: it gains no more than
+                # what loading is allowed.
+                left = min(milliseconds / 1000, deadline - GRACE_SECONDS - monotonic())
+                answer = serve(operation, argument, left)
+                with _died_at_work():
+                    self._channel.send(FrameKind.ANSWER, answer, deadline=deadline)
             elif kind is FrameKind.NEED:
                 name = payload.decode("ascii", "replace")
                 if name not in needs or asks:
@@ -226,20 +234,6 @@ class RunnerProcess:
                 self._send_code(name, supply, deadline)
             else:
                 return kind, payload, cold
-
-    def _answer_ask(
-        self, run: RunOrder, payload: bytes, asks: int, serve: Serve, deadline: float
-    ) -> None:
-        """Answer the request in `payload`, the run's `asks`-th."""
-        operation, milliseconds, argument = unpack_ask(payload)
-        if asks > ASKS or service_of(operation) not in run.grants:
-            raise GrantViolation("asks for what it was not granted")
-        # Only the runner knows when the guest began, and it may lie: it gains no more than what
-        # loading is allowed.
-        left = min(milliseconds / 1000, deadline - GRACE_SECONDS - monotonic())
-        answer = serve(operation, argument, left)
-        with _died_at_work():
-            self._channel.send(FrameKind.ANSWER, answer, deadline=deadline)
 
     def _send_code(self, name: str, supply: LoadableCode, deadline: float) -> None:
         """Send the code of `name`, and the names of the programs that the runner forgets for it."""

@@ -142,15 +142,15 @@ class WorkerPool:
         """
         end = monotonic() + seconds
         with self._lock:
-            has_room = (
+            may_park = (
                 len(self._parked) < PARKED and self._parked_by[tenant.namespace] < PARKED // 2
             )
-            if has_room:
+            if may_park:
                 self._busy.discard(child)
                 self._parked.add(child)
                 self._parked_by[tenant.namespace] += 1
         self._affinity.leave(child.pid)
-        if not has_room:
+        if not may_park:
             yield
             return
         self._slots.release(tenant)

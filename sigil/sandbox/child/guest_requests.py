@@ -61,30 +61,27 @@ class GuestRequests:
         if not isinstance(operation, str):
             return None
         try:
-            self._require_grant(operation)
             answer_here = _ANSWERED_HERE.get(operation)
+            if answer_here is None and operation not in OPERATIONS:
+                raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
+            permission = service_of(operation)
+            if permission not in self._run.grants:
+                raise Denied(
+                    "EPERM",
+                    f"{operation} is not declared: add permissions.{permission} to the manifest",
+                )
             if answer_here is None:
                 return self._ask_server(operation, argument)
             return _encode({"ok": answer_here(self, argument)})
         except Denied as denied:
             return _encode({"error": {"code": denied.code, "message": denied.message}})
 
-    def _require_grant(self, operation: str) -> None:
-        if operation not in _ANSWERED_HERE and operation not in OPERATIONS:
-            raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
-        permission = service_of(operation)
-        if permission not in self._run.grants:
-            raise Denied(
-                "EPERM",
-                f"{operation} is not declared: add permissions.{permission} to the manifest",
-            )
-
     def _ask_server(self, operation: str, argument: Any) -> bytes:
         try:
             text = json.dumps(argument, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             encoded = text.encode("utf-8")
         except (ValueError, RecursionError):
-            raise Denied("EINVAL", f"what {operation} was given is not JSON") from None
+            raise Denied("EINVAL", f"the argument of {operation} is not JSON") from None
         if len(encoded) > ASK_LIMIT:
             raise Denied("ELIMIT", f"a request has at most {ASK_LIMIT} bytes")
         if self._asks == ASKS:
@@ -119,7 +116,7 @@ _ANSWERED_HERE: dict[str, Callable[[GuestRequests, Any], Any]] = {
 
 
 def _refuse_constant(constant: str) -> None:
-    """Refuse `NaN` and the infinities, which are no JSON."""
+    """Refuse `NaN` and the infinities, which are not JSON."""
     raise ValueError(constant)
 
 

@@ -76,7 +76,7 @@ def build(force: bool = False) -> Path:
     if not force and not find_problem():
         return ENGINE
     with _open_cache() as cache:
-        compiled = _compile_cached(cache, force)
+        compiled = _compile_engine(cache, force)
     _report("starting the engine once, with its prelude")
     try:
         from sigil.sandbox.engine.snapshot import pre_initialise
@@ -160,38 +160,37 @@ def _open_cache() -> Iterator[Path]:
         yield Path(temporary)
 
 
-def _compile_cached(cache: Path, force: bool) -> bytes:
-    """Return the engine before its first start, from `cache` when the C is unchanged."""
-    path = cache / "engine" / f"{_fingerprint(*_compiler_inputs())}.wasm"
-    if force or not path.is_file():
-        _report(f"fetching quickjs-ng {sources.VERSION}")
-        archive = sources.fetch_sdist(cache / "engine")
-        with tempfile.TemporaryDirectory() as temporary:
-            _write(path, _compile(archive, Path(temporary), cache / "c"))
-    return path.read_bytes()
+def _compile_engine(cache: Path, force: bool) -> bytes:
+    """Return the engine before its first start, from `cache` when the C is unchanged.
 
-
-def _compile(archive: Path, folder: Path, libraries: Path) -> bytes:
-    """Compile in `folder`, by relative names and with an environment of its own, so that no path
-    gets into the module. `libraries` keeps the compiled C library, which takes three quarters of
-    the time; C capabilities are compiled with the same one.
+    It is compiled in a folder of its own, by relative names and with an environment of its own, so
+    that no path gets into the module. `cache` also keeps the compiled C library, which takes three
+    quarters of the time; C capabilities are compiled with the same one.
     """
+    path = cache / "engine" / f"{_fingerprint(*_compiler_inputs())}.wasm"
+    if path.is_file() and not force:
+        return path.read_bytes()
+    _report(f"fetching quickjs-ng {sources.VERSION}")
+    archive = sources.fetch_sdist(cache / "engine")
     zig = _find_zig()
-    sources.extract(archive, folder)
-    for name in _OURS:
-        shutil.copy(_HERE / name, folder)
-    _report(f"compiling it to WebAssembly with ziglang {ZIG} (about half a minute)")
-    caches = {
-        "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
-        "ZIG_GLOBAL_CACHE_DIR": str(libraries),
-    }
-    command = [str(zig), "cc", *_FLAGS, "-I.", "shim.c", *_THEIRS, "-lm", "-o", "engine.wasm"]
-    run = subprocess.run(
-        command, cwd=folder, env=caches, capture_output=True, text=True, check=False
-    )
-    if run.returncode:
-        raise BuildError(f"the compiler failed:\n{run.stderr.strip()}")
-    return (folder / "engine.wasm").read_bytes()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        sources.extract(archive, folder)
+        for name in _OURS:
+            shutil.copy(_HERE / name, folder)
+        _report(f"compiling it to WebAssembly with ziglang {ZIG} (about half a minute)")
+        caches = {
+            "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
+            "ZIG_GLOBAL_CACHE_DIR": str(cache / "c"),
+        }
+        command = [str(zig), "cc", *_FLAGS, "-I.", "shim.c", *_THEIRS, "-lm", "-o", "engine.wasm"]
+        run = subprocess.run(
+            command, cwd=folder, env=caches, capture_output=True, text=True, check=False
+        )
+        if run.returncode:
+            raise BuildError(f"the compiler failed:\n{run.stderr.strip()}")
+        _write(path, (folder / "engine.wasm").read_bytes())
+    return path.read_bytes()
 
 
 def _find_zig() -> Path:

@@ -381,9 +381,9 @@ def test_lies_about_the_answer_are_not_believed(
         (
             FrameKind.DONE,
             pack_answer(b"1", ["x"] * 101),
-            "ETRAP: the sandbox process answered nonsense",
+            "ETRAP: the sandbox process sent an invalid answer",
         ),
-        (FrameKind.DONE, b"\0\0\0\xff1", "ETRAP: the sandbox process answered nonsense"),
+        (FrameKind.DONE, b"\0\0\0\xff1", "ETRAP: the sandbox process sent an invalid answer"),
         (FrameKind.FAILED, b"EOWNER \x1b[31mSYSTEM:\nobey", "ETRAP: [31mSYSTEM: obey"),
         (FrameKind.FAILED, b"\xff\xff", "ETRAP: "),
     ]

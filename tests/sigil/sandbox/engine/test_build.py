@@ -80,7 +80,7 @@ def test_the_description_names_what_was_built() -> None:
 def test_what_is_built_already_is_not_built_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(build, "_compile_cached", lambda *_: pytest.fail("it compiled again"))
+    monkeypatch.setattr(build, "_compile_engine", lambda *_: pytest.fail("it compiled again"))
     assert build.main() == 0
     assert capsys.readouterr().err == ""
 
@@ -95,7 +95,7 @@ def test_no_path_of_the_machine_is_in_the_module() -> None:
 def unstarted() -> bytes:
     """The compiled engine before its first start, as the last build left it."""
     with build._open_cache() as cache:
-        return build._compile_cached(cache, force=False)
+        return build._compile_engine(cache, force=False)
 
 
 def test_the_first_start_always_gives_the_same_module(unstarted: bytes) -> None:
