@@ -8,7 +8,7 @@ description where the class has a longer one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Literal, NotRequired, TypeVar
 
 from pydantic import Field, with_config
 from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
@@ -57,7 +57,7 @@ class OfferRow(TypedDict):
     version: Number
     digest: Digest
     description: str
-    schema: dict[str, Any]
+    schema: dict[str, object]
     pure: bool
     kind: CapabilityKind
 
@@ -172,14 +172,14 @@ class LimitsRow(TypedDict):
 class InterfaceRow(PublicRow):
     """A capability without its source, its tests and how it is used."""
 
-    schema: dict[str, Any]
+    schema: dict[str, object]
     pure: bool
     aliases: list[str]
     examples: list[str]
     requires: list[str]
     public: bool
     idempotent: bool
-    permissions: dict[str, Any]
+    permissions: dict[str, object]
     limits: LimitsRow
 
 
@@ -206,7 +206,7 @@ class DetailRow(InterfaceRow, UsageRow):
     pending: list[str]
     pins: list[PinRow]
     lang: str
-    tests: list[dict[str, Any]]
+    tests: list[dict[str, object]]
     on_degraded: Literal["wait", "rollback"]
     session: str
     wasm: Digest
@@ -285,8 +285,8 @@ class VersionPage(TypedDict):
 @schema_name("Difference")
 class FieldChangeRow(TypedDict):
     field: str
-    old: Any
-    new: Any
+    old: object
+    new: object
 
 
 VersionDiffRow = TypedDict(
@@ -511,7 +511,7 @@ class ServerToolRow(TypedDict):
     tool: str
     capability: str
     description: str
-    schema: dict[str, Any]
+    schema: dict[str, object]
     problem: str
 
 

@@ -13,6 +13,7 @@ import typer
 from sigil.errors import SigilError
 
 if TYPE_CHECKING:
+    from sigil.protocol import Json
     from sigil.settings import Settings
     from sigil.storage.kv import KV
 
@@ -158,7 +159,7 @@ def _complete_from_store(incomplete: str, list_names: ListNames) -> list[str]:
         return []
 
 
-def _scan_active(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _scan_active(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, dict[str, Json]]]:
     """Yield the active capabilities of a namespace that begin with `beginning`, with the fields of
     their records.
     """

@@ -4,12 +4,16 @@ cut, and the differences between two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import orjson
 
 from sigil.cli.times import format_count, format_time
 from sigil.protocol import Json
+
+if TYPE_CHECKING:
+    from sigil.rows import FieldChangeRow
 
 _TIME_FIELDS = ("at", "expires_at", "last")
 _PERMISSION_PREFIXES = {"http": "http:", "secrets": "secret:", "call": "call:", "mcp": "mcp:"}
@@ -34,13 +38,14 @@ def describe_fields(row: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 def _describe_field(field: str, value: Json, row: Mapping[str, Json]) -> Iterator[str]:
     if field == "permissions" and isinstance(value, dict):
-        yield from _describe_permissions(value, row.get("pending") or ())
+        pending = row.get("pending")
+        yield from _describe_permissions(value, pending if isinstance(pending, list) else ())
     elif field == "tests" and isinstance(value, list):
         yield from map(describe_test, value)
     elif field == "pins" and isinstance(value, list):
         yield from map(_describe_pin, value)
     elif field in _TIME_FIELDS:
-        if value is not None:
+        if isinstance(value, int | float):
             yield format_time(value)
     elif field == "limits" and isinstance(value, dict):
         for name, limit in value.items():
@@ -49,7 +54,7 @@ def _describe_field(field: str, value: Json, row: Mapping[str, Json]) -> Iterato
         yield _format_value(value)
 
 
-def _describe_permissions(asked: Mapping[str, Json], pending: Json) -> Iterator[str]:
+def _describe_permissions(asked: Mapping[str, Json], pending: Collection[str]) -> Iterator[str]:
     """Yield each permission that it asks for; one that an owner has to grant says whether that was
     done.
     """
@@ -113,12 +118,12 @@ def _format_value(value: Json) -> str:
     return orjson.dumps(value).decode()
 
 
-def describe_changes(rows: Iterable[Mapping[str, Json]]) -> Iterator[str]:
+def describe_changes(rows: Iterable[FieldChangeRow]) -> Iterator[str]:
     """Yield `field: old → new`; for a list what was removed (`-`) and added (`+`), for a table each
     of its fields.
     """
     for row in rows:
-        yield from _describe_change(str(row["field"]), row["old"], row["new"])
+        yield from _describe_change(row["field"], row["old"], row["new"])
 
 
 def _describe_change(name: str, old: Json, new: Json) -> Iterator[str]:

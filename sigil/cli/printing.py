@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from sigil.cli.output import flush_output
 from sigil.cli.progress import Spinner
@@ -36,7 +35,7 @@ class Printer:
     verbose: bool = False
     spinner: Spinner = field(default_factory=Spinner)
 
-    def document(self, value: Any) -> None:
+    def document(self, value: object) -> None:
         """Print one JSON document."""
         import orjson
 
@@ -80,7 +79,7 @@ class Printer:
         if not self.quiet:
             self._write_stderr(one_line(text, NOTE_CHARACTERS))
 
-    def result(self, row: Mapping[str, Any], note: str) -> None:
+    def result(self, row: Mapping[str, object], note: str) -> None:
         """Print what a command did: the row as a JSON document, or a note for people."""
         if self.json:
             self.document(row)

@@ -16,7 +16,7 @@ from sigil.cli.times import format_time
 from sigil.errors import SigilError
 
 if TYPE_CHECKING:
-    from sigil.protocol import Json
+    from sigil.rows import AuditRow
 
 ENTRIES_MOST = 500
 _COLUMN_FIELDS = (
@@ -114,7 +114,7 @@ def logs(
     _print_entries(shell, found)
 
 
-def _print_entries(shell: Shell, rows: Sequence[Mapping[str, Json]]) -> None:
+def _print_entries(shell: Shell, rows: Sequence[AuditRow]) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows})
         return
@@ -123,21 +123,24 @@ def _print_entries(shell: Shell, rows: Sequence[Mapping[str, Json]]) -> None:
         return
     cells = []
     for row in rows:
-        actor = [str(row[field]) for field in ("author", "token", "session") if row.get(field)]
+        fields: Mapping[str, object] = row
+        actor = [str(fields[name]) for name in ("author", "token", "session") if fields.get(name)]
         facts = []
-        for field, value in row.items():
-            if field not in _COLUMN_FIELDS:
-                is_time = field == "expires" and isinstance(value, int | float)
-                text = format_time(value) if is_time else format_cell(value)
-                facts.append(f"{field}={text}")
+        for name, value in fields.items():
+            if name in _COLUMN_FIELDS:
+                continue
+            if name == "expires" and isinstance(value, int | float):
+                facts.append(f"{name}={format_time(value)}")
+            else:
+                facts.append(f"{name}={format_cell(value)}")
         cells.append(
             (
                 row["number"],
                 format_time(row["at"]),
                 " ".join(actor),
                 row["action"],
-                row.get("name", ""),
-                str(row.get("digest", "")).removeprefix("sha256:")[:12],
+                fields.get("name", ""),
+                str(fields.get("digest", "")).removeprefix("sha256:")[:12],
                 " ".join(facts),
             )
         )

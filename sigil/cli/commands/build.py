@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -21,7 +21,6 @@ from sigil.errors import UsageError
 if TYPE_CHECKING:
     from sigil.compile.compiler import BuiltModule
     from sigil.manifest.package import Package
-    from sigil.protocol import Json
 
 _KIND_WORDS = {
     "js": "linked to the JavaScript engine",
@@ -80,7 +79,21 @@ def build(
         shell.printer.note(f"wrote {output}")
 
 
-def describe_module(package: Package, built: BuiltModule, seconds: float) -> dict[str, Json]:
+class BuiltModuleRow(TypedDict):
+    """The facts about a module; `ms`: how long its build took, in milliseconds."""
+
+    capability: str
+    lang: str
+    kind: str
+    digest: str
+    sha256: str
+    bytes: int
+    imports: list[str]
+    exports: list[str]
+    ms: float
+
+
+def describe_module(package: Package, built: BuiltModule, seconds: float) -> BuiltModuleRow:
     """Return the facts about a module. `digest` is the capability's, `sha256` the module's own."""
     from hashlib import sha256
 

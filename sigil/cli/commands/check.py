@@ -116,7 +116,9 @@ def find_advice(package: Package, module: bytes) -> list[Advice]:
 
 
 def _advise_on_schema(schema: Mapping[str, Json]) -> Iterator[Advice]:
-    properties = schema.get("properties") or {}
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        properties = {}
     for name, part in properties.items():
         if not isinstance(part, dict):
             continue
@@ -126,7 +128,8 @@ def _advise_on_schema(schema: Mapping[str, Json]) -> Iterator[Advice]:
             yield Advice(
                 f"input.{name}", "has no type: every value is accepted, and none is converted"
             )
-    for name in schema.get("required") or ():
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else ():
         if name not in properties:
             yield Advice("input.required", f"names {name}, which is not among the properties")
         elif isinstance(properties[name], dict) and "default" in properties[name]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
+    from sigil.rows import DetailRow, FieldChangeRow, GoldenTestCounts
 
 EXAMPLES = """\
 sigil deploy greet
@@ -42,6 +43,29 @@ _COMPARED_FIELDS = (
     "permissions",
 )
 """The fields of a manifest that a registry shows, so that they can be compared."""
+
+
+class ActiveVersionRow(TypedDict):
+    """The version that a deploy would replace or hide."""
+
+    version: int
+    digest: str
+    namespace: str
+
+
+class DeployPreviewRow(TypedDict):
+    """What a deploy would do. `stands`: the version that is active now; `asks`: the permissions
+    that an owner would have to grant.
+    """
+
+    capability: str
+    digest: str
+    stands: ActiveVersionRow | None
+    same: bool
+    changes: list[FieldChangeRow]
+    tests: GoldenTestCounts
+    asks: list[str]
+    dry_run: bool
 
 
 @spread_options
@@ -121,7 +145,7 @@ def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
     from sigil.manifest.package import flat_spec
     from sigil.run.dependencies import order_callees_first
 
-    rows: list[dict[str, Json]] = []
+    rows: list[Mapping[str, object]] = []
     folder = folders[0]
     try:
         packages: dict[str, tuple[Package, Path]] = {}
@@ -134,9 +158,10 @@ def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
         for name in order:
             package, folder = packages[name]
             if dry_run:
-                rows.append(preview_deploy(shell, package, folder))
+                preview = preview_deploy(shell, package, folder)
+                rows.append(preview)
                 if not shell.printer.json:
-                    print_preview(shell, rows[-1])
+                    print_preview(shell, preview)
             else:
                 rows.append(deploy_row(_deploy_spec(shell, flat_spec(package), folder)))
     except SigilError as problem:
@@ -235,7 +260,7 @@ def report_deploy(
         printer.note(f"an owner grants it: {command} --namespace {holder.get('namespace')}")
 
 
-def deploy_row(deployed: Deployed) -> dict[str, Json]:
+def deploy_row(deployed: Deployed) -> dict[str, object]:
     """Return a deploy as the JSON row for programs."""
     from sigil.protocol import deployed_row
 
@@ -248,7 +273,7 @@ def _describe_passed(tests: int) -> str:
     return f"{format_count(tests, 'test')} passed" if tests else "there are no tests"
 
 
-def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> dict[str, Json]:
+def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> DeployPreviewRow:
     """Test a package here and compare it with what is deployed.
 
     `Refused` where a deploy would be.
@@ -270,7 +295,7 @@ def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> dict[
             )
     active = _inspect_active(shell, manifest.name)
     digest = find_deploy_digest(shell, package)
-    row: dict[str, Json] = {
+    row: DeployPreviewRow = {
         "capability": manifest.name,
         "digest": digest,
         "stands": None,
@@ -281,26 +306,31 @@ def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> dict[
         "dry_run": True,
     }
     if active:
-        row["stands"] = {field: active[field] for field in ("version", "digest", "namespace")}
+        row["stands"] = {
+            "version": active["version"],
+            "digest": active["digest"],
+            "namespace": active["namespace"],
+        }
         row["same"] = active["digest"] == digest
         row["changes"] = _compare_manifest(active, manifest)
     return row
 
 
-def _compare_manifest(active: Mapping[str, Json], manifest: Manifest) -> list[dict[str, Json]]:
+def _compare_manifest(active: DetailRow, manifest: Manifest) -> list[FieldChangeRow]:
     """Return the manifest fields, of those that a registry shows, that a deploy would change."""
+    old: Mapping[str, object] = active
     new = manifest.model_dump(mode="json")
-    rows = [
-        {"field": name, "old": active[name], "new": new[name]}
+    rows: list[FieldChangeRow] = [
+        {"field": name, "old": old[name], "new": new[name]}
         for name in _COMPARED_FIELDS
-        if name in active and active[name] != new.get(name)
+        if name in old and old[name] != new.get(name)
     ]
     if active.get("schema") not in (None, new["input"]):
         rows.append({"field": "schema", "old": active["schema"], "new": new["input"]})
     return rows
 
 
-def print_preview(shell: Shell, row: Mapping[str, Json]) -> None:
+def print_preview(shell: Shell, row: DeployPreviewRow) -> None:
     """Print what a deploy would do."""
     from sigil.cli.details import describe_changes
 
@@ -344,7 +374,7 @@ def find_deploy_digest(shell: Shell, package: Package) -> str:
     return pinned_digest(package.digest, pins)
 
 
-def _inspect_active(shell: Shell, name: str) -> Mapping[str, Json] | None:
+def _inspect_active(shell: Shell, name: str) -> DetailRow | None:
     with shell.open_registry() as opened:
         try:
             return opened.registry.inspect(name, opened.caller)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -145,13 +145,14 @@ def _read_schema(text: str | None, option: str) -> dict[str, Json] | None:
 
 def _parse_permissions(texts: Sequence[str]) -> dict[str, Json]:
     """Return the permissions as a manifest has them, from the words that `sigil grants` prints."""
-    permissions: dict[str, Any] = {}
+    services: dict[str, bool] = {}
+    targets: dict[str, list[str]] = {}
     for text in texts:
         kind, colon, target = text.partition(":")
         if text in SERVICES:
-            permissions[text] = True
+            services[text] = True
         elif colon and target and kind in FIELDS_WITH_TARGET:
-            permissions.setdefault(FIELDS_WITH_TARGET[kind], []).append(target)
+            targets.setdefault(FIELDS_WITH_TARGET[kind], []).append(target)
         else:
             raise UsageError(
                 "EUSAGE",
@@ -161,7 +162,7 @@ def _parse_permissions(texts: Sequence[str]) -> dict[str, Json]:
                     " secret:API_KEY@api.example.com or call:hash"
                 ),
             )
-    return permissions
+    return {**services, **targets}
 
 
 def _parse_test(text: str) -> Json:

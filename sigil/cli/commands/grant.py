@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +12,7 @@ from sigil.cli.names import Namespace, in_namespace, namespace_flag, resolve_nam
 from sigil.cli.shell import Shell, confirm, get_shell, require_answerer, unsure_message
 
 if TYPE_CHECKING:
-    from sigil.protocol import Json
+    from sigil.rows import PermissionRequestRow
 
 
 def grant(
@@ -55,7 +54,7 @@ def grant(
         shell.printer.note(f"the secret {missing} is not set: sigil secret set {missing}{flag}")
 
 
-def _print_request(shell: Shell, row: Mapping[str, Json]) -> None:
+def _print_request(shell: Shell, row: PermissionRequestRow) -> None:
     """Print each permission that a capability asks for: `=` is granted already, `+` is to be
     granted, `!` is to be granted and more than the version before had.
     """

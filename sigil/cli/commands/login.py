@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,7 @@ from sigil.cli.shell import Shell, get_shell
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from sigil.protocol import Json
+    from sigil.rows import TokenRow
     from sigil.settings import Settings
 
 TOKEN_CHARACTERS = 4_096
@@ -138,7 +137,7 @@ def logout(context: typer.Context) -> None:
     shell.printer.note(f"logged out of {name}" if forgotten else f"no token was kept for {name}")
 
 
-def _try_token(url: str, token: str, settings: Settings) -> Mapping[str, Json]:
+def _try_token(url: str, token: str, settings: Settings) -> TokenRow:
     """Ask the registry whose token it is; `UsageError` for an empty one."""
     from sigil.client.registry import RemoteRegistry
     from sigil.protocol import Caller

@@ -29,7 +29,7 @@ from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     from sigil.cli.commands.mcp_tools import ServerTools, ToolState
-    from sigil.protocol import Json
+    from sigil.run.mcp_client.document import McpServerRow
 
 CALL_SECONDS = 30
 _UNSURE = unsure_message("sigil mcp list")
@@ -339,7 +339,7 @@ def _find_server_tools(opened: OpenRegistry, name: str, *, alone: bool = False) 
     return ServerTools(opened, row["server"], row["seconds"])
 
 
-def _report_tools(shell: Shell, server: dict[str, Json], states: list[ToolState]) -> None:
+def _report_tools(shell: Shell, server: McpServerRow, states: list[ToolState]) -> None:
     name = server["name"]
     if shell.printer.json:
         shell.printer.document({"server": name, "items": [state.to_row() for state in states]})

@@ -10,10 +10,14 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sigil.errors import SigilError, UsageError
-from sigil.protocol import Json, is_name
+from sigil.protocol import is_name
+
+if TYPE_CHECKING:
+    from sigil.run.mcp_client.document import McpServerRow, ProgramCommandRow, WebAddressRow
 
 _HEADER = re.compile(r"([A-Za-z0-9-]+):\s*(.+)", re.ASCII)
 _SECRET = re.compile(r"secret:([A-Z][A-Z0-9_]{0,62})", re.ASCII)
@@ -43,12 +47,12 @@ _RUNNERS = (
 
 def parse_server_address(
     place: Sequence[str], name: str, headers: Iterable[str], env: Iterable[str]
-) -> dict[str, Json]:
+) -> McpServerRow:
     """Return the server that a command line describes; `UsageError` when it describes none."""
-    row: dict[str, Json]
+    row: McpServerRow
     if len(place) == 1 and re.match(r"https?://", place[0]):
         _require_empty(env, "--env", "an address")
-        row = {"name": name or _name_after_host(place[0]), "url": place[0]}
+        address: WebAddressRow = {"name": name or _name_after_host(place[0]), "url": place[0]}
         for text in headers:
             header = _HEADER.fullmatch(text)
             if header is None:
@@ -58,14 +62,19 @@ def parse_server_address(
                     suggestion="--header 'Authorization: Bearer secret:NAME'",
                 )
             header_name, value = header.groups()
-            sent = row.setdefault("headers", {})
+            sent = address.setdefault("headers", {})
             sent[header_name.lower()] = _SECRET.sub(r"{{\1}}", value)
+        row = address
     else:
         _require_empty(headers, "--header", "a command")
-        row = {"name": name or _name_after_command(place), "command": list(place)}
+        program: ProgramCommandRow = {
+            "name": name or _name_after_command(place),
+            "command": list(place),
+        }
         variables = [text.partition("=") for text in env]
         if variables:
-            row["env"] = {key: value for key, _, value in variables}
+            program["env"] = {key: value for key, _, value in variables}
+        row = program
     if not is_name(row["name"]):
         raise UsageError(
             "EUSAGE",
@@ -107,7 +116,7 @@ def _name_after_command(words: Sequence[str]) -> str:
     return ""
 
 
-def absolute_paths(row: dict[str, Json], note: Callable[[str], None]) -> dict[str, Json]:
+def absolute_paths(row: McpServerRow, note: Callable[[str], None]) -> McpServerRow:
     """Return the server with absolute paths for files of the current folder: programs start in the
     home folder. Each changed word is reported to `note`.
 
@@ -149,7 +158,7 @@ def _is_path(word: str) -> bool:
 
 
 @contextmanager
-def suggest_next_step(row: dict[str, Json]) -> Iterator[None]:
+def suggest_next_step(row: McpServerRow) -> Iterator[None]:
     """Add the next step to the error of a server that cannot be reached."""
     try:
         yield
@@ -158,7 +167,7 @@ def suggest_next_step(row: dict[str, Json]) -> Iterator[None]:
         raise
 
 
-def _choose_next_step(problem: SigilError, row: dict[str, Json]) -> str:
+def _choose_next_step(problem: SigilError, row: McpServerRow) -> str:
     command = _SUGGESTED_COMMAND.search(problem.message)
     if command:
         return f"{command[1]}, then this again"

@@ -6,18 +6,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from sigil.cli.details import describe_changes
 from sigil.cli.shell import OpenRegistry
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.protocol import Json
 from sigil.run.mcp_client import document
 
 if TYPE_CHECKING:
-    from sigil.run.mcp_client.document import ServerToolDocument
+    from sigil.admin_protocol import AdminRegistry
+    from sigil.protocol import Caller
+    from sigil.rows import DetailRow, FieldChangeRow, ServerToolRow
+    from sigil.run.mcp_client.document import McpServerRow, ServerToolDocument
 
 TAG = "mcp"
+_COMPARED_FIELDS: Final[tuple[Literal["description", "schema"], ...]] = ("description", "schema")
+
+
+class ToolStateRow(TypedDict):
+    """The outcome for one tool, for programs."""
+
+    tool: str
+    capability: str
+    state: str
+    problem: str
+    waits: list[str]
+    changes: list[str]
+
+
+class DeployedServerRow(TypedDict):
+    """A server whose tools are deployed: its address, its tools, those that wait for a grant, those
+    of another server with this name, the server itself, and the seconds of a call.
+    """
+
+    name: str
+    where: str
+    server: McpServerRow
+    seconds: int
+    tools: list[str]
+    waiting: list[str]
+    others: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +69,7 @@ class ToolState:
             return f"left out: {self.problem}"
         return f"{self.state}, waits for a grant" if self.waits else self.state
 
-    def to_row(self) -> dict[str, Json]:
+    def to_row(self) -> ToolStateRow:
         """Return the row for programs."""
         return {
             "tool": self.tool,
@@ -56,7 +84,7 @@ class ToolState:
 class ServerTools:
     """The tools of one server in one registry. `seconds`: how long a call may take."""
 
-    def __init__(self, opened: OpenRegistry, server: dict[str, Json], seconds: int) -> None:
+    def __init__(self, opened: OpenRegistry, server: McpServerRow, seconds: int) -> None:
         self._registry = opened.registry
         self._caller = opened.caller
         self._server = document.parse_server(server)
@@ -82,10 +110,7 @@ class ServerTools:
         """
         deployed = self._inspect_deployed()
         name = self._server.name
-        if any(
-            document.read_document(row["source"]).server != self._server
-            for row in deployed.values()
-        ):
+        if any(_read_source(row).server != self._server for row in deployed.values()):
             raise UsageError(
                 "EUSAGE",
                 "another server has this name already",
@@ -141,7 +166,7 @@ class ServerTools:
             )
         return granted
 
-    def _inspect_deployed(self) -> dict[str, dict[str, Json]]:
+    def _inspect_deployed(self) -> dict[str, DetailRow]:
         """Return the inspections of the server's capabilities, by tool."""
         return {
             source.tool: row
@@ -149,12 +174,12 @@ class ServerTools:
             if source.server.name == self._server.name
         }
 
-    def _fetch_offered(self, only: Sequence[str]) -> dict[str, dict[str, Json]]:
+    def _fetch_offered(self, only: Sequence[str]) -> dict[str, ServerToolRow]:
         """Return the tools that the server offers now, or those in `only`, by name."""
         rows = self._registry.importing.tools(self._server.row, self._caller, only)
-        return {row["tool"]: dict(row) for row in rows}
+        return {row["tool"]: row for row in rows}
 
-    def _deploy_tool(self, row: dict[str, Json], old: dict[str, Json] | None) -> ToolState:
+    def _deploy_tool(self, row: ServerToolRow, old: DetailRow | None) -> ToolState:
         state = self._compare_tool(row, old)
         if state.problem or state.state == "unchanged":
             return state
@@ -171,14 +196,14 @@ class ServerTools:
             digest=deployed.offer.digest,
         )
 
-    def _compare_tool(self, row: dict[str, Json], old: dict[str, Json] | None) -> ToolState:
+    def _compare_tool(self, row: ServerToolRow, old: DetailRow | None) -> ToolState:
         """Return the state of a tool that the server offers, before anything is deployed."""
         state = ToolState(row["tool"], row["capability"], "new", row["problem"])
         if row["problem"] or old is None:
             return state
-        changes = [
+        changes: list[FieldChangeRow] = [
             {"field": field, "old": old[field], "new": row[field]}
-            for field in ("description", "schema")
+            for field in _COMPARED_FIELDS
             if old[field] != row[field]
         ]
         seconds = old["limits"]["timeout_ms"] / 1000
@@ -202,7 +227,7 @@ class ServerTools:
             "EEXIST", f"there is a capability {row['capability']} already: choose another --name"
         )
 
-    def _make_spec(self, row: dict[str, Json]) -> dict[str, Json]:
+    def _make_spec(self, row: ServerToolRow) -> dict[str, object]:
         """Return the flat form of the capability that calls a tool."""
         server = self._server
         permissions = {"http": list(server.http), "secrets": list(server.secrets)}
@@ -220,11 +245,9 @@ class ServerTools:
         }
 
 
-def find_servers(opened: OpenRegistry) -> list[dict[str, Any]]:
-    """Return the servers whose tools are deployed: name, address, tools, those that wait for a
-    grant, those of another server with this name, the server itself, and the seconds of a call.
-    """
-    servers: dict[str, dict[str, Any]] = {}
+def find_servers(opened: OpenRegistry) -> list[DeployedServerRow]:
+    """Return the servers whose tools are deployed, by name."""
+    servers: dict[str, DeployedServerRow] = {}
     for row, source in _inspect_tools(opened.registry, opened.caller):
         found = source.server
         if found.name not in servers:
@@ -252,11 +275,16 @@ def find_servers(opened: OpenRegistry) -> list[dict[str, Any]]:
 
 
 def _inspect_tools(
-    registry: Any, caller: Any
-) -> Iterator[tuple[dict[str, Json], ServerToolDocument]]:
+    registry: AdminRegistry, caller: Caller
+) -> Iterator[tuple[DetailRow, ServerToolDocument]]:
     """Yield every tool of a server in the caller's own namespace, with its document."""
     for row in registry.list(caller):
         if row["namespace"] == caller.namespace and TAG in row["tags"]:
             detail = registry.inspect(row["capability"], caller)
             if detail.get("kind") == "mcp":
-                yield detail, document.read_document(detail["source"])
+                yield detail, _read_source(detail)
+
+
+def _read_source(row: DetailRow) -> ServerToolDocument:
+    """Return the document of a capability of kind `mcp`, which is its source."""
+    return document.read_document(row["source"] or "")

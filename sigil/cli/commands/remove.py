@@ -61,7 +61,8 @@ def find_callers(registry: AdminRegistry, name: str, caller: Caller) -> list[str
             row = registry.inspect(other, caller)
         except SigilError:
             continue  # it is gone, or about to go
-        called = [*row.get("requires", ()), *(row.get("permissions") or {}).get("call", ())]
+        calls = (row.get("permissions") or {}).get("call")
+        called = [*row.get("requires", ()), *(calls if isinstance(calls, list) else ())]
         if name in called:
             callers.append(other)
     return sorted(callers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +13,8 @@ from sigil.cli.shell import OpenRegistry, Shell, get_shell, unsure_message
 from sigil.cli.times import format_time
 
 if TYPE_CHECKING:
-    from sigil.protocol import Caller, Json
+    from sigil.protocol import Caller
+    from sigil.rows import ChangedVersionRow
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=capability_names)
@@ -114,7 +114,7 @@ def rollback(
     _report_change(shell, row, "is active now" if row["changed"] else "was active already")
 
 
-def _report_change(shell: Shell, row: Mapping[str, Json], note: str) -> None:
+def _report_change(shell: Shell, row: ChangedVersionRow, note: str) -> None:
     if shell.printer.json:
         shell.printer.document(row)
         return
@@ -153,7 +153,7 @@ def yank(
     _report_change(shell, row, f"{row['capability']}@{row['version']} {change}; {active}")
 
 
-def _describe_active(opened: OpenRegistry, row: Mapping[str, Json], caller: Caller) -> str:
+def _describe_active(opened: OpenRegistry, row: ChangedVersionRow, caller: Caller) -> str:
     """Return a clause on which version is active after a yank, or after one was undone."""
     name = row["capability"]
     versions = opened.registry.versions(name, caller)

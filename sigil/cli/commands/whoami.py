@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,7 +10,7 @@ from sigil.cli.shell import Shell, get_shell
 from sigil.cli.times import format_time
 
 if TYPE_CHECKING:
-    from sigil.protocol import Json
+    from sigil.rows import TokenRow
 
 
 def whoami(context: typer.Context) -> None:
@@ -40,7 +39,7 @@ def whoami(context: typer.Context) -> None:
         shell.printer.note(f"a token is kept for {known}: add --url, or set SIGIL_URL, to go there")
 
 
-def show_holder(shell: Shell, row: Mapping[str, Json], place: str) -> None:
+def show_holder(shell: Shell, row: TokenRow, place: str) -> None:
     """Print whose token is used at a place, and what it may do."""
     if shell.printer.json:
         shell.printer.document({**row, "at": place})
@@ -49,7 +48,7 @@ def show_holder(shell: Shell, row: Mapping[str, Json], place: str) -> None:
     shell.printer.line(describe_holder(row))
 
 
-def describe_holder(row: Mapping[str, Json]) -> str:
+def describe_holder(row: TokenRow) -> str:
     """Return one line, such as `deploy token 1f2e3d4c5b6a (ci), namespace alice: deploy:alice/*
     run:*; ends 2026-…`.
     """

@@ -17,6 +17,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict, final
 
 from sigil.errors import SigilError, UsageError, one_line
 from sigil.network.headers import check_outgoing
@@ -34,6 +35,27 @@ _TOOL = re.compile(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 _SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,62}", re.ASCII)
 _OURS = ("accept", "content-type", "last-event-id")
+
+
+@final
+class WebAddressRow(TypedDict):
+    """A server behind an address, as it stands in a document."""
+
+    name: str
+    url: str
+    headers: NotRequired[dict[str, str]]
+
+
+@final
+class ProgramCommandRow(TypedDict):
+    """A server that is a program, as it stands in a document."""
+
+    name: str
+    command: list[str]
+    env: NotRequired[dict[str, str]]
+
+
+McpServerRow = WebAddressRow | ProgramCommandRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +89,9 @@ class WebAddress:
         return ()
 
     @property
-    def row(self) -> dict[str, Json]:
+    def row(self) -> WebAddressRow:
         """The server as it stands in a document."""
-        row: dict[str, Json] = {"name": self.name, "url": self.url}
+        row: WebAddressRow = {"name": self.name, "url": self.url}
         if self.headers:
             row["headers"] = dict(self.headers)
         return row
@@ -104,9 +126,9 @@ class ProgramCommand:
         return (" ".join((self.name, *variables, shlex.join(self.words))),)
 
     @property
-    def row(self) -> dict[str, Json]:
+    def row(self) -> ProgramCommandRow:
         """The server as it stands in a document."""
-        row: dict[str, Json] = {"name": self.name, "command": list(self.words)}
+        row: ProgramCommandRow = {"name": self.name, "command": list(self.words)}
         if self.env:
             row["env"] = dict(self.env)
         return row
@@ -199,8 +221,11 @@ def _parse_address(name: str, row: Mapping[str, Json]) -> WebAddress:
 
 def _parse_command(name: str, row: Mapping[str, Json]) -> ProgramCommand:
     words = row["command"]
-    is_command = isinstance(words, list) and 0 < len(words) <= WORDS_MOST
-    if not is_command or not set(row) <= {"name", "command", "env"}:
+    if (
+        not isinstance(words, list)
+        or not 0 < len(words) <= WORDS_MOST
+        or not set(row) <= {"name", "command", "env"}
+    ):
         raise _invalid(
             "a server of this machine is {name, command, env}, its command a list of at most"
             f" {WORDS_MOST} words"

@@ -99,9 +99,9 @@ class Servers:
         count = 0
         for _ in range(PAGES_MOST):
             page = self._send_request(server, "tools/list", cursor, access)
-            tools = page.get("tools") if isinstance(page, dict) else None
-            if not isinstance(tools, list):
+            if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
                 raise invalid_reply("it lists no tools")
+            tools = page["tools"]
             count += len(tools)
             if count > TOOLS_MOST:
                 break
