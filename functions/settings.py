@@ -49,7 +49,7 @@ class Settings(SigilSettings):
     llm_fallback_url: str = setting(
         "UNCAGED_LLM_FALLBACK_URL",
         "",
-        "an endpoint whose model stands in while the first gives no answer (default: the same"
+        "an endpoint whose model is used while the first gives no answer (default: the same"
         " endpoint)",
         keeps="UNCAGED_LLM_FALLBACK_KEY",
         rules=True,
@@ -57,20 +57,22 @@ class Settings(SigilSettings):
     llm_fallback_key: str = setting(
         "UNCAGED_LLM_FALLBACK_KEY",
         "",
-        "the key for that (default: the first one's, for the same endpoint alone)",
+        "the key for that endpoint (default: the first one's, for the same endpoint alone)",
         secret=True,
     )
     llm_fallback_model: str = setting(
-        "UNCAGED_LLM_FALLBACK_MODEL", "", "that model's name (default: the first one's)"
+        "UNCAGED_LLM_FALLBACK_MODEL", "", "the name of that model (default: the first one's)"
     )
     llm_fallback_window: int = setting(
-        "UNCAGED_LLM_FALLBACK_WINDOW", 0, "its window in tokens; 0: as the first one's"
+        "UNCAGED_LLM_FALLBACK_WINDOW",
+        0,
+        "the window of that model in tokens; 0: the same as the first one's",
     )
     llm_written_calls: bool = setting(
         "UNCAGED_LLM_WRITTEN_CALLS",
         False,
-        "for small models: tool calls that they write in the middle of a text count (never a"
-        " deploy)",
+        "for small models: also accept tool calls that a model writes in the middle of a text"
+        " (never a deploy)",
         rules=True,
     )
     owners: tuple[str, ...] = setting(
@@ -79,7 +81,7 @@ class Settings(SigilSettings):
     access: str = setting(
         "UNCAGED_ACCESS",
         "members",
-        "who may talk to it: open, members (owners and whom they let in) or owners",
+        "who may talk to it: open, members (owners and the people that they let in) or owners",
         rules=True,
     )
     deploy: str = setting(
@@ -91,67 +93,67 @@ class Settings(SigilSettings):
     member_turns: int = setting(
         "UNCAGED_MEMBER_TURNS",
         200,
-        "turns that a member may have a day (UTC); 0: any number",
+        "turns that a member may have a day (UTC); 0: no limit",
         rules=True,
     )
     member_tokens: int = setting(
         "UNCAGED_MEMBER_TOKENS",
         0,
-        "tokens that a member's turns may use a day; 0: any number",
+        "tokens that a member's turns may use a day; 0: no limit",
         rules=True,
     )
     guest_turns: int = setting(
         "UNCAGED_GUEST_TURNS",
         20,
-        "turns that a guest may have a day, where guests may talk; 0: any number",
+        "turns that a guest may have a day, where guests may talk; 0: no limit",
         rules=True,
     )
     guest_tokens: int = setting(
         "UNCAGED_GUEST_TOKENS",
         20_000,
-        "tokens that a guest's turns may use a day; 0: any number",
+        "tokens that a guest's turns may use a day; 0: no limit",
         rules=True,
     )
     guide: str = setting(
         "UNCAGED_GUIDE",
         "default",
-        "what failures mean to the model: default, security, learner, debugger, none, or a"
-        " package's own",
+        "how failures are explained to the model: default, security, learner, debugger, none, or"
+        " one from a package",
     )
     context: str = setting(
         "UNCAGED_CONTEXT",
         "window",
-        "what becomes of a long history: window, summary, none, or a package's own",
+        "how a long history is shortened: window, summary, none, or one from a package",
     )
     tokens_per_day: int = setting(
         "UNCAGED_TOKENS_PER_DAY",
         100_000,
-        "tokens that the agent may use a day, or a period; 0: any number",
+        "tokens that the agent may use a day, or in the period below; 0: no limit",
         rules=True,
     )
     tokens_period: int = setting(
-        "UNCAGED_TOKENS_PERIOD", 86_400, "seconds of that period", rules=True
+        "UNCAGED_TOKENS_PERIOD", 86_400, "the length of that period in seconds", rules=True
     )
     session_tokens: int = setting(
         "UNCAGED_SESSION_TOKENS",
         0,
-        "tokens that one chat may use in a period; 0: any number",
+        "tokens that one chat may use in a period; 0: no limit",
         rules=True,
     )
     ticks: int = setting(
         "UNCAGED_TICKS",
         50,
-        "requests to the model for one piece of work, until a person speaks again; 0: any number",
+        "requests to the model for one task, until a person writes again; 0: no limit",
         rules=True,
     )
     call_seconds: float = setting(
-        "UNCAGED_CALL_SECONDS", 30.0, "how long a tool call is waited for, its tries together"
+        "UNCAGED_CALL_SECONDS", 30.0, "how long a tool call may take, all its tries together"
     )
     alerts: str = setting(
         "UNCAGED_ALERTS",
         "",
-        "who hears when it halts: an https:// address that takes JSON, or sns:ARN (default: the"
-        " log)",
+        "where an alert is sent when the agent halts: an https:// address that takes JSON, or"
+        " sns:ARN (default: the log)",
         rules=True,
     )
     turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
@@ -161,8 +163,8 @@ class Settings(SigilSettings):
     lease: float = setting(
         "UNCAGED_LEASE",
         30.0,
-        "seconds after which the chat of a worker that crashed goes to another; one at work renews"
-        " them",
+        "seconds after which another worker takes over the chat of a worker that crashed; a"
+        " running worker renews them",
     )
     editor: str = setting(
         "EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True
@@ -171,7 +173,8 @@ class Settings(SigilSettings):
     telegram_bot: str = setting(
         "TELEGRAM_BOT",
         "",
-        "the bot's id, for a webhook that does not get the token (default: its first part)",
+        "the bot's id, for a webhook that does not get the token (default: the first part of the"
+        " token)",
     )
     telegram_secret: str = setting(
         "TELEGRAM_SECRET",

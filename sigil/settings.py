@@ -75,14 +75,14 @@ class Settings:
     artifacts: str = setting(
         "UNCAGED_ARTIFACTS",
         "",
-        "where large bodies are: a folder, s3://BUCKET/prefix, or store: (in the store; the default"
-        " but for SQLite: a folder beside it)",
+        "where large bodies are stored: a folder, s3://BUCKET/prefix, or store: (in the store"
+        " itself); the default is store:, and a folder beside the file for SQLite",
         rules=True,
     )
     library: str = setting(
         "UNCAGED_LIBRARY",
         "builtin",
-        "what an empty registry starts with: builtin, none, or a folder of capabilities",
+        "the capabilities of an empty registry: builtin, none, or a folder of capabilities",
         rules=True,
     )
     token: str = setting(
@@ -111,23 +111,24 @@ class Settings:
     profile: str = setting(
         "SIGIL_PROFILE",
         "",
-        "a profile of `sigil login --profile`, for `sigil` alone (default: the one in use)",
+        "a profile of `sigil login --profile`, used by `sigil` alone (default: the active one)",
     )
     runners: int = setting(
         "SIGIL_RUNNERS",
         2,
-        "how many child processes run capabilities; with more than one, one more while a namespace"
-        " has them all and another one comes",
+        "how many child processes run capabilities; with more than one, an extra one starts"
+        " while one namespace uses them all and another one needs a runner",
     )
     ranker: str = setting(
         "SIGIL_RANKER",
         "words",
-        "how a query finds: words, or dense (by meaning as well; needs uncaged[dense])",
+        "how a query searches: words, or dense (by meaning as well; needs uncaged[dense])",
     )
     rate: int = setting(
         "SIGIL_RATE",
         600,
-        "requests a minute for each access token but the admin's; each process counts for itself",
+        "requests a minute for each access token except the admin's; each process counts"
+        " separately",
     )
     deploy_cooldown: float = setting(
         "SIGIL_DEPLOY_COOLDOWN",
@@ -151,8 +152,8 @@ class Settings:
     sandbox: str = setting(
         "SIGIL_SANDBOX",
         "auto",
-        "auto (pooled memory, seccomp, memory images: what the machine has), fast (all of them) or"
-        " plain",
+        "auto (pooled memory, seccomp, memory images: those that the machine supports), fast"
+        " (all of them) or plain",
         rules=True,
     )
     engine: str = setting(
@@ -164,32 +165,33 @@ class Settings:
     programs: bool = setting(
         "SIGIL_PROGRAMS",
         True,
-        "whether an MCP server may be a program of this machine, once it is granted; never in a"
-        " function, nor unsaid in a store of a file",
+        "whether an MCP server may be a program of this machine, once it is granted; always off"
+        " in a Lambda function, and off by default when uncaged.toml names the store",
         outside=True,
     )
     proxies: tuple[str, ...] = setting(
         "UNCAGED_PROXIES",
         (),
         "addresses or networks of the proxies in front of a server: X-Forwarded-For and"
-        " X-Forwarded-Proto count from them alone",
+        " X-Forwarded-Proto are accepted from them alone",
         rules=True,
     )
     connections: int = setting(
         "UNCAGED_CONNECTIONS",
         512,
-        "connections that a server keeps; beyond them it answers its health, and 503 to the rest",
+        "connections that a server keeps; beyond them it answers only /health, and 503 to other"
+        " requests",
     )
     request_seconds: float = setting(
         "UNCAGED_REQUEST_SECONDS",
         10.0,
-        "how long a client may take for a request's head, and for a body but for a second each"
-        " 16 KiB",
+        "how long a client may take for the head of a request, and for its body, with one second"
+        " more for each 16 KiB",
     )
     loopback: bool = setting(
         "SIGIL_LOOPBACK",
         False,
-        "for tests: capabilities may be granted this machine, without TLS",
+        "for tests: capabilities may be granted access to this machine, without TLS",
         outside=True,
     )
 
