@@ -15,6 +15,7 @@ from tests.fakes.model import ScriptedModel, say
 from tests.functions.people import SECRET, post_update, update
 from tests.functions.serving import serving
 from tests.machine import within
+from tests.sigil.mcp.messages import SHOUT, call
 
 HASHED = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"
 CREATE = """make a SHA-256 capability sha256-hash
@@ -441,3 +442,18 @@ def _messages(bot: BotApi, count: int) -> list[dict[str, Any]]:
     with bot.changed:
         assert bot.changed.wait_for(lambda: len(bot.messages) >= count, within(20)), bot.messages
         return list(bot.messages)
+
+
+def test_the_mcp_server_beside_the_agent_answers(runtime: Callable[..., AgentRuntime]) -> None:
+    with serving(runtime()) as server:
+        made = server.post("/mcp", json=call(1, "sigil_deploy", **SHOUT)).json()["result"]
+        said = server.post(
+            "/mcp", json=call(2, "sigil_run", capability="shout", input={"text": "hi"})
+        ).json()
+
+    assert not made["isError"]
+    assert said == {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "result": {"content": [{"type": "text", "text": "HI"}], "isError": False},
+    }

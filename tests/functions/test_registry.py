@@ -14,9 +14,13 @@ import pytest
 from mangum import Mangum
 
 from functions import registry as registry_function
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, Refused, UsageError
+from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
-from sigil.wiring import LazyOpener
+from sigil.settings import Settings
+from sigil.wiring import LazyOpener, local_registry, open_stores
+from tests.sigil.mcp.messages import SHOUT, call
+from tests.sigil.mcp.messages import ask as message
 
 ROOT = Path(__file__).parents[2]
 
@@ -186,3 +190,29 @@ def test_the_answer_to_a_head_has_no_body_whatever_carries_it(handler: Mangum) -
     full, head = (handler(event(method, "/health"), None) for method in ("GET", "HEAD"))  # type: ignore[arg-type]
     assert (head["statusCode"], head["body"]) == (200, "")
     assert head["headers"]["content-length"] == str(len(full["body"]))
+
+
+def test_the_function_answers_mcp(handler: Mangum) -> None:
+    ask(handler, "POST", "/_api/deploy", SHOUT)
+    status, said = ask(
+        handler, "POST", "/mcp", call(1, "sigil_run", capability="shout", input={"text": "hi"})
+    )
+
+    assert (status, said["result"]["content"][0]["text"]) == (200, "HI")
+    assert ask(handler, "POST", "/mcp", message(1, "tools/list"), token="wrong")[0] == 401
+
+
+def test_a_function_starts_no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "registry")
+    monkeypatch.setenv("SIGIL_PROGRAMS", "yes")
+    monkeypatch.setenv("UNCAGED_STORE", "memory://")
+    monkeypatch.setenv("UNCAGED_LIBRARY", "none")
+    settings = Settings.read()
+    registry = local_registry(settings, open_stores(settings))
+    try:
+        with pytest.raises(Refused, match="starts no programs"):
+            registry.importing.tools(
+                {"name": "local", "command": ["/bin/cat"]}, Caller("main", owner=True)
+            )
+    finally:
+        registry.close()

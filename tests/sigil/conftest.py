@@ -4,6 +4,7 @@ capability's requests, on loopback, with and without TLS.
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,15 +13,19 @@ from typing import Any
 
 import pytest
 
-from sigil.network.http_transport import GuardedTransport
+from sigil.network.http_transport import GuardedTransport, open_transport
 from sigil.registry import LocalRegistry, RegistryRules
+from sigil.run.mcp_client.servers import Servers
 from sigil.sandbox.pool import Sandbox
-from sigil.storage.artifacts import FolderArtifacts
+from sigil.storage.artifacts import FolderArtifacts, MemoryArtifacts
+from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.clock import Clock
+from tests.fakes.mcp import FakeMcp
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.servers.certificates import Authority, authority
 from tests.sigil.registries import Open
+from tests.sigil.tool_importer import ToolImporter
 
 
 class Scripted(RecordingServer):
@@ -130,3 +135,40 @@ def opened(tmp_path: Path, kv: SqliteKV, sandbox: Sandbox, clock: Clock) -> Iter
 @pytest.fixture
 def registry(opened: Open, kv: SqliteKV) -> LocalRegistry:
     return opened(kv)
+
+
+@pytest.fixture
+def open_importer(sandbox: Sandbox) -> Iterator[Callable[..., ToolImporter]]:
+    """Opens registries: `open_importer(web=…, servers=…)`."""
+    with ExitStack() as stack:
+
+        def opened(
+            web: Callable[[], GuardedTransport] | None = None, servers: Servers | None = None
+        ) -> ToolImporter:
+            here = servers or Servers({"PATH": os.environ["PATH"], "HOME": "/"})
+            line = web or (lambda: open_transport(loopback=True))
+
+            def network() -> GuardedTransport:
+                made = line()
+                stack.callback(made.close)
+                return made
+
+            registry = LocalRegistry(
+                MemoryKV(), MemoryArtifacts(), sandbox, web=network, servers=here
+            )
+            stack.callback(here.close)
+            return ToolImporter(registry)
+
+        yield opened
+
+
+@pytest.fixture
+def importer(open_importer: Callable[..., ToolImporter]) -> ToolImporter:
+    return open_importer()
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeMcp]:
+    """A server over HTTP."""
+    with FakeMcp() as server:
+        yield server

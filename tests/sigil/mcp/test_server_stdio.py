@@ -18,16 +18,11 @@ import pytest
 
 from sigil.http import app
 from tests.project.tree import ROOT
-from tests.sigil.mcp import peers
-from tests.sigil.mcp.conftest import OWNER, Ground
+from tests.servers import mcp_sdk
+from tests.sigil.mcp.messages import SHOUT, ask, call
 from tests.sigil.serving import served
+from tests.sigil.tool_importer import OWNER, ToolImporter
 
-SHOUT = {
-    "name": "shout",
-    "description": "Say a text in capital letters.",
-    "schema": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
-    "execute": "return input.text.toUpperCase()",
-}
 START = {
     "jsonrpc": "2.0",
     "id": 0,
@@ -78,14 +73,6 @@ def pipe(
     return said
 
 
-def ask(id: Any, method: str, /, **params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-
-
-def call(id: Any, tool: str, /, **given: Any) -> dict[str, Any]:
-    return ask(id, "tools/call", name=tool, arguments=given)
-
-
 def text(result: dict[str, Any]) -> Any:
     return json.loads(result["text"])
 
@@ -99,7 +86,7 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(
         if mode == "auto"
         else [["call", "sigil_deploy", SHOUT], ["ping"]]
     )
-    seen = peers.client(
+    seen = mcp_sdk.client(
         ["list"],
         *told,
         ["list"],
@@ -146,11 +133,11 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(
 
 
 def test_a_client_sees_the_registry_elsewhere_too(
-    ground: Ground, surroundings: dict[str, str]
+    importer: ToolImporter, surroundings: dict[str, str]
 ) -> None:
-    with served(app.build_registry_app(ground.registry, "admin-token-of-this-test")) as url:
+    with served(app.build_registry_app(importer.registry, "admin-token-of-this-test")) as url:
         there = {**surroundings, "SIGIL_URL": url, "SIGIL_TOKEN": "admin-token-of-this-test"}
-        seen = peers.client(
+        seen = mcp_sdk.client(
             ["call", "sigil_deploy", SHOUT],
             ["call", "cap_shout", {"text": "hi"}],
             command=COMMAND,
@@ -158,18 +145,18 @@ def test_a_client_sees_the_registry_elsewhere_too(
         )
 
     assert seen["results"][1]["text"] == "HI"
-    assert ground.registry.inspect("shout", OWNER)["author"] == "model"
+    assert importer.registry.inspect("shout", OWNER)["author"] == "model"
 
 
 def test_a_tool_runs_the_digest_that_was_offered(
-    pipe: Any, ground: Ground, surroundings: dict[str, str]
+    pipe: Any, importer: ToolImporter, surroundings: dict[str, str]
 ) -> None:
     from sigil.mcp.tools import Toolbox
     from sigil.mcp.working_set import ResidentTools
 
-    toolbox = Toolbox(ground.registry, OWNER, ResidentTools(), lambda name: None)
+    toolbox = Toolbox(importer.registry, OWNER, ResidentTools(), lambda name: None)
     toolbox.call("sigil_deploy", SHOUT)
-    ground.registry.deploy({**SHOUT, "execute": "return 'something else'"}, OWNER)
+    importer.registry.deploy({**SHOUT, "execute": "return 'something else'"}, OWNER)
 
     assert toolbox.call("cap_shout", {"text": "hi"})["content"][0]["text"] == "HI"
     toolbox.call("sigil_query", {"query": "capital letters"})
@@ -177,12 +164,12 @@ def test_a_tool_runs_the_digest_that_was_offered(
 
 
 def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_models_take(
-    ground: Ground,
+    importer: ToolImporter,
 ) -> None:
     from sigil.mcp.tools import Toolbox
     from sigil.mcp.working_set import ResidentTools
 
-    toolbox = Toolbox(ground.registry, OWNER, ResidentTools(), lambda name: None)
+    toolbox = Toolbox(importer.registry, OWNER, ResidentTools(), lambda name: None)
     schema = {"type": "object", "required": ["城市"], "properties": {"城市": {"type": "string"}}}
     toolbox.call("sigil_deploy", {**SHOUT, "schema": schema, "execute": "return input['城市']"})
     told = toolbox.list_tools()[-1]["inputSchema"]
@@ -194,13 +181,13 @@ def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_model
         assert toolbox.call("cap_shout", {given: "北京"})["content"][0]["text"] == "北京"
 
 
-def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> None:
+def test_the_working_set_is_bounded_and_says_what_fell_out(importer: ToolImporter) -> None:
     from sigil.mcp.tools import Toolbox
     from sigil.mcp.working_set import ResidentTools
 
     changes: list[bool] = []
     toolbox = Toolbox(
-        ground.registry, OWNER, ResidentTools(2), lambda name: None, lambda: changes.append(True)
+        importer.registry, OWNER, ResidentTools(2), lambda name: None, lambda: changes.append(True)
     )
     for name in ("one", "two", "three"):
         made = toolbox.call("sigil_deploy", {**SHOUT, "name": name, "execute": f"return '{name}'"})
@@ -216,14 +203,14 @@ def test_the_working_set_is_bounded_and_says_what_fell_out(ground: Ground) -> No
     )
 
 
-def test_a_model_replaces_nothing_that_a_person_made(ground: Ground) -> None:
+def test_a_model_replaces_nothing_that_a_person_made(importer: ToolImporter) -> None:
     from dataclasses import replace
 
     from sigil.mcp.tools import Toolbox
 
-    ground.registry.deploy(SHOUT, OWNER)
+    importer.registry.deploy(SHOUT, OWNER)
     model = replace(OWNER, author="model", session="mcp")
-    refused = Toolbox(ground.registry, model, require_deploy=lambda name: None).call(
+    refused = Toolbox(importer.registry, model, require_deploy=lambda name: None).call(
         "sigil_deploy", {**SHOUT, "execute": "return 1"}
     )
 

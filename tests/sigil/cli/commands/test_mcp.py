@@ -13,12 +13,13 @@ import pytest
 from sigil.errors import Conflict
 from sigil.http import app
 from tests.fakes.mcp import FakeMcp, tool
+from tests.project.tree import ROOT
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
-from tests.sigil.mcp.conftest import OWNER, Ground
 from tests.sigil.serving import served
+from tests.sigil.tool_importer import OWNER, ToolImporter
 
 __all__ = ["place", "run_sigil"]
-HOSTILE = str(Path(__file__).with_name("hostile.py"))
+HOSTILE = str(ROOT / "tests" / "servers" / "mcp_hostile.py")
 LOCAL = ("mcp", "add", "--name", "local")
 COMMAND = (sys.executable, "-I", "-S", HOSTILE, "plain")
 
@@ -124,31 +125,31 @@ def test_what_a_server_changed_is_shown_and_waits_for_a_grant_again(
     assert states(sigil, "refresh", "tracker", "--new")["more"] == "added"
 
 
-def test_what_was_not_shown_is_not_granted(ground: Ground, fake: FakeMcp) -> None:
+def test_what_was_not_shown_is_not_granted(importer: ToolImporter, fake: FakeMcp) -> None:
     from sigil.cli.commands.mcp_tools import ServerTools
     from sigil.cli.shell import OpenRegistry
     from sigil.run.mcp_client import document
 
     shown = {"name": "tracker", "url": fake.address}
-    ground.bring(shown, grant=False)
-    row = ground.registry.inspect("tracker-greet", OWNER)
+    importer.import_tools(shown, grant=False)
+    row = importer.registry.inspect("tracker-greet", OWNER)
     spec = {key: row[key] for key in ("description", "schema", "lang", "permissions", "limits")}
     tagged = {**spec, "name": "tracker-greet", "tags": ["mcp", "tracker"], "code": row["source"]}
-    ground.registry.deploy(tagged, OWNER)
-    brought = ServerTools(OpenRegistry(ground.registry, OWNER), shown, 5)
+    importer.registry.deploy(tagged, OWNER)
+    brought = ServerTools(OpenRegistry(importer.registry, OWNER), shown, 5)
     lines = brought.list_deployed()
     other = document.ServerToolDocument(
         document.parse_server({**shown, "url": f"{fake.address}/elsewhere"}), "greet"
     )
     permissions = {**spec["permissions"], "http": list(other.server.http)}
-    ground.registry.deploy(
+    importer.registry.deploy(
         {**tagged, "code": other.code.decode(), "permissions": permissions}, OWNER
     )
 
     with pytest.raises(Conflict, match="was changed while you looked at it"):
         brought.grant(lines)
-    assert ground.registry.granting.find_request("tracker-greet", OWNER)["granted"] == []
-    anew = ServerTools(OpenRegistry(ground.registry, OWNER), dict(other.server.row), 5)
+    assert importer.registry.granting.find_request("tracker-greet", OWNER)["granted"] == []
+    anew = ServerTools(OpenRegistry(importer.registry, OWNER), dict(other.server.row), 5)
     assert [line.state for line in anew.grant(anew.list_deployed())] == ["granted"]
 
 
@@ -242,9 +243,9 @@ def test_a_registry_elsewhere_is_never_told_to_run_a_command(sigil: Sigil) -> No
 
 
 def test_a_servers_tools_are_added_to_a_registry_elsewhere(
-    sigil: Sigil, fake: FakeMcp, ground: Ground
+    sigil: Sigil, fake: FakeMcp, importer: ToolImporter
 ) -> None:
-    with served(app.build_registry_app(ground.registry, "admin-token-of-this-test")) as url:
+    with served(app.build_registry_app(importer.registry, "admin-token-of-this-test")) as url:
         there = ("--url", url, "--token", "admin-token-of-this-test")
         added = sigil(*there, "--json", "mcp", "add", fake.address, "--name", "tracker", "--grant")
         assert [(item["capability"], item["state"]) for item in added.document["items"]] == [
@@ -393,7 +394,7 @@ def test_a_header_names_a_secret_and_never_holds_one(sigil: Sigil) -> None:
 
 
 def test_the_settings_of_a_client_start_the_command_that_the_page_says() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     snippets = [json.loads(part.partition("```")[0]) for part in page.split("```json\n")[1:]]
     servers = [
         server

@@ -21,7 +21,7 @@ from sigil.run.mcp_client.web import WebServer
 from tests.fakes.mcp import FakeMcp, tool
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.servers.certificates import Authority, authority
-from tests.sigil.mcp.conftest import OWNER, Ground
+from tests.sigil.tool_importer import OWNER, ToolImporter
 
 
 def at(fake: FakeMcp, **more: Any) -> dict[str, Any]:
@@ -38,26 +38,28 @@ def rpc(
     )
 
 
-def test_a_tool_waits_for_a_grant_of_its_servers_address(ground: Ground, fake: FakeMcp) -> None:
-    ground.bring(at(fake), grant=False)
-    asked = ground.registry.granting.find_request("tracker-greet", OWNER)
+def test_a_tool_waits_for_a_grant_of_its_servers_address(
+    importer: ToolImporter, fake: FakeMcp
+) -> None:
+    importer.import_tools(at(fake), grant=False)
+    asked = importer.registry.granting.find_request("tracker-greet", OWNER)
     assert asked["new"] == [f"http:POST {fake.address.removeprefix('http://')}"]
 
     with pytest.raises(
         ToolError, match="waits for an owner's grant: `sigil grant tracker-greet`"
     ) as early:
-        ground.run("tracker-greet", name="Ada")
+        importer.run("tracker-greet", name="Ada")
     assert early.value.code == "EPERM"
     assert "tools/call" not in fake.methods
 
-    ground.registry.granting.grant("tracker-greet", OWNER)
-    assert ground.run("tracker-greet", name="Ada") == 'called with {"name": "Ada"}'
+    importer.registry.granting.grant("tracker-greet", OWNER)
+    assert importer.run("tracker-greet", name="Ada") == 'called with {"name": "Ada"}'
 
 
-def test_a_conversation_begins_once_and_goes_on(ground: Ground, fake: FakeMcp) -> None:
-    ground.bring(at(fake))
-    ground.run("tracker-greet", name="Ada")
-    ground.run("tracker-greet", name="Bob")
+def test_a_conversation_begins_once_and_goes_on(importer: ToolImporter, fake: FakeMcp) -> None:
+    importer.import_tools(at(fake))
+    importer.run("tracker-greet", name="Ada")
+    importer.run("tracker-greet", name="Bob")
 
     assert fake.methods == [
         "server/discover",
@@ -73,12 +75,14 @@ def test_a_conversation_begins_once_and_goes_on(ground: Ground, fake: FakeMcp) -
     }
 
 
-def test_a_server_that_forgot_the_session_is_greeted_anew(ground: Ground, fake: FakeMcp) -> None:
-    ground.bring(at(fake))
-    ground.run("tracker-greet", name="Ada")
+def test_a_server_that_forgot_the_session_is_greeted_anew(
+    importer: ToolImporter, fake: FakeMcp
+) -> None:
+    importer.import_tools(at(fake))
+    importer.run("tracker-greet", name="Ada")
     fake.session = "session-2"
 
-    assert ground.run("tracker-greet", name="Bob") == 'called with {"name": "Bob"}'
+    assert importer.run("tracker-greet", name="Bob") == 'called with {"name": "Bob"}'
     assert fake.methods[-4:] == [
         "server/discover",
         "initialize",
@@ -87,7 +91,7 @@ def test_a_server_that_forgot_the_session_is_greeted_anew(ground: Ground, fake: 
     ]
 
 
-def test_an_answer_may_come_as_a_stream_of_events(ground: Ground, fake: FakeMcp) -> None:
+def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: FakeMcp) -> None:
     note = {
         "jsonrpc": "2.0",
         "method": "notifications/progress",
@@ -107,10 +111,10 @@ def test_an_answer_may_come_as_a_stream_of_events(ground: Ground, fake: FakeMcp)
         )
         return Answer(200, body.encode(), {"content-type": "text/event-stream; charset=utf-8"})
 
-    ground.bring(at(fake))
+    importer.import_tools(at(fake))
     fake.answers["tools/call"] = streamed
 
-    assert ground.run("tracker-greet", name="Ada") == "at last"
+    assert importer.run("tracker-greet", name="Ada") == "at last"
 
 
 @pytest.mark.parametrize(
@@ -142,12 +146,12 @@ def test_an_answer_may_come_as_a_stream_of_events(ground: Ground, fake: FakeMcp)
     ],
 )
 def test_what_a_tool_returns_is_text_or_json(
-    ground: Ground, fake: FakeMcp, result: dict[str, Any], output: Any
+    importer: ToolImporter, fake: FakeMcp, result: dict[str, Any], output: Any
 ) -> None:
-    ground.bring(at(fake))
+    importer.import_tools(at(fake))
     fake.does["greet"] = lambda given: result
 
-    assert ground.run("tracker-greet") == output
+    assert importer.run("tracker-greet") == output
 
 
 WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
@@ -223,44 +227,44 @@ WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
 
 @pytest.mark.parametrize("name", list(WRONG))
 def test_a_server_that_answers_wrongly_fails_with_one_clean_line(
-    ground: Ground, fake: FakeMcp, name: str
+    importer: ToolImporter, fake: FakeMcp, name: str
 ) -> None:
-    ground.bring(at(fake))
+    importer.import_tools(at(fake))
     fake.answers["tools/call"], wanted = WRONG[name]
 
     with pytest.raises(ToolError, match=wanted):
-        ground.run("tracker-greet", name="Ada")
+        importer.run("tracker-greet", name="Ada")
 
     del fake.answers["tools/call"]
-    assert ground.run("tracker-greet", name="Bob") == 'called with {"name": "Bob"}'
+    assert importer.run("tracker-greet", name="Bob") == 'called with {"name": "Bob"}'
 
 
-def test_a_server_that_never_answers_is_left(ground: Ground, fake: FakeMcp) -> None:
-    ground.bring(at(fake), timeout=700)
+def test_a_server_that_never_answers_is_left(importer: ToolImporter, fake: FakeMcp) -> None:
+    importer.import_tools(at(fake), timeout=700)
     fake.answers["tools/call"] = lambda request, message: Answer(hang=True)
 
     with pytest.raises(ToolError, match="did not answer in time") as late:
-        ground.run("tracker-greet", name="Ada")
+        importer.run("tracker-greet", name="Ada")
     assert late.value.code == "ETIMEDOUT"
 
 
-def test_five_calls_that_never_end_let_the_tool_rest(ground: Ground, fake: FakeMcp) -> None:
-    ground.bring(at(fake), timeout=300)
+def test_five_calls_that_never_end_let_the_tool_rest(importer: ToolImporter, fake: FakeMcp) -> None:
+    importer.import_tools(at(fake), timeout=300)
     fake.answers["tools/call"] = lambda request, message: Answer(hang=True)
     for _ in range(5):
         with pytest.raises(ToolError):
-            ground.run("tracker-greet")
+            importer.run("tracker-greet")
 
     with pytest.raises(Refused, match="EDEGRADED"):
-        ground.run("tracker-greet")
+        importer.run("tracker-greet")
 
 
 @pytest.mark.parametrize(
     "url", ["http://10.0.0.1/mcp", "https://169.254.169.254/mcp", "https://[::ffff:10.0.0.1]/mcp"]
 )
-def test_a_server_inside_is_not_reached(ground: Ground, url: str) -> None:
+def test_a_server_inside_is_not_reached(importer: ToolImporter, url: str) -> None:
     with pytest.raises(SigilError) as refused:
-        ground.told({"name": "inside", "url": url})
+        importer.list_tools({"name": "inside", "url": url})
     assert refused.value.code == "EPERM"
 
 
@@ -295,15 +299,17 @@ def test_a_server_inside_is_not_reached(ground: Ground, url: str) -> None:
         ([], "has a name"),
     ],
 )
-def test_a_server_that_makes_no_sense_is_refused(ground: Ground, server: Any, why: str) -> None:
+def test_a_server_that_makes_no_sense_is_refused(
+    importer: ToolImporter, server: Any, why: str
+) -> None:
     with pytest.raises(UsageError, match=why):
-        ground.told(server)
+        importer.list_tools(server)
 
 
-def test_nobody_but_an_owner_asks_a_server(ground: Ground, fake: FakeMcp) -> None:
+def test_nobody_but_an_owner_asks_a_server(importer: ToolImporter, fake: FakeMcp) -> None:
     for caller in (replace(OWNER, owner=False), replace(OWNER, author="model")):
         with pytest.raises(Refused, match="only an owner"):
-            ground.registry.importing.tools(at(fake), caller)
+            importer.registry.importing.tools(at(fake), caller)
     assert not fake.requests
 
 
@@ -319,45 +325,45 @@ def secure(trust: Authority) -> Iterator[FakeMcp]:
 
 
 def test_a_secret_goes_to_its_server_alone_and_is_never_told(
-    grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority
+    open_importer: Callable[..., ToolImporter], secure: FakeMcp, trust: Authority
 ) -> None:
     context = ssl.create_default_context(cafile=str(trust.certificate))
-    ground = grounds(web=lambda: GuardedTransport(loopback=True, context=context))
+    importer = open_importer(web=lambda: GuardedTransport(loopback=True, context=context))
     place = at(secure, headers={"Authorization": "Bearer {{TRACKER_KEY}}"})
     with pytest.raises(Refused, match="the secret TRACKER_KEY is not set"):
-        ground.told(place)
-    ground.registry.secrets.set("TRACKER_KEY", "correct-horse-battery", OWNER)
+        importer.list_tools(place)
+    importer.registry.secrets.set("TRACKER_KEY", "correct-horse-battery", OWNER)
     secure.does["greet"] = lambda given: f"your key is correct-horse-battery, {given['name']}"
 
-    ground.bring(place)
+    importer.import_tools(place)
     assert {request.headers["authorization"] for request in secure.requests} == {
         "Bearer correct-horse-battery"
     }
-    said = ground.run("tracker-greet", name="Ada")
+    said = importer.run("tracker-greet", name="Ada")
     assert said.startswith("your key is ")
     assert "correct-horse-battery" not in said
-    assert "correct-horse-battery" not in str(ground.registry.inspect("tracker-greet", OWNER))
-    assert ground.registry.granting.find_request("tracker-greet", OWNER)["asked"][1].startswith(
+    assert "correct-horse-battery" not in str(importer.registry.inspect("tracker-greet", OWNER))
+    assert importer.registry.granting.find_request("tracker-greet", OWNER)["asked"][1].startswith(
         "secret:TRACKER_KEY@127.0.0.1:"
     )
 
-    ground.registry.granting.revoke("tracker-greet", OWNER)
+    importer.registry.granting.revoke("tracker-greet", OWNER)
     with pytest.raises(ToolError, match="waits for an owner"):
-        ground.run("tracker-greet", name="Bob")
+        importer.run("tracker-greet", name="Bob")
 
 
 def test_a_secrets_name_in_anybodys_words_stays_a_name(
-    grounds: Callable[..., Ground], secure: FakeMcp, trust: Authority
+    open_importer: Callable[..., ToolImporter], secure: FakeMcp, trust: Authority
 ) -> None:
     context = ssl.create_default_context(cafile=str(trust.certificate))
-    ground = grounds(web=lambda: GuardedTransport(loopback=True, context=context))
-    ground.registry.secrets.set("TRACKER_KEY", "correct-horse-battery", OWNER)
+    importer = open_importer(web=lambda: GuardedTransport(loopback=True, context=context))
+    importer.registry.secrets.set("TRACKER_KEY", "correct-horse-battery", OWNER)
     secure.session = "{{TRACKER_KEY}}"  # a server's words are somebody else's too
-    ground.bring(at(secure, headers={"Authorization": "Bearer {{TRACKER_KEY}}"}))
+    importer.import_tools(at(secure, headers={"Authorization": "Bearer {{TRACKER_KEY}}"}))
     seen: list[Any] = []
     secure.does["greet"] = lambda given: str(seen.append(given))
 
-    ground.registry.run(
+    importer.registry.run(
         "tracker-greet",
         {"name": "{{TRACKER_KEY}}"},
         replace(OWNER, owner=False, author="model", session="guest"),
@@ -391,10 +397,10 @@ def test_a_call_waits_for_anothers_handshake_no_longer_than_it_may_take() -> Non
     assert (late.code, late.message) == ("ETIMEDOUT", "the server did not answer in time")
 
 
-def test_what_a_document_asks_for_has_to_be_declared(ground: Ground, fake: FakeMcp) -> None:
-    from tests.sigil.mcp.conftest import spec
+def test_what_a_document_asks_for_has_to_be_declared(importer: ToolImporter, fake: FakeMcp) -> None:
+    from tests.sigil.tool_importer import spec
 
-    row = ground.told(at(fake))[0]
+    row = importer.list_tools(at(fake))[0]
     good = spec(document.parse_server(at(fake)), row)
     for wrong in (
         {"http": []},
@@ -402,7 +408,7 @@ def test_what_a_document_asks_for_has_to_be_declared(ground: Ground, fake: FakeM
         {**good["permissions"], "http": ["POST example.com/"]},
     ):
         with pytest.raises(UsageError, match="permissions"):
-            ground.registry.deploy({**good, "permissions": wrong}, OWNER)
+            importer.registry.deploy({**good, "permissions": wrong}, OWNER)
     for code in (
         "{}",
         "[]",
@@ -410,25 +416,27 @@ def test_what_a_document_asks_for_has_to_be_declared(ground: Ground, fake: FakeM
         "not json",
     ):
         with pytest.raises(UsageError):
-            ground.registry.deploy({**good, "code": code}, OWNER)
+            importer.registry.deploy({**good, "code": code}, OWNER)
 
 
-def test_a_server_of_many_tools_says_which_are_wanted(ground: Ground, fake: FakeMcp) -> None:
+def test_a_server_of_many_tools_says_which_are_wanted(
+    importer: ToolImporter, fake: FakeMcp
+) -> None:
     fake.tools = [tool(f"tool_{number}") for number in range(10_000)]
     fake.page = 1_000
     with pytest.raises(UsageError, match="more than 200 tools"):
-        ground.told(at(fake))
-    assert [row["capability"] for row in ground.told(at(fake), "tool_9998", "tool_7")] == [
+        importer.list_tools(at(fake))
+    assert [row["capability"] for row in importer.list_tools(at(fake), "tool_9998", "tool_7")] == [
         "tracker-tool-7",
         "tracker-tool-9998",
     ]
     with pytest.raises(UsageError, match="has no tool 'nothing'"):
-        ground.told(at(fake), "nothing")
+        importer.list_tools(at(fake), "nothing")
 
 
-def test_a_list_without_an_end_is_left(ground: Ground, fake: FakeMcp) -> None:
+def test_a_list_without_an_end_is_left(importer: ToolImporter, fake: FakeMcp) -> None:
     fake.answers["tools/list"] = lambda request, message: rpc(
         message, {"tools": [], "nextCursor": "again"}
     )
     with pytest.raises(ToolError, match="does not go on"):
-        ground.told(at(fake))
+        importer.list_tools(at(fake))

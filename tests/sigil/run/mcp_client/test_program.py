@@ -22,9 +22,9 @@ from sigil.run.mcp_client import document
 from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.servers import Servers
 from tests.project.tree import ROOT
-from tests.sigil.mcp.conftest import OWNER, Ground
+from tests.sigil.tool_importer import OWNER, ToolImporter
 
-HOSTILE = str(Path(__file__).with_name("hostile.py"))
+HOSTILE = str(ROOT / "tests" / "servers" / "mcp_hostile.py")
 
 
 def program(kind: str = "plain", **more: Any) -> dict[str, Any]:
@@ -50,45 +50,45 @@ def gone(number: int) -> bool:
 
 
 @pytest.fixture
-def local(ground: Ground) -> Ground:
-    ground.bring(program(), timeout=1_000)
-    return ground
+def local(importer: ToolImporter) -> ToolImporter:
+    importer.import_tools(program(), timeout=1_000)
+    return importer
 
 
-def fails(ground: Ground, tool: str) -> str:
+def fails(importer: ToolImporter, tool: str) -> str:
     with pytest.raises(ToolError) as failed:
-        ground.run(f"local-{tool}")
+        importer.run(f"local-{tool}")
     return f"{failed.value.code}: {failed.value.message}"
 
 
-def test_a_program_is_kept_from_call_to_call(local: Ground) -> None:
+def test_a_program_is_kept_from_call_to_call(local: ToolImporter) -> None:
     assert local.run("local-pid") == local.run("local-pid")
 
 
-def test_a_program_that_died_says_its_last_words_and_is_started_again(local: Ground) -> None:
+def test_a_program_that_died_says_its_last_words_and_is_started_again(local: ToolImporter) -> None:
     first = local.run("local-pid")
 
     assert fails(local, "die") == "EREMOTE: the program ended: the disk [31m is full"
     assert local.run("local-pid") != first
 
 
-def test_a_program_that_floods_is_ended(local: Ground) -> None:
+def test_a_program_that_floods_is_ended(local: ToolImporter) -> None:
     assert fails(local, "flood") == "EREMOTE: the program ended: it wrote a line without an end"
     assert local.run("local-pid")
 
 
 def test_a_program_that_is_silent_is_waited_for_no_longer_than_a_call_may_take(
-    local: Ground,
+    local: ToolImporter,
 ) -> None:
     assert fails(local, "silence") == "ETIMEDOUT: the program did not answer in time"
 
 
-def test_what_a_program_prints_or_answers_to_nobody_harms_nothing(local: Ground) -> None:
+def test_what_a_program_prints_or_answers_to_nobody_harms_nothing(local: ToolImporter) -> None:
     for tool in ("complain", "print", "misdirect", "pid"):
         assert local.run(f"local-{tool}").startswith("pid ")
 
 
-def test_a_program_that_asks_back_is_refused(local: Ground) -> None:
+def test_a_program_that_asks_back_is_refused(local: ToolImporter) -> None:
     refusal, pong = sorted(json.loads(local.run("local-ask")), key=lambda each: "result" in each)
 
     assert refusal["error"]["code"] == -32601
@@ -96,14 +96,14 @@ def test_a_program_that_asks_back_is_refused(local: Ground) -> None:
 
 
 def test_a_program_has_its_own_variables_and_none_of_ours(
-    grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
+    open_importer: Callable[..., ToolImporter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNCAGED_TOKEN", "not for programs")
-    ground = grounds()
-    ground.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
-    ground.bring(program(env={"KEY": "secret:LOCAL_KEY", "MODE": "quick"}))
-    asked = ground.registry.granting.find_request("local-pid", OWNER)["asked"]
-    seen = ground.run("local-environment")
+    importer = open_importer()
+    importer.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
+    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY", "MODE": "quick"}))
+    asked = importer.registry.granting.find_request("local-pid", OWNER)["asked"]
+    seen = importer.run("local-environment")
 
     assert asked == [
         f"mcp:local KEY=secret:LOCAL_KEY MODE=quick {sys.executable} -I -S {HOSTILE} plain"
@@ -112,50 +112,50 @@ def test_a_program_has_its_own_variables_and_none_of_ours(
     assert "correct-horse-battery" not in str(seen)
 
 
-def test_a_program_whose_secret_changed_is_started_anew(ground: Ground) -> None:
+def test_a_program_whose_secret_changed_is_started_anew(importer: ToolImporter) -> None:
     with pytest.raises(Refused, match="the secret LOCAL_KEY is not set"):
-        ground.told(program(env={"KEY": "secret:LOCAL_KEY"}))
-    ground.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
-    ground.bring(program(env={"KEY": "secret:LOCAL_KEY"}))
-    first = ground.run("local-pid")
-    assert ground.run("local-pid") == first
+        importer.list_tools(program(env={"KEY": "secret:LOCAL_KEY"}))
+    importer.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
+    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY"}))
+    first = importer.run("local-pid")
+    assert importer.run("local-pid") == first
 
-    ground.registry.secrets.set("LOCAL_KEY", "another-horse-battery", OWNER)
-    assert ground.run("local-pid") != first
+    importer.registry.secrets.set("LOCAL_KEY", "another-horse-battery", OWNER)
+    assert importer.run("local-pid") != first
     assert gone(pid(first))
 
 
-def test_a_program_waits_for_a_grant_and_a_revoked_one_is_not_asked(ground: Ground) -> None:
-    ground.bring(program(), grant=False)
+def test_a_program_waits_for_a_grant_and_a_revoked_one_is_not_asked(importer: ToolImporter) -> None:
+    importer.import_tools(program(), grant=False)
     assert (
-        fails(ground, "pid")
+        fails(importer, "pid")
         == "EPERM: the program of local waits for an owner's grant: `sigil grant local-pid`"
     )
-    ground.registry.granting.grant("local-pid", OWNER)
-    assert ground.run("local-pid")
-    ground.registry.granting.revoke("local-pid", OWNER)
-    assert fails(ground, "pid").startswith("EPERM: ")
+    importer.registry.granting.grant("local-pid", OWNER)
+    assert importer.run("local-pid")
+    importer.registry.granting.revoke("local-pid", OWNER)
+    assert fails(importer, "pid").startswith("EPERM: ")
 
 
 def test_a_program_is_ended_when_nobody_has_needed_it_for_long(
-    grounds: Callable[..., Ground], monkeypatch: pytest.MonkeyPatch
+    open_importer: Callable[..., ToolImporter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
-    ground = grounds(servers=Servers({"PATH": os.environ["PATH"]}, idle=0.1))
-    ground.bring(program())
+    importer = open_importer(servers=Servers({"PATH": os.environ["PATH"]}, idle=0.1))
+    importer.import_tools(program())
 
-    assert gone(pid(ground.run("local-pid")))
-    assert ground.run("local-pid")
+    assert gone(pid(importer.run("local-pid")))
+    assert importer.run("local-pid")
 
 
 def test_closing_a_registry_ends_its_programs_and_what_they_started(
-    grounds: Callable[..., Ground],
+    open_importer: Callable[..., ToolImporter],
 ) -> None:
     servers = Servers({"PATH": os.environ["PATH"]})
-    ground = grounds(servers=servers)
-    ground.bring(program())
-    ground.run("local-child")
-    number = pid(ground.run("local-pid"))
+    importer = open_importer(servers=servers)
+    importer.import_tools(program())
+    importer.run("local-child")
+    number = pid(importer.run("local-pid"))
     children = [
         int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()
     ]
@@ -189,7 +189,7 @@ os.kill(os.getpid(), 9)
     assert gone(pid(done.stdout.strip()))
 
 
-def test_a_program_whose_warden_is_killed_ends_too(local: Ground) -> None:
+def test_a_program_whose_warden_is_killed_ends_too(local: ToolImporter) -> None:
     number = pid(local.run("local-pid"))
     warden = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(warden, 9)
@@ -199,24 +199,24 @@ def test_a_program_whose_warden_is_killed_ends_too(local: Ground) -> None:
 
 
 def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    importer: ToolImporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.servers.PROGRAMS_MOST", 1)
-    ground.bring(program(), timeout=30_000)
-    ground.bring({**program(), "name": "other"})
-    number = pid(ground.run("local-pid"))
-    servers = ground.registry._servers
+    importer.import_tools(program(), timeout=30_000)
+    importer.import_tools({**program(), "name": "other"})
+    number = pid(importer.run("local-pid"))
+    servers = importer.registry._servers
     with ThreadPoolExecutor(1) as threads:
-        silent = threads.submit(fails, ground, "silence")
+        silent = threads.submit(fails, importer, "silence")
         while not any(servers._busy.values()):
             assert not silent.done()
         with pytest.raises(BackendError, match="EBUSY: 1 programs are at work") as busy:
-            ground.run("other-pid")
+            importer.run("other-pid")
         assert busy.value.retry_after
         assert not silent.done()
         os.kill(number, 9)
         assert silent.result().startswith("EREMOTE: ")
-    assert ground.run("other-pid")
+    assert importer.run("other-pid")
     assert len(servers._servers) == 1
 
 
@@ -248,20 +248,20 @@ def test_starting_and_asking_a_program_take_their_time_from_one_call(
 
 @pytest.mark.parametrize("act", ["revoke", "remove"])
 def test_a_program_that_nothing_may_ask_any_more_is_ended(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, act: str
+    importer: ToolImporter, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
-    ground.bring(program())
-    ground.bring({**program(), "name": "other"})
-    number, other = (pid(ground.run(f"{name}-pid")) for name in ("local", "other"))
+    importer.import_tools(program())
+    importer.import_tools({**program(), "name": "other"})
+    number, other = (pid(importer.run(f"{name}-pid")) for name in ("local", "other"))
     if act == "revoke":
-        ground.registry.granting.revoke("local-pid", OWNER)
+        importer.registry.granting.revoke("local-pid", OWNER)
     else:
-        ground.registry.remove("local-pid", OWNER)
+        importer.registry.remove("local-pid", OWNER)
 
     assert gone(number)
-    assert pid(ground.run("other-pid")) == other
-    assert ground.run("local-environment")  # which another tool of the server starts anew
+    assert pid(importer.run("other-pid")) == other
+    assert importer.run("local-environment")  # which another tool of the server starts anew
 
 
 @pytest.mark.parametrize(
@@ -280,40 +280,42 @@ def test_a_program_that_nothing_may_ask_any_more_is_ended(
     ],
 )
 def test_a_program_that_is_no_server_says_why(
-    ground: Ground, command: list[str], why: str, monkeypatch: pytest.MonkeyPatch
+    importer: ToolImporter, command: list[str], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.discovery.LIST_SECONDS", 2.0)
     with pytest.raises(ToolError, match=why):
-        ground.told({"name": "local", "command": command})
+        importer.list_tools({"name": "local", "command": command})
 
 
-def test_a_program_without_a_handshake_is_understood(ground: Ground) -> None:
-    ground.bring(program("stateless"))
+def test_a_program_without_a_handshake_is_understood(importer: ToolImporter) -> None:
+    importer.import_tools(program("stateless"))
 
-    assert ground.run("local-pid").startswith("pid ")
+    assert importer.run("local-pid").startswith("pid ")
 
 
-def test_a_registry_that_starts_no_programs_refuses(grounds: Callable[..., Ground]) -> None:
+def test_a_registry_that_starts_no_programs_refuses(
+    open_importer: Callable[..., ToolImporter],
+) -> None:
     with pytest.raises(Refused, match="this registry starts no programs"):
-        grounds(servers=Servers()).told(program())
+        open_importer(servers=Servers()).list_tools(program())
 
 
-def test_a_token_never_has_a_program_started(ground: Ground) -> None:
+def test_a_token_never_has_a_program_started(importer: ToolImporter) -> None:
     from dataclasses import replace
 
-    from tests.sigil.mcp.conftest import spec
+    from tests.sigil.tool_importer import spec
 
     admin = replace(OWNER, token="admin")
     with pytest.raises(Refused, match="on this machine alone"):
-        ground.registry.importing.tools(program(), admin)
-    row = ground.told(program(), "pid")[0]
+        importer.registry.importing.tools(program(), admin)
+    row = importer.list_tools(program(), "pid")[0]
     with pytest.raises(Refused, match="on this machine alone"):
-        ground.registry.deploy(spec(document.parse_server(program()), row), admin)
+        importer.registry.deploy(spec(document.parse_server(program()), row), admin)
     model = replace(OWNER, author="model", session="chat")
     with pytest.raises(Refused, match="JavaScript alone"):
-        ground.registry.deploy(spec(document.parse_server(program()), row), model)
+        importer.registry.deploy(spec(document.parse_server(program()), row), model)
 
 
-def test_calls_go_side_by_side(local: Ground) -> None:
+def test_calls_go_side_by_side(local: ToolImporter) -> None:
     with ThreadPoolExecutor(4) as threads:
         assert len({*threads.map(lambda _: local.run("local-pid"), range(20))}) == 1

@@ -13,10 +13,10 @@ import pytest
 
 from sigil.access.tokens import TokenRequest
 from sigil.http import app
-from tests.sigil.mcp import peers
-from tests.sigil.mcp.conftest import OWNER, Ground
-from tests.sigil.mcp.test_server_stdio import SHOUT, ask, call
+from tests.servers import mcp_sdk
+from tests.sigil.mcp.messages import SHOUT, ask, call
 from tests.sigil.serving import served
+from tests.sigil.tool_importer import OWNER, ToolImporter
 
 TOKEN = "admin-token-of-this-test"
 
@@ -24,8 +24,8 @@ TOKEN = "admin-token-of-this-test"
 class Place:
     """A server, and what it takes to ask it."""
 
-    def __init__(self, ground: Ground, url: str) -> None:
-        self.registry = ground.registry
+    def __init__(self, importer: ToolImporter, url: str) -> None:
+        self.registry = importer.registry
         self.url = f"{url}/mcp"
 
     def token(self, *scopes: str, kind: str = "invoke", namespace: str = "main") -> str:
@@ -50,14 +50,14 @@ class Place:
 
 
 @pytest.fixture
-def place(ground: Ground) -> Iterator[Place]:
-    with served(app.build_registry_app(ground.registry, TOKEN)) as url:
-        yield Place(ground, url)
+def place(importer: ToolImporter) -> Iterator[Place]:
+    with served(app.build_registry_app(importer.registry, TOKEN)) as url:
+        yield Place(importer, url)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_finds_makes_and_runs(place: Place, mode: str) -> None:
-    seen = peers.client(
+    seen = mcp_sdk.client(
         ["list"],
         ["call", "sigil_deploy", SHOUT],
         ["call", "sigil_query", {"query": "say something in capital letters"}],
