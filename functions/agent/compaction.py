@@ -1,8 +1,8 @@
-"""Compaction takes messages out of a history that grew too long.
+"""Compaction decides which messages of a history stay when it has grown too long.
 
-The window keeps the first user message and the end of the history; the tools that came from the
-middle are gone. A strategy may keep something else. Other strategies come from packages, by an
-entry point.
+It only decides: eviction carries it out. The strategy `window` keeps the first user message and the
+end of the history; the tools that came from the middle are gone. A strategy may keep something
+else. Other strategies come from packages, by an entry point.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Consolidation tells memory about messages, by one path that loses and doubles nothing.
+"""Consolidation tells memory about messages; it writes HISTORY and MEMORY and drops no message.
 
-The model writes in one call what happened, as an entry of HISTORY, and the chat's memory after it.
-The entry is written first: no two workers can both write it, and it carries the new memory. Then
+Dropping them is eviction's part, later. There is one path, which loses and doubles nothing: the
+model writes in one call what happened, as an entry of HISTORY, and the chat's memory after it. The
+entry is written first: no two workers can both write it, and it carries the new memory. Then
 follows the memory, then the session's document, which says up to which message memory has heard.
-Whoever comes after a crash in between goes on from the entry.
+The worker that comes after a crash in between goes on from the entry.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Eviction takes messages out of a session's history; memory hears of them first, and the archive
-keeps them.
+"""Eviction makes room in a session's history: what compaction decides to drop leaves it here.
 
-A digest of the failures of late stays in sight.
+Memory hears of the messages first (consolidation), and the archive keeps them. A digest of the
+failures of late stays in sight.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Replies that are fetched instead of sent: an HTTP client waits for its reply, or polls for it."""
+"""HTTP clients fetch their replies here: one waits for its reply, or polls for it.
+
+`functions.reply_sender` puts them here, and sends all others to their platform.
+"""
 
 from __future__ import annotations
 

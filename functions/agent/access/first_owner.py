@@ -119,7 +119,14 @@ class OwnerClaim:
         """Count a try of the event's sender and return how many are left; None for one too many."""
 
         def decide(value: bytes | None) -> tuple[bytes | None, int | None]:
-            tries = _read_tries(value, known.at)
+            tries = _Tries(known.at)
+            if value is not None:
+                try:
+                    stored = _TRIES.read(value)
+                except ValueError:
+                    stored = _Tries(known.at, ("",) * TRIES)  # damaged: all are used up
+                if stored.at == known.at:  # else they tried a code before this one
+                    tries = stored
             if event.id in tries.events:
                 return None, TRIES - len(tries.events)
             if len(tries.events) >= TRIES:
@@ -133,17 +140,6 @@ class OwnerClaim:
     def _make_owner(self, event: Event) -> CodeTry:
         self._people.let_in(event.sender.id, "owner", event.sender.name, "the server's code")
         return CodeTry(True, 0)
-
-
-def _read_tries(value: bytes | None, at: float) -> _Tries:
-    """Return the tries of the code that was made at `at`; a damaged record counts as all used."""
-    if value is None:
-        return _Tries(at)
-    try:
-        tries = _TRIES.read(value)
-    except ValueError:
-        return _Tries(at, ("",) * TRIES)
-    return tries if tries.at == at else _Tries(at)
 
 
 def _read_open_code(value: bytes) -> _OpenCode | None:

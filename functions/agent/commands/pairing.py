@@ -71,7 +71,12 @@ def run_pair(call: CommandCall) -> CommandResult:
     """Let somebody in, take somebody out, or show who is in and who waits."""
     event, app = call.event, call.app
     if call.role != "owner":
-        return call.reply(_answer_pair_without_owner(call))
+        if not event.private:
+            return call.reply(OWNERS_ONLY)
+        if call.text or call.role == "member":
+            return call.reply(_claim_ownership(call) or OWNERS_ONLY)
+        # a guest, where guests may talk
+        return call.reply(_offer_code(event, app) or STILL_VALID.format(minutes=MINUTES))
     if not call.text:
         return call.reply(list_people(app) if event.private else PRIVATELY)
     reply = _claim_ownership(call)
@@ -140,15 +145,6 @@ def list_people(app: App, most: int = SHOWN) -> str:
         lines.append("Nobody waits, and nobody was let in.")
     lines.append("`/pair CODE` lets somebody in, `/pair remove ID` takes them out.")
     return "\n".join(lines)
-
-
-def _answer_pair_without_owner(call: CommandCall) -> str:
-    """Answer /pair to a member, or to a guest where guests may talk."""
-    if not call.event.private:
-        return OWNERS_ONLY
-    if call.text or call.role == "member":
-        return _claim_ownership(call) or OWNERS_ONLY
-    return _offer_code(call.event, call.app) or STILL_VALID.format(minutes=MINUTES)
 
 
 def _claim_ownership(call: CommandCall) -> str:

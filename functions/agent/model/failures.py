@@ -167,10 +167,20 @@ def classify_failure(status: int, body: bytes, *, timed: bool = False) -> Failur
     `timed` says that the answer tells when to try again, so what is used up comes back by itself.
     """
     detail = "the model sent no answer" if status == 200 else f"the model answered {status}"
-    message = _find_message(body)
-    if message:
-        detail = f"{detail}: {message}"
-    words = _read_words(body)
+    try:
+        data: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = None
+    error = data.get("error", data) if isinstance(data, dict) else None
+    message = error.get("message") if isinstance(error, dict) else error
+    if isinstance(message, str):
+        line = one_line(message, DETAIL_CHARACTERS)
+        detail = f"{detail}: {line}" if line else detail
+    words = ""
+    if body.lstrip()[:1] != b"<":  # a page may have any word
+        words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
+        for escaped, plain in (('\\"', '"'), ("\\u003e", ">"), ("\\u003c", "<"), ("\\u0060", "`")):
+            words = words.replace(escaped, plain)
     kind = _classify_words(status, words, timed)
     return Failure(kind, scrub_keys(detail), find_limit(words) if kind == "window" else 0)
 
@@ -214,27 +224,3 @@ def _classify_words(status: int, words: str, timed: bool) -> FailureKind:
 
 def _has_any(words: str, markers: tuple[str, ...]) -> bool:
     return any(marker in words for marker in markers)
-
-
-def _find_message(body: bytes) -> str:
-    """Return the message of an error on one line; empty for a page."""
-    try:
-        data: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return ""
-    error = data.get("error", data) if isinstance(data, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    return one_line(message, DETAIL_CHARACTERS) if isinstance(message, str) else ""
-
-
-def _read_words(body: bytes) -> str:
-    """Return all words of an error in lower case; empty for a page, which may have any word."""
-    if body.lstrip()[:1] == b"<":
-        return ""
-    words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
-    return (
-        words.replace('\\"', '"')
-        .replace("\\u003e", ">")
-        .replace("\\u003c", "<")
-        .replace("\\u0060", "`")
-    )

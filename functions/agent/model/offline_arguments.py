@@ -40,11 +40,19 @@ def find_deploy(words: str) -> dict[str, Json] | None:
         return None
     prose = _FENCE.sub(" ", words).strip()
     name = _guess_name(prose)
-    schema = next((body for lang, body in fences if lang.lower() == "json"), None)
+    schema: Json = next((body for lang, body in fences if lang.lower() == "json"), None)
+    if not schema:
+        # every `input.NAME` of the source is a required string
+        fields = [first or second for first, second in _INPUT.findall(source)]
+        for pattern in _DESTRUCTURED.findall(source):
+            for part in pattern.split(","):
+                fields.append(part.split("=")[0].split(":")[0].strip())
+        properties = {field: {"type": "string"} for field in dict.fromkeys(fields) if field}
+        schema = {"type": "object", "properties": properties, "required": list(properties)}
     return {
         "name": name,
         "description": " ".join(prose.split())[:300] or f"The capability {name}.",
-        "schema": schema or _infer_schema(source),
+        "schema": schema,
         "execute": source.strip(),
     }
 
@@ -67,16 +75,6 @@ def _guess_name(prose: str) -> str:
     ]
     guess = "-".join(words[:3])
     return next((name for name in [*candidates, guess] if is_name(name)), "my-capability")
-
-
-def _infer_schema(source: str) -> dict[str, Json]:
-    """Return a schema with every `input.NAME` of the source as a required string."""
-    names = [first or second for first, second in _INPUT.findall(source)]
-    for pattern in _DESTRUCTURED.findall(source):
-        for part in pattern.split(","):
-            names.append(part.split("=")[0].split(":")[0].strip())
-    properties = {name: {"type": "string"} for name in dict.fromkeys(names) if name}
-    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def is_mentioned(text: str, function: dict[str, Any]) -> bool:

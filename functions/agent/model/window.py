@@ -1,6 +1,7 @@
-"""A model's window is learnt from its endpoint's refusals when it is smaller than the setting says.
+"""The window, how many tokens a model's request may have, is learnt from its endpoint's refusals.
 
-Every process learns of it through the store.
+It is a number and shortens nothing itself; the setting counts until an endpoint takes less. Every
+process learns of it through the store.
 """
 
 from __future__ import annotations

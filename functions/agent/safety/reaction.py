@@ -44,25 +44,20 @@ def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Re
         counters, step = counters.after(fact, unread=facts)
         if step > highest:
             highest = step
-            reason = _find_stop_reason(step, fact)
-        comments = _list_comments(fact, step, guide, counters)
-        answered.append(replace(result, content="\n".join([result.content, *comments])))
+            reason = ""
+            if step is Step.PAUSE:
+                reason = "frustration"
+            elif step is Step.HALT:
+                reason = "fatal" if fact.failed and fact.kind == "fatal" else "cascade"
+        lines = [result.content]
+        if fact.failed:
+            words = guides.interpret_fact(guide, fact)
+            if words:
+                lines.append(words)
+            if counters.is_repeated(fact):
+                lines.append(guides.ALERT)
+        elif step is Step.REPEATS:
+            lines.append(guides.REPEATS.format(count=counters.count_same(fact)))
+        answered.append(replace(result, content="\n".join(lines)))
         facts.append(fact)
     return Reaction(tuple(answered), tuple(facts), counters, highest, reason)
-
-
-def _list_comments(fact: Fact, step: Step, guide: Guide, counters: Counters) -> list[str]:
-    """Return the lines below a result: the guide's words, then the system's."""
-    if not fact.failed:
-        if step is not Step.REPEATS:
-            return []
-        return [guides.REPEATS.format(count=counters.count_same(fact))]
-    alert = guides.ALERT if counters.is_repeated(fact) else ""
-    return [line for line in (guides.interpret_fact(guide, fact), alert) if line]
-
-
-def _find_stop_reason(step: Step, fact: Fact) -> str:
-    """Return the key of `REASONS` for which this step stops the session; empty when it does not."""
-    if step is Step.HALT:
-        return "fatal" if fact.failed and fact.kind == "fatal" else "cascade"
-    return "frustration" if step is Step.PAUSE else ""

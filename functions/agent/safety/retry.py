@@ -46,7 +46,10 @@ class Retry:
     tries: int = TRIES
 
     def run(self, attempt: Callable[[], _T], stopped: Callable[[], bool]) -> _T:
-        """Return what `attempt` returns, tried again after transient failures."""
+        """Return what `attempt` returns, tried again after transient failures.
+
+        Raises the last failure when no time is left for one more try, or when told to stop.
+        """
         over = min(self.deadline, self.clock.monotonic() + self.seconds)
         for number in range(self.tries - 1):
             try:
@@ -55,20 +58,14 @@ class Retry:
                 if code_of(problem.code).kind != "transient":
                     raise
                 seconds = max(backoff_seconds(number), problem.retry_after)
-                if seconds > MOST_SECONDS or not self._pause(seconds, over, stopped):
+                if seconds > MOST_SECONDS or self.clock.monotonic() + seconds >= over:
                     raise
+                while seconds > 0:
+                    self.clock.pause(min(seconds, CHECK_SECONDS))
+                    seconds -= CHECK_SECONDS
+                    if stopped():
+                        raise
         return attempt()
-
-    def _pause(self, seconds: float, over: float, stopped: Callable[[], bool]) -> bool:
-        """Pause before one more try; return False without time for it or when told to stop."""
-        if self.clock.monotonic() + seconds >= over:
-            return False
-        while seconds > 0:
-            self.clock.pause(min(seconds, CHECK_SECONDS))
-            seconds -= CHECK_SECONDS
-            if stopped():
-                return False
-        return True
 
 
 NO_RETRY = Retry(tries=1)

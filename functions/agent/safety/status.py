@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from functions.agent.safety.codes import code_of
-from functions.agent.safety.facts import Fact
 from functions.agent.safety.ladder import Counters
 from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.protocol import capability_of
@@ -239,21 +238,15 @@ def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
     parts = [reason.why]
     if reason.failed and status.counters.failures:
         last = status.counters.failures[-1]
-        parts.append(_describe_failure(last, in_full=reader.owner and reader.alone))
+        # its own message may name what only an owner should read
+        message = last.message if reader.owner and reader.alone else ""
+        message = message or code_of(last.code).meaning
+        own = {QUERY: "a search for a capability", DEPLOY: "a capability that I tried to make"}
+        tool = own.get(last.source) or f"`{capability_of(last.source) or last.source}`"
+        parts.append(f"The last to fail was {tool}: {message.rstrip('.')}.")
     parts.append(reason.then)
     if reason.unlocks:
         parts.append(YOUR_UNLOCK if reader.owner else UNLOCK)
     elif reader.guest:
         parts.append(NOT_A_GUESTS)
     return " ".join(filter(None, parts))
-
-
-def _describe_failure(fact: Fact, *, in_full: bool) -> str:
-    """Return a failure in a person's words.
-
-    Its own message may name what only an owner should read, and is told only `in_full`.
-    """
-    message = (fact.message if in_full else "") or code_of(fact.code).meaning
-    own = {QUERY: "a search for a capability", DEPLOY: "a capability that I tried to make"}
-    tool = own.get(fact.source) or f"`{capability_of(fact.source) or fact.source}`"
-    return f"The last to fail was {tool}: {message.rstrip('.')}."

@@ -1,5 +1,5 @@
-"""Overflow keeps a session's largest bodies beside the store, so that its document stays below the
-size that any store takes for one item.
+"""Overflow stores a session's largest bodies beside its document, which no store may refuse as too
+large; the history that the model reads is as long as before.
 
 DynamoDB ends at 400 KB an item. The document names the bodies in one field of its own, `spilled`,
 by the place of the document that each was taken from. Nothing but this module writes that field, so
