@@ -15,7 +15,7 @@ from functions.agent.consolidation import consolidate_before_eviction
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model import completion_reader
 from functions.agent.safety import guides
-from functions.agent.safety.facts import Fact
+from functions.agent.safety.call_facts import Fact
 from functions.agent.safety.guides import Guide
 from functions.agent.session.document import Document
 from functions.agent.side_request import SideRequests

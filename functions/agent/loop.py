@@ -25,7 +25,7 @@ from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCa
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.breakers import Breakers
-from functions.agent.safety.reaction import react
+from functions.agent.safety.round_reaction import react
 from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
 from functions.agent.session.document import Document, Turn

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from functions.agent.model.base import ModelReply
-from functions.agent.safety.codes import CODES
+from functions.agent.safety.failure_codes import CODES
 from functions.agent.session.document import Turn
 from functions.agent.toolset import is_capability
 from sigil.protocol import Json, capability_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from functions.agent.safety.facts import Fact
+from functions.agent.safety.call_facts import Fact
 from functions.agent.safety.ladder import Counters
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from tests.fakes.bot_api import BotApi

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from functions import reply_sender, worker
-from functions.agent.safety.facts import Fact
+from functions.agent.safety.call_facts import Fact
 from functions.agent.session.store import SessionHandle
 from functions.queues.base import Delivery
 from functions.settings import Settings

@@ -17,8 +17,8 @@ import pytest
 from functions import log, worker
 from functions.agent.compaction import BUILTIN as STRATEGIES
 from functions.agent.messages import ToolCall
-from functions.agent.safety.codes import CODES, OTHER, Code
-from functions.agent.safety.facts import make_fact
+from functions.agent.safety.call_facts import make_fact
+from functions.agent.safety.failure_codes import CODES, OTHER, Code
 from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS
 from functions.agent.safety.ladder import CASCADE, FRUSTRATED, REPEATED, WINDOW
 from functions.agent.safety.status import REASONS

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.safety.codes import CODES
-from functions.agent.safety.facts import Fact, fingerprint
+from functions.agent.safety.call_facts import Fact, fingerprint
+from functions.agent.safety.failure_codes import CODES
 from functions.agent.safety.guides import ALERT
 from functions.wiring import AgentRuntime
 from sigil.protocol import Found, Registry

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from functions.agent.safety.facts import Fact
+from functions.agent.safety.call_facts import Fact
 from functions.plugins import PluginSetting, load_plugin, to_sendable
 
 GROUP = "uncaged.guides"

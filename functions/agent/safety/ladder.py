@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.safety.facts import Fact
+from functions.agent.safety.call_facts import Fact
 from sigil.storage.stored import Stored, later
 
 REPEATED: Final = 3

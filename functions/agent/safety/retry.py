@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
-from functions.agent.safety.codes import code_of
+from functions.agent.safety.failure_codes import code_of
 from functions.clock import SYSTEM, Clock
 from sigil.errors import SigilError
 from sigil.storage.backoff import jitter

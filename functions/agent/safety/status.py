@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from functions.agent.safety.codes import code_of
+from functions.agent.safety.failure_codes import code_of
 from functions.agent.safety.ladder import Counters
 from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.protocol import capability_of

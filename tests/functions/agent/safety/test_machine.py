@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from functions.agent.safety.facts import fingerprint
+from functions.agent.safety.call_facts import fingerprint
 from functions.agent.safety.status import REASONS, SafetyStatus
 from functions.agent.session.document import Document, decode_document, encode_document
 from functions.events import Event

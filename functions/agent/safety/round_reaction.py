@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from functions.agent.messages import CallResult
 from functions.agent.safety import guides
-from functions.agent.safety.facts import Fact, make_fact
+from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.guides import Guide
 from functions.agent.safety.ladder import Counters, Step
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from functions.agent.messages import ToolCall
-from functions.agent.safety.codes import CODES
-from functions.agent.safety.facts import find_target, fingerprint, make_fact
+from functions.agent.safety.call_facts import find_target, fingerprint, make_fact
+from functions.agent.safety.failure_codes import CODES
 
 PLACE = "/" + "root/secret.txt"
 """The original's own test vector; one word would be a path of somebody's machine."""
