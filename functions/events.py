@@ -23,7 +23,7 @@ _INQUIRY = re.compile(
     r"/(?:status|help|whoami|usage|tools|recall)(?:@[A-Za-z0-9_]+)?(?:\s.*)?",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""The commands that only read. No command that changes a chat may stand here: they are answered
+"""The commands that only read. No command that changes a chat may be here: they are answered
 without waiting for the chat's turns.
 """
 TEXT_LIMIT = 100_000

@@ -1,6 +1,6 @@
 """Every reply leaves here: to its chat platform, or to the HTTP client that fetches it.
 
-A turn's replies stand in the outbox of its session until they have left (`send_outbox`). The
+A turn's replies are kept in the outbox of its session until they have left (`send_outbox`). The
 answer to an inquiry belongs to no turn and has a record of its own (`answer_inquiry`). A notice,
 such as the answer to `/stop`, has no record and is sent at once (`send_notice`).
 
@@ -152,7 +152,7 @@ _ANSWER: Final = Shape[_InquiryAnswer](_InquiryAnswer, required=("parts", "done"
 def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
     """Answer an inquiry, unless that is done.
 
-    The answer stands in a record while it leaves, so that the next try goes on with the same text.
+    The answer is kept in a record while it leaves, so that the next try goes on with the same text.
     `BackendError` when the platform does not take it, for `UNSENT_SECONDS` and `UNSENT_TRIES`.
     """
     kv = runtime.stores.kv

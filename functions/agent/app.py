@@ -68,7 +68,7 @@ class App:
     """One agent. Stamps are times of `clock.now`, deadlines of `clock.monotonic`.
 
     `failures` are those of its model, each with its session (S of the keys), until an alert has
-    told whoever looks after the agent.
+    told the people who look after the agent.
     """
 
     name: str

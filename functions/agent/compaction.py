@@ -104,7 +104,7 @@ Ask = Callable[[str, str], str]
 
 
 class Strategy(Protocol):
-    """A strategy chooses which messages stay, and writes what stands in the place of the others.
+    """A strategy chooses which messages stay, and writes a note in the place of the others.
 
     The system message is never a strategy's matter.
     """

@@ -42,7 +42,7 @@ def evict(side: SideRequests, room: float, watch: Watch) -> Document:
         return reply.text if reply.finish in ("stop", "length") else ""
 
     document = apply_compaction(side.document, compacted, app, ask)
-    # the note that stands for the dropped messages may have cost a request
+    # the note in place of the dropped messages may have cost a request
     return replace(document, safety=side.document.safety, usage=side.document.usage)
 
 
@@ -50,7 +50,7 @@ def evict_before_turn(side: SideRequests, room: float, watch: Watch) -> Document
     """Return the document with less of the history before the turn in progress.
 
     This is for a turn whose request an endpoint refused as too long. The turn's own messages stay.
-    None when there is nothing else. No note stands for what left: it would come behind the
+    None when there is nothing else. No note replaces what left: it would come behind the
     question.
     """
     app = side.app
@@ -80,7 +80,7 @@ def find_turn_start(messages: Sequence[Message]) -> int:
 
 
 def apply_compaction(document: Document, compacted: Compacted, app: App, ask: Ask) -> Document:
-    """Return the document with the compacted history, and a note that stands for the rest.
+    """Return the document with the compacted history, and a note in place of the rest.
 
     `ask` is what the strategy may ask the model with.
     """

@@ -434,7 +434,7 @@ def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) ->
         worker.until,
         patient=worker.patient and turn.waits < WAITS,
         check_allowance=check_allowance,
-        # whoever a paused session asks first may be one of several
+        # the person whom a paused session asks first may be one of several
         reader=replace(_make_reader(event, role), guest=False),
     )
 
@@ -479,8 +479,8 @@ def _continuation_prefix(turn: Turn) -> str:
 def _is_late(event: Event, opened: SessionHandle) -> bool:
     """Return whether a continuation comes when its turn is over.
 
-    One whose turn has come further since goes on all the same: whoever brought it there may have
-    crashed, with nothing else in the queue.
+    One whose turn has come further since goes on all the same: the worker that took it so far may
+    have crashed, with nothing else in the queue.
     """
     if event.kind != "continue":
         return False

@@ -83,7 +83,7 @@ def needs_verification(turn: Turn, reply: ModelReply) -> bool:
 def describe_unmended_failure(turn: Turn) -> str:
     """Return the line about a failure that a verification left as it was, empty without one.
 
-    It names the tool and what the code means. Nothing of what the tool said stands in it, for that
+    It names the tool and what the code means. It repeats nothing of what the tool said, for that
     could be anybody's words.
     """
     if find_outcome(turn) != "unchanged":
@@ -144,7 +144,7 @@ def asks_about_failure(text: str, names: Iterable[str]) -> bool:
 def _is_question(sentence: str) -> bool:
     """Return whether a sentence asks, by a mark of any script or by the word that it ends with."""
     for position, character in enumerate(sentence):
-        # a Latin question mark before a letter or digit stands within an address
+        # a Latin question mark before a letter or digit is part of an address
         in_address = character == "?" and sentence[position + 1 : position + 2].isalnum()
         if _is_question_mark(character) and not in_address:
             return True

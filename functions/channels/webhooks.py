@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 PATH = "/webhook/{platform}"
-"""The webhook's path at the server, behind whatever proxy stands in front of it."""
+"""The webhook's path at the server, behind any proxy in front of it."""
 
 
 @dataclass(frozen=True, slots=True)

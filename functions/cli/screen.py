@@ -105,7 +105,7 @@ def _draw_step(step: TurnStep) -> Text | None:
     """Return the line of a step; None for one that is not shown."""
     match step.kind:
         case "request" if step.error:
-            # why the model gave no answer: whoever sits at the machine may read it
+            # why the model gave no answer: a person at the machine may read it
             return Text.assemble(("  ✗ ", "red"), (one_line(step.text, 300), ""))
         case "call":
             arguments = (" " + one_line(step.text, 200), "dim")

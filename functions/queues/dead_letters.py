@@ -57,7 +57,7 @@ def keep_undecodable(
     """Keep bytes that are no event as a dead letter.
 
     `name` comes from the bytes and their place, so that a repeat changes nothing. `origin`: the key
-    or the queue where they stood. `at`: seconds since the epoch.
+    or the queue that held them. `at`: seconds since the epoch.
     """
     record: dict[str, Any] = {"reason": reason}
     if at is not None:

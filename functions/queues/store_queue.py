@@ -140,7 +140,9 @@ class StoreQueue:
                 return delivery
 
     def done(self, delivery: Delivery) -> None:
-        """Delete the event, whoever has the session's lease by now, and release the session."""
+        """Delete the event, even if another worker has the session's lease by now, and release the
+        session.
+        """
         receipt = _StoreReceipt(**orjson.loads(delivery.receipt))
         self._kv.delete(keys.inbox_event(receipt.session, receipt.sort))
         if receipt.last:

@@ -62,7 +62,16 @@ def main() -> int:
     results: dict[str, list[Row]] = {}
     try:
         for name in names:
-            results[name] = _run_benchmark(name, options.data or options.path, not options.json)
+            results[name] = []
+            if not options.json:
+                print(f"{name}\n{HEAD}", flush=True)
+            module = import_module(f"scripts.benchmarks.{name}")
+            for row in module.run(options.data or options.path):
+                results[name].append(row)
+                if not options.json:
+                    print(row, flush=True)
+            if not options.json:
+                print(flush=True)
     except UsageError as problem:
         parser.error(". ".join(filter(None, (problem.message, problem.suggestion))))
     if options.json:
@@ -72,20 +81,6 @@ def main() -> int:
         json.dump(document, sys.stdout)
         print()
     return 0 if all(row.met for rows in results.values() for row in rows) else 1
-
-
-def _run_benchmark(name: str, data: Path | None, prints: bool) -> list[Row]:
-    """Run one benchmark; print each row as soon as it is known, if it `prints`."""
-    rows = []
-    if prints:
-        print(f"{name}\n{HEAD}", flush=True)
-    for row in import_module(f"scripts.benchmarks.{name}").run(data):
-        rows.append(row)
-        if prints:
-            print(row, flush=True)
-    if prints:
-        print(flush=True)
-    return rows
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +21,10 @@ from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import open_runtime
-from scripts.benchmarks.measuring import Work, compare_calls
+from scripts.benchmarks.measuring import compare_calls
 from scripts.benchmarks.rows import Row
 from sigil.storage import aws
-from sigil.storage.kv import ABSENT, KV, Key, keys
+from sigil.storage.kv import ABSENT, Key, keys
 from sigil.storage.kv.dynamodb import DynamoKV
 from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, say
@@ -66,8 +65,19 @@ def _count_requests_of_turns() -> Iterator[Row]:
             )
             runtime = open_runtime(settings)
             saves = _record_saves(runtime.app.sessions)
+            event = Event(
+                f"{SESSION}:{rounds}",
+                "message",
+                "main",
+                SESSION,
+                Sender("terminal:local"),
+                SAID,
+                1.0,
+                order_of(1.0, rounds),
+                private=True,
+            )
             with _count_requests() as sent:
-                run_turn(_make_event(rounds), runtime.app)
+                run_turn(event, runtime.app)
             runtime.close()
         name = f"dynamodb turn of {rounds} rounds"
         head = sum(count for (_, sort), count in sent.items() if sort == "head")
@@ -114,21 +124,8 @@ def _count_requests() -> Iterator[Counter[tuple[str, str]]]:
     events.unregister("before-send.dynamodb", count_request)
 
 
-def _make_event(rounds: int) -> Event:
-    event = Event(
-        f"{SESSION}:{rounds}",
-        "message",
-        "main",
-        SESSION,
-        Sender("terminal:local"),
-        SAID,
-        1.0,
-        order_of(1.0, rounds),
-    )
-    return replace(event, private=True)
-
-
 def _measure_times() -> Iterator[Row]:
+    """Measure the store's operations, and a session opened and saved again."""
     kv = DynamoKV(TABLE)
     messages = [
         Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0)
@@ -136,17 +133,30 @@ def _measure_times() -> Iterator[Row]:
     ]
     document = Document().add(*messages)
     body = encode_document(document)
+    head = keys.session_head(keys.session_of("main", "bench:2"))
+    sessions = Sessions(kv)
+    key = keys.session_of("main", "bench:3")
+    sessions.save(sessions.open(key), document)
+
+    def load_and_save() -> None:
+        item = kv.get(head)
+        kv.put(head, body, expect=item.version if item else ABSENT)
+
+    def open_and_close() -> None:
+        opened = sessions.open(key)
+        sessions.save(opened, opened.document)
+
     for name, work, floor in (
         ("get", lambda: kv.get(Key("one", "s")), _bare_get),
         ("put", lambda: kv.put(Key("one", "s"), body), lambda: _bare_put(body)),
         (
             f"load + save of {MESSAGES} messages",
-            _load_and_save(kv, body),
+            load_and_save,
             lambda: (_bare_get(), _bare_put(body)),
         ),
         (
             f"session open + close, {MESSAGES} messages",
-            _open_and_close(kv, document),
+            open_and_close,
             lambda: (_bare_get(), _bare_put(body)),
         ),
     ):
@@ -166,27 +176,3 @@ def _bare_put(body: bytes) -> object:
     return aws.client("dynamodb").put_item(
         TableName=TABLE, Item={"pk": {"S": "two"}, "sk": {"S": "s"}, "value": {"B": body}}
     )
-
-
-def _load_and_save(kv: KV, body: bytes) -> Work:
-    """Return work that reads a session's head and writes it again."""
-    head = keys.session_head(keys.session_of("main", "bench:2"))
-
-    def load_and_save() -> None:
-        item = kv.get(head)
-        kv.put(head, body, expect=item.version if item else ABSENT)
-
-    return load_and_save
-
-
-def _open_and_close(kv: KV, document: Document) -> Work:
-    """Return work that opens a session with this document and saves it again."""
-    sessions = Sessions(kv)
-    key = keys.session_of("main", "bench:3")
-    sessions.save(sessions.open(key), document)
-
-    def open_and_close() -> None:
-        opened = sessions.open(key)
-        sessions.save(opened, opened.document)
-
-    return open_and_close

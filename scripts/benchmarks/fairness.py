@@ -50,30 +50,25 @@ def run(data: Path | None) -> Iterator[Row]:
     the longest of five.
     """
     for runners in (2, 1):
-        yield from _measure_owner(runners)
-
-
-def _measure_owner(runners: int) -> Iterator[Row]:
-    """Measure the owner's calls, alone and beside the other tokens, with so many runners."""
-    with tempfile.TemporaryDirectory() as folder, _run_registry(Path(folder), runners) as url:
-        owner = httpx.Client(base_url=url, headers=_bearer_header(ADMIN), timeout=120)
-        for name, code in (("short", SHORT), ("long", LONG)):
-            owner.post("/_api/deploy", json={"name": name, "execute": code}).raise_for_status()
-        alone = {name: _p95(owner, name) for name in ("short", "long")}
-        one_call = 0.0 if runners > 1 else float(ENDLESS_MS[runners])
-        with _keep_busy(owner, url, ENDLESS_MS[runners]) as answers:
-            time.sleep(SETTLING_SECONDS)
-            for name, floor in alone.items():
-                value = _p95(owner, name, CALLS if runners > 1 else CALLS // 8)
-                bar = one_call + max(3 * floor, floor + FREE_SECONDS * 1e3)
-                yield Row(
-                    f"the owner's {name} run in a crowd, runners: {runners}, p95",
-                    value,
-                    "ms",
-                    round(bar, 1),
-                    floor=floor,
-                )
-        print(f"  answers to the other tokens: {dict(answers)}", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as folder, _run_registry(Path(folder), runners) as url:
+            owner = httpx.Client(base_url=url, headers=_bearer_header(ADMIN), timeout=120)
+            for name, code in (("short", SHORT), ("long", LONG)):
+                owner.post("/_api/deploy", json={"name": name, "execute": code}).raise_for_status()
+            alone = {name: _p95(owner, name) for name in ("short", "long")}
+            one_call = 0.0 if runners > 1 else float(ENDLESS_MS[runners])
+            with _keep_busy(owner, url, ENDLESS_MS[runners]) as answers:
+                time.sleep(SETTLING_SECONDS)
+                for name, floor in alone.items():
+                    value = _p95(owner, name, CALLS if runners > 1 else CALLS // 8)
+                    bar = one_call + max(3 * floor, floor + FREE_SECONDS * 1e3)
+                    yield Row(
+                        f"the owner's {name} run in a crowd, runners: {runners}, p95",
+                        value,
+                        "ms",
+                        round(bar, 1),
+                        floor=floor,
+                    )
+            print(f"  answers to the other tokens: {dict(answers)}", file=sys.stderr)
 
 
 def _p95(client: httpx.Client, name: str, calls: int = CALLS) -> float:

@@ -30,7 +30,14 @@ def run(data: Path | None) -> Iterator[Row]:
     with Ministack() as server, ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         os.environ.update(server.environment)
         store = cloud(server)
-        floor = statistics.median(_start_empty_function(Path(folder)) for _ in range(RUNS))
+        (Path(folder) / "nothing.py").write_text(_EMPTY_FUNCTION)
+        floors = []
+        for _ in range(RUNS):
+            with LambdaFunction(
+                "nothing.handler", {}, Path(folder), sources=(Path(folder),)
+            ) as function:
+                floors.append(function.invoke({}).seconds * 1e3)
+        floor = statistics.median(floors)
         yield Row("a function that does nothing", floor, "ms")
         # The very first start deploys the library, so it is not measured.
         _deploy(stack, store).function("worker").invoke(requests.request("worker"))
@@ -56,19 +63,15 @@ def _time_start(deployment: Deployment, name: str, number: int) -> tuple[float, 
     """
     function = deployment.function(name)
     first = function.invoke(_make_event(name, 1000 * number))
-    cpu = _read_cpu_time(function.process())
+    fields = Path(f"/proc/{function.process()}/stat").read_text().rpartition(")")[2].split()
+    # in user and in kernel mode, see proc(5)
+    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1e3
     after = []
     for turn in range(1, WARM + 1):
         after.append(function.invoke(_make_event(name, 1000 * number + turn)))
     function.stop()
     assert not [answer.payload for answer in (first, *after) if answer.failed]
     return first.seconds * 1e3, cpu, statistics.median(answer.seconds for answer in after) * 1e3
-
-
-def _read_cpu_time(pid: int) -> float:
-    """Return the milliseconds that a process has used so far, in user and kernel mode; proc(5)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1e3
 
 
 def _make_event(name: str, number: int) -> dict[str, Any]:
@@ -83,10 +86,3 @@ def _make_event(name: str, number: int) -> dict[str, Any]:
             return requests.request("scheduler")
         case _:
             return requests.request("registry_run")
-
-
-def _start_empty_function(folder: Path) -> float:
-    """Return the milliseconds of the first call of a function that does nothing."""
-    (folder / "nothing.py").write_text(_EMPTY_FUNCTION)
-    with LambdaFunction("nothing.handler", {}, folder, sources=(folder,)) as function:
-        return function.invoke({}).seconds * 1e3

@@ -36,7 +36,13 @@ def run(data: Path | None) -> Iterator[Row]:
     """
     if data:
         yield from evidence.run(data)
-    floor = _measure_framework()
+    with subprocess.Popen(
+        [sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as framework:
+        assert framework.stdout is not None
+        framework.stdout.readline()
+        floor = read_resident_memory(framework.pid)
+        framework.kill()
     with tempfile.TemporaryDirectory() as folder:
         yield Row(
             "uncaged serve, first start (fills the registry)",
@@ -79,18 +85,6 @@ def _measure_year() -> Iterator[Row]:
         1.0,
         at_least=True,
     )
-
-
-def _measure_framework() -> float:
-    """Return the MiB that the bare web framework has resident."""
-    with subprocess.Popen(
-        [sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        resident = read_resident_memory(process.pid)
-        process.kill()
-    return resident
 
 
 def _measure_server(folder: str) -> float:

@@ -67,7 +67,11 @@ def run(data: Path | None) -> Iterator[Row]:
     ):
         js = _time_calls(sandbox, JS, "js")
         module = _time_calls(sandbox, ECHO, "sigil")
-        per_script = _measure_script_memory(sandbox)
+        (pid,) = sandbox.pids()
+        before = read_resident_memory(pid)
+        for number in range(LOADED * 4):
+            sandbox.run(make_program(make_module(f"return [{number}, input]"), "js"), INPUT)
+        per_script = (read_resident_memory(pid) - before) * 1024 / (LOADED * 4)
     yield Row("ours: a fresh JavaScript call through a child, p50", js, "ms", 0.13)
     yield Row("ours: a fresh call of a module through a child, p50", module, "ms", 0.08)
     found = _measure_python_peers()
@@ -78,7 +82,22 @@ def run(data: Path | None) -> Iterator[Row]:
     ):
         if name in found:
             yield Row(f"{name}: {what}, a fresh call, p50", found[name], "ms", floor=floor)
-    yield from _measure_workerd(js, per_script)
+    with _run_workerd() as (pid, call):
+        call("warm")
+        warm = median_call(lambda: call("warm"), CALLS)
+        before = read_resident_memory(pid)
+        times = [time_call(partial(call, f"fresh {number}")) for number in range(LOADED)]
+        fresh = statistics.median(times)
+        weight = (read_resident_memory(pid) - before) * 1024 / LOADED
+    yield Row("workerd: a fresh isolate over HTTP, p50", fresh, "ms", floor=js)
+    yield Row("workerd: the same without HTTP's own share, p50", fresh - warm, "ms", floor=js)
+    yield Row(
+        "ours: memory of a loaded JavaScript capability",
+        per_script,
+        "KiB",
+        floor=weight,
+        ratio_target=1 / 8,
+    )
 
 
 def _install_peers() -> None:
@@ -116,15 +135,6 @@ def _time_calls(sandbox: Sandbox, module: bytes, kind: Kind) -> float:
     return median_call(lambda: sandbox.run(each, INPUT), CALLS * 5)
 
 
-def _measure_script_memory(sandbox: Sandbox) -> float:
-    """Return the KiB that a loaded JavaScript capability adds to the child."""
-    (pid,) = sandbox.pids()
-    before = read_resident_memory(pid)
-    for number in range(LOADED * 4):
-        sandbox.run(make_program(make_module(f"return [{number}, input]"), "js"), INPUT)
-    return (read_resident_memory(pid) - before) * 1024 / (LOADED * 4)
-
-
 def _measure_python_peers() -> dict[str, float]:
     """Return the milliseconds of the peers that are Python packages, by name."""
     with tempfile.TemporaryDirectory() as folder:
@@ -135,25 +145,6 @@ def _measure_python_peers() -> dict[str, float]:
         )
         found: dict[str, float] = json.loads(answer.read_bytes())
         return found
-
-
-def _measure_workerd(js: float, per_script: float) -> Iterator[Row]:
-    with _run_workerd() as (pid, call):
-        call("warm")
-        warm = median_call(lambda: call("warm"), CALLS)
-        before = read_resident_memory(pid)
-        times = [time_call(partial(call, f"fresh {number}")) for number in range(LOADED)]
-        fresh = statistics.median(times)
-        weight = (read_resident_memory(pid) - before) * 1024 / LOADED
-    yield Row("workerd: a fresh isolate over HTTP, p50", fresh, "ms", floor=js)
-    yield Row("workerd: the same without HTTP's own share, p50", fresh - warm, "ms", floor=js)
-    yield Row(
-        "ours: memory of a loaded JavaScript capability",
-        per_script,
-        "KiB",
-        floor=weight,
-        ratio_target=1 / 8,
-    )
 
 
 @contextmanager
@@ -182,16 +173,12 @@ def _run_workerd() -> Iterator[tuple[int, Callable[[str], None]]]:
                 answer = connection.getresponse().read()
                 assert json.loads(answer) == json.loads(INPUT), answer
 
-            _wait_for_port(port)
+            for _ in range(200):
+                try:
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                except OSError:
+                    time.sleep(0.05)
             yield server.pid, call
         finally:
             server.kill()
-
-
-def _wait_for_port(port: int) -> None:
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.05)

@@ -69,7 +69,17 @@ def run(data: Path | None) -> Iterator[Row]:
                 "ms",
             )
             yield from _measure_recall(context, facts, chance)
-            yield from _measure_history_search(context)
+            messages = []
+            for number in range(MESSAGES):
+                text = f"message {number} about {NOUNS[number % len(NOUNS)]} " + "and so on " * 30
+                messages.append(Message("user", text))
+            document = Document().add(*messages)
+            for begin in range(0, MESSAGES, 30):
+                app.sessions.archive(SESSION, document.messages[begin : begin + 30])
+            app.sessions.save(app.sessions.open(SESSION), Document(next_seq=document.next_seq))
+            query = {"query": "the northern noun17 of last year"}
+            median = median_call(lambda: search_history(context, query), 5)
+            yield Row("search-history, 10,000 messages, p50", median, "ms")
 
 
 def _measure_recall(
@@ -92,21 +102,6 @@ def _measure_recall(
         times = sorted(time_call(partial(recall, context, each)) for each in chosen)
         yield Row(f"{name}, 10,000 facts, p50", statistics.median(times), "ms", 5.0)
         yield Row(f"{name}, 10,000 facts, p95", times[int(ROUNDS * 0.95)], "ms")
-
-
-def _measure_history_search(context: CallContext) -> Iterator[Row]:
-    messages = []
-    for number in range(MESSAGES):
-        text = f"message {number} about {NOUNS[number % len(NOUNS)]} " + "and so on " * 30
-        messages.append(Message("user", text))
-    document = Document().add(*messages)
-    sessions = context.app.sessions
-    for begin in range(0, MESSAGES, 30):
-        sessions.archive(SESSION, document.messages[begin : begin + 30])
-    sessions.save(sessions.open(SESSION), Document(next_seq=document.next_seq))
-    query = {"query": "the northern noun17 of last year"}
-    median = median_call(lambda: search_history(context, query), 5)
-    yield Row("search-history, 10,000 messages, p50", median, "ms")
 
 
 def _make_fact(chance: random.Random, number: int) -> Thing:

@@ -38,7 +38,21 @@ def run(data: Path | None) -> Iterator[Row]:
         closing(RedisKV(server.url)) as kv,
     ):
         yield from _measure_session(kv, client.ping)
-        for name, work in _list_operations(kv).items():
+        key = Key("one", "s")
+        claim = Key("claim", "s")
+        for number in range(50):
+            kv.put(Key("many", f"{number:06d}"), VALUE)
+        kv.put(key, VALUE)
+        operations: Mapping[str, Work] = {
+            "get": lambda: kv.get(key),
+            "put, 400 bytes": lambda: kv.put(key, VALUE),
+            "scan of 10": lambda: kv.scan("many", limit=10),
+            "scan of 50": lambda: kv.scan("many", limit=50),
+            "claim + release": lambda: kv.delete(
+                claim, expect=kv.put(claim, b"", expect=ABSENT, ttl=180.0)
+            ),
+        }
+        for name, work in operations.items():
             value, ping = compare_calls(work, client.ping, ROUNDS, REPEATS)
             yield Row(f"redis {name}, beside a PING", value, "µs", floor=ping)
 
@@ -84,21 +98,3 @@ def _open_and_close(kv: KV, document: Document) -> Work:
         sessions.save(opened, opened.document)
 
     return open_and_close
-
-
-def _list_operations(kv: RedisKV) -> Mapping[str, Work]:
-    """Return the operations of the store by name, ready to run."""
-    key = Key("one", "s")
-    claim = Key("claim", "s")
-    for number in range(50):
-        kv.put(Key("many", f"{number:06d}"), VALUE)
-    kv.put(key, VALUE)
-    return {
-        "get": lambda: kv.get(key),
-        "put, 400 bytes": lambda: kv.put(key, VALUE),
-        "scan of 10": lambda: kv.scan("many", limit=10),
-        "scan of 50": lambda: kv.scan("many", limit=50),
-        "claim + release": lambda: kv.delete(
-            claim, expect=kv.put(claim, b"", expect=ABSENT, ttl=180.0)
-        ),
-    }

@@ -18,7 +18,7 @@ from typing import Final
 
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
-from functions.agent.session.store import SessionHandle, Sessions
+from functions.agent.session.store import Sessions
 from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.local import QueueWorkers
@@ -144,19 +144,15 @@ def _measure_late_start(folder: str, url: str) -> Iterator[Row]:
     again = _open_runtime(folder, url)
     workers = QueueWorkers(again)
     workers.start()
-    while not any(_has_answered(again, number) for number in range(8)):
+    sessions = again.app.sessions
+    chats = [keys.session_of(again.app.name, f"bench:{number}") for number in range(8)]
+    while not any(sessions.open(chat).document.seen for chat in chats):
         time.sleep(0.005)
     yield Row(
         "restart with 10,000 waiting events, first answer", time.perf_counter() - started, "s", 2.0
     )
     workers.stop()
     again.close()
-
-
-def _has_answered(runtime: AgentRuntime, number: int) -> bool:
-    session = keys.session_of(runtime.app.name, f"bench:{number}")
-    opened: SessionHandle = runtime.app.sessions.open(session)
-    return bool(opened.document.seen)
 
 
 def _make_event(session: str, number: int) -> Event:

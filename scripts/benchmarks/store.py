@@ -77,9 +77,23 @@ def _measure_queue(folder: Path) -> Iterator[Row]:
         def take(_: int) -> None:
             _handle_one(inbox)
 
-        value, least = _compare(put, lambda n: _put_bare(floor, n), after=take)
+        def put_bare(number: int) -> None:
+            floor.execute(_PUT, (b"inbox%d" % (number % 50), b"%06d" % number, VALUE))
+            floor.execute(_PUT, (b"ready", b"%d" % (number % 50), b"{}"))
+
+        def take_bare(number: int) -> None:
+            chat = b"%d" % (number % 50)
+            sort = b"%06d" % number
+            floor.execute(_SCAN, (b"ready", b"", 8)).fetchall()
+            floor.execute(_PUT, (b"claim", chat, b""))
+            floor.execute(_SCAN, (b"inbox" + chat, b"", 2)).fetchall()
+            floor.execute(_DELETE, (b"inbox" + chat, sort))
+            floor.execute(_DELETE, (b"ready", chat))
+            floor.execute(_DELETE, (b"claim", chat))
+
+        value, least = _compare(put, put_bare, after=take)
         yield Row("inbox put", value, "µs", floor=least)
-        value, least = _compare(take, lambda n: _take_bare(floor, n), before=put)
+        value, least = _compare(take, take_bare, before=put)
         yield Row("inbox take + done", value, "µs", floor=least)
         yield Row("inbox put → take by a waiting worker, p50", _measure_wakeup(inbox), "µs")
         yield Row("inbox 4 workers, 50 sessions", _measure_throughput(inbox), "/s")
@@ -182,24 +196,6 @@ def _handle_one(inbox: StoreQueue) -> None:
     delivery = inbox.take(0)
     if delivery:
         inbox.done(delivery)
-
-
-def _put_bare(connection: sqlite3.Connection, number: int) -> None:
-    """Execute the two statements of a put."""
-    connection.execute(_PUT, (b"inbox%d" % (number % 50), b"%06d" % number, VALUE))
-    connection.execute(_PUT, (b"ready", b"%d" % (number % 50), b"{}"))
-
-
-def _take_bare(connection: sqlite3.Connection, number: int) -> None:
-    """Execute the six statements of a take and a done."""
-    chat = b"%d" % (number % 50)
-    sort = b"%06d" % number
-    connection.execute(_SCAN, (b"ready", b"", 8)).fetchall()
-    connection.execute(_PUT, (b"claim", chat, b""))
-    connection.execute(_SCAN, (b"inbox" + chat, b"", 2)).fetchall()
-    connection.execute(_DELETE, (b"inbox" + chat, sort))
-    connection.execute(_DELETE, (b"ready", chat))
-    connection.execute(_DELETE, (b"claim", chat))
 
 
 def _measure_wakeup(inbox: StoreQueue) -> float:

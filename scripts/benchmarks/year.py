@@ -96,22 +96,16 @@ class YearModel:
         system = str(request.messages[0]["content"])
         text = str(request.messages[-1]["content"] or "")
         if "<<IDENTITY>>" in system:
-            reply = self._answer_user(request, text)
+            self.system = system
             self.prompt = max(self.prompt, size)
+            reply = ModelReply("I see. " + _make_words(len(text) + len(request.messages), 60))
+            if "look up" in text and request.messages[-1]["role"] == "user":
+                query = ToolCall("call_1", QUERY, '{"query":"weather forecast"}')
+                reply = ModelReply(calls=(query,), finish="tool_calls")
         else:
             reply = self._consolidate(system, text)
         self.busy += time.process_time() - began
         return replace(reply, usage=Usage(round(size), 60))
-
-    def _answer_user(self, request: ModelRequest, text: str) -> ModelReply:
-        """Answer with some words, or with a query when the user asks for one."""
-        self.system = str(request.messages[0]["content"])
-        if "look up" in text and request.messages[-1]["role"] == "user":
-            return ModelReply(
-                calls=(ToolCall("call_1", QUERY, '{"query":"weather forecast"}'),),
-                finish="tool_calls",
-            )
-        return ModelReply("I see. " + _make_words(len(text) + len(request.messages), 60))
 
     def _consolidate(self, system: str, text: str) -> ModelReply:
         """Keep the facts of a transcript in the memory, within the size that `system` allows."""

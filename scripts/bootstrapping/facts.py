@@ -75,19 +75,17 @@ def read_calls(messages: Sequence[Message]) -> Iterator[ToolResult]:
         if message.role == "assistant":
             waiting = {call.id: call for call in message.calls}
         call = waiting.pop(message.call_id, None) if message.role == "tool" else None
-        if call:
-            yield _read_answer(call, message)
-
-
-def _read_answer(call: ToolCall, message: Message) -> ToolResult:
-    loads = tuple(offer.name for offer in message.loads)
-    try:
-        body = orjson.loads(message.content.partition("\n")[0])
-    except orjson.JSONDecodeError:  # it was cut, because it was too long for the window
-        return ToolResult(call, loads, message.content)
-    error = body.get("error")
-    code = one_line(str(error.get("code")), 40) if isinstance(error, dict) else ""
-    return ToolResult(call, loads, body.get("ok"), code)
+        if call is None:
+            continue
+        loads = tuple(offer.name for offer in message.loads)
+        try:
+            body = orjson.loads(message.content.partition("\n")[0])
+        except orjson.JSONDecodeError:  # it was cut, because it was too long for the window
+            yield ToolResult(call, loads, message.content)
+            continue
+        error = body.get("error")
+        code = one_line(str(error.get("code")), 40) if isinstance(error, dict) else ""
+        yield ToolResult(call, loads, body.get("ok"), code)
 
 
 def collect_facts(

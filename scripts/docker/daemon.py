@@ -69,7 +69,14 @@ def run_docker(folder: Path, path: str) -> Iterator[Docker]:
     docker = Docker(environment)
     log = folder / "dockerd.log"
     with _add_bridge(), run_daemon(command, environment, log) as process:
-        _wait_until_ready(docker, process, log)
+        end = time.monotonic() + _PATIENCE
+        while subprocess.run(
+            ["docker", "info"], env=environment, capture_output=True, check=False
+        ).returncode:
+            if process.poll() is not None or time.monotonic() > end:
+                output = log.read_text(errors="replace")[-4000:]
+                sys.exit(f"error: dockerd does not start\n{output}")
+            time.sleep(0.2)
         try:
             yield docker
         finally:
@@ -88,13 +95,3 @@ def _add_bridge() -> Iterator[None]:
         yield
     finally:
         run("ip", "link", "delete", _BRIDGE)
-
-
-def _wait_until_ready(docker: Docker, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + _PATIENCE
-    while subprocess.run(
-        ["docker", "info"], env=docker.environment, capture_output=True, check=False
-    ).returncode:
-        if process.poll() is not None or time.monotonic() > end:
-            sys.exit(f"error: dockerd does not start\n{log.read_text(errors='replace')[-4000:]}")
-        time.sleep(0.2)

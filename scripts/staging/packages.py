@@ -183,23 +183,18 @@ def _shorten_metadata(about: Path) -> None:
             message = HeaderParser().parsestr(path.read_text(encoding="utf-8"))
             headers = [f"{name}: {message[name]}\n" for name in _HEADERS if name in message]
             path.write_text("".join(headers), encoding="utf-8")
-        elif not _is_licence(path) and not _has_plugins(path):
+            continue
+        is_licence = (
+            path.name.upper().startswith(("LICEN", "NOTICE", "COPYING", "AUTHORS"))
+            or "licenses" in path.parts[-3:-1]
+        )
+        # a package may look its own parts up among its entry points (OpenTelemetry does)
+        has_plugins = False
+        if path.name == "entry_points.txt":
+            groups = _SECTION.findall(path.read_text(encoding="utf-8"))
+            has_plugins = any(group not in _COMMANDS for group in groups)
+        if not is_licence and not has_plugins:
             path.unlink()
-
-
-def _has_plugins(path: Path) -> bool:
-    """Return whether a package looks its own parts up in this file (OpenTelemetry does)."""
-    if path.name != "entry_points.txt":
-        return False
-    groups = _SECTION.findall(path.read_text(encoding="utf-8"))
-    return any(group not in _COMMANDS for group in groups)
-
-
-def _is_licence(path: Path) -> bool:
-    return (
-        path.name.upper().startswith(("LICEN", "NOTICE", "COPYING", "AUTHORS"))
-        or "licenses" in path.parts[-3:-1]
-    )
 
 
 def _remove(path: Path) -> None:

@@ -107,7 +107,7 @@ class Pairing:
         return code if offered else None
 
     def accept_code(self, text: str, by: str, event: str) -> Waiting:
-        """Let in whoever was told the code `text`. The same event may come again.
+        """Let in the person who got the code `text`. The same event may come again.
 
         Raises `UsageError` for what is no code or none that is open, and `CodeUsed` for one that
         was used.

@@ -122,7 +122,7 @@ def write_welcome(waiting: Waiting, event: str, now: float) -> Outgoing:
 def list_people(app: App, most: int = SHOWN) -> str:
     """Return who waits and who is in, for owners.
 
-    Codes are not shown: whoever gives one to an owner proves with it who they are.
+    Codes are not shown: the person who gives one to an owner proves with it who they are.
     """
     now = app.clock.now()
     waiting = [

@@ -74,7 +74,7 @@ def answer_inquiry(event: Event, app: App) -> str:
     """Answer a command that only reads (`/status`, `/help`, …) beside the chat's queue.
 
     It tells what holds at this moment, so it does not wait. The session's document is only read,
-    whoever has the session. The answer is empty for silence.
+    even while a worker has the session. The answer is empty for silence.
     """
     role = app.people.find_role(event)
     if not app.rules.may_talk(role):

@@ -42,7 +42,7 @@ Brief and concrete, in the user's language."""
 """The document `soul` until somebody writes it."""
 PAGE = 100
 DAMAGED: Final = "damaged"
-"""Stands for whoever wrote a version that cannot be read."""
+"""The author of a version that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

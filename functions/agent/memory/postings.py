@@ -1,7 +1,7 @@
-"""Postings say which things a term stands in: an inverted index in the store.
+"""Postings say which things have a term: an inverted index in the store.
 
 Terms are kept in buckets, so that a search reads one small item a term. The index only leads to
-things: whoever follows it reads the thing itself, so a stale entry misleads nobody.
+things: a search reads the thing itself afterwards, so a stale entry misleads nobody.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _decode_lists(data: bytes | None) -> Lists | None:
 
 
 def _find_position(ids: bytes, id: int) -> int:
-    """Return where an id stands, -1 when it does not stand there.
+    """Return the position of an id, -1 when it is not among these.
 
     The same bytes across two neighbouring ids do not count.
     """

@@ -52,7 +52,7 @@ FAINT: Final = 0.3
 SURE: Final = 0.4
 """The share of a score that hangs on the confidence."""
 STRONG: Final = 1.5
-"""The weight of a word that stands in what a thing is about."""
+"""The weight of a word of what a thing is about."""
 
 
 UNREADABLE: Final = Thing("fact", ("something", "that cannot", "be read"), "", 0.0, 0.0)
@@ -83,7 +83,7 @@ class Recalled:
 class SavedThing:
     """A thing as it was written, and the one that it replaced.
 
-    `before` is None when the thing is `new`, or when what stood there could not be read. `surer` is
+    `before` is None when the thing is `new`, or when the one before could not be read. `surer` is
     the surer value under the same key, which it did not replace and is kept beside.
     """
 

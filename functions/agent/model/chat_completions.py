@@ -115,7 +115,7 @@ class ChatCompletions:
     def _try_request(self, request: ModelRequest) -> tuple[ModelReply, HttpAnswer | None]:
         """Return the reply to one request, tried again while that may help.
 
-        The answer that it was read from stands beside it, None when trying again may still help.
+        With it comes the answer that it was read from, None when trying again may still help.
         """
         fields: dict[str, Json] = {"model": self._model, "messages": request.messages}
         if request.tools:

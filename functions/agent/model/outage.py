@@ -1,8 +1,8 @@
 """An outage is a time in which the model does not answer: a turn waits and asks again, and the chat
 is told once.
 
-How often it asked and waited stands in the turn's trace, so that every worker that goes on with the
-turn knows it. A trace is a sequence of rows, the newest last.
+How often it asked and waited is kept in the turn's trace, so that every worker that goes on with
+the turn knows it. A trace is a sequence of rows, the newest last.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class TokenBudget:
         return keys.session_usage(self._agent, name, session)
 
     def total_key(self, name: str) -> Key:
-        """Return where the total of a period stands."""
+        """Return the key of a period's total."""
         return keys.usage_total(self._agent, name)
 
     def write_spent(self, session: str, name: str, tokens: int) -> Item:
@@ -116,10 +116,10 @@ class TokenBudget:
         return Item(value, self._kv.put(self.key(name, session), value, ttl=KEPT_SECONDS))
 
     def add_to_total(self, name: str, tokens: int, known: Item | None) -> Item:
-        """Add what a session wrote down to the period's total, and return how it stands then.
+        """Add what a session wrote down to the period's total, and return the new total.
 
-        `known` is how the total stood a moment ago: mostly it still does, and one write is enough.
-        None stands for a total that is not known any more.
+        `known` is the total of a moment ago: mostly nobody has changed it, and one write is enough.
+        It is None when the total is not known any more.
         """
         key = self.total_key(name)
         before = read_total(known)
@@ -141,7 +141,7 @@ class TokenBudget:
         return Item(update(self._kv, key, decide, KEPT_SECONDS), "")
 
     def sum_again(self, name: str) -> Item:
-        """Make the period's total from the sums of all sessions, and return how it stands then."""
+        """Make the period's total from the sums of all sessions, and return it."""
 
         def decide(value: bytes | None) -> tuple[bytes, bytes]:
             total = dumps(self._sum_sessions(name))

@@ -27,7 +27,7 @@ class Guide(Protocol):
     """A guide gives meaning to facts; an empty text adds nothing to the bare fact."""
 
     def interpret_pain(self, fact: Fact) -> str:
-        """Return the text that stands below the fact in a tool's result."""
+        """Return the text to add below the fact in a tool's result."""
 
     def brief(self, fact: Fact) -> str:
         """Return the short form, for digests and `/status`."""
@@ -82,7 +82,7 @@ class PainGuide:
 class LineGuide:
     """A guide of one line: `label`, the fact's phrase, and what its code means.
 
-    `words` maps a code to its meaning; "" stands for any other code.
+    `words` maps a code to its meaning; "" is any other code.
     """
 
     label: str

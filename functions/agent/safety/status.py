@@ -44,7 +44,7 @@ class Reason:
     """A reason why a session does not go on.
 
     `event` is the name that goes to alerts. People read `why`, which says what happened, and
-    `then`, which says what follows. Where a failure is the reason (`failed`), it stands between
+    `then`, which says what follows. Where a failure is the reason (`failed`), it comes between
     the two.
     """
 

@@ -34,7 +34,7 @@ class Passage:
     """Something that can be found.
 
     `seq` is the number of a message, or of the first that an entry of HISTORY tells of. `name` is
-    the person's who said it, a word of it like any other. `alone` says that what stands before and
+    the person's who said it, a word of it like any other. `alone` says that what comes before and
     after it was not said before and after it.
     """
 

@@ -81,7 +81,7 @@ def remember(context: CallContext, arguments: Arguments) -> Json:
 def recall(context: CallContext, arguments: Arguments) -> Json:
     """Return the best things first, each with its source and confidence.
 
-    A surer value stands before those that dispute it. Without key, subject and query the answer is
+    A surer value comes before those that dispute it. Without key, subject and query the answer is
     what was written last.
     """
     limit = read_number(arguments, "limit", USUAL, MOST)
@@ -128,7 +128,7 @@ def describe_thing(thing: Thing, *, shared: bool, score: float | None = None) ->
     """Return a thing as the model reads it.
 
     What every chat recalls (`shared`) does not tell who wrote it. `score` is in 0…1, None where
-    nothing was ranked. `disputed` stands at a value where a surer one says something else.
+    nothing was ranked. `disputed` marks a value where a surer one says something else.
     """
     item: dict[str, Json] = {"id": thing.id}
     for name, value in thing.row().items():

@@ -21,7 +21,7 @@ from sigil.storage.artifacts import Artifacts
 LIMIT = 200 * 1024
 """A document of at most so many bytes, compressed, is kept whole."""
 AIM = 150 * 1024
-"""A larger one is brought down to so many bytes, so that a few more messages do not make it too
+"""A larger one is reduced to so many bytes, so that a few more messages do not make it too
 large again.
 """
 LEAST = 1024

@@ -41,8 +41,8 @@ LAST = 10**12
 class SessionHandle:
     """A session that was opened: its document, and the store's version of it.
 
-    The version is the fence: whoever holds an older one cannot save. It is None for a session that
-    is not stored yet. `size` is in bytes.
+    The version is the fence: a worker that holds an older one cannot save. It is None for a session
+    that is not stored yet. `size` is in bytes.
 
     `next` is the event that lets another worker go on with the turn, when this worker's time was
     up. `wait` are the seconds after which somebody should, when the model does not answer. `unread`

@@ -2,7 +2,7 @@
 (https://core.telegram.org/bots/api#formatting-options).
 
 Entities need no escaping, so no text can break out of its style. Offsets count UTF-16 units. Its
-rules of nesting: code holds nothing and stands in no style and no link; a quote holds no quote, a
+rules of nesting: code holds nothing and lies in no style and no link; a quote holds no quote, a
 link no link.
 """
 

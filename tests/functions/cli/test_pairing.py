@@ -6,15 +6,11 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +23,7 @@ from tests.fakes.bot_api import BotApi
 from tests.functions.agent.access.people import code_of, say
 from tests.functions.people import SECRET, update
 from tests.machine import within
+from tests.terminal import Terminal
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
 STRANGER = "telegram:66"
@@ -152,65 +149,36 @@ def test_in_the_terminals_own_chat_the_stranger_is_told_in_theirs(
     assert [message["chat_id"] for message in bot.messages] == [66]
 
 
-class Terminal:
-    """A terminal with `uncaged serve` in it."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0"],
-            env=environment,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
-        os.close(slave)
-        self.shown = ""
-
-    def wait_for(self, pattern: str, seconds: float = 30) -> str:
-        """What was shown until `pattern` was."""
-        end = time.monotonic() + seconds
-        while not re.search(pattern, self.shown):
-            assert time.monotonic() < end, self.shown
-            if select.select([self.master], [], [], 0.2)[0]:
-                self.shown += os.read(self.master, 4096).decode("utf-8", "replace")
-        return self.shown
-
-    def end(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(within(30))
-        with suppress(OSError):  # the terminal is gone: all of it was read
-            while more := os.read(self.master, 4096):
-                self.shown += more.decode("utf-8", "replace")
-        os.close(self.master)
-
-
 def test_the_first_owner_pairs_with_what_the_terminal_shows(
     environment: dict[str, str], tmp_path: Path, compiled: Path, bot: BotApi
 ) -> None:
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     compiled.mkdir(exist_ok=True)
-    screen = Terminal(environment)
+    serve = [*COMMAND, "serve", "--port", "0"]
+    screen = Terminal(serve, environment)
     try:
-        shown = screen.wait_for(r"owner +nobody yet.*\n")
+        shown = screen.wait_for_match(r"owner +nobody yet.*\n")
         code = re.search(r"`/pair ([0-9A-Z]{4}(?:-[0-9A-Z]{4}){2})`", shown)
-        address = re.search(r"listens on (\S+)\r?\n", shown)
+        address = re.search(r"listens on (\S+)\n", shown)
         assert code
         assert address
         post(address[1], update(1, f"/pair {code[1]}", sender=5))
         with bot.changed:
             assert bot.changed.wait_for(lambda: len(bot.messages) >= 1, 20)
-        assert screen.wait_for('"step":"done"').count(code[1]) == 1
+        screen.wait_for_match('"step":"done"')
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.wait_for_end().count(code[1]) == 1
     finally:
-        screen.end()
+        screen.close()
     assert (bot.messages[0]["chat_id"], bot.messages[0]["text"]) == (5, NOW_OWNER.replace("`", ""))
 
-    again = Terminal(environment)
+    again = Terminal(serve, environment)
     try:
-        again.wait_for(r"token +\S+\r?\n")
+        again.wait_for_match(r"token +\S+\n")
+        again.process.send_signal(signal.SIGTERM)
+        again.wait_for_end()
     finally:
-        again.end()
+        again.close()
     assert "owner  " not in again.shown
     assert "telegram:5" in uncaged(environment, "channel", "pair", "--list").stdout
 

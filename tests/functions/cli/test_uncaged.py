@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import stat
 import subprocess
@@ -24,6 +22,7 @@ import pytest
 from sigil.settings import installed_version
 from tests.fakes.model import ScriptedModel, say
 from tests.machine import within
+from tests.terminal import Terminal
 
 COMMAND = [sys.executable, "-m", "functions.cli"]
 
@@ -283,55 +282,13 @@ def test_ctrl_c_while_the_command_is_imported_is_silent(environment: dict[str, s
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-class Terminal:
-    """A terminal with `uncaged chat` in it."""
-
-    def __init__(self, environment: dict[str, str], **more: str) -> None:
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(
-            [*COMMAND, "chat"],
-            env={**environment, **more},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
-        os.close(slave)
-        self.shown = ""
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    def interrupt_until(self, pattern: str) -> None:
-        """Ctrl-C, and again: between printing a prompt and waiting for a key, Python's readline
-        misses one.
-        """
-        while not re.search(pattern, self.shown):
-            self.process.send_signal(signal.SIGINT)
-            if select.select([self.master], [], [], 0.5)[0]:
-                self.shown += os.read(self.master, 4096).decode("utf-8", "replace")
-
-    def wait_for(self, pattern: str, seconds: float = 30) -> str:
-        """What was shown up to and with `pattern`; later waits start after it."""
-        end = time.monotonic() + seconds
-        while not (match := re.search(pattern, self.shown)):
-            assert time.monotonic() < end, self.shown
-            if select.select([self.master], [], [], 0.2)[0]:
-                self.shown += os.read(self.master, 4096).decode("utf-8", "replace")
-        seen, self.shown = self.shown[: match.end()], self.shown[match.end() :]
-        return seen
-
-
 @contextmanager
 def terminal(environment: dict[str, str], **more: str) -> Iterator[Terminal]:
-    opened = Terminal(environment, **more)
+    opened = Terminal([*COMMAND, "chat"], {**environment, **more})
     try:
         yield opened
     finally:
-        if opened.process.poll() is None:
-            opened.process.kill()
-        opened.process.wait()
-        os.close(opened.master)
+        opened.close()
 
 
 def test_what_a_capability_says_cannot_drive_the_terminal(
@@ -339,9 +296,9 @@ def test_what_a_capability_says_cannot_drive_the_terminal(
 ) -> None:
     model.then(say("safe \x1b]0;owned\x07\x1b[2J \u202e\x9b31m end"))
     with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
-        screen.wait_for("› ")
+        screen.wait_for_match("› ")
         screen.type("hi\n")
-        shown = screen.wait_for("end")
+        shown = screen.wait_for_match("end")
     assert "\x1b]0;" not in shown
     assert "\x1b[2J" not in shown
     assert "\u202e" not in shown
@@ -350,10 +307,10 @@ def test_what_a_capability_says_cannot_drive_the_terminal(
 
 def test_lines_stay_lines(environment: dict[str, str], model: ScriptedModel) -> None:
     with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
-        screen.wait_for("› ")
+        screen.wait_for_match("› ")
         screen.type("/status\n")
-        shown = screen.wait_for("of them here")
-    assert re.search(r"State: WAITING_FOR_EVENT *\r\nFailures: 0 in a row.*\r\nTokens in ", shown)
+        shown = screen.wait_for_match("of them here")
+    assert re.search(r"State: WAITING_FOR_EVENT *\nFailures: 0 in a row.*\nTokens in ", shown)
 
 
 def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
@@ -365,17 +322,17 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
 
     model.then(slow, say("here I am"))
     with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
-        screen.wait_for("› ")
+        screen.wait_for_match("› ")
         screen.type("think for long\n")
         model.wait_for(1)
         screen.process.send_signal(signal.SIGINT)
-        screen.wait_for("Stopped")
-        screen.wait_for("› ")
+        screen.wait_for_match("Stopped")
+        screen.wait_for_match("› ")
         screen.type("are you there?\n")
-        screen.wait_for("here I am")
-        screen.wait_for("› ")
+        screen.wait_for_match("here I am")
+        screen.wait_for_match("› ")
         screen.interrupt_until("Ctrl-D leaves")
-        screen.wait_for("› ")
+        screen.wait_for_match("› ")
         screen.type("\x04")
         assert screen.process.wait(within(15)) == 0
     roles = [message["role"] for message in model.bodies[1]["messages"]]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.machine import within
 from tests.sigil.cli.conftest import Sigil
-from tests.sigil.cli.processes import ROOT, Terminal, start_sigil
+from tests.sigil.cli.processes import ROOT, open_terminal, start_sigil
 
 
 def test_an_interrupt_ends_with_130(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_ctrl_c_really_ends_a_test_at_work(place: Path) -> None:
         " 30000\n[[test]]\ninput = {}\noutput = 1\n"
     )
     (place / "busy" / "main.js").write_text(FOREVER)
-    terminal = Terminal("test", "busy")
+    terminal = open_terminal("test", "busy")
     terminal.wait_for("testing busy")
     terminal.process.send_signal(signal.SIGINT)
     shown = terminal.wait_for_end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.sigil.cli.conftest import Sigil
-from tests.sigil.cli.processes import Terminal
+from tests.sigil.cli.processes import open_terminal
 
 SLOW = """
 if (input.enough) return await env.KV.put("enough", "1");
@@ -19,7 +19,7 @@ def record_spinner(run_sigil: Sigil, **environment: str) -> str:
     schema = '{"properties": {"enough": {"type": "boolean"}}}'
     words = ("--permission", "clock", "--permission", "kv", "--schema", schema, "--execute", SLOW)
     assert run_sigil("deploy", "--name", "slow", *words).code == 0
-    terminal = Terminal("run", "slow", environment=environment)
+    terminal = open_terminal("run", "slow", environment=environment)
     terminal.wait_for("running slow")
     assert run_sigil("run", "slow", "-a", "enough=true").code == 0
     return terminal.wait_for_end()

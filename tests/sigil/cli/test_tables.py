@@ -9,7 +9,7 @@ import pytest
 
 from sigil.cli.tables import align_columns
 from tests.sigil.cli.conftest import Sigil
-from tests.sigil.cli.processes import Terminal
+from tests.sigil.cli.processes import open_terminal
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -22,7 +22,7 @@ DESCRIPTION = (
 
 def show_lines(*words: str, columns: int, **environment: str) -> list[str]:
     """Return the lines; each turn of the spinner, which a slow start shows, is one of its own."""
-    screen = Terminal(*words, columns=columns, environment=environment).wait_for_end()
+    screen = open_terminal(*words, columns=columns, environment=environment).wait_for_end()
     return re.split(r"\r?\n|\r", CONTROL.sub("", screen))
 
 
@@ -69,10 +69,10 @@ def test_a_pipe_gets_a_line_for_each_row_however_long(loud: Sigil) -> None:
 
 def test_colours_are_for_whoever_wants_them(loud: Sigil, place: Path) -> None:
     coloured = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3[0-9]|4[0-9]|9[0-7])m")
-    assert coloured.search(Terminal("list", columns=120).wait_for_end())
-    assert not coloured.search(Terminal("list", "--no-color", columns=120).wait_for_end())
+    assert coloured.search(open_terminal("list", columns=120).wait_for_end())
+    assert not coloured.search(open_terminal("list", "--no-color", columns=120).wait_for_end())
     assert not coloured.search(
-        Terminal("list", columns=120, environment={"NO_COLOR": "1"}).wait_for_end()
+        open_terminal("list", columns=120, environment={"NO_COLOR": "1"}).wait_for_end()
     )
 
 

@@ -164,7 +164,7 @@ def test_the_command_says_what_is_wrong_and_measures_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "broken.json").write_text("[{", encoding="utf-8")
-    monkeypatch.setattr(memory, "_measure_framework", lambda: pytest.fail("it was measured"))
+    monkeypatch.setattr(memory, "read_resident_memory", lambda _: pytest.fail("it was measured"))
 
     (tmp_path / "other.json").write_text("{}", encoding="utf-8")
     for name, told in (

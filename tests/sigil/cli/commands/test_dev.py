@@ -6,12 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,56 +13,10 @@ import pytest
 
 from sigil.cli.commands.dev import scan_files
 from tests.sigil.cli.conftest import Sigil
+from tests.sigil.cli.processes import open_terminal
+from tests.terminal import Terminal
 
 SECONDS = 30.0
-
-
-class Terminal:
-    """`sigil dev WORDS` at a terminal of its own; what it shows gathers in `shown`."""
-
-    def __init__(self, *words: str) -> None:
-        self._master, slave = pty.openpty()
-        command = [sys.executable, "-m", "sigil.cli", "dev", *words]
-        self.process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, close_fds=True
-        )
-        os.close(slave)
-        self.shown = ""
-
-    def wait_for(self, *texts: str) -> str:
-        """What was shown until all `texts` had come, since the last time; an assertion when they do
-        not.
-        """
-        deadline = time.monotonic() + SECONDS
-        while not all(text in self.shown for text in texts):
-            left = deadline - time.monotonic()
-            assert left > 0, self.shown
-            assert self._read(left), self.shown
-        shown, self.shown = self.shown, ""
-        return shown
-
-    def interrupt(self) -> int:
-        """Ctrl-C; the exit code."""
-        os.kill(self.process.pid, signal.SIGINT)
-        while self._read(SECONDS):
-            pass
-        return self.process.wait(SECONDS)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(SECONDS)
-        os.close(self._master)
-
-    def _read(self, seconds: float) -> bool:
-        if not select.select([self._master], [], [], seconds)[0]:
-            return False
-        try:
-            piece = os.read(self._master, 65536)
-        except OSError:
-            return False
-        self.shown += piece.decode("utf-8", "replace").replace("\r\n", "\n")
-        return bool(piece)
 
 
 @pytest.fixture
@@ -76,7 +24,7 @@ def terminal(place: Path) -> Iterator[Callable[..., Terminal]]:
     opened: list[Terminal] = []
 
     def start(*words: str) -> Terminal:
-        opened.append(Terminal(*words))
+        opened.append(open_terminal("dev", *words))
         return opened[-1]
 
     yield start
@@ -112,9 +60,10 @@ def test_a_change_is_built_and_tested_again_and_a_failure_shows_what_differs(
     assert "greet/main.js:1:9: " in shell.wait_for("(EMODULE)", WATCHING)
     save(source, begun)
     shell.wait_for("2 passed, 0 failed", WATCHING)
+    before = len(shell.shown)
     assert shell.interrupt() == 130
-    assert "Traceback" not in shell.shown
-    assert "error" not in shell.shown
+    assert "Traceback" not in shell.shown[before:]
+    assert "error" not in shell.shown[before:]
 
 
 def test_broken_and_vanished_files_are_told_and_survived(

@@ -1,0 +1,113 @@
+"""A program on a terminal of its own, as a person has it."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+
+from tests.machine import within
+
+SECONDS = 30.0
+
+
+class Terminal:
+    """A program whose input, output and errors are one terminal.
+
+    `shown` is all that it wrote, with plain line ends. A wait begins behind what the wait before it
+    returned.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.shown = ""
+        self._waited_up_to = 0
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+
+    def type(self, text: str) -> None:
+        """Type `text`."""
+        os.write(self._ours, text.encode())
+
+    def wait_for(self, *texts: str) -> str:
+        """Return what was written since the last wait, once all `texts` are in it."""
+        deadline = time.monotonic() + within(SECONDS)
+        while not all(text in self.shown[self._waited_up_to :] for text in texts):
+            self._require_more(deadline, texts)
+        new = self.shown[self._waited_up_to :]
+        self._waited_up_to = len(self.shown)
+        return new
+
+    def wait_for_match(self, pattern: str) -> str:
+        """Return what was written since the last wait, up to the end of the pattern's match."""
+        deadline = time.monotonic() + within(SECONDS)
+        while not (match := re.search(pattern, self.shown[self._waited_up_to :])):
+            self._require_more(deadline, pattern)
+        new = self.shown[self._waited_up_to :][: match.end()]
+        self._waited_up_to += match.end()
+        return new
+
+    def interrupt_until(self, pattern: str) -> None:
+        """Send Ctrl-C, and again until the pattern matches: between printing a prompt and waiting
+        for a key, Python's readline misses one.
+        """
+        deadline = time.monotonic() + within(SECONDS)
+        while not re.search(pattern, self.shown[self._waited_up_to :]):
+            assert time.monotonic() < deadline, self.shown
+            self.process.send_signal(signal.SIGINT)
+            self._read(time.monotonic() + 0.5)
+
+    def interrupt(self) -> int:
+        """Send Ctrl-C, wait for the end, and return the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        self.wait_for_end()
+        return self.process.returncode
+
+    def wait_for_end(self) -> str:
+        """Return all that was written, once the program has ended."""
+        deadline = time.monotonic() + within(SECONDS)
+        while self._read(deadline):
+            pass
+        self.process.wait(within(SECONDS))
+        self.close()
+        return self.shown
+
+    def close(self) -> None:
+        """Kill the program, unless it has ended, and close the terminal."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(within(SECONDS))
+        if self._ours >= 0:
+            os.close(self._ours)
+            self._ours = -1
+
+    def _require_more(self, deadline: float, awaited: object) -> None:
+        assert self._read(deadline), f"{awaited!r} did not come: {self.shown!r}"
+
+    def _read(self, deadline: float) -> bool:
+        """Read what comes before `deadline` (monotonic); False when nothing does any more."""
+        left = max(deadline - time.monotonic(), 0.0)
+        if not select.select([self._ours], [], [], left)[0]:
+            return False
+        try:
+            piece = os.read(self._ours, 65_536)
+        except OSError:  # the other side is closed
+            return False
+        self.shown += self._decoder.decode(piece)
+        return bool(piece)
