@@ -1,9 +1,9 @@
-"""Describe to a model the tools that are always there, and read what it gives to its tools.
+"""Describe the tools that are always there to a model, and read the arguments of its calls.
 
 The built-in tools are `sigil_query`, `sigil_deploy` and `sigil_run`.
 
 Model endpoints refuse a whole request when one tool has a parameter whose name is not of ASCII
-letters, digits, dot, hyphen and underscore. So a parameter with a name of another script is told
+letters, digits, dot, hyphen and underscore. So a parameter with a name of another script is shown
 under a portable name, the same in every request, and its value goes back under the original one.
 """
 

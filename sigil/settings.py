@@ -261,8 +261,8 @@ def _config_folder() -> Path:
 
 
 def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
-    """Raise `UsageError` ESETTING for what a file may not set: somebody else may have filled its
-    folder.
+    """Raise `UsageError` ESETTING for what a file may not set: another user may have written
+    it.
     """
     names = {part.metadata["name"]: part.metadata for part in fields(kind)}
     for name, facts in names.items():

@@ -144,6 +144,6 @@ def _require_private(path: Path, status: os.stat_result) -> None:
     if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.getuid():
         raise UsageError(
             "ECREDENTIALS",
-            f"{path} can be read by others, or is somebody else's",
+            f"{path} can be read by others, or belongs to another user",
             suggestion=f"chmod 600 {path}",
         )

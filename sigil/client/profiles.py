@@ -114,7 +114,7 @@ class Profiles:
                 if stat.S_IMODE(status.st_mode) & 0o022 or status.st_uid != os.getuid():
                     raise UsageError(
                         "EPROFILES",
-                        f"{self._path} can be written by others, or is somebody else's",
+                        f"{self._path} can be written by others, or belongs to another user",
                         suggestion=f"chmod 600 {self._path}",
                     )
                 table = tomllib.load(file)
@@ -127,7 +127,7 @@ class Profiles:
             raise UsageError(
                 "EPROFILES",
                 f"cannot read {self._path}: {reason}",
-                suggestion="mend it, or remove it",
+                suggestion="repair it, or remove it",
             ) from None
         profiles: dict[str, Profile] = {}
         tables = table.get("profile")

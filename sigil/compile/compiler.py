@@ -14,8 +14,8 @@ from sigil.storage.artifacts import artifact_name
 
 @dataclass(frozen=True, slots=True)
 class BuiltModule:
-    """A module that the sandbox can run. `kind`: it stands alone, is a command, or is linked to the
-    JavaScript engine.
+    """A module that the sandbox can run. `kind`: it runs by itself, is a command, or is linked to
+    the JavaScript engine.
     """
 
     kind: Literal["js", "sigil", "wasi"]

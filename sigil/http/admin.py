@@ -229,7 +229,7 @@ def list_keys(request: AuthorizedRequest) -> Response:
 
 
 def create_key(request: AuthorizedRequest) -> Response:
-    """Create a token; its value is told in this answer alone."""
+    """Create a token; its value is in this answer alone."""
     body = request.read_body(KeyBody)
     token_request = TokenRequest(
         body.kind, body.name, tuple(body.scopes), body.namespace, body.seconds

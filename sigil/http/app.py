@@ -143,7 +143,7 @@ def failure_response(
 
 
 def _dispatch_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
-    """Return the endpoint of a path, which answers a HEAD as the GET that it stands for."""
+    """Return the endpoint of a path, which answers a HEAD as a GET."""
 
     async def endpoint(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method

@@ -19,7 +19,7 @@ VALUE_CHARACTERS = 500
 
 
 def write_caller(caller: Caller) -> dict[str, str]:
-    """Return the headers that stand for `caller`."""
+    """Return the headers that describe `caller`."""
     values = {
         NAMESPACE: caller.namespace,
         SESSION: caller.session,
@@ -37,7 +37,7 @@ def read_caller(headers: Mapping[str, str], agent: str) -> Caller:
     namespace = _read_value(headers, NAMESPACE) or agent
     if namespace == LIBRARY or "~" in namespace:
         raise UsageError(
-            "ECALLER", f"{NAMESPACE}: nobody may deploy to {namespace!r} or ask in its name"
+            "ECALLER", f"{NAMESPACE}: no caller may deploy to {namespace!r} or ask in its name"
         )
     author = _read_value(headers, AUTHOR, "person")
     if author not in ("person", "model"):

@@ -8,8 +8,8 @@ import re
 from fastapi import Response
 
 OWN = "private, no-cache"
-"""A client may keep the answer and has to ask each time: what a token sees is nobody else's, and
-may change at any moment.
+"""A client may keep the answer and has to ask each time: a token's answer is for that token alone,
+and may change at any moment.
 """
 VARY = "Authorization, X-Sigil-Namespace, X-Sigil-Session, X-Sigil-Author, X-Sigil-Owner"
 _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e]*")', re.ASCII)

@@ -13,13 +13,13 @@ from sigil.http.route import Route
 from sigil.settings import installed_version
 
 SHARED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age=300"}
-"""The description is the same for everybody, and tells nothing that its source code does not."""
+"""The headers of the description, which is the same for everybody and holds no secrets."""
 
 
 class ApiDescription:
     """The description of a table of routes, for programs and for people.
 
-    It is made when somebody first asks, because that takes a while, and then stays.
+    It is made at the first request for it, because that takes a while, and then kept.
     """
 
     def __init__(self, routes: Sequence[Route]) -> None:

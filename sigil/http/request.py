@@ -57,8 +57,8 @@ class AuthorizedRequest:
     """An authorised request, its body read. `query`: every value of each parameter. `ref`: what the
     path names.
 
-    `url`: where it was sent to, without the query. A HEAD has the method of the GET that it stands
-    for. `headers`: by their lower-case names. `again` lets it in once more, as one more request of
+    `url`: where it was sent to, without the query. A HEAD has the method
+    GET. `headers`: by their lower-case names. `again` lets it in once more, as one more request of
     its token: `Refused` EAUTH or ERATE.
     """
 

@@ -97,7 +97,7 @@ class Route(NamedTuple):
 
     `responses`: the shape of each good answer by its status: a row of `sigil.rows`, several, or a
     `Media`. `body`: the shape of the body. `ref`: the schema of `{ref}` in the path. `query`: the
-    parameters, each with its schema; one whose name is `*` stands for all others. `body_bytes`: the
+    parameters, each with its schema; one whose name is `*` describes all others. `body_bytes`: the
     longest body. `failures`: statuses of failures beyond those that its access and its body bring
     along. `has_etag`: the answer has an ETag, and a client that knows it already gets 304. `slow`:
     it runs or compiles something, so it may take long. `operation`: its published id, by default

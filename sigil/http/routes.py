@@ -73,7 +73,7 @@ GRANT_PLACE = "[0-9]:[a-z][a-z0-9]*(-[a-z0-9]+)*:sha256:[0-9a-f]{1,128}:(waits|s
 _QUERY: Mapping[str, Schema] = {
     "q": {
         "type": "string",
-        "description": "what it shall do, in anybody's words; the first 2,000 characters count",
+        "description": "what it should do, in your own words; the first 2,000 characters count",
     },
     "mode": {
         "type": "string",

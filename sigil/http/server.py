@@ -124,5 +124,5 @@ class _Server(uvicorn.Server):
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    """Drop the record of a request that was cut off at the end: it is no mistake of anybody's."""
+    """Drop the record of a request that was cut off at the end: it is not an error."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

@@ -1,4 +1,4 @@
-"""Limit how many do something at once, so that nobody takes every place."""
+"""Limit how many requests are under way at once, so that no caller takes every place."""
 
 from __future__ import annotations
 

@@ -23,12 +23,11 @@ from sigil.network.fair_share import FairShares
 
 Resolve = Callable[[str, int], list[str]]
 LOOKUPS, LOOKUPS_PER_NAMESPACE = 32, 6
-"""Names that are looked up at a time; one that nobody waits for any more counts until it is found.
-"""
+"""Names that are looked up at a time; a lookup whose request has given up counts until it ends."""
 HEAD_BYTES = 128 * 1024
-"""The most of an answer's head on the wire, with all that comes before it."""
+"""The most bytes of an answer's head on the wire, with all that comes before it."""
 BYTES_MOST = 2 << 20
-"""The most of an answer's body on the wire."""
+"""The most bytes of an answer's body on the wire."""
 READS_MOST = 10_000
 """The most pieces in which an answer may come."""
 ADDRESSES_MOST = 3
@@ -164,13 +163,15 @@ class _Lookups:
     def find(self, host: str, port: int, namespace: str, seconds: float) -> list[str]:
         """Return the addresses of `host`; `TimeoutError` when they are not known in time."""
         end = time.monotonic() + seconds
-        running = self._running.get(host) or self._begin(host, port, namespace, seconds)
+        running = self._running.get(host) or self._start_lookup(host, port, namespace, seconds)
         return running.result(max(end - time.monotonic(), 0))
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, host: str, port: int, namespace: str, seconds: float) -> Future[list[str]]:
+    def _start_lookup(
+        self, host: str, port: int, namespace: str, seconds: float
+    ) -> Future[list[str]]:
         if not self._shares.take((namespace,), seconds):
             raise Overdue
         with self._lock:

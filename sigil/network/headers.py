@@ -24,7 +24,7 @@ _OURS = _HOP | frozenset(
     "host content-length expect cookie cookie2 date dnt via origin referer forwarded".split()
 )
 """The fields that the host itself decides (the fetch standard's forbidden names), and those that
-would speak for somebody else.
+would speak for another sender.
 """
 _OTHER_METHOD = frozenset(
     "x-http-method x-http-method-override x-method-override x-original-method".split()
@@ -65,8 +65,19 @@ def check_outgoing(pairs: Json) -> Headers:
         raise _make_invalid(f"headers are at most {FIELDS_MOST} pairs of a name and a value")
     fields: list[tuple[str, str]] = []
     for pair in pairs:
-        name, value = _check_field(pair)
-        if normalize_name(name) not in _DROPPED:
+        is_pair = isinstance(pair, list) and len(pair) == 2
+        if not is_pair or not all(isinstance(part, str) for part in pair):
+            raise _make_invalid("a header is a pair of a name and a value")
+        name = pair[0].lower()
+        value = pair[1].strip(" \t")
+        if not _NAME.fullmatch(name):
+            raise _make_invalid(f"not a header's name: {one_line(name, 40)!r}")
+        if not _VALUE.fullmatch(value):
+            raise _make_invalid(f"the header {name} holds more than visible ASCII")
+        plain_name = normalize_name(name)
+        if plain_name in _REFUSED or plain_name.startswith(_PREFIXES + _CARRIERS):
+            raise Refused("EPERM", f"the header {name} is set by the host alone")
+        if plain_name not in _DROPPED:
             fields.append((name, value))
     if sum(len(name) + len(value) for name, value in fields) > CHARACTERS_MOST:
         raise _make_invalid(f"headers have at most {CHARACTERS_MOST:,} characters together")
@@ -98,24 +109,6 @@ def read_incoming(pairs: Iterable[tuple[bytes, bytes]]) -> Headers:
 def drop_body_headers(headers: Headers) -> Headers:
     """Return the fields without those that describe a body, for a redirect that drops it."""
     return tuple(field for field in headers if field[0] not in _BODY)
-
-
-def _check_field(pair: Json) -> tuple[str, str]:
-    if (
-        not isinstance(pair, list)
-        or len(pair) != 2
-        or not all(isinstance(part, str) for part in pair)
-    ):
-        raise _make_invalid("a header is a pair of a name and a value")
-    name = pair[0].lower()
-    value = pair[1].strip(" \t")
-    if not _NAME.fullmatch(name):
-        raise _make_invalid(f"not a header's name: {one_line(name, 40)!r}")
-    if not _VALUE.fullmatch(value):
-        raise _make_invalid(f"the header {name} holds more than visible ASCII")
-    if normalize_name(name) in _REFUSED or normalize_name(name).startswith(_PREFIXES + _CARRIERS):
-        raise Refused("EPERM", f"the header {name} is the host's to set")
-    return name, value
 
 
 def _make_invalid(message: str) -> ToolError:

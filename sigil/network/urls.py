@@ -127,7 +127,16 @@ def normalize_path(text: str) -> str:
     """
     if _LONE.search(text):
         _refuse("the path holds a lone %")
-    path = _remove_dot_segments(_DOT.sub(".", text))
+    kept: list[str] = []
+    segments = _DOT.sub(".", text).split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            kept = kept[:-1]
+        elif segment != ".":
+            kept.append(segment)
+    if segments and segments[-1] in (".", ".."):
+        kept.append("")
+    path = "/" + "/".join(kept)
     decoded = path
     for _ in range(_DECODINGS):
         decoded = unquote(decoded, errors="replace")
@@ -137,19 +146,6 @@ def normalize_path(text: str) -> str:
     if "\0" in decoded or "\\" in decoded:
         _refuse("the path hides a backslash or a zero byte")
     return _percent_encode(path) or "/"
-
-
-def _remove_dot_segments(path: str) -> str:
-    result: list[str] = []
-    segments = path.split("/")[1:]
-    for segment in segments:
-        if segment == "..":
-            result = result[:-1]
-        elif segment != ".":
-            result.append(segment)
-    if segments and segments[-1] in (".", ".."):
-        result.append("")
-    return "/" + "/".join(result)
 
 
 def _normalize_host(text: str) -> str:

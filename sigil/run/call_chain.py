@@ -49,9 +49,9 @@ class CallLink:
     `allowed` are the milliseconds that it may take, and `late` is to blame when they are over.
     `home` has its grants, secrets and stored keys, see `home_of`.
 
-    `caller` is on whose behalf it runs: the namespace of whoever began (in a chat without an owner
-    the chat's, but for what is its own), and after `>` those of the capabilities that the call went
-    through.
+    `caller` is on whose behalf it runs: the namespace of the first caller (in a chat without an
+    owner the chat's, but for what is its own), and after `>` those of the capabilities that the
+    call went through.
 
     `failures` are those of its host calls, which its code may let through. `blame` is set once it
     has failed.
@@ -173,6 +173,6 @@ def _agent_of(namespace: str) -> str:
 def _is_short(left: float, limit: float) -> bool:
     """Return whether less is left than half of what a capability asks for.
 
-    Whoever took the rest is to blame when the time is over.
+    The call that took the rest is to blame when the time is over.
     """
     return left * 2 < limit

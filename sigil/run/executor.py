@@ -300,7 +300,7 @@ class _NestedCalls:
 
 @dataclass(frozen=True, slots=True)
 class _ServerCalls:
-    """Answers the calls of the MCP server that one capability stands for.
+    """Answers the calls of the MCP server to which one capability belongs.
 
     The server's document came with the capability's own module, which was made of nothing else.
     """
@@ -375,7 +375,7 @@ def _require_no_placeholder(body: bytes, manifest: Manifest) -> None:
     """
     for name in sorted(_list_own_secrets(manifest)):
         if split_body(body, (name,)) != body:
-            message = f"the input holds {{{{{name}}}}}, which stands for a secret here"
+            message = f"the input holds {{{{{name}}}}}, which is the placeholder of a secret here"
             raise UsageError("EINVAL", message, suggestion="leave it out, or write it another way")
 
 
@@ -389,7 +389,7 @@ def _list_own_secrets(manifest: Manifest) -> set[str]:
 def _scrub_outcome(outcome: Outcome, values: Values) -> Outcome:
     """Return the outcome without secrets.
 
-    A guest has never seen one, but a server may have sent it in a form that nobody thought of.
+    A guest has never seen one, but a server may have sent it in an unexpected form.
     Raises `ToolError` EOUTPUT when the output is no JSON without them.
     """
     output = scrub(outcome.output, values)

@@ -140,8 +140,8 @@ class LiveServices:
     def _pin_older(self, capability: Runnable) -> Mapping[str, str]:
         """Return what a version of a release before 0.2.0 calls, and record it.
 
-        Whoever records it first does it for all. What came after the version was granted something
-        is left out, and then nothing is recorded: the owner did not see it. A later grant or deploy
+        The first record counts for all. What came after the version was granted something is left
+        out, and then nothing is recorded, because the owner did not see it; a later grant or deploy
         ends that.
         """
         pins = dependencies.resolve_calls(capability.manifest, capability.namespace, self)

@@ -10,7 +10,7 @@ changes that it did. So every change of a name follows the logs of those who may
 - the logs of other agents when others may call the name, which only a public one is.
 
 The namespaces of single chats are followed never, however many there are: nothing is granted to
-what stands there, and what it calls is recorded when it is first used or published.
+what is stored there, and what it calls is recorded when it is first used or published.
 """
 
 from __future__ import annotations

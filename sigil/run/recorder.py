@@ -62,8 +62,8 @@ class CallRecorder:
                 self._breaker.release_trial(capability, call.ticket, call.caller)
             elif self._breaker.record_failure(capability, problem, call.ticket, call.caller):
                 self._audit_change("degraded", call, code=problem.code)
-                # Only the version's own namespace, and nobody else's inputs, decides which of its
-                # versions runs.
+                # Only calls of the version's own namespace decide which of its versions runs, not
+                # the inputs of others.
                 is_own = call.caller in ("", owner_of(capability))
                 if is_own and capability.manifest.on_degraded == "rollback":
                     self._versions.fall_back(capability)

@@ -3,7 +3,7 @@
 Shipped code comes with the package, compiled when that was built: a first start in a read-only
 place compiles nothing. Its HMAC uses a key that everybody knows. That detects damage, and code for
 another runtime, other settings or another processor, which is then compiled anew; it does not prove
-who made the code. It need not: the code lies among this package's own modules, so whoever can
+who made the code. It need not: the code lies among this package's own modules, so a user who can
 change it can change those, and a secret key beside it would prove no more.
 """
 
@@ -126,7 +126,7 @@ def _open_plain(path: str, flags: int) -> int:
 
 
 def _read_private_key(path: Path) -> bytes | None:
-    """Return the key in `path` if it is a whole one, ours, and readable by nobody else."""
+    """Return the key in `path` if it is whole, ours, and no other user can read it."""
     try:
         descriptor = _open_plain(str(path), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -94,7 +94,7 @@ class Program:
     """A module that the sandbox can run.
 
     `digest` names the bytes: equal digests mean equal bytes (ASCII, at most 128 characters).
-    `kind`: `sigil`, a module that stands alone (ABI `sigil/1`), `wasi`, a command of WASI preview
+    `kind`: `sigil`, a module that runs by itself (ABI `sigil/1`), `wasi`, a command of WASI preview
     1, or `js`, a small module that is linked to the shared JavaScript engine. `load` gives the
     bytes; it is called only when a runner does not have the program yet. `rank` and `expires`
     (seconds since 1970) decide which program a full runner evicts first.

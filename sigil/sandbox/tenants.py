@@ -37,7 +37,7 @@ SOLE_TENANT = Tenant()
 
 
 def tenant_of(caller: Caller) -> Tenant:
-    """Return the tenant that a request counts for: its caller, whoever owns the capability."""
+    """Return the tenant that a request counts for: its caller, not the capability's owner."""
     return Tenant(caller.own if caller.session else caller.namespace, caller.token)
 
 
@@ -53,9 +53,9 @@ class FairQueue:
     """Hands out `slots`, at most `most` of them to one namespace at a time.
 
     A free slot goes to the namespace that holds the fewest, of those to the one whose last turn is
-    the longest ago; within it to the token of which the same is true, and to whoever of that token
-    came first. So a namespace that asks a hundred times at once waits behind itself alone, and
-    where `most` is less than `slots` it never has the last one. Thread-safe.
+    the longest ago; within it to the token of which the same is true, and of that token to the
+    request that came first. So a namespace that asks a hundred times at once delays only itself,
+    and where `most` is less than `slots` it never has the last one. Thread-safe.
     """
 
     def __init__(self, slots: int, most: int) -> None:

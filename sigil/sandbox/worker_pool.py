@@ -214,7 +214,7 @@ class WorkerPool:
             if child is None:
                 return self._start()
             if code and child.refuses_code:
-                # A fresh runner starts in its place, which nobody else may take meanwhile.
+                # A fresh runner starts in its place, which no other call may take meanwhile.
                 child.kill()
                 with self._lock:
                     self._forget(child, "renewed")

@@ -135,10 +135,15 @@ def make_backend_error(problem: BotoCoreError | ClientError, what: str) -> Backe
     """Return an exception of botocore in plain words; of the service's own text only codes are
     kept.
     """
-    if getattr(problem, "response", None):
-        reason, suggestion = _explain_refusal(problem)
-    else:
+    if not getattr(problem, "response", None):
         reason, suggestion = _explain_client_failure(type(problem))
+        return _make_unusable(what, reason, suggestion)
+    code = code_of(problem)
+    if code in _MISSING:
+        return _make_unusable(what, _MISSING[code], _MISSING_HELP)
+    reason, suggestion = _CODES.get(code, (f"refused with {one_line(code, 80)}", ""))
+    if reason == _DENIED[0]:
+        reason = f"{reason} ({problem.operation_name})"
     return _make_unusable(what, reason, suggestion)
 
 
@@ -153,16 +158,6 @@ def code_of(problem: ClientError) -> str:
 
 def _make_unusable(what: str, reason: str, suggestion: str) -> BackendError:
     return BackendError("EUNAVAILABLE", f"{what}: {reason}", source="aws", suggestion=suggestion)
-
-
-def _explain_refusal(problem: ClientError) -> tuple[str, str]:
-    code = code_of(problem)
-    if code in _MISSING:
-        return _MISSING[code], _MISSING_HELP
-    reason, suggestion = _CODES.get(code, (f"refused with {one_line(code, 80)}", ""))
-    if reason == _DENIED[0]:
-        reason = f"{reason} ({problem.operation_name})"
-    return reason, suggestion
 
 
 def _explain_client_failure(kind: type[Exception]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Write files whole or not at all, and read files that somebody else may have put there.
+"""Write files whole or not at all, and read files that another user may have put there.
 
 A file is written under another name in its folder, then renamed.
 """
@@ -63,7 +63,7 @@ def make_write_error(path: Path, problem: OSError) -> UsageError:
     return UsageError(
         "EWRITE",
         f"cannot write {path}: {problem.strerror}",
-        suggestion="choose a place with room that you can write to",
+        suggestion="choose a folder with free space that you can write to",
     )
 
 
@@ -84,7 +84,7 @@ def _replace_file(path: Path, body: bytes, mode: int) -> None:
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """Return the bytes of a file that somebody else may have put there.
+    """Return the bytes of a file that another user may have put there.
 
     Raises `OSError` also for a pipe or a device, which may have no end, and for more than `most`
     bytes.

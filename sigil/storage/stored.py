@@ -96,7 +96,7 @@ class Shape(Generic[T]):
 
     def convert(self, raw: Any) -> T:
         """Return the value whose JSON was parsed to `raw`; errors as `read`."""
-        # the keys of a mapping are somebody else's, and one may be called `format`
+        # The keys of a mapping are free, and one may be called `format`.
         if isinstance(self._kind, type) and is_dataclass(self._kind):
             require_format(raw)
         if self._required and not (isinstance(raw, dict) and self._required <= raw.keys()):

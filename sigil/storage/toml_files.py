@@ -1,4 +1,4 @@
-"""Read TOML that somebody else may have written.
+"""Read TOML that another user may have written.
 
 The file is a plain one of bounded size with keys of bounded length; nothing waits for a pipe or a
 device.

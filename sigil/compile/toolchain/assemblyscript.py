@@ -101,7 +101,7 @@ def _find_compiler(tools: Path, name: str) -> Path:
         raise _compiler_refusal("the AssemblyScript compiler is missing", tools, name) from None
     if not version.startswith(_SERIES):
         raise _compiler_refusal(
-            f"the AssemblyScript compiler is {one_line(version, 20)}, {_SERIES}x is wanted",
+            f"the AssemblyScript compiler is {one_line(version, 20)}, but {_SERIES}x is needed",
             tools,
             name,
         )

@@ -89,8 +89,26 @@ def compile_source(source: str, name: str) -> CompiledSource:
         if kind == "sigil":
             shutil.copy(HELPER, work / "sigil.rs")
             (work / "entry.rs").write_text(_ENTRY, encoding="ascii")
+            crate = ("--crate-type=cdylib", "entry.rs")
+        else:
+            crate = ("--crate-type=bin", "main.rs")
+        arguments = [
+            *_FLAGS,
+            f"--sysroot={toolchain.sysroot}",
+            f"--target={toolchain.target}",
+            *("-o", "main.wasm"),
+        ]
+        read = [toolchain.sysroot, *library_folders()]
+        if toolchain.linker:
+            arguments.append(f"-Clinker={toolchain.linker}")
+            read.append(toolchain.linker.parent)
+        arguments += crate
+        folder = toolchain.sysroot / "lib"
+        libraries = (folder, *sorted(folder.glob("*-linux-gnu")))
+        variables = {"TMPDIR": str(work), "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
+        compiler = Compiler(toolchain.rustc, work, read=read, variables=variables)
         with hold_lock(make_writable(user_folder("rust")) or work, "Rust", name):
-            messages, status = _run_compiler(toolchain, work, kind)
+            messages, status = compiler.run(arguments)
         reason = _explain_failure(messages, status)
         return CompiledSource(kind, read_module(work / "main.wasm", status, reason, name))
 
@@ -134,28 +152,6 @@ def require_single_file(source: str, name: str) -> None:
 
 def _is_comment(line: str) -> bool:
     return bool(_COMMENT.fullmatch(line)) and "*/" not in line
-
-
-def _run_compiler(toolchain: RustToolchain, work: Path, kind: str) -> tuple[str, int]:
-    """Run rustc in `work`; return its messages and its exit status."""
-    folder = toolchain.sysroot / "lib"
-    libraries = (folder, *sorted(folder.glob("*-linux-gnu")))
-    arguments = [
-        *_FLAGS,
-        f"--sysroot={toolchain.sysroot}",
-        f"--target={toolchain.target}",
-        *("-o", "main.wasm"),
-    ]
-    read = [toolchain.sysroot, *library_folders()]
-    if toolchain.linker:
-        arguments.append(f"-Clinker={toolchain.linker}")
-        read.append(toolchain.linker.parent)
-    if kind == "sigil":
-        arguments += ["--crate-type=cdylib", "entry.rs"]
-    else:
-        arguments += ["--crate-type=bin", "main.rs"]
-    variables = {"TMPDIR": str(work), "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
-    return Compiler(toolchain.rustc, work, read=read, variables=variables).run(arguments)
 
 
 def _explain_failure(messages: str, status: int) -> str:

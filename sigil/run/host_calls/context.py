@@ -1,4 +1,4 @@
-"""A capability that runs, and the contract of what stands behind its host calls.
+"""A capability that runs, and the services behind its host calls.
 
 There are two implementations: `LiveServices` of a registry, and `TestServices` of a golden test.
 """

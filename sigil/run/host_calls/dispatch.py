@@ -14,7 +14,7 @@ from sigil.run.host_calls.kv_service import KvService
 CallCapability = Callable[[str, Json, float], Json]
 """Calls another capability with a name, an input and the seconds that are left."""
 CallServer = Callable[[Json, float], Json]
-"""Calls the MCP server that the capability stands for, within so many seconds."""
+"""Calls the MCP server to which the capability belongs, within so many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class HostCallDispatcher:
     """The services of one run. Each checks what the capability was granted.
 
     `open_web` opens the network when it is needed. `call_server` is None for a capability that
-    stands for no MCP server.
+    belongs to no MCP server.
     """
 
     rights: NetworkRights

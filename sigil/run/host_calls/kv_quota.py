@@ -2,12 +2,12 @@
 
     [keys, bytes, epoch, [[mark, keys, bytes, at], …]]
 
-Whoever makes the store larger reserves the space before, and leaves a mark until the write is done,
-so that somebody who counts what is stored knows what may still come. Whoever makes it smaller says
-so afterwards, unless somebody counted meanwhile, which gives the item another `epoch`. So the item
-never says too little. When it says too much (after a crash, or when values have expired), whoever
-finds the store full counts again. Only a writer that stalls for longer than `HOLD_SECONDS` is not
-expected any more; it counts again itself.
+A writer that makes the store larger reserves the space before, and leaves a mark until the write is
+done, so that another writer that counts what is stored knows what may still come. A writer that
+makes it smaller notes that afterwards, unless another one has counted meanwhile, which gives the
+item another `epoch`. So the item never has too small numbers. When they are too large (after a
+crash, or when values have expired), the writer that finds the store full counts again. Only a
+writer that stalls for longer than `HOLD_SECONDS` is not expected any more; it counts again itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RACES = 50
 DAMAGED = "damaged"
 """The epoch of a usage that cannot be read."""
 COUNTS = 8
-"""After so many counts it is believed that the space which others reserved stays theirs."""
+"""After so many counts the store is full, though others may still give reserved space back."""
 
 
 class QuotaChange(NamedTuple):
@@ -52,7 +52,7 @@ NO_CHANGE = QuotaChange()
 class _Mark:
     """The space that was reserved for a write, at `at` (seconds since 1970).
 
-    `rest` is what a newer version wrote behind them.
+    `rest` is what a newer version wrote behind these fields.
     """
 
     name: str
@@ -171,11 +171,11 @@ class StorageUsage:
                 return None, None
             usage = self._parse(item)
             if not held.mark:
-                if change == NO_CHANGE or usage.epoch != held.epoch:  # somebody counted it since
+                if change == NO_CHANGE or usage.epoch != held.epoch:  # another writer counted since
                     return None, None
                 return usage.add(change).encode(), None
             others = tuple(mark for mark in usage.marks if mark.name != held.mark)
-            if len(others) == len(usage.marks):  # somebody may have counted without it
+            if len(others) == len(usage.marks):  # another writer may have counted without it
                 return self._count_again(usage).encode(), None
             return replace(usage, marks=others).add(change).encode(), None
 
@@ -206,7 +206,7 @@ class StorageUsage:
     def _parse(self, item: Item | None) -> _QuotaUsage:
         """Return the usage in an item, with only those marks whose write may still come.
 
-        One that cannot be read is `DAMAGED`; whoever writes next counts again.
+        One that cannot be read is `DAMAGED`; the next writer counts again.
         """
         if item is None:
             return _QuotaUsage()

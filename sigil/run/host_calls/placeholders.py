@@ -1,4 +1,4 @@
-"""Placeholders stand for secrets: `{{NAME}}` becomes the value in a request to its host.
+"""A placeholder names a secret: `{{NAME}}` becomes the value in a request to its host.
 
 `scrubbing` takes values out of what comes back.
 """
@@ -45,7 +45,7 @@ def names_in(*texts: str | bytes) -> frozenset[str]:
 
 
 def split_body(body: bytes, names: Iterable[str]) -> bytes:
-    """Return what somebody else wrote, with every placeholder spaced out as `{{ NAME }}`.
+    """Return what another author wrote, with every placeholder spaced out as `{{ NAME }}`.
 
     So none of them is filled. They are found in any form that `scrub` reads.
     """

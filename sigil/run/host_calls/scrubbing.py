@@ -175,7 +175,7 @@ class _NoBlanks(dict[bytes, bytes]):
 
 
 def _decode_escape(token: bytes) -> bytes:
-    """Return the bytes that an escape stands for; itself when it stands for none."""
+    """Return the bytes that an escape means; the escape itself when it means none."""
     kind = token[:1]
     rest = token[1:].decode("ascii")
     if kind == b"&":
@@ -274,7 +274,7 @@ def _make_needles(value: str) -> _Needles:
 def _cut_cores(plain: bytes) -> set[bytes]:
     """Return what is left of a value when its ends are read as parts of escapes.
 
-    That happens because of what somebody put beside it.
+    The text beside the value decides that.
     """
     starts = {0}
     for before in _BEFORE:

@@ -39,7 +39,7 @@ class ServerToolLister:
         """Return a row for each tool of a server: the capability that it can become, or a problem.
 
         The owner who asks lets this one request go there, with the secrets that the server is to
-        have. Raises `Refused` EPERM unless an owner asks; a program is started only for somebody in
+        have. Raises `Refused` EPERM unless an owner asks; a program is started only for a caller in
         this process.
         """
         require_owner(caller)

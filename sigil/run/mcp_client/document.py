@@ -62,7 +62,7 @@ McpServerRow = WebAddressRow | ProgramCommandRow
 class WebAddress:
     """A server behind an address.
 
-    The names of `headers` are in lower case; secrets stand in their values as `{{NAME}}`.
+    The names of `headers` are in lower case; a secret is `{{NAME}}` in their values.
     """
 
     name: str
@@ -90,7 +90,7 @@ class WebAddress:
 
     @property
     def row(self) -> WebAddressRow:
-        """The server as it stands in a document."""
+        """The server as a document has it."""
         row: WebAddressRow = {"name": self.name, "url": self.url}
         if self.headers:
             row["headers"] = dict(self.headers)
@@ -101,7 +101,7 @@ class WebAddress:
 class ProgramCommand:
     """A server that is a program of this machine.
 
-    `env` has its variables; a value `secret:NAME` stands for that secret.
+    `env` has its variables; a value `secret:NAME` means that secret.
     """
 
     name: str
@@ -120,14 +120,14 @@ class ProgramCommand:
     def mcp(self) -> tuple[str, ...]:
         """The rule that it asks for under `permissions.mcp`.
 
-        It is the name and the whole command line, so that whoever grants it sees what runs.
+        It is the name and the whole command line, so that the owner who grants it sees what runs.
         """
         variables = (f"{name}={shlex.quote(value)}" for name, value in self.env)
         return (" ".join((self.name, *variables, shlex.join(self.words))),)
 
     @property
     def row(self) -> ProgramCommandRow:
-        """The server as it stands in a document."""
+        """The server as a document has it."""
         row: ProgramCommandRow = {"name": self.name, "command": list(self.words)}
         if self.env:
             row["env"] = dict(self.env)

@@ -57,7 +57,7 @@ class ProgramServer:
         return reply.result
 
     def retire(self) -> None:
-        """End the program as soon as nobody waits for its answer."""
+        """End the program as soon as no call waits for its answer."""
         self._idle = 0.0
         process = self._process
         if process:

@@ -61,7 +61,7 @@ def _exec_program(command: list[str], supervisor: int) -> None:
 
 
 def _wait_for_end(started: int, pipe: int) -> int:
-    """Wait until the program ends or nobody needs it any more, and return its exit code."""
+    """Wait for the end of the program and return its exit code; 0 when `pipe` ends first."""
     watched = [pipe]
     if hasattr(os, "pidfd_open"):
         with suppress(OSError):

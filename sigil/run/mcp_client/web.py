@@ -36,8 +36,8 @@ Fetch = Callable[[Json], Json]
 """Sends one request to the web, within what is granted and the time that is left, and returns the
 answer; see `host_calls.fetch`.
 
-Secrets go into the server's own headers alone: arguments, names and cursors are what somebody else
-wrote.
+Secrets go into the server's own headers alone: arguments, names and cursors come from other
+authors.
 """
 _SESSION = re.compile(r"[\x21-\x7e]{1,512}", re.ASCII)
 _GONE = 404

@@ -34,24 +34,23 @@ class S3Artifacts:
         return name
 
     def get(self, name: str) -> bytes:
-        """Return the body."""
-        return verify_body(name, self._read_body(self._key(require_name(name))))
-
-    def _read_body(self, key: str) -> bytes | None:
-        """Return the body under `key`, None when there is none.
+        """Return the body.
 
         A body that breaks off is read again: the client itself repeats only what comes before it.
         """
         from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 
-        for left in reversed(range(aws.ATTEMPTS)):
+        key = self._key(require_name(name))
+        body = None
+        for attempt in range(1, aws.ATTEMPTS + 1):
             found, _ = self._call("get_object", Key=key)
             try:
-                return bytes(found["Body"].read()) if found else None
+                body = bytes(found["Body"].read()) if found else None
+                break
             except BotoCoreError as problem:
-                if not left:
+                if attempt == aws.ATTEMPTS:
                     raise aws.make_backend_error(problem, f"bucket {self._bucket}") from None
-        return None
+        return verify_body(name, body)
 
     def _key(self, name: str) -> str:
         return "/".join(filter(None, (self._prefix, name[:2], name)))

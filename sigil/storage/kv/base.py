@@ -35,7 +35,7 @@ ABSENT: Final = _Absent.ABSENT
 Read = Item | Literal[_Absent.ABSENT]
 """The result of a read: the item, or that there is none.
 
-With `Item | None` nobody could tell an item that is missing from one that was not read.
+`Item | None` could not distinguish an item that is missing from one that was not read.
 """
 Expect = str | Literal[_Absent.ABSENT] | None
 

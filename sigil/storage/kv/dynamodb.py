@@ -48,7 +48,7 @@ class DynamoKV:
     No request is sent before the first verb. Every read is consistent. A write that the client
     repeats because its reply was lost succeeds when its own item is stored; when another write has
     replaced it meanwhile, it is a `Conflict`. A repeated delete of a version that finds nothing
-    succeeds, even if somebody else deleted it between. An item expires by `until` (exact, by
+    succeeds, even if another writer deleted it in between. An item expires by `until` (exact, by
     `clock`, seconds since the epoch); the table's TTL drops it later by `expires` (whole seconds).
     A value that has more than 400 KB with its key, compressed if that helps, is `UsageError`
     ETOOBIG; `BackendError` when AWS cannot be used.
@@ -95,14 +95,7 @@ class DynamoKV:
         """
         now = self._clock()
         version = new_version()
-        until = expiry_time(ttl, now)
-        body = _encode_value(value)
-        _require_fitting(key, body, until)
-        item = {**_encode_dynamo_key(key), **body, "version": {"S": version}}
-        if until is not None:
-            bounded = min(max(until, 0.0), _LATEST)
-            item["until"] = {"N": repr(bounded)}
-            item["expires"] = {"N": str(math.ceil(bounded))}
+        item = _encode_item(key, value, version, expiry_time(ttl, now))
         self._call("put_item", Item=item, **_write_condition(expect, now, mine=version))
         return version
 
@@ -171,18 +164,20 @@ class DynamoKV:
             table = {} if "RequestItems" in parameters else {"TableName": self._table}
             answer: Mapping[str, Any] = getattr(client, operation)(**table, **parameters)
         except ClientError as problem:
-            if _is_repeated_delete(operation, problem.response):
-                return {}
-            raise self._explain_refusal(problem) from None
+            code = aws.code_of(problem)
+            if code == "ConditionalCheckFailedException":
+                # A delete that was sent again and finds nothing any more was done the first time.
+                metadata = problem.response.get("ResponseMetadata", {})
+                is_repeated = metadata.get("RetryAttempts", 0) > 0
+                if operation == "delete_item" and is_repeated and not problem.response.get("Item"):
+                    return {}
+                raise Conflict from None
+            refusal = problem
         except BotoCoreError as problem:
             raise aws.make_backend_error(problem, f"table {self._table}") from None
-        return answer
-
-    def _explain_refusal(self, problem: Any) -> BackendError:
-        code = aws.code_of(problem)
-        if code == "ConditionalCheckFailedException":
-            return Conflict()
-        failure = aws.make_backend_error(problem, f"table {self._table}")
+        else:
+            return answer
+        failure = aws.make_backend_error(refusal, f"table {self._table}")
         if code == "ResourceNotFoundException":
             failure.suggestion = (
                 "deploy template.yaml or run python -m sigil.storage.kv.dynamodb_table NAME; check"
@@ -192,29 +187,27 @@ class DynamoKV:
             failure.suggestion = (
                 "check the table's name, and that its keys are pk and sk, both strings"
             )
-        return failure
+        raise failure
 
 
 def _encode_dynamo_key(key: Key) -> dict[str, Any]:
     return {"pk": {"S": key.partition}, "sk": {"S": key.sort}}
 
 
-def _encode_value(value: bytes) -> dict[str, Any]:
-    """Return the attribute of a value: compressed where that saves write units, of which AWS counts
-    one for each KiB begun.
+def _encode_item(key: Key, value: bytes, version: str, until: float | None) -> dict[str, Any]:
+    """Return the attributes of an item; `UsageError` ETOOBIG when DynamoDB takes none so large.
+
+    The value is compressed where that saves write units, of which AWS counts one for each KiB
+    begun.
     """
+    attribute = "value"
+    stored = bytes(value)
     if len(value) > UNIT_BYTES:
         packed = zlib.compress(value, 1)
         if len(packed) + UNIT_BYTES // 2 < len(value):
-            return {"packed": {"B": packed}}
-    return {"value": {"B": bytes(value)}}
-
-
-def _require_fitting(key: Key, body: Mapping[str, Any], until: float | None) -> None:
-    """Raise `UsageError` ETOOBIG for an item that is larger than DynamoDB takes."""
-    size = sum(map(len, encode_key(key))) + _OVERHEAD_BYTES
-    for name, attribute in body.items():
-        size += len(name) + len(attribute["B"])
+            attribute = "packed"
+            stored = packed
+    size = sum(map(len, encode_key(key))) + _OVERHEAD_BYTES + len(attribute) + len(stored)
     if until is not None:
         size += _LIFETIME_BYTES
     if size > ITEM_BYTES:
@@ -222,6 +215,12 @@ def _require_fitting(key: Key, body: Mapping[str, Any], until: float | None) -> 
             "ETOOBIG",
             f"the item has {size:,} bytes with its key, a DynamoDB item takes {ITEM_BYTES:,}",
         )
+    item = {**_encode_dynamo_key(key), attribute: {"B": stored}, "version": {"S": version}}
+    if until is not None:
+        bounded = min(max(until, 0.0), _LATEST)
+        item["until"] = {"N": repr(bounded)}
+        item["expires"] = {"N": str(math.ceil(bounded))}
+    return item
 
 
 def _write_condition(expect: Expect, now: float, mine: str = "") -> dict[str, Any]:
@@ -245,13 +244,6 @@ def _write_condition(expect: Expect, now: float, mine: str = "") -> dict[str, An
         "ExpressionAttributeValues": values,
         "ReturnValuesOnConditionCheckFailure": "NONE" if mine else "ALL_OLD",
     }
-
-
-def _is_repeated_delete(operation: str, response: Mapping[str, Any]) -> bool:
-    """Tell if a refused request is a delete that was sent again and finds nothing any more."""
-    repeated = response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
-    refused = response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"
-    return operation == "delete_item" and refused and repeated and not response.get("Item")
 
 
 def _make_query(partition: str, prefix: str, after: str) -> dict[str, Any]:

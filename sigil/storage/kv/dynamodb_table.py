@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
-from typing import Any
 
 from sigil.errors import BackendError
 from sigil.storage import aws
@@ -24,7 +23,7 @@ def create_table(table: str, endpoint: str = "") -> None:
     """
     client = aws.client("dynamodb", endpoint=endpoint)
     with aws.explain_errors(f"table {table}"):
-        # it exists, or somebody else is creating it
+        # It exists, or another process is creating it.
         with suppress(client.exceptions.ResourceInUseException):
             client.create_table(
                 TableName=table,
@@ -34,28 +33,24 @@ def create_table(table: str, endpoint: str = "") -> None:
                 ],
                 KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in _KEYS],
             )
-        _wait_until_active(client, table)
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            status = client.describe_table(TableName=table)["Table"]["TableStatus"]
+            if status in ("ACTIVE", "UPDATING"):
+                break
+            if time.monotonic() > deadline:
+                raise BackendError(
+                    "EUNAVAILABLE",
+                    f"table {table}: it is not active after {WAIT_SECONDS:g} s",
+                    suggestion="try again",
+                )
+            time.sleep(0.5)
         lifetime = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
         if lifetime["TimeToLiveStatus"] == "DISABLED":  # AWS refuses to enable it twice
             client.update_time_to_live(
                 TableName=table,
                 TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"},
             )
-
-
-def _wait_until_active(client: Any, table: str) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while True:
-        status = client.describe_table(TableName=table)["Table"]["TableStatus"]
-        if status in ("ACTIVE", "UPDATING"):
-            return
-        if time.monotonic() > deadline:
-            raise BackendError(
-                "EUNAVAILABLE",
-                f"table {table}: it is not active after {WAIT_SECONDS:g} s",
-                suggestion="try again",
-            )
-        time.sleep(0.5)
 
 
 def main() -> None:

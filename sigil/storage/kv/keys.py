@@ -68,27 +68,27 @@ def usage_total(agent: str, period: str) -> Key:
 
 
 def person(agent: str, who: str) -> Key:
-    """Somebody whom an owner of an agent let in, by their id."""
+    """A person whom an owner of an agent let in, by their id."""
     return Key(f"person#{escape(agent)}", escape(who))
 
 
 def pairing_request(agent: str, session: str, who: str) -> Key:
-    """Somebody who got a pairing code in a chat, and the code; those of a chat begin alike."""
+    """A person who got a pairing code in a chat, and the code; the keys of a chat begin alike."""
     return Key(f"waiting#{escape(agent)}", f"{escape(session)}#{escape(who)}")
 
 
 def first_owner(agent: str) -> Key:
-    """The code that makes somebody an agent's first owner."""
+    """The code that makes a person an agent's first owner."""
     return Key("first-owner", escape(agent))
 
 
 def first_owner_tries(agent: str, who: str) -> Key:
-    """The count of somebody's tries of the code that makes the first owner."""
+    """The count of a person's tries of the code that makes the first owner."""
     return Key(f"first-owner-tries#{escape(agent)}", escape(who))
 
 
 def daily_allowance(agent: str, day: str, who: str) -> Key:
-    """The tokens and turns that somebody used in a day."""
+    """The tokens and turns that a person used in a day."""
     return Key(f"allowance#{escape(agent)}", f"{day}#{escape(who)}")
 
 
@@ -103,7 +103,7 @@ def document_version(scope: str, name: str, version: int) -> Key:
 
 
 def history_entry(session: str, sequence: int) -> Key:
-    """An entry of a session's HISTORY, by the first message that it tells of."""
+    """An entry of a session's HISTORY, by the first message that it covers."""
     return Key(f"history#{session}", f"{sequence:012d}")
 
 
@@ -115,7 +115,7 @@ def forgotten_memory(session: str, sequence: int) -> Key:
 
 
 def thing(scope: str, id: str) -> Key:
-    """Something that is remembered, of an agent (an `escape`d name) or of a session (S)."""
+    """A thing that is remembered, of an agent (an `escape`d name) or of a session (S)."""
     return Key(f"thing#{scope}", id)
 
 
@@ -130,12 +130,12 @@ def thing_index(scope: str, bucket: int) -> Key:
 
 
 def budget_alert(agent: str, period: str) -> Key:
-    """The mark that whoever watches an agent knows that a period's budget is used up."""
+    """The mark that an alert was sent: a period's budget is used up."""
     return Key("alerted", f"{escape(agent)}#{period}")
 
 
 def model_alert(agent: str, kind: str) -> Key:
-    """The mark that whoever watches an agent was told lately that its model fails in this way."""
+    """The mark that an alert was sent lately: an agent's model fails in this way."""
     return Key("alerted", f"{escape(agent)}#model#{escape(kind)}")
 
 
@@ -149,12 +149,12 @@ def context_window(endpoint: str, model: str, tokens: int) -> Key:
 
 
 def control_mark(session: str) -> Key:
-    """The word of a control event to the turn in progress."""
+    """The instruction of a control event to the turn in progress."""
     return Key(f"session#{session}", "mark")
 
 
 def missed_messages(session: str) -> Key:
-    """The messages that a locked session did not work on, and if somebody was told of them."""
+    """The messages that a locked session did not work on, and whether a notice of them was sent."""
     return Key(f"session#{session}", "missed")
 
 
@@ -344,12 +344,12 @@ def library_state() -> Key:
 
 
 def quota_claims(namespace: str) -> Key:
-    """The deploys that claim room in a namespace at this moment."""
+    """The deploys that claim space in a namespace at this moment."""
     return Key("room", escape(namespace))
 
 
 def deploy_cooldown(who: str) -> Key:
-    """The time from which somebody may deploy again."""
+    """The time from which a caller may deploy again."""
     return Key("cooldown", escape(who))
 
 

@@ -34,7 +34,7 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (
         "its socket or a certificate file may not be used by this user",
         "check who may read and write it",
     ),
-    (ConnectionRefusedError, "nobody answers there", _REACH),
+    (ConnectionRefusedError, "no server answers there", _REACH),
     (socket.gaierror, "its host is unknown", _REACH),
     (
         redis.AuthenticationError,
@@ -72,7 +72,7 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (
 _ANSWERS = {
     "MISCONF": ("it cannot write to its disk", "check its disk and its log"),
     "NOREPLICAS": ("too few of its replicas are there", _AGAIN),
-    "BUSY": ("somebody's script keeps it busy", _AGAIN),
+    "BUSY": ("a script keeps it busy", _AGAIN),
     "NOAUTH": ("it wants a password", "put it into UNCAGED_STORE: redis://:PASSWORD@HOST"),
     "CROSSSLOT": ("it is one server of a cluster", "add ?cluster=1 to UNCAGED_STORE"),
     "WRONGTYPE": ("another program uses the same keys", "give the store a database of its own"),

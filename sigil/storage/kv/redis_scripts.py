@@ -24,7 +24,7 @@ MARK_MS = 60_000
 GRACE_MS = 300_000
 """Milliseconds for which a partition is kept after its last item, for clocks that differ."""
 BATCH = 128
-"""Items that one call prunes; the server serves nobody else meanwhile."""
+"""Items that one call prunes; the server serves no other request meanwhile."""
 LOOKS = 2_000
 """Sort keys that one call of a scan looks at."""
 SCAN_BYTES = 4 << 20
@@ -123,8 +123,8 @@ return 1
     flags="allow-oom",
 )
 """→ 1 gone, 0 `expect` does not hold. A mark is left only where something was removed: else a
-repeat is as good as the first. A full server takes it too: the mark is small, and what goes makes
-room.
+repeat is as good as the first. A full server takes it too: the mark is small, and the removal
+frees memory.
 """
 
 SCAN = _make_script(f"""

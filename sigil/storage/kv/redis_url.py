@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sigil.errors import UsageError
 
@@ -82,7 +82,16 @@ def parse_redis_url(url: str) -> RedisAddress:
         raise _make_invalid("its host or port cannot be read", _ESCAPED) from None
     if parts.scheme not in {"redis", "rediss", "unix"}:
         raise _make_invalid("its beginning is unknown", f"use {FORMS}")
-    options = _parse_options(parts)
+    options: dict[str, Any] = {}
+    for option, text in parse_qsl(parts.query, keep_blank_values=True):
+        if option not in _OPTIONS:
+            raise _make_invalid(
+                "it has an unknown option", f"the options are {', '.join(_OPTIONS)}; {_ESCAPED}"
+            )
+        try:
+            options[option] = _OPTIONS[option](text)
+        except ValueError:
+            raise _make_invalid(f"its option {option} has a value that cannot be used") from None
     cluster = options.pop("cluster", False)
     if parts.username:
         options["username"] = unquote(parts.username)
@@ -95,39 +104,20 @@ def parse_redis_url(url: str) -> RedisAddress:
         options["host"] = host
         options["port"] = port
         if not re.fullmatch(r"/?|/[0-9]{1,5}", parts.path):
-            raise _make_invalid("after the host comes no number of a database", _ESCAPED)
+            raise _make_invalid("its path is not the number of a database", _ESCAPED)
         if parts.path[1:]:
             options["db"] = int(parts.path[1:])
         shown_host = f"[{host}]" if ":" in host else host
         name = f"{parts.scheme}://{shown_host}:{port}"
-    _require_consistent(parts, options, cluster)
-    return RedisAddress(parts.scheme, name, cluster, options)
-
-
-def _parse_options(parts: SplitResult) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    for name, text in parse_qsl(parts.query, keep_blank_values=True):
-        if name not in _OPTIONS:
-            raise _make_invalid(
-                "it has an unknown option", f"the options are {', '.join(_OPTIONS)}; {_ESCAPED}"
-            )
-        try:
-            options[name] = _OPTIONS[name](text)
-        except ValueError:
-            raise _make_invalid(f"its option {name} has a value that cannot be used") from None
-    return options
-
-
-def _require_consistent(parts: SplitResult, options: Mapping[str, Any], cluster: bool) -> None:
-    """Raise `UsageError` ESETTING for options that contradict each other."""
     if parts.fragment:
         raise _make_invalid("it holds a #", _ESCAPED)
-    if parts.scheme != "rediss" and any(name.startswith("ssl_") for name in options):
+    if parts.scheme != "rediss" and any(option.startswith("ssl_") for option in options):
         raise _make_invalid("its ssl_ options need TLS", "begin it with rediss://")
     if parts.scheme == "unix" and (cluster or not options["path"]):
         raise _make_invalid("a socket's path is needed, and a cluster has none", f"use {FORMS}")
     if cluster and options.get("db"):
-        raise _make_invalid("a cluster has no databases", "leave the number away")
+        raise _make_invalid("a cluster has no databases", "leave the number out")
+    return RedisAddress(parts.scheme, name, cluster, options)
 
 
 def _make_invalid(what: str, suggestion: str = "") -> UsageError:

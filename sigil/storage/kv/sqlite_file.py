@@ -90,7 +90,7 @@ class SqliteFile:
                 self._idle.pop().close()
 
     def _with_connection(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Return the result of `work` on a connection that nobody else has meanwhile."""
+        """Return the result of `work` on a connection that no other thread has meanwhile."""
         try:
             connection = self._take_connection()
             try:
@@ -102,7 +102,11 @@ class SqliteFile:
             if self._closed:
                 self.close()
         except sqlite3.Error as problem:
-            raise self._explain_failure(problem) from None
+            # The code is absent when Python itself refused; its low byte is the primary code.
+            code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+            name = getattr(problem, "sqlite_errorname", type(problem).__name__)
+            what, suggestion = _FAILURES.get(code, (f"SQLite failed ({name})", ""))
+            raise self._make_unusable(what, suggestion) from None
         return result
 
     def _take_connection(self) -> sqlite3.Connection:
@@ -139,10 +143,19 @@ class SqliteFile:
             ) from None
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Switch to write-ahead logging, and bring the schema to the newest version, once,
-        whichever process comes first.
+        """Switch to write-ahead logging (readers beside one writer), and bring the schema to the
+        newest version, once, whichever process comes first.
         """
-        _use_wal(connection, self._timeout)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as problem:
+                is_busy = problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.005)  # SQLite does not wait by itself here
         if self._read_version(connection) == len(_MIGRATIONS):
             return
         connection.execute("BEGIN IMMEDIATE")
@@ -175,13 +188,6 @@ class SqliteFile:
         """Return the error for a row that this program cannot have written."""
         return self._make_unusable(*_FAILURES[sqlite3.SQLITE_CORRUPT])
 
-    def _explain_failure(self, problem: sqlite3.Error) -> BackendError:
-        # the code is absent when Python itself refused; its low byte is the primary code
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-        name = getattr(problem, "sqlite_errorname", type(problem).__name__)
-        what, suggestion = _FAILURES.get(code, (f"SQLite failed ({name})", ""))
-        return self._make_unusable(what, suggestion)
-
     def _make_unusable(self, what: str, suggestion: str) -> BackendError:
         return BackendError(
             "EUNAVAILABLE", f"the store {self._path}: {what}", suggestion=suggestion
@@ -193,19 +199,3 @@ def _make_folders(folder: str) -> None:
         _make_folders(os.path.dirname(folder))
         with suppress(FileExistsError):
             os.mkdir(folder, 0o700)
-
-
-def _use_wal(connection: sqlite3.Connection, timeout: float) -> None:
-    """Switch to write-ahead logging: readers and one writer side by side."""
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as problem:
-            if (
-                problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY
-                or time.monotonic() > deadline
-            ):
-                raise
-            time.sleep(0.005)  # SQLite does not wait by itself here

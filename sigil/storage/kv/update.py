@@ -1,4 +1,4 @@
-"""The compare-and-set loop and the pager that everybody uses who changes or reads many items."""
+"""The compare-and-set loop that changes one item, and the pager that reads many."""
 
 from __future__ import annotations
 
@@ -80,23 +80,17 @@ def update_item(
         if value is None:
             return Updated(item, answer, lost)
         try:
-            return Updated(_write(kv, key, item, value, ttl), answer, lost)
+            if value is DELETE:
+                if item:
+                    kv.delete(key, expect=item.version)
+                return Updated(None, answer, lost)
+            version = kv.put(key, value, expect=item.version if item else ABSENT, ttl=ttl)
+            return Updated(Item(value, version), answer, lost)
         except Conflict:
             if lost + 1 == tries:
                 raise
             pause_after_race(lost)
     raise ValueError("an update needs one try at least")
-
-
-def _write(
-    kv: KV, key: Key, over: Item | None, value: bytes | Literal[_Delete.DELETE], ttl: float | None
-) -> Item | None:
-    if value is not DELETE:
-        expect = over.version if over else ABSENT
-        return Item(value, kv.put(key, value, expect=expect, ttl=ttl))
-    if over:
-        kv.delete(key, expect=over.version)
-    return None
 
 
 def pause_after_race(lost: int) -> None:

@@ -189,7 +189,7 @@ def test_without_compiler_or_node_the_error_says_how_to_get_them(
     package = tmp_path / assemblyscript.MODULE / "package.json"
     package.parent.mkdir(parents=True)
     package.write_text('{"version": "0.27.1"}')
-    with pytest.raises(Refused, match=r"is 0\.27\.1, 0\.28\.x is wanted"):
+    with pytest.raises(Refused, match=r"is 0\.27\.1, but 0\.28\.x is needed"):
         assemblyscript.compile_source(ANSWER % "return input;", "test", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="Node, which is missing here"):

@@ -280,7 +280,7 @@ def test_a_server_inside_is_not_reached(importer: ToolImporter, url: str) -> Non
         ),
         (
             {"name": "x", "url": "https://example.com/", "headers": {"Host": "inside"}},
-            "the host's to set",
+            "is set by the host alone",
         ),
         (
             {"name": "x", "url": "https://example.com/", "headers": {"a": "b\r\nc: d"}},
