@@ -84,6 +84,7 @@ class Valkey:
                 break
             assert fresh, self.process.said
             assert "already in use" in self.process.said, self.process.said
+            self.process.stop()  # its pipes have to be closed
             self.port = free_port(HIGHEST_PORT)
         if self._slots and fresh:
             self.do("CLUSTER", "ADDSLOTSRANGE", *self._slots)
