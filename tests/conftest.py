@@ -4,11 +4,12 @@ sandbox, a scripted model.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,20 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # otherwise each of the thousand processes that the tests start compiles the product anew
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage, and leave what was collected and imported out of every
+    later search for it.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(5_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
