@@ -8,6 +8,7 @@ gets a higher `format`; a value of a newer format is refused and stays as it is 
 
 from __future__ import annotations
 
+import threading
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -35,6 +36,12 @@ FORMAT: Final = 1
 """The format of every value that names none."""
 SINCE: Final = "since"
 REST: Final = "_rest"
+_PREPARING: Final = threading.RLock()
+"""Held while msgspec looks at a type for the first time.
+
+It stores what it knows of a dataclass on the class before that is complete (0.22), and a second
+thread that reads such a value meanwhile crashes the process.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +96,7 @@ class Shape(Generic[T]):
         self._kind = kind
         self._required = frozenset(required)
         self._read_part = read_part
+        self._is_prepared = False
 
     def read(self, data: bytes) -> T:
         """Return the value in `data`. `ValueError` for another shape, `NewerFormat` as it says."""
@@ -101,12 +109,20 @@ class Shape(Generic[T]):
             require_format(raw)
         if self._required and not (isinstance(raw, dict) and self._required <= raw.keys()):
             raise ValueError("a field that every version writes is not there")
+        if not self._is_prepared:
+            self._prepare()
         try:
             value: T = msgspec.convert(raw, self._kind, dec_hook=self._read_part)
         except (msgspec.ValidationError, RecursionError) as problem:
             raise ValueError(str(problem)) from None
         with_unknown: T = _keep_unknown(self._form, value, raw)
         return with_unknown
+
+    def _prepare(self) -> None:
+        """Let msgspec look at the type, and at all types within it, while no other thread does."""
+        with _PREPARING:
+            msgspec.json.Decoder(self._kind, dec_hook=self._read_part)
+            self._is_prepared = True
 
     @cached_property
     def _form(self) -> _Form | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -126,3 +128,33 @@ def test_a_mapping_by_names_may_hold_any_name() -> None:
         "format": Leaf("a"),
         "_rest": Leaf("b"),
     }
+
+
+FIRST_READS = """
+import sys
+import threading
+from dataclasses import make_dataclass
+
+from sigil.storage.stored import Shape
+
+sys.setswitchinterval(1e-6)
+for _ in range(40):
+    inner = make_dataclass("Inner", [(f"part{n}", int) for n in range(20)], slots=True)
+    outer = make_dataclass("Outer", [(f"parts{n}", tuple[inner, ...]) for n in range(20)], slots=True)
+    raw = {f"parts{n}": [{f"part{m}": m for m in range(20)}] for n in range(20)}
+    shape, again = Shape(outer), Shape(outer)
+    readers = [threading.Thread(target=each.convert, args=(raw,)) for each in (shape, again) * 4]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+"""
+
+
+def test_threads_that_read_a_type_for_the_first_time_at_once_do_not_crash_the_process() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FIRST_READS], check=False, capture_output=True, text=True
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert not ended.stderr
