@@ -8,6 +8,7 @@ still runs, when nobody writes to it any more.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import select
 import signal
@@ -114,6 +115,8 @@ def _serve(request: dict[str, Any]) -> NoReturn:
     os.close(sys.stdin.fileno())
     sys.stdin = open(os.devnull)  # noqa: SIM115  it stays open as long as the process lives
     log.start(open(f"{order.folder}/{request['name']}.log", "a", buffering=1))  # noqa: SIM115
+    stacks = open(f"{order.folder}/{request['name']}.stacks", "a")  # noqa: SIM115
+    faulthandler.register(signal.SIGUSR1, stacks)
     fields = request["settings"]
     runtime = open_watched_runtime(
         Settings(**{**fields, "owners": tuple(fields["owners"])}), Switch(order)

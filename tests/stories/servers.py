@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,6 +56,17 @@ class Server:
     def signal(self, number: int) -> None:
         """Send the process a signal."""
         os.kill(self.pid, number)
+
+    def describe(self) -> str:
+        """Return the end of its log, and the stacks of its threads while it lives."""
+        lines = [f"{self.name}:", *self.log.read_text().splitlines()[-15:]]
+        with suppress(ProcessLookupError):
+            self.signal(signal.SIGUSR1)
+            time.sleep(0.5)
+        stacks = self.log.with_suffix(".stacks")
+        if stacks.exists():
+            lines.append(stacks.read_text())
+        return "\n".join(lines)
 
     def steps(self) -> list[dict[str, Any]]:
         """The lines of its log so far."""

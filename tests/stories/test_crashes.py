@@ -120,7 +120,8 @@ def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     with ThreadPoolExecutor(AT_ONCE) as players:
         rows = list(players.map(lambda point: play(open_system, point, mode), points))
     print(f"\n{mode}\n{'killed at':<30} replies notes doubles  requests  verdict", *rows, sep="\n")
-    assert not [str(row) for row in rows if row.problems]
+    broken_rows = [str(row) for row in rows if row.problems]
+    assert not broken_rows, "\n".join(broken_rows)
 
 
 def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_chat_goes_on(
@@ -247,7 +248,8 @@ def play(open_system: OpenSystem, point: str, mode: Mode) -> Row:
             survivor, moment = crash(system, point, mode)
             finish(system, survivor)
         except AssertionError as problem:
-            return row(system, point, [str(problem)])
+            servers = [server.describe() for server in system.servers]
+            return row(system, point, ["\n".join((str(problem), *servers))])
         return row(system, point, [*broken(system, moment), *damaged(system)])
 
 
