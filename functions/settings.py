@@ -20,8 +20,6 @@ ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
 LEAST_WINDOW = 1_000
 """Tokens of a model's window."""
-YEAR = 365 * 86_400
-"""Seconds; a lock cannot wait for as long as a float can say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +42,10 @@ class Settings(SigilSettings):
     llm_key: str = setting("UNCAGED_LLM_KEY", "", "the endpoint's key", secret=True)
     llm_model: str = setting("UNCAGED_LLM_MODEL", "qwen-plus", "the model's name at the endpoint")
     llm_window: int = setting(
-        "UNCAGED_LLM_WINDOW", 128_000, "tokens that fit into one request of the model"
+        "UNCAGED_LLM_WINDOW",
+        128_000,
+        "tokens that fit into one request of the model",
+        least=LEAST_WINDOW,
     )
     llm_fallback_url: str = setting(
         "UNCAGED_LLM_FALLBACK_URL",
@@ -83,36 +84,42 @@ class Settings(SigilSettings):
         "members",
         "who may talk to it: open, members (owners and the people that they let in) or owners",
         rules=True,
+        choices=ACCESS,
     )
     deploy: str = setting(
         "UNCAGED_DEPLOY",
         "members",
         "in whose chats it may create capabilities: members, owners or none",
         rules=True,
+        choices=DEPLOY,
     )
     member_turns: int = setting(
         "UNCAGED_MEMBER_TURNS",
         200,
         "turns that a member may have a day (UTC); 0: no limit",
         rules=True,
+        least=0,
     )
     member_tokens: int = setting(
         "UNCAGED_MEMBER_TOKENS",
         0,
         "tokens that a member's turns may use a day; 0: no limit",
         rules=True,
+        least=0,
     )
     guest_turns: int = setting(
         "UNCAGED_GUEST_TURNS",
         20,
         "turns that a guest may have a day, where guests may talk; 0: no limit",
         rules=True,
+        least=0,
     )
     guest_tokens: int = setting(
         "UNCAGED_GUEST_TOKENS",
         20_000,
         "tokens that a guest's turns may use a day; 0: no limit",
         rules=True,
+        least=0,
     )
     guide: str = setting(
         "UNCAGED_GUIDE",
@@ -130,24 +137,34 @@ class Settings(SigilSettings):
         100_000,
         "tokens that the agent may use a day, or in the period below; 0: no limit",
         rules=True,
+        least=0,
     )
     tokens_period: int = setting(
-        "UNCAGED_TOKENS_PERIOD", 86_400, "the length of that period in seconds", rules=True
+        "UNCAGED_TOKENS_PERIOD",
+        86_400,
+        "the length of that period in seconds",
+        rules=True,
+        least=60,
     )
     session_tokens: int = setting(
         "UNCAGED_SESSION_TOKENS",
         0,
         "tokens that one chat may use in a period; 0: no limit",
         rules=True,
+        least=0,
     )
     ticks: int = setting(
         "UNCAGED_TICKS",
         50,
         "requests to the model for one task, until a person writes again; 0: no limit",
         rules=True,
+        least=0,
     )
     call_seconds: float = setting(
-        "UNCAGED_CALL_SECONDS", 30.0, "how long a tool call may take, all its tries together"
+        "UNCAGED_CALL_SECONDS",
+        30.0,
+        "how long a tool call may take, all its tries together",
+        duration=True,
     )
     alerts: str = setting(
         "UNCAGED_ALERTS",
@@ -156,15 +173,18 @@ class Settings(SigilSettings):
         " sns:ARN (default: the log)",
         rules=True,
     )
-    turn_seconds: float = setting("UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take")
+    turn_seconds: float = setting(
+        "UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take", duration=True
+    )
     workers: int = setting(
-        "UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time"
+        "UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time", least=1
     )
     lease: float = setting(
         "UNCAGED_LEASE",
         30.0,
         "seconds after which another worker takes over the chat of a worker that crashed; a"
         " running worker renews them",
+        duration=True,
     )
     editor: str = setting(
         "EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True
@@ -196,38 +216,14 @@ class Settings(SigilSettings):
     )
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("UNCAGED_ACCESS", self.access, ACCESS),
-            ("UNCAGED_DEPLOY", self.deploy, DEPLOY),
-        ):
-            if value not in known:
-                raise UsageError(
-                    "ESETTING", f"{name}={value!r} is unknown", suggestion=f"use {', '.join(known)}"
-                )
+        """Raise `UsageError` ESETTING for a value that cannot be used."""
+        SigilSettings.__post_init__(self)
         for owner in self.owners:
             if not _OWNER.fullmatch(owner):
                 raise UsageError(
                     "ESETTING",
-                    f"UNCAGED_OWNERS: {owner!r} is no user id",
+                    f"UNCAGED_OWNERS: {owner!r} is not a user id",
                     suggestion="use PLATFORM:ID, such as telegram:123",
-                )
-        for name, number, least in (
-            ("UNCAGED_LLM_WINDOW", self.llm_window, LEAST_WINDOW),
-            ("UNCAGED_WORKERS", self.workers, 1),
-            ("UNCAGED_TOKENS_PER_DAY", self.tokens_per_day, 0),
-            ("UNCAGED_TOKENS_PERIOD", self.tokens_period, 60),
-            ("UNCAGED_SESSION_TOKENS", self.session_tokens, 0),
-            ("UNCAGED_TICKS", self.ticks, 0),
-            ("UNCAGED_MEMBER_TURNS", self.member_turns, 0),
-            ("UNCAGED_MEMBER_TOKENS", self.member_tokens, 0),
-            ("UNCAGED_GUEST_TURNS", self.guest_turns, 0),
-            ("UNCAGED_GUEST_TOKENS", self.guest_tokens, 0),
-        ):
-            if number < least:
-                raise UsageError(
-                    "ESETTING",
-                    f"{name}={number} is too small",
-                    suggestion=f"use at least {least:,}",
                 )
         if self.llm_fallback_window and self.llm_fallback_window < LEAST_WINDOW:
             raise UsageError(
@@ -242,7 +238,7 @@ class Settings(SigilSettings):
             if address and not address.startswith(("http://", "https://")):
                 raise UsageError(
                     "ESETTING",
-                    f"{name}={address!r} is no web address",
+                    f"{name}={address!r} is not a web address",
                     suggestion="it begins with http:// or https://",
                 )
         if self.has_fallback and not self.endpoint:
@@ -254,20 +250,9 @@ class Settings(SigilSettings):
         if self.alerts and not _ALERTS.fullmatch(self.alerts):
             raise UsageError(
                 "ESETTING",
-                f"UNCAGED_ALERTS={self.alerts!r} is no destination",
+                f"UNCAGED_ALERTS={self.alerts!r} is not a destination",
                 suggestion="use https://ADDRESS or sns:ARN",
             )
-        for name, seconds in (
-            ("UNCAGED_TURN_SECONDS", self.turn_seconds),
-            ("UNCAGED_CALL_SECONDS", self.call_seconds),
-            ("UNCAGED_LEASE", self.lease),
-        ):
-            if not 0 < seconds <= YEAR:
-                raise UsageError(
-                    "ESETTING",
-                    f"{name}={seconds} is out of range",
-                    suggestion="use a number of seconds above 0, a year at most",
-                )
 
     @property
     def endpoint(self) -> str:

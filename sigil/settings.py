@@ -19,6 +19,8 @@ FUNCTION = "AWS_LAMBDA_FUNCTION_NAME"
 program that it started would be too.
 """
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
+YEAR = 365 * 86_400
+"""Seconds; a lock cannot wait for as long as a float can say."""
 AWS_SECRETS = ("ssm:", "secretsmanager:")
 """The beginnings of a value that names a secret of AWS."""
 
@@ -32,6 +34,9 @@ def setting(
     keeps: str = "",
     rules: bool = False,
     outside: bool = False,
+    choices: tuple[str, ...] = (),
+    least: int | None = None,
+    duration: bool = False,
 ) -> Any:
     """Return a field of a settings class: its outer name, its default, and its meaning for people.
 
@@ -39,6 +44,9 @@ def setting(
     the same place. `rules`: it decides who may do what, what runs, or who reads along, so a file
     may set it only for a store of its own. `outside`: it opens the machine itself, so no file may
     set it.
+
+    `choices` are the values that it may have, `least` is the smallest number, and `duration` says
+    that it is a number of seconds, above 0 and a year at most.
     """
     facts = {
         "name": name,
@@ -47,6 +55,9 @@ def setting(
         "keeps": keeps,
         "rules": rules,
         "outside": outside,
+        "choices": choices,
+        "least": least,
+        "duration": duration,
     }
     return field(default=default, metadata=facts)
 
@@ -194,6 +205,32 @@ class Settings:
         "for tests: capabilities may be granted access to this machine, without TLS",
         outside=True,
     )
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` ESETTING for a value beyond its setting's bounds."""
+        for part in fields(self):
+            name = part.metadata["name"]
+            value = getattr(self, part.name)
+            choices = part.metadata["choices"]
+            if choices and value not in choices:
+                raise UsageError(
+                    "ESETTING",
+                    f"{name}={value!r} is unknown",
+                    suggestion=f"use {', '.join(choices)}",
+                )
+            least = part.metadata["least"]
+            if least is not None and value < least:
+                raise UsageError(
+                    "ESETTING",
+                    f"{name}={value} is too small",
+                    suggestion=f"use at least {least:,}",
+                )
+            if part.metadata["duration"] and not 0 < value <= YEAR:
+                raise UsageError(
+                    "ESETTING",
+                    f"{name}={value} is out of range",
+                    suggestion="use a number of seconds above 0, a year at most",
+                )
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:

@@ -282,5 +282,5 @@ def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None
     ],
 )
 def test_an_owner_who_can_be_nobody_is_refused(who: str) -> None:
-    with pytest.raises(UsageError, match="is no user id"):
+    with pytest.raises(UsageError, match="is not a user id"):
         Settings(owners=(who,))
