@@ -107,9 +107,22 @@ class GuardedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """Return a stream to a checked address of `host`."""
+        """Return a stream to an address of `host`; `Refused` EPERM unless all of them are public.
+
+        One that is not may be meant to be hit at the second try.
+        """
+        try:
+            found = self._lookups.find(
+                host, port, self.budget.namespace, self.budget.seconds_left()
+            )
+        except Overdue:
+            raise httpcore.ConnectTimeout("the name was not found in time") from None
+        if not found:
+            raise ToolError("ENET", f"there is no host {host}", source="http")
+        if not all(may_reach(address, loopback=self._loopback) for address in found):
+            raise Refused("EPERM", f"{host} is not on the public internet", source="http")
         failure: Exception = httpcore.ConnectError("no address")
-        for address in self._find_addresses(host, port)[:ADDRESSES_MOST]:
+        for address in found[:ADDRESSES_MOST]:
             try:
                 stream = self._inner.connect_tcp(
                     address, port, self.budget.seconds_left(), local_address, socket_options
@@ -130,23 +143,6 @@ class GuardedBackend(httpcore.NetworkBackend):
         """Stop waiting for the lookups."""
         self._lookups.close()
 
-    def _find_addresses(self, host: str, port: int) -> list[str]:
-        """Return the addresses of `host`; `Refused` EPERM unless all of them are public.
-
-        One that is not may be meant to be hit at the second try.
-        """
-        try:
-            found = self._lookups.find(
-                host, port, self.budget.namespace, self.budget.seconds_left()
-            )
-        except Overdue:
-            raise httpcore.ConnectTimeout("the name was not found in time") from None
-        if not found:
-            raise ToolError("ENET", f"there is no host {host}", source="http")
-        if not all(may_reach(address, loopback=self._loopback) for address in found):
-            raise Refused("EPERM", f"{host} is not on the public internet", source="http")
-        return found
-
 
 class _Lookups:
     """Lookups by the system's resolver, which takes no timeout: threads of their own wait for it,
@@ -163,28 +159,24 @@ class _Lookups:
     def find(self, host: str, port: int, namespace: str, seconds: float) -> list[str]:
         """Return the addresses of `host`; `TimeoutError` when they are not known in time."""
         end = time.monotonic() + seconds
-        running = self._running.get(host) or self._start_lookup(host, port, namespace, seconds)
+        running = self._running.get(host)
+        if running is None:
+            if not self._shares.take((namespace,), seconds):
+                raise Overdue
+            with self._lock:
+                running = self._running[host] = self._threads.submit(self._resolve, host, port)
+
+            def end_lookup(lookup: Future[list[str]]) -> None:
+                self._shares.release((namespace,))
+                with self._lock:
+                    if self._running.get(host) is lookup:
+                        del self._running[host]
+
+            running.add_done_callback(end_lookup)
         return running.result(max(end - time.monotonic(), 0))
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _start_lookup(
-        self, host: str, port: int, namespace: str, seconds: float
-    ) -> Future[list[str]]:
-        if not self._shares.take((namespace,), seconds):
-            raise Overdue
-        with self._lock:
-            running = self._running[host] = self._threads.submit(self._resolve, host, port)
-
-        def end_lookup(_: object) -> None:
-            self._shares.release((namespace,))
-            with self._lock:
-                if self._running.get(host) is running:
-                    del self._running[host]
-
-        running.add_done_callback(end_lookup)
-        return running
 
 
 class _BudgetedStream(httpcore.NetworkStream):

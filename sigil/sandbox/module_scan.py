@@ -102,6 +102,7 @@ _ORDER = {
     _DATA_COUNT,
 ) = range(13)
 _COUNTED = {_GLOBAL: "globals", _ELEMENT: "element segments", _DATA: "data segments"}
+"""Sections of which only the number of entries is bounded; the compiler checks the rest."""
 
 
 class UnfitModule(Exception):
@@ -245,27 +246,55 @@ class _ModuleCheck:
 
     def read_section(self, section: int, reader: SectionReader) -> None:
         """Check one section; `reader` is at its beginning again afterwards."""
-        at = reader.at
+        begin = reader.at
         if section == _CUSTOM:
             size = reader.end - reader.at
             if size > CUSTOM_BYTES:
                 raise UnfitModule(f"a custom section has {size} bytes: at most {CUSTOM_BYTES}")
             reader.read_name()
+            reader.at = reader.end
+        elif section == _TYPE:
+            for _ in range(reader.read_count("types", ENTRIES)):
+                if reader.read_byte() != 0x60:
+                    at = reader.at - 1
+                    raise UnfitModule(f"a type at byte {at} is not a plain function type")
+                self.types.append((reader.read_value_types(), reader.read_value_types()))
+        elif section == _IMPORT:
+            self._check_imports(reader)
+        elif section == _FUNCTION:
+            for _ in range(reader.read_count("functions", FUNCTIONS)):
+                self.functions.append(reader.read_u32())
+        elif section == _TABLE:
+            for _ in range(reader.read_count("tables", TABLES)):
+                if reader.read_byte() not in (0x70, 0x6F):
+                    raise UnfitModule(f"a table's type at byte {reader.at - 1} is not supported")
+                if _read_minimum(reader) > TABLE_ELEMENTS:
+                    raise UnfitModule(f"a table starts with more than {TABLE_ELEMENTS} elements")
+        elif section == _MEMORY:
+            self.memories = reader.read_count("memories", 1)
+            self.pages = _read_minimum(reader) if self.memories else 0
+            if self.pages > MEMORY_PAGES:
+                raise UnfitModule(f"the memory starts with more than {MEMORY_PAGES} pages")
+        elif section == _EXPORT:
+            for _ in range(reader.read_count("exports", ENTRIES)):
+                name = reader.read_name()
+                kind = reader.read_byte()
+                index = reader.read_u32()
+                if name in self.exports:
+                    raise UnfitModule(f"exports {_printable(name)} twice")
+                self.exports[name] = (kind, index)
         elif section == _START:
             raise UnfitModule("a start section is not allowed: export sigil_start instead")
-        elif section in _COUNTED:
+        elif section == _CODE:
+            self._check_bodies(reader)
+        elif section == _DATA_COUNT:
+            reader.read_count("data segments", ENTRIES)
+        else:
             reader.read_count(_COUNTED[section], ENTRIES)
-        elif section in _SECTION_CHECKS:
-            _SECTION_CHECKS[section](self, reader)
-            if reader.at != reader.end:
-                raise UnfitModule(f"section {section} has {reader.end - reader.at} bytes too many")
-        reader.at = at
-
-    def _check_types(self, reader: SectionReader) -> None:
-        for _ in range(reader.read_count("types", ENTRIES)):
-            if reader.read_byte() != 0x60:
-                raise UnfitModule(f"a type at byte {reader.at - 1} is not a plain function type")
-            self.types.append((reader.read_value_types(), reader.read_value_types()))
+            reader.at = reader.end
+        if reader.at != reader.end:
+            raise UnfitModule(f"section {section} has {reader.end - reader.at} bytes too many")
+        reader.at = begin
 
     def _check_imports(self, reader: SectionReader) -> None:
         for _ in range(reader.read_count("imports", _IMPORTS_MOST)):
@@ -281,32 +310,6 @@ class _ModuleCheck:
             self.functions.append(-1)
             self.imported += 1
 
-    def _check_functions(self, reader: SectionReader) -> None:
-        for _ in range(reader.read_count("functions", FUNCTIONS)):
-            self.functions.append(reader.read_u32())
-
-    def _check_tables(self, reader: SectionReader) -> None:
-        for _ in range(reader.read_count("tables", TABLES)):
-            if reader.read_byte() not in (0x70, 0x6F):
-                raise UnfitModule(f"a table's type at byte {reader.at - 1} is not supported")
-            if _read_minimum(reader) > TABLE_ELEMENTS:
-                raise UnfitModule(f"a table starts with more than {TABLE_ELEMENTS} elements")
-
-    def _check_memory(self, reader: SectionReader) -> None:
-        self.memories = reader.read_count("memories", 1)
-        self.pages = _read_minimum(reader) if self.memories else 0
-        if self.pages > MEMORY_PAGES:
-            raise UnfitModule(f"the memory starts with more than {MEMORY_PAGES} pages")
-
-    def _check_exports(self, reader: SectionReader) -> None:
-        for _ in range(reader.read_count("exports", ENTRIES)):
-            name = reader.read_name()
-            kind = reader.read_byte()
-            index = reader.read_u32()
-            if name in self.exports:
-                raise UnfitModule(f"exports {_printable(name)} twice")
-            self.exports[name] = (kind, index)
-
     def _check_bodies(self, reader: SectionReader) -> None:
         self.bodies = reader.read_count("function bodies", FUNCTIONS)
         for _ in range(self.bodies):
@@ -319,9 +322,6 @@ class _ModuleCheck:
                 if total > LOCALS:
                     raise UnfitModule(f"a function has more than {LOCALS} locals")
             reader.skip(size)
-
-    def _check_data_count(self, reader: SectionReader) -> None:
-        reader.read_count("data segments", ENTRIES)
 
     def _type_at(self, index: int) -> Signature | None:
         return self.types[index] if index < len(self.types) else None
@@ -350,18 +350,6 @@ class _ModuleCheck:
             or self._type_at(self.functions[index]) not in allowed
         ):
             raise UnfitModule(f"exports {name.decode()} with a wrong type")
-
-
-_SECTION_CHECKS = {
-    _TYPE: _ModuleCheck._check_types,
-    _IMPORT: _ModuleCheck._check_imports,
-    _FUNCTION: _ModuleCheck._check_functions,
-    _TABLE: _ModuleCheck._check_tables,
-    _MEMORY: _ModuleCheck._check_memory,
-    _EXPORT: _ModuleCheck._check_exports,
-    _CODE: _ModuleCheck._check_bodies,
-    _DATA_COUNT: _ModuleCheck._check_data_count,
-}
 
 
 def _read_minimum(reader: SectionReader) -> int:

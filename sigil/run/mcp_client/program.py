@@ -93,7 +93,7 @@ class ProgramServer:
                 environment = {**self._environment, **variables}
                 process = ServerProcess(self.server.words, environment, self._idle)
                 try:
-                    self._shake_hands(process, end)
+                    self._negotiate_revision(process, end)
                 except ToolError:
                     process.close()
                     raise
@@ -103,7 +103,7 @@ class ProgramServer:
         finally:
             self._lock.release()
 
-    def _shake_hands(self, process: ServerProcess, end: float) -> None:
+    def _negotiate_revision(self, process: ServerProcess, end: float) -> None:
         params = {
             "protocolVersion": NEWEST_HANDSHAKE,
             "capabilities": {},

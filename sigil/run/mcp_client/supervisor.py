@@ -37,9 +37,19 @@ def main(pipe: int, command: list[str]) -> int:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    code = _wait_for_end(started, pipe)
+    # Wait until the program ends, or `pipe` does: then the program is not needed any more.
+    watched = [pipe]
+    if hasattr(os, "pidfd_open"):
+        with suppress(OSError):
+            watched.append(os.pidfd_open(started))
+    timeout = _LOOK_SECONDS if len(watched) == 1 else None
+    while True:
+        readable, _, _ = select.select(watched, [], [], timeout)
+        ended, status = os.waitpid(started, os.WNOHANG)
+        if ended or pipe in readable:
+            break
     _kill_children()
-    return code
+    return os.waitstatus_to_exitcode(status) & 0xFF if ended else 0
 
 
 def _exec_program(command: list[str], supervisor: int) -> None:
@@ -58,22 +68,6 @@ def _exec_program(command: list[str], supervisor: int) -> None:
     except OSError as problem:
         os.write(2, f"{command[0]}: {problem.strerror}\n".encode())
     os._exit(_NOT_FOUND)
-
-
-def _wait_for_end(started: int, pipe: int) -> int:
-    """Wait for the end of the program and return its exit code; 0 when `pipe` ends first."""
-    watched = [pipe]
-    if hasattr(os, "pidfd_open"):
-        with suppress(OSError):
-            watched.append(os.pidfd_open(started))
-    timeout = _LOOK_SECONDS if len(watched) == 1 else None
-    while True:
-        readable, _, _ = select.select(watched, [], [], timeout)
-        ended, status = os.waitpid(started, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status) & 0xFF
-        if pipe in readable:
-            return 0
 
 
 def _kill_children() -> None:
