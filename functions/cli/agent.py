@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from functions.agent.memory.history import HistoryEntry
 
 RULE = "──"
-cli = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the agent.")
+cli = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Show the agent's state, documents and memory.",
+)
 
 
 def halt(session: Session = None, json: Json = False) -> None:
     """Halt the agent in every chat, or in one.
 
-    No request to the model and no call begins any more until it is unlocked.
+    Until it is unlocked, it starts no request to the model and no call.
 
     Example: uncaged halt
     """
@@ -37,9 +41,9 @@ def halt(session: Session = None, json: Json = False) -> None:
 
 
 def unlock(session: Session = None, json: Json = False) -> None:
-    """Let the agent go on in every chat, or in one.
+    """Unlock the agent in every chat, or in one.
 
-    It may have been halted, or stopped by an emergency or a used-up budget.
+    Use this after a halt, an emergency or a used-up budget.
 
     Example: uncaged unlock --session telegram:42
     """
@@ -72,7 +76,7 @@ def show_status(session: Session = "terminal:main", json: Json = False) -> None:
 @cli.command("prompt")
 def show_prompt(
     session: Annotated[
-        str, typer.Argument(help="The chat, as `telegram:42` or `terminal:main`.")
+        str, typer.Argument(help="The chat, such as `telegram:42` or `terminal:main`.")
     ] = "terminal:main",
     json: Json = False,
 ) -> None:

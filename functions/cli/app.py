@@ -18,7 +18,7 @@ from sigil.errors import SigilError
 from sigil.settings import installed_version
 
 TALK = "Talk and serve"
-CARE = "Look after the agent"
+CARE = "Manage the agent"
 REST = "More"
 cli = typer.Typer(
     cls=TopicGroup,
@@ -28,8 +28,8 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help=(
-        "A chat agent whose tools are a function of its chat history. `uncaged chat` talks to it"
-        " here, `uncaged serve` lets platforms in."
+        "A chat agent whose tools are a function of its chat history. `uncaged chat`"
+        " starts a conversation here, `uncaged serve` connects platforms."
     ),
 )
 cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
@@ -63,10 +63,10 @@ def root(
 @cli.command(rich_help_panel=TALK)
 def chat(
     text: Annotated[
-        list[str] | None, typer.Argument(help="What to say; without it a conversation starts.")
+        list[str] | None, typer.Argument(help="The message; without it a conversation starts.")
     ] = None,
-    session: Annotated[str, typer.Option(help="Which conversation to go on with.")] = "main",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
+    session: Annotated[str, typer.Option(help="The conversation to continue.")] = "main",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the answer as JSON, for programs.")
     ] = False,
@@ -88,7 +88,7 @@ def serve(
 ) -> None:
     """Run everything in one process.
 
-    Webhooks, POST /chat, Sigil's API, the queue and its workers.
+    It serves webhooks, POST /chat and Sigil's API, and runs the queue's workers.
 
     Example: uncaged serve --port 8000
     """
@@ -101,12 +101,12 @@ def serve(
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show every setting with what it means.")
+        bool, typer.Option("--verbose", "-v", help="Show every setting with its meaning.")
     ] = False,
 ) -> None:
     """Find what does not work, and say how to repair it.
 
-    Looks at the store, the engine, the runners, the model and the platforms. Exit code 1 when
+    Checks the store, the engine, the runners, the model and the platforms. Exit code 1 when
     something does not work.
 
     Example: uncaged doctor
@@ -137,7 +137,7 @@ def completion(
     shell: completing.ShellArgument,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Print what your shell needs to complete on Tab.
+    """Print your shell's script for completion with Tab.
 
     \b
     bash, in ~/.bashrc:              source <(uncaged completion bash)

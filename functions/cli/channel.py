@@ -27,7 +27,7 @@ from sigil.settings import describe_settings
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Chat platforms: which are set, where they lead, who may talk.",
+    help="Connect chat platforms, and let people talk to the agent.",
 )
 NEEDED = {"telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET")}
 """The settings that a platform needs: with the first we can send, with the second it can."""
@@ -37,7 +37,7 @@ _PLAIN = re.compile(r"[!-~]+")
 Platform = Annotated[str, typer.Argument(help="The platform, such as telegram.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Drop = Annotated[
-    bool, typer.Option("--drop-pending", help="Forget the updates that wait at the platform.")
+    bool, typer.Option("--drop-pending", help="Discard the updates that wait at the platform.")
 ]
 
 

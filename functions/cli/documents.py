@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="The agent's documents: soul, memory, role and the others.",
+    help="Manage the agent's documents: soul, memory, role and the others.",
 )
 Name = Annotated[str, typer.Argument(help="role, self, agents, soul, user, tools or memory.")]
 HISTORY = "history"
@@ -161,7 +161,9 @@ def rollback(
 
 @cli.command("export")
 def export_documents(
-    folder: Annotated[Path, typer.Argument(help="The folder for one Markdown file a document.")],
+    folder: Annotated[
+        Path, typer.Argument(help="The folder for the Markdown files, one for each document.")
+    ],
     session: Session = None,
     json: Json = False,
 ) -> None:

@@ -23,7 +23,7 @@ from sigil.wiring import open_stores
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Waiting events and dead letters.",
+    help="Show waiting events and dead letters.",
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 TEXT_CHARACTERS = 60

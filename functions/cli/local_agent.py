@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BY = "terminal:local"
 Session = Annotated[
     str | None,
-    typer.Option("--session", help="One chat alone, as `telegram:42` or `http:admin:main`."),
+    typer.Option("--session", help="Only this chat, such as `telegram:42` or `http:admin:main`."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

@@ -90,7 +90,7 @@ def forget(
     session: Session = None,
     json: Json = False,
 ) -> None:
-    """Forget one thing, for good.
+    """Delete one remembered thing permanently.
 
     Example: uncaged agent memory forget 0f3a5c1e9b7d2468 --session telegram:42
     """

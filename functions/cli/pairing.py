@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Code = Annotated[
     str,
-    typer.Argument(help="The code that a person was told, and gave you.", show_default=False),
+    typer.Argument(help="The code that the person was told.", show_default=False),
 ]
 
 
@@ -30,14 +30,14 @@ def pair(
     code: Code = "",
     *,
     listed: Annotated[
-        bool, typer.Option("--list", help="Show who waits to be let in, and who was.")
+        bool, typer.Option("--list", help="Show who waits for access, and who has it.")
     ] = False,
-    remove: Annotated[str, typer.Option(help="The id of a person to take out again.")] = "",
+    remove: Annotated[str, typer.Option(help="The id of a person whose access ends.")] = "",
     json: Json = False,
 ) -> None:
     """Let a person talk to the agent.
 
-    A person who writes to it and was not let in is told a code; with that code you let them in.
+    A person who writes to it without access is told a code. Give that code to this command.
 
     Example: uncaged channel pair 4F7K-9QXZ
     """

@@ -58,10 +58,7 @@ app = typer.Typer(
 
 
 @app.callback(
-    epilog=(
-        "The options above may stand anywhere in a command. `sigil help COMMAND` tells more about"
-        " one."
-    )
+    epilog=("The options above may be anywhere in a command. `sigil help COMMAND` describes one.")
 )
 @spread_options
 def prepare_shell(context: typer.Context, options: SharedOptions = NO_OPTIONS) -> None:
@@ -100,7 +97,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("list", list_command.list_capabilities, "sigil list\nsigil list json --limit 5"),
         ("inspect", inspect.inspect, "sigil inspect encode"),
     ),
-    "Deploy and look after": (
+    "Deploy and manage": (
         ("deploy", deploy.deploy, deploy.EXAMPLES),
         ("versions", versions.versions, "sigil versions shout"),
         ("diff", versions.diff, "sigil diff shout 1 2"),
@@ -141,7 +138,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("serve", serve.serve, "sigil serve\nsigil serve --port 9000"),
         mcp.mcp,
     ),
-    "See what goes on": (
+    "Monitor": (
         ("status", status.status, "sigil status"),
         ("logs", audit.logs, "sigil logs shout"),
         ("audit", audit.audit, "sigil audit --verify"),

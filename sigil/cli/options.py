@@ -55,7 +55,7 @@ class SharedOptions:
             metavar="SECONDS",
             min=0.001,
             max=TIMEOUT_MOST,
-            help="Give up after this many seconds.",
+            help="Stop waiting after this many seconds.",
         ),
     ] = None
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Answer every question with yes.")] = (

@@ -34,7 +34,7 @@ def export_bundle(
 ) -> None:
     """Write capabilities into one file.
 
-    The same capabilities give the same bytes.
+    Exporting the same capabilities again gives the same bytes.
     """
     shell = get_shell(context)
     count = format_count(len(refs), "capability")
@@ -53,7 +53,8 @@ def import_bundle(
     public: Annotated[
         bool,
         typer.Option(
-            "--public", help="Keep public what was public; without this, all becomes your own."
+            "--public",
+            help="Keep public capabilities public; without this, all of them become private.",
         ),
     ] = False,
     replace: Annotated[

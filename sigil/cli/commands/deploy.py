@@ -86,8 +86,8 @@ def deploy(
 ) -> None:
     """Check, test and activate a capability.
 
-    It comes from a folder with a sigil.toml, or in one line with --execute. In a folder of such
-    folders each is deployed; a capability that others call comes before them.
+    It comes from a folder with a sigil.toml, or in one line with --execute. From a folder of such
+    folders all are deployed; those that others call come first.
     """
     from sigil.manifest.package import flat_spec
 

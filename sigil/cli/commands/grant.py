@@ -29,7 +29,7 @@ def grant(
 ) -> None:
     """Grant a capability what it asks for.
 
-    Shows first what is new in it, and asks; --yes answers. The grant is for this one version, by
+    First shows what is new in it, and asks; --yes answers. The grant is for this one version, by
     its digest.
     """
     shell = get_shell(context)

@@ -25,7 +25,7 @@ TokenSource = Annotated[
         "--token-from",
         metavar="REF",
         help=(
-            "Keep no token in the profile, but where to read it: env:NAME, ssm:NAME or"
+            "Store where to read the token, instead of the token: env:NAME, ssm:NAME or"
             " secretsmanager:NAME."
         ),
     ),
@@ -112,9 +112,9 @@ def _login_to_profile(shell: Shell, settings: Settings, source: str) -> None:
 
 
 def logout(context: typer.Context) -> None:
-    """Forget the token stored for a remote registry.
+    """Delete the stored token of a remote registry.
 
-    The token itself goes on working until it ends or is revoked. A profile keeps its address.
+    The token itself stays valid until it expires or is revoked. A profile keeps its address.
     """
     from sigil.client.credentials import Credentials
     from sigil.settings import Settings

@@ -67,7 +67,7 @@ class AddOptions:
         typer.Option(
             "--header",
             metavar="'NAME: VALUE'",
-            help="Sent to it; secret:NAME in the value is a secret's. May be repeated.",
+            help="A header for it; secret:NAME in the value is that secret. May be repeated.",
         ),
     ] = None
     env: Annotated[
@@ -75,7 +75,7 @@ class AddOptions:
         typer.Option(
             "--env",
             metavar="KEY=VALUE",
-            help="A variable of the command; secret:NAME as value is a secret's. May be repeated.",
+            help="A variable of the command; secret:NAME as value is that secret. May be repeated.",
         ),
     ] = None
     only: Annotated[
@@ -249,7 +249,7 @@ def list_servers(context: typer.Context) -> None:
 def grant_server(context: typer.Context, name: ServerName) -> None:
     """Grant all tools of a server what they ask for now.
 
-    Shows what that is first.
+    First shows what that is.
     """
     shell = get_shell(context)
     with shell.open_registry(_UNSURE) as opened:

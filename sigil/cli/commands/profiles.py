@@ -34,8 +34,8 @@ Name = Annotated[
 def list_profiles(context: typer.Context) -> None:
     """List the profiles, and which one commands use.
 
-    A command goes where --url says, else --profile, else SIGIL_URL, else SIGIL_PROFILE, else the
-    profile in use, else to this process.
+    A command uses the registry of --url, else --profile, else SIGIL_URL, else SIGIL_PROFILE, else
+    the profile in use, else the one in this process.
     """
     from sigil.client.profiles import HERE, Profiles
     from sigil.settings import Settings
@@ -88,9 +88,9 @@ def use_profile(context: typer.Context, name: Name) -> None:
 
 @profiles.command("remove", epilog=format_examples("sigil", "sigil profiles remove work"))
 def remove_profile(context: typer.Context, name: Name) -> None:
-    """Remove a profile, and forget its token.
+    """Remove a profile, and delete its token.
 
-    The token itself goes on working until it ends or is revoked.
+    The token itself stays valid until it expires or is revoked.
     """
     from sigil.client.credentials import Credentials
     from sigil.client.profiles import Profiles

@@ -30,8 +30,8 @@ def remove(
 ) -> None:
     """Remove a capability of your own.
 
-    All its versions go, with its grants and its data. Shows first which others call
-    it, and asks; --yes answers.
+    Removes all its versions, grants and data. First shows which others call it, and asks; --yes
+    answers.
     """
     shell = get_shell(context)
     require_answerer(shell, name)

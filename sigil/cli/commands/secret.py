@@ -72,7 +72,7 @@ def list_secrets(context: typer.Context, namespace: Namespace = "") -> None:
 
 @secret.command("remove", epilog=format_examples("sigil", "sigil secret remove API_KEY"))
 def remove_secret(context: typer.Context, name: SecretName, namespace: Namespace = "") -> None:
-    """Forget a secret."""
+    """Delete a secret."""
     shell = get_shell(context)
     with shell.open_registry(unsure_message("sigil secret list")) as opened:
         opened.registry.secrets.remove(name, in_namespace(opened.caller, namespace))

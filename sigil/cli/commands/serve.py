@@ -43,8 +43,8 @@ def serve(
     """Serve the registry of this machine over HTTP.
 
     Every request needs the admin token or an access token. Ctrl-C or SIGTERM ends it, once the
-    requests at work are answered. On stderr: a line for each request that runs or changes
-    something, or is turned away; with --json a line of JSON.
+    running requests are answered. On stderr: a line for each request that runs or changes
+    something, or is refused; with --json a line of JSON.
     """
     from sigil.http.client_limits import ClientLimits
     from sigil.http.server import listen

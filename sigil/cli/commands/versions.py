@@ -25,8 +25,7 @@ Number = Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="A 
 def versions(context: typer.Context, name: Name, namespace: Namespace = "") -> None:
     """List the versions of a capability, newest first.
 
-    The active one is what its plain name runs. On stderr: which version became active when, and by
-    what.
+    The plain name runs the active version. On stderr: when each version became active, and by what.
     """
     shell = get_shell(context)
     with shell.open_registry() as opened:
@@ -137,7 +136,7 @@ def yank(
 ) -> None:
     """Withdraw a version.
 
-    Queries and the plain name do not lead to it any more; its digest still runs. --undo makes it
+    Queries and the plain name no longer find it; its digest still runs. --undo makes it
     available again, and active again if nothing but the yank made another one active.
     """
     shell = get_shell(context)
