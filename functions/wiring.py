@@ -270,8 +270,8 @@ def make_helpers() -> ServiceHelpers:
 
 
 def _make_redactor(settings: Settings) -> Callable[[str], str]:
-    """Return a function that removes the settings' secrets from a text, in whatever form they stand
-    there.
+    """Return a function that removes the settings' secrets from a text, in whatever form it has
+    them.
     """
     named = {
         part.metadata["name"]: getattr(settings, part.name)

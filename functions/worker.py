@@ -172,7 +172,7 @@ def handle_event(
     """
     if event.agent != runtime.app.name:
         reason = f"it is for the agent {event.agent!r}: each needs a queue of its own"
-        give_up(runtime.stores.kv, event, reason, runtime.app.clock.now(), told=True)
+        give_up(runtime.stores.kv, event, reason, runtime.app.clock.now(), notify_sender=False)
         return
     channel = runtime.channels.get(event.platform)
     if channel and not channel.is_for_us(event):

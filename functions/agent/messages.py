@@ -60,7 +60,7 @@ _ROLES: Final = frozenset(get_args(roles.Role))
 _DOTS: Final = "·•‧∙⋅・･᛫⸱⸳ꞏᐧ\u0387●◦⦁⚫⏺∘⸰🞄"
 _QUOTES: Final = '"“”„‟″‶＂«»〝〞〟❝❞ˮʺ🙶🙷🙸'
 _BRACKETS: Final = {"Ps": "(", "Pe": ")"}
-"""What stands for opening and closing brackets, by their Unicode categories."""
+"""The replacements of opening and closing brackets, by their Unicode categories."""
 _NOT_OF_AN_ID: Final = re.compile(r"[^A-Za-z0-9@._+-]")
 
 
@@ -180,15 +180,15 @@ def describe_event(event: Event) -> str:
     for attachment in event.attachments:
         kind = one_line(str(attachment.get("kind") or "file"), 40)
         name = str(attachment.get("name") or "")
-        shown = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
-        lines.append(f"[{kind}: {shown}]")
+        label = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
+        lines.append(f"[{kind}: {label}]")
     return "\n".join(lines)
 
 
 def remove_silence(event: Event, answer: str) -> str:
     """Return the part of a turn's answer that is sent.
 
-    Scheduled work that has nothing to say sends nothing; where `SILENT` stands beside words, the
+    Scheduled work that has nothing to say sends nothing; where `SILENT` comes with words, the
     words are sent. Whoever asked gets all of the answer.
     """
     if event.kind not in SCHEDULED_KINDS:

@@ -43,7 +43,7 @@ _DELIMITER = re.compile(
 _SUSPECT = re.compile("[<＜﹤≪⪡⟪《«\u200c\ufe00-\ufe0f]|&(?:lt|LT|#)|\\\\[ru]")
 
 _CODE_FENCE = re.compile("`+|~~~+")
-"""What stands between two of them is code, and is shown as it is written, tags and all."""
+"""The text between two of them is code, and is shown as it is written, tags and all."""
 _HIDDEN_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|</?[A-Za-z][^<>]*>", re.DOTALL)
 """Comments and tags."""
 _EMPTY_LINK = re.compile(r"!?\[\s*\]\(\s*\)")
@@ -62,7 +62,7 @@ def clean_text(text: str) -> str:
     Emoji that are joined stay joined, and words stay spelt.
     """
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    # U+E000 stands for a joiner until it is known whether the characters around can be joined
+    # U+E000 takes the place of a joiner until it is known whether the characters around can be joined
     text = text.replace("\ue000", "").replace("\u200d", "\ue000")
     text = _PARTS.sub("", _UNSEEN.sub("", text))
     text = _SELECTORS.sub("", text)

@@ -223,7 +223,7 @@ def _give_up_turn(
 ) -> SessionHandle:
     """Make the turn's event a dead letter and close the turn, which tells the sender."""
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
-    closed = close_turn(opened, app, turn, GAVE_UP, said=begun)
+    closed = close_turn(opened, app, turn, GAVE_UP, in_history=begun)
     note_sender_told(app.kv, turn.event)
     return closed
 
@@ -262,7 +262,7 @@ def _begin_turn(
     # may its sender?
     refusal = app.allowances.begin_turn(event, context.role)
     if refusal is not None:
-        return close_turn(opened, app, turn, refusal, said=False)
+        return close_turn(opened, app, turn, refusal, in_history=False)
 
     # make room for the turn in the window, and let memory hear of what leaves
     opened = _with_safety(opened, begun)
@@ -278,7 +278,7 @@ def _begin_turn(
     if tokens.of_text(event.text) > room:
         breakers.settle(document.safety)
         notice = TOO_LONG.format(window=app.model.window)
-        return close_turn(opened.with_document(document), app, turn, notice, said=False)
+        return close_turn(opened.with_document(document), app, turn, notice, in_history=False)
 
     document = document.add(user_message(event, context.role))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
@@ -296,9 +296,9 @@ def _answer_without_turn(
     role = context.role
     event = turn.event
     if not app.rules.may_talk(role):
-        return close_turn(opened, app, turn, pairing.answer_stranger(event, app), said=False)
+        return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
     if event.is_control:
-        return close_turn(opened, app, turn, handle_control(event, app, role), said=False)
+        return close_turn(opened, app, turn, handle_control(event, app, role), in_history=False)
     if event.kind != "message":
         return None
     result = table.run_command(CommandCall(app, opened, role, event))
@@ -310,7 +310,7 @@ def _answer_without_turn(
     document, turn = _charge_turn(opened, document, turn, result.trace)
     app.allowances.record_tokens(event, role, turn.usage.total, turn.began)
     saved = (result.saved or opened).with_document(document)
-    return close_turn(saved, app, turn, result.text, said=False)
+    return close_turn(saved, app, turn, result.text, in_history=False)
 
 
 def _charge_turn(
@@ -346,7 +346,7 @@ def _close_stopped(
         notice = missed_messages.count_missed_message(
             app.kv, opened.key, event.id, notice, app.clock.now(), told_later=told_later
         )
-    return close_turn(opened, app, turn, notice, said=False)
+    return close_turn(opened, app, turn, notice, in_history=False)
 
 
 def _gets_notice(other: Event, event: Event, app: App) -> bool:
@@ -513,17 +513,17 @@ def _wait_for_model(opened: SessionHandle, turn: Turn, app: App, watch: Watch) -
 
 
 def close_turn(
-    opened: SessionHandle, app: App, turn: Turn, text: str, *, said: bool = True
+    opened: SessionHandle, app: App, turn: Turn, text: str, *, in_history: bool = True
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
-    `said` makes the text part of the conversation.
+    `in_history` makes the text a message of the history.
     """
     event = turn.event
     now = app.clock.now()
     document = opened.document
     text = app.redact(text)
-    if said:
+    if in_history:
         for call in find_unanswered(document.messages):
             document = document.add(Message("tool", INTERRUPTED, at=now, call_id=call.id))
         document = document.add(Message("assistant", text, at=now))

@@ -101,9 +101,9 @@ def find_outcome(turn: Turn) -> str:
     kinds = [row["kind"] for row in turn.trace]
     if "verify" not in kinds:
         return ""
-    asked = kinds.index("verify")
-    before = [row for row in turn.trace[:asked] if row["kind"] == "call"]
-    after = [row for row in turn.trace[asked:] if row["kind"] == "call"]
+    verified_at = kinds.index("verify")
+    before = [row for row in turn.trace[:verified_at] if row["kind"] == "call"]
+    after = [row for row in turn.trace[verified_at:] if row["kind"] == "call"]
     if not after:
         return "unchanged"
     first = before[-1]

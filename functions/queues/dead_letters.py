@@ -35,17 +35,24 @@ class DeadLetter:
     event: Event | None
 
 
-def give_up(kv: KV, event: Event, reason: str, at: float, *, told: bool = False) -> float | None:
+def give_up(
+    kv: KV, event: Event, reason: str, at: float, *, notify_sender: bool = True
+) -> float | None:
     """Keep the event as a dead letter, once.
 
     Returns since when its sender has to be told (seconds since the epoch), None when that is done.
-    `told`: the sender need not be told at all.
+    `notify_sender`: False when its sender need not be told at all.
     """
-    record = {"reason": reason, "at": at, "told": told, "event": orjson.Fragment(encode(event))}
+    record = {
+        "reason": reason,
+        "at": at,
+        "told": not notify_sender,
+        "event": orjson.Fragment(encode(event)),
+    }
     with suppress(Conflict):
         kv.put(keys.dead_letter(event.id), orjson.dumps(record), expect=ABSENT)
         log.trouble("dead", event)
-        return None if told else at
+        return at if notify_sender else None
     item = kv.get(keys.dead_letter(event.id))
     fields = orjson.loads(item.value) if item else {}
     return None if fields.get("told", True) else fields["at"]

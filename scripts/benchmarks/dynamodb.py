@@ -34,7 +34,7 @@ TABLE: Final = "bench"
 ROUNDS: Final = 6
 REPEATS: Final = 60
 MESSAGES: Final = 40
-SAID: Final = "A sentence or two of plain talk, as people write it. " * 3
+PLAIN_TALK: Final = "A sentence or two of plain talk, as people write it. " * 3
 SESSION: Final = "bench:1"
 
 
@@ -71,7 +71,7 @@ def _count_requests_of_turns() -> Iterator[Row]:
                 "main",
                 SESSION,
                 Sender("terminal:local"),
-                SAID,
+                PLAIN_TALK,
                 1.0,
                 order_of(1.0, rounds),
                 private=True,
@@ -128,7 +128,7 @@ def _measure_times() -> Iterator[Row]:
     """Measure the store's operations, and a session opened and saved again."""
     kv = DynamoKV(TABLE)
     messages = [
-        Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0)
+        Message("user" if number % 2 == 0 else "assistant", PLAIN_TALK, at=1.0)
         for number in range(MESSAGES)
     ]
     document = Document().add(*messages)

@@ -23,7 +23,7 @@ from tests.servers.valkey import Valkey
 
 ROUNDS: Final = 8
 REPEATS: Final = 300
-SAID: Final = "A sentence or two of plain talk, as people write it. " * 3
+PLAIN_TALK: Final = "A sentence or two of plain talk, as people write it. " * 3
 MESSAGES: Final = 40
 VALUE: Final = b"x" * 400
 
@@ -62,7 +62,7 @@ def _measure_session(kv: RedisKV, ping: Work) -> Iterator[Row]:
     and decoding, which cost the most.
     """
     messages = [
-        Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0)
+        Message("user" if number % 2 == 0 else "assistant", PLAIN_TALK, at=1.0)
         for number in range(MESSAGES)
     ]
     document = Document().add(*messages)

@@ -29,7 +29,7 @@ from scripts.benchmarks.rows import Row
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.sqlite import SqliteKV
 
-SAID: Final = "A sentence or two of plain talk, as people write it. " * 3
+PLAIN_TALK: Final = "A sentence or two of plain talk, as people write it. " * 3
 LOOPS: Final = 300
 LONG: Final = 4_000
 CHATS: Final = 100
@@ -68,7 +68,10 @@ def _measure_document(folder: Path) -> Iterator[Row]:
     sessions = Sessions(kv)
     key = keys.session_of("main", "bench:1")
     document = Document().add(
-        *[Message("user" if number % 2 == 0 else "assistant", SAID, at=1.0) for number in range(40)]
+        *[
+            Message("user" if number % 2 == 0 else "assistant", PLAIN_TALK, at=1.0)
+            for number in range(40)
+        ]
     )
     saved = sessions.save(sessions.open(key), document)
     bare = b"x" * saved.size
@@ -162,7 +165,7 @@ def _make_event(session: str, number: int) -> Event:
         "main",
         session,
         Sender("terminal:local"),
-        SAID,
+        PLAIN_TALK,
         1.0,
         order_of(1.0, number),
     )
@@ -179,7 +182,7 @@ def _serve_model() -> None:
         def answer(self, request: Recorded) -> Answer:
             self.requests.clear()
             usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 50}
-            return json_answer({"usage": usage, **say(SAID)})
+            return json_answer({"usage": usage, **say(PLAIN_TALK)})
 
     with RepeatingModel() as server:
         print(server.url, flush=True)

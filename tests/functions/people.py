@@ -89,22 +89,22 @@ class Live:
         )
         return int(message.get("chat", {"id": sender})["id"])
 
-    def heard(self, chat: int) -> list[str]:
+    def list_texts(self, chat: int) -> list[str]:
         """What the chat was told so far."""
         with self.bot.changed:
             return [message["text"] for message in self.bot.messages if message["chat_id"] == chat]
 
     def replies(self, chat: int, count: int, seconds: float | None = None) -> list[str]:
         """What the chat was told, as soon as that are `count` messages."""
-        self.until(lambda: len(self.heard(chat)) >= count, seconds)
-        return self.heard(chat)
+        self.until(lambda: len(self.list_texts(chat)) >= count, seconds)
+        return self.list_texts(chat)
 
     def ask(
         self, text: str, sender: int = OWNER, seconds: float | None = None, **message: Any
     ) -> str:
         """The next reply in the chat that it is written to."""
         chat = message.get("chat", {"id": sender})["id"]
-        before = len(self.heard(chat))
+        before = len(self.list_texts(chat))
         self.write(text, sender, **message)
         return self.replies(chat, before + 1, seconds)[before]
 

@@ -83,7 +83,7 @@ def message(number: int, text: str = "hello", chat: int = 42) -> Event:
     return replace(workers.event(number, f"telegram:{chat}", text), private=True)
 
 
-def said(bot: BotApi, chat: int = 42) -> list[str]:
+def list_sent(bot: BotApi, chat: int = 42) -> list[str]:
     return [sent["text"] for sent in bot.messages if str(sent["chat_id"]) == str(chat)]
 
 
@@ -93,7 +93,7 @@ def test_a_messages_turn_runs_and_nothing_comes_again(
     model.then(say("hi there"))
     place.put(message(1))
     assert place.invoke() == []
-    assert said(bot) == ["hi there"]
+    assert list_sent(bot) == ["hi there"]
     assert place.source.receive() == {"Records": []}
 
 
@@ -102,9 +102,9 @@ def test_a_batch_of_one_chat_is_worked_on_in_order(
 ) -> None:
     model.then(say("one"), say("two"), say("three"))
     place.put(*(message(number) for number in (1, 2, 3)))
-    while place.invoke() == [] and len(said(bot)) < 3:
+    while place.invoke() == [] and len(list_sent(bot)) < 3:
         pass
-    assert said(bot) == ["one", "two", "three"]
+    assert list_sent(bot) == ["one", "two", "three"]
 
 
 def test_a_turn_that_has_to_wait_comes_again_before_the_later_ones_of_its_chat(
@@ -118,11 +118,11 @@ def test_a_turn_that_has_to_wait_comes_again_before_the_later_ones_of_its_chat(
         f'"telegram:{chat}:{number}"' in body
         for body, (chat, number) in zip(failed, [(42, 1), (42, 2)], strict=True)
     ] == [True, True]
-    assert said(bot) == []
+    assert list_sent(bot) == []
     place.invoke()
-    assert said(bot)[:1] == ["one"]
+    assert list_sent(bot)[:1] == ["one"]
     place.invoke()
-    assert len(said(bot)) == 2
+    assert len(list_sent(bot)) == 2
     assert len(model.bodies) <= 3
 
 
@@ -133,7 +133,7 @@ def test_bytes_that_are_no_event_become_a_dead_letter_and_never_come_again(
     place.put(message(1))
     assert place.invoke() == []
     assert [letter.event for letter in place.dead()] == [None]
-    assert said(bot) == ["done"]
+    assert list_sent(bot) == ["done"]
 
 
 def test_an_unexpected_failure_is_reported_and_the_other_chats_go_on(
@@ -165,11 +165,11 @@ def test_an_event_that_comes_to_nothing_again_and_again_becomes_a_dead_letter_an
         for _ in range(worker.TRIES_MOST):
             assert len(place.invoke()) == 1
         place.invoke()
-    assert len(said(bot)) == 1
+    assert len(list_sent(bot)) == 1
     assert [letter.event for letter in place.dead()] == [message(1)]
     place.put(message(2))
     assert place.invoke() == []
-    assert said(bot)[1:] == ["done"]
+    assert list_sent(bot)[1:] == ["done"]
 
 
 def test_a_turn_that_crashed_two_invocations_gets_its_third_try(
@@ -186,7 +186,7 @@ def test_a_turn_that_crashed_two_invocations_gets_its_third_try(
                 worker.handler(place.source.receive(visibility=0), Context())
     model.then(say("it was not me"))
     assert place.invoke() == []
-    assert said(bot) == ["it was not me"]
+    assert list_sent(bot) == ["it was not me"]
     assert place.dead() == []
 
 
@@ -203,7 +203,7 @@ def test_a_store_that_is_away_for_long_gives_nothing_up(
             assert len(place.invoke()) == 1
     assert place.dead() == []
     assert place.invoke() == []
-    assert said(bot) == ["done"]
+    assert list_sent(bot) == ["done"]
 
 
 def test_a_record_that_was_handled_already_starts_no_second_turn(
@@ -213,7 +213,7 @@ def test_a_record_that_was_handled_already_starts_no_second_turn(
     place.put(message(1))
     worker.handler(place.source.receive(visibility=0), Context())
     assert place.invoke() == []
-    assert said(bot) == ["done"]
+    assert list_sent(bot) == ["done"]
     assert len(model.bodies) == 1
 
 

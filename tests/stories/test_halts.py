@@ -86,9 +86,9 @@ def test_a_halt_comes_before_all_the_messages_that_wait(
             together = f"{LOCKED} {MEANWHILE.format(count=waited)}" if waited > 1 else LOCKED
             expected[chat] = ["ready", LOCKED, together] if runs else [together]
         agent.until(
-            lambda: all(len(agent.heard(chat)) >= len(expected[chat]) for chat in chats), 40
+            lambda: all(len(agent.list_texts(chat)) >= len(expected[chat]) for chat in chats), 40
         )
-        assert {chat: agent.heard(chat) for chat in chats} == expected
+        assert {chat: agent.list_texts(chat) for chat in chats} == expected
         assert len(model.bodies) == asked + 2
         assert {agent.state(chat) for chat in chats} == {"SAFETY_LOCKOUT"}
 
@@ -373,7 +373,7 @@ def test_a_task_that_never_ends_pauses_over_its_continuations(
         agent = Live(server, bot)
         agent.ask("begin", GUEST)
         heard = [1]
-        while not any(text.startswith(reason("loop")) for text in agent.heard(GUEST)):
+        while not any(text.startswith(reason("loop")) for text in agent.list_texts(GUEST)):
             assert heard[0] < 5
             home.queue.put(
                 replace(event("go on", f"telegram:{GUEST}", f"telegram:{GUEST}"), kind="task")

@@ -91,7 +91,7 @@ def test_a_model_that_is_away_for_a_moment_is_asked_again(
     model.then(*map(timed, [*troubles, say("here I am")]))
     with live() as agent:
         assert agent.ask("hello") == "here I am"
-        assert agent.heard(OWNER) == ["here I am"]
+        assert agent.list_texts(OWNER) == ["here I am"]
         assert agent.status()["failures"] == []
     assert len({json.dumps(body) for body in model.bodies}) == 1
     gaps = [later - earlier for earlier, later in pairwise(times)]
@@ -108,12 +108,12 @@ def test_while_the_model_is_away_for_one_chat_the_others_go_on_and_it_is_answere
         agent.write("away two", GUEST)
         moody.wait_for(3)
         assert agent.ask("hello") == "hello"
-        assert agent.heard(GUEST) == []
+        assert agent.list_texts(GUEST) == []
         assert agent.state(GUEST) == "EXECUTING"
         moody.away = False
         assert agent.replies(GUEST, 2) == ["away one", "away two"]
         assert agent.ask("and now", GUEST) == "and now"
-        assert agent.heard(GUEST) == ["away one", "away two", "and now"]
+        assert agent.list_texts(GUEST) == ["away one", "away two", "and now"]
 
 
 def test_a_turn_that_waits_for_the_model_outlives_the_process(
@@ -128,7 +128,7 @@ def test_a_turn_that_waits_for_the_model_outlives_the_process(
     with live(llm_url=moody.url) as agent:
         assert agent.replies(GUEST, 1) == ["away for long"]
         assert agent.ask("hello", GUEST) == "hello"
-        assert agent.heard(GUEST) == ["away for long", "hello"]
+        assert agent.list_texts(GUEST) == ["away for long", "hello"]
 
 
 def test_a_model_that_stays_away_is_asked_five_times_told_of_twice_and_costs_nothing(
@@ -146,7 +146,7 @@ def test_a_model_that_stays_away_is_asked_five_times_told_of_twice_and_costs_not
         assert agent.status(GUEST)["spent"] == 0
         assert len(moody.requests) == outage.TRIES_MOST
         assert agent.ask("hello", GUEST) == "hello"
-        assert len(agent.heard(GUEST)) == 3
+        assert len(agent.list_texts(GUEST)) == 3
     said = [message["content"] for message in moody.bodies[-1]["messages"]]
     assert not any(outage.AWAY in text or "overloaded" in text for text in said)
 
@@ -158,7 +158,7 @@ def test_a_model_that_comes_back_after_the_first_wait_costs_no_word(
     model.then(*[AWAY] * 3, say("here I am"))
     with live() as agent:
         assert agent.ask("hello") == "here I am"
-        assert agent.heard(OWNER) == ["here I am"]
+        assert agent.list_texts(OWNER) == ["here I am"]
 
 
 def test_failed_tries_are_counted_over_the_rounds_of_a_message(

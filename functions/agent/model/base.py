@@ -83,7 +83,7 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """A language model, or something that stands in for one."""
+    """A language model, or something that is used in place of one."""
 
     @property
     def name(self) -> str:

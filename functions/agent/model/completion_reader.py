@@ -172,8 +172,8 @@ def find_written_calls(
     """Return the reply with the calls that its model wrote into the text instead of making them.
 
     It is the reply itself when there are none. A call counts when it is the whole text, alone or in
-    one fence or tag; with `in_prose`, anywhere in it. It never counts when it repeats what stands
-    in the `messages`: that is a quote. It never deploys.
+    one fence or tag; with `in_prose`, anywhere in it. It never counts when it repeats a part of
+    the `messages`: that is a quote. It never deploys.
     """
     text = reply.text
     if reply.calls or reply.finish != "stop" or len(text) > WRITTEN_CHARACTERS:
@@ -225,7 +225,7 @@ def _strip_wrapper(part: str) -> str:
 
 
 def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
-    """Return whether one of the parts stands in the messages, in any layout, quotes or escapes.
+    """Return whether the messages have one of the parts, in any layout, quotes or escapes.
 
     The tags of a thought are no part of it, wherever they stand.
     """

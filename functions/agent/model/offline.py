@@ -1,4 +1,4 @@
-"""The offline model is a deterministic planner that stands in when no language model is set.
+"""The offline model is a deterministic planner, used when no language model is set.
 
 It says so in every answer.
 

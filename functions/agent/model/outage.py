@@ -36,8 +36,8 @@ _WHY: Final = {"rate": "The model takes no more requests for now."}
 AWAY: Final = "The model does not answer at the moment."
 AGAIN: Final = "Your message is kept, and I try again in {time}."
 EVENT_SUFFIX: Final = "~waiting"
-"""Behind an event's id: the notice of a wait is no answer to the event, so whoever waits for the
-answer must not get it.
+"""Behind an event's id: the notice of a wait is no answer to the event, so the client that
+waits for the answer must not get it.
 """
 
 

@@ -99,8 +99,8 @@ class Telegram:
 
     def verify_head(self, request: PlatformRequest) -> None:
         """Compare the secret's bytes in constant time; without a secret nothing passes."""
-        given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogatepass")
-        if not self._secret or not hmac.compare_digest(given, self._secret):
+        secret = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogatepass")
+        if not self._secret or not hmac.compare_digest(secret, self._secret):
             raise Refused("EAUTH", "the request is not Telegram's", source="telegram")
 
     def verify(self, request: PlatformRequest) -> None:

@@ -34,10 +34,10 @@ def event(
 
 def tell(runtime: AgentRuntime, text: str, **fields: Any) -> list[str]:
     """What the agent replies to `text`."""
-    return [reply.text for reply in told(runtime, event(text, **fields)).document.outbox]
+    return [reply.text for reply in run_event(runtime, event(text, **fields)).document.outbox]
 
 
-def told(runtime: AgentRuntime, happened: Event) -> SessionHandle:
+def run_event(runtime: AgentRuntime, happened: Event) -> SessionHandle:
     """The closed session after an event, its outbox delivered in the store."""
     opened = run_turn(happened, runtime.app)
     runtime.app.sessions.clear_outbox(opened)

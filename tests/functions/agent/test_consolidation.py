@@ -31,7 +31,7 @@ from tests.functions.agent.memory.memories import (
     memory,
     saves,
 )
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 
 Open = Callable[..., AgentRuntime]
 
@@ -539,4 +539,4 @@ def test_what_failed_before_is_no_news(home: AgentRuntime, model: ScriptedModel)
 
     assert "[runtime]" not in asked(model.bodies[-1])
     assert "Your last tool call failed" not in asked(model.bodies[-1])
-    assert told(home, event("/mem")).document.consolidated >= 4
+    assert run_event(home, event("/mem")).document.consolidated >= 4

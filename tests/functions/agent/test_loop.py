@@ -17,7 +17,7 @@ from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, completion, offered, results, say
 from tests.fakes.server import Answer
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 from tests.machine import within
 
 ECHO = {
@@ -353,7 +353,7 @@ def test_results_that_are_too_long_keep_head_and_tail(
 ) -> None:
     model.then(find_echo(), call(("cap_echo", {"text": "ab", "times": 60_000})), say("long"))
 
-    opened = told(home, event("echo long"))
+    opened = run_event(home, event("echo long"))
 
     cut = next(message for message in opened.document.messages if message.cut)
     assert len(cut.content) < 16_200
@@ -368,7 +368,7 @@ def test_a_redelivered_event_starts_no_second_turn(
     model.then(say("once"))
     happened = event("hi")
 
-    first, second = told(home, happened), told(home, happened)
+    first, second = run_event(home, happened), run_event(home, happened)
 
     assert [reply.text for reply in first.document.outbox] == ["once"]
     assert second.document.outbox == ()
@@ -397,7 +397,7 @@ def test_commands_are_answered_without_the_model_and_leave_no_trace(
     tell(home, "find echo")
     assert "cap_echo" in tell(home, "/tools")[0]
     assert tell(home, "/new@some_bot") == ["New session started."]
-    opened = told(home, event("hello"))
+    opened = run_event(home, event("hello"))
 
     assert offered(model.bodies[-1]) == ["sigil_query", "sigil_deploy"]
     assert [message.role for message in opened.document.messages] == ["user", "assistant"]

@@ -20,7 +20,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.memory.memories import asked, saves
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 
 LINE = re.compile(
     r'\[\d{4}-\d\d-\d\d \d\d:\d\d UTC · telegram · "([^"\n]*)" · (\S+) · (owner|member|guest)\]'
@@ -43,7 +43,9 @@ def first_line(model: ScriptedModel) -> str:
 def named(
     home: AgentRuntime, name: str, who: str = "telegram:9", text: str = "hi", **more: Any
 ) -> None:
-    told(home, replace(event(text, session=GROUP, private=False), sender=Sender(who, name), **more))
+    run_event(
+        home, replace(event(text, session=GROUP, private=False), sender=Sender(who, name), **more)
+    )
 
 
 def test_in_a_group_the_line_says_who_it_is_by_the_runtimes_word(

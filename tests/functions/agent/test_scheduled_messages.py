@@ -13,7 +13,7 @@ from functions.events import Kind
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.people import OWNER, Live
 
 Open = Callable[..., AgentRuntime]
@@ -26,7 +26,7 @@ def due(
     """What is sent when scheduled work is due."""
     return [
         reply.text
-        for reply in told(home, replace(event(text, sender=sender), kind=kind)).document.outbox
+        for reply in run_event(home, replace(event(text, sender=sender), kind=kind)).document.outbox
     ]
 
 

@@ -58,7 +58,7 @@ def sizes(model: ScriptedModel) -> list[int]:
     return [len(request.body) // 4 for request in model.requests]
 
 
-def told(result: str) -> dict[str, Any]:
+def read_ok(result: str) -> dict[str, Any]:
     """What a query or a deploy says that went well."""
     answer = json.loads(result.partition("\n")[0])["ok"]
     assert isinstance(answer, dict)
@@ -128,7 +128,9 @@ def test_what_is_found_again_stays_paged_in_though_the_window_is_full(
 
     resident = offered(model.bodies[1])[2:]
     rows = [
-        row for result in results(model.bodies[2])[len(SUBJECTS) :] for row in told(result)["items"]
+        row
+        for result in results(model.bodies[2])[len(SUBJECTS) :]
+        for row in read_ok(result)["items"]
     ]
     assert {row["tool"] for row in rows if "tool" in row} >= set(resident)
     assert set(offered(model.bodies[2])) >= set(resident)
@@ -141,12 +143,12 @@ def test_what_does_not_fit_is_told_as_not_paged_in(
     tell(home, "go")
 
     tools = set(offered(model.bodies[1]))
-    rows = [row for result in results(model.bodies[1]) for row in told(result)["items"]]
+    rows = [row for result in results(model.bodies[1]) for row in read_ok(result)["items"]]
     assert {row["tool"] for row in rows if "tool" in row} | {"sigil_query", "sigil_deploy"} == tools
     missing = [row["capability"] for row in rows if "tool" not in row]
     assert missing
     for result in results(model.bodies[1]):
-        listed = told(result)
+        listed = read_ok(result)
         assert ("note" in listed) == any("tool" not in row for row in listed["items"])
         assert "not paged in" in listed.get("note", "not paged in")
 
@@ -157,7 +159,7 @@ def test_the_best_of_each_query_comes_before_the_rest_of_the_later_ones(
     follow(model, find("encode text in base64", limit=10))
     tell(home, "go")
 
-    rows = told(results(model.bodies[1])[0])["items"]
+    rows = read_ok(results(model.bodies[1])[0])["items"]
     paged = ["tool" in row for row in rows]
     assert paged[0]
     assert "cap_encode" in offered(model.bodies[1])
@@ -168,7 +170,7 @@ def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(
 ) -> None:
     follow(model, find(*SUBJECTS))
     tell(home, "go")
-    rows = [row for result in results(model.bodies[1]) for row in told(result)["items"]]
+    rows = [row for result in results(model.bodies[1]) for row in read_ok(result)["items"]]
     missing = next(row["capability"] for row in rows if "tool" not in row)
 
     follow(model, find(missing, limit=1))
@@ -193,7 +195,7 @@ def test_a_deploy_that_does_not_fit_is_made_and_told_as_not_paged_in(
     follow(model, call(("sigil_deploy", spec)))
     tell(home, "go")
 
-    made = told(results(model.bodies[-1])[0])
+    made = read_ok(results(model.bodies[-1])[0])
     assert made["capability"] == "wide"
     assert "tool" not in made
     assert "not paged in" in made["note"]
@@ -205,6 +207,6 @@ def test_a_large_window_pages_in_all_that_is_found(runtime: Open, model: Scripte
     follow(model, find(*SUBJECTS))
     tell(home, "go")
 
-    rows = [told(result) for result in results(model.bodies[1])]
+    rows = [read_ok(result) for result in results(model.bodies[1])]
     assert not any("note" in row for row in rows)
     assert all("tool" in item for row in rows for item in row["items"])

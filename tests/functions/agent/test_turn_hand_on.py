@@ -35,7 +35,7 @@ def work_off(home: AgentRuntime, until: float = float("inf")) -> list[str]:
     return taken
 
 
-def told(home: AgentRuntime, session: str = "telegram:7") -> list[str]:
+def list_messages(home: AgentRuntime, session: str = "telegram:7") -> list[str]:
     return [
         message.content
         for message in home.app.sessions.open(keys.session_of("main", session)).document.messages
@@ -139,7 +139,7 @@ def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_hande
     taken = work_off(home)
 
     assert taken[0].startswith("continue:http:a:")
-    assert told(home, "http:a") == ["first", "one", "second", "two"]
+    assert list_messages(home, "http:a") == ["first", "one", "second", "two"]
 
 
 def test_a_message_that_only_found_the_turn_comes_after_it(
@@ -158,9 +158,9 @@ def test_a_message_that_only_found_the_turn_comes_after_it(
     assert waiting is not None
     assert waiting.event.kind == "continue"
     process(waiting, home)
-    assert told(home, "http:a") == ["first", "one"]
+    assert list_messages(home, "http:a") == ["first", "one"]
     run_turn(second, home.app)
-    assert told(home, "http:a") == ["first", "one", "second", "two"]
+    assert list_messages(home, "http:a") == ["first", "one", "second", "two"]
 
 
 def test_a_continuation_travels_as_any_event(home: AgentRuntime) -> None:

@@ -137,7 +137,7 @@ def test_a_claim_after_a_failure_is_verified_once_and_told_to_nobody(
             before = len(model.bodies)
             model.then(failing(), say(claim), failing(1), say(claim))
             assert agent.ask("go", chat) == claim
-            assert agent.heard(chat) == [claim]
+            assert agent.list_texts(chat) == [claim]
             asked = model.bodies[before:]
             assert len(asked) == 4
             assert [contents(body).count(VERIFY) for body in asked] == [0, 0, 1, 1]
@@ -200,7 +200,7 @@ def test_an_answer_that_a_verification_left_as_it_was_says_what_failed(
                 say("It is done, really."),
             )
             assert agent.ask("go", chat) == f"It is done, really.\n\n{line}"
-            assert agent.heard(chat) == [f"It is done, really.\n\n{line}"]
+            assert agent.list_texts(chat) == [f"It is done, really.\n\n{line}"]
         model.then(failing(), say("Done."), failing(), say("It is done, really."))
         assert agent.ask("go", 200) == f"It is done, really.\n\n{FAILED_CALLS[0][1]}"
         model.then(failing(), say("Done."), going(1), say("Now it is."))

@@ -143,7 +143,7 @@ def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(
     assert "engine" not in found
 
 
-def told(words: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
+def run_json(words: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
     assert run_words(words, Printer(json="--json" in words)) == 0
     return json.loads(capsysbinary.readouterr().out)
 
@@ -152,5 +152,5 @@ def test_completion_and_version_are_json_too(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
-    assert set(told(["version", "--json"], capsysbinary)) == {"version"}
-    assert "_UNCAGED_COMPLETE" in told(["completion", "bash", "--json"], capsysbinary)["script"]
+    assert set(run_json(["version", "--json"], capsysbinary)) == {"version"}
+    assert "_UNCAGED_COMPLETE" in run_json(["completion", "bash", "--json"], capsysbinary)["script"]

@@ -15,7 +15,7 @@ from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.talk import event, told
+from tests.functions.agent.talk import event, run_event
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
         say("a secret answer?"),
     )
     happened = event("a secret message")
-    told(home, happened)
+    run_event(home, happened)
 
     code, shown = run("trace", happened.id)
     record = json.loads(run("trace", happened.id, "--json")[1])

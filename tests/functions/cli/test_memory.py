@@ -30,7 +30,9 @@ SHOP = {"key": "shop", "value": "opens at nine", "source": "user", "shared": Tru
 
 
 @pytest.fixture
-def told(runtime: Open, model: ScriptedModel, tmp_path: Path, run: Run, services: Path) -> Run:
+def run_with_memory(
+    runtime: Open, model: ScriptedModel, tmp_path: Path, run: Run, services: Path
+) -> Run:
     """The command, of an agent that remembers a fact, a value and an event in one chat, and one
     thing in all.
     """
@@ -49,14 +51,16 @@ def rows(run: Run, *words: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_what_a_chat_remembers_is_shown_the_newest_first_with_its_source(told: Run) -> None:
-    found = rows(told, "--session", "telegram:7")
+def test_what_a_chat_remembers_is_shown_the_newest_first_with_its_source(
+    run_with_memory: Run,
+) -> None:
+    found = rows(run_with_memory, "--session", "telegram:7")
 
     assert [row["kind"] for row in found][-1] == "event", "which happened in May"
     fact = next(row for row in found if row["kind"] == "fact")
     assert {name: fact[name] for name in FACT} == FACT
     assert (fact["confidence"], fact["by"], len(fact["id"])) == (1.0, "terminal:local", 16)
-    people = told("memory", "--session", "telegram:7").stdout
+    people = run_with_memory("memory", "--session", "telegram:7").stdout
     assert people.splitlines()[0].split() == [
         "id",
         "kind",
@@ -73,27 +77,27 @@ def test_what_a_chat_remembers_is_shown_the_newest_first_with_its_source(told: R
 @pytest.mark.parametrize(
     ("kind", "about"), [("facts", "subject"), ("kv", "key"), ("events", "type")]
 )
-def test_one_kind_alone_is_shown(told: Run, kind: str, about: str) -> None:
-    (row,) = rows(told, "--session", "telegram:7", "--kind", kind)
+def test_one_kind_alone_is_shown(run_with_memory: Run, kind: str, about: str) -> None:
+    (row,) = rows(run_with_memory, "--session", "telegram:7", "--kind", kind)
     assert about in row
 
 
-def test_without_a_chat_there_is_what_all_chats_share(told: Run) -> None:
-    assert [row["value"] for row in rows(told)] == ["opens at nine"]
-    assert rows(told, "--session", "telegram:8") == []
+def test_without_a_chat_there_is_what_all_chats_share(run_with_memory: Run) -> None:
+    assert [row["value"] for row in rows(run_with_memory)] == ["opens at nine"]
+    assert rows(run_with_memory, "--session", "telegram:8") == []
 
 
 def test_a_thing_is_forgotten_by_its_id(
-    told: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
+    run_with_memory: Run, runtime: Open, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    (fact,) = rows(told, "--session", "telegram:7", "--kind", "facts")
+    (fact,) = rows(run_with_memory, "--session", "telegram:7", "--kind", "facts")
 
     assert (
-        told("memory", "forget", fact["id"], "--session", "telegram:7").stderr
+        run_with_memory("memory", "forget", fact["id"], "--session", "telegram:7").stderr
         == "forgotten: Ada is allergic to nuts\n"
     )
 
-    assert rows(told, "--session", "telegram:7", "--kind", "facts") == []
+    assert rows(run_with_memory, "--session", "telegram:7", "--kind", "facts") == []
     home = runtime(llm_url=model.url, data=str(tmp_path / "data"))
     model.then(
         call(("sigil_query", {"query": "what do you remember"})),
@@ -104,14 +108,14 @@ def test_a_thing_is_forgotten_by_its_id(
     assert '"items":[]' in results(model.bodies[-1])[-1]
 
 
-def test_a_chats_things_are_forgotten_in_that_chat_alone(told: Run) -> None:
-    (shared,) = rows(told)
+def test_a_chats_things_are_forgotten_in_that_chat_alone(run_with_memory: Run) -> None:
+    (shared,) = rows(run_with_memory)
     with pytest.raises(UsageError, match="ENOENT"):
-        told("memory", "forget", shared["id"], "--session", "telegram:7")
-    assert json.loads(told("memory", "forget", shared["id"], "--json").stdout) == {
+        run_with_memory("memory", "forget", shared["id"], "--session", "telegram:7")
+    assert json.loads(run_with_memory("memory", "forget", shared["id"], "--json").stdout) == {
         "forgotten": shared["id"]
     }
-    assert len(rows(told, "--session", "telegram:7")) == 3
+    assert len(rows(run_with_memory, "--session", "telegram:7")) == 3
 
 
 @pytest.mark.parametrize(

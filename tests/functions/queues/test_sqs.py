@@ -357,7 +357,7 @@ def test_a_process_keeps_only_a_short_line_for_its_busy_workers(
 
 
 @pytest.fixture
-def asked(url: str) -> Iterator[list[int]]:
+def receive_waits(url: str) -> Iterator[list[int]]:
     """How long each request for a message was ready to wait, in seconds."""
     waits: list[int] = []
 
@@ -378,24 +378,24 @@ def asked(url: str) -> Iterator[list[int]]:
         yield waits
 
 
-def test_idle_workers_share_one_long_request(queue: SqsQueue, asked: list[int]) -> None:
+def test_idle_workers_share_one_long_request(queue: SqsQueue, receive_waits: list[int]) -> None:
     def work() -> None:
         for _ in range(3):
             assert queue.take(0.3) is None
 
     together(*[work] * 8)
-    assert asked.count(20) == 1
-    assert len(asked) <= 3
+    assert receive_waits.count(20) == 1
+    assert len(receive_waits) <= 3
 
 
 def test_a_process_that_is_busy_looks_for_control_events_once_a_second(
-    queue: SqsQueue, asked: list[int]
+    queue: SqsQueue, receive_waits: list[int]
 ) -> None:
     control, began = queue.control, time.monotonic()
     for _ in range(8):
         assert control.take(0.2) is None
-    assert set(asked) == {0}
-    assert len(asked) <= time.monotonic() - began + 1
+    assert set(receive_waits) == {0}
+    assert len(receive_waits) <= time.monotonic() - began + 1
 
 
 def test_crashes_are_counted_as_they_happen_and_planned_waits_are_not() -> None:

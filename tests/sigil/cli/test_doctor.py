@@ -266,22 +266,22 @@ def test_a_remote_registry_is_checked_with_its_clock_version_and_token(
     run_sigil: Sigil, remote_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    def there(*words: str) -> Any:
+    def run_remotely(*words: str) -> Any:
         return run_sigil("doctor", "--json", "--url", remote_url, *words)
 
-    well = there("--token", REMOTE_TOKEN)
+    well = run_remotely("--token", REMOTE_TOKEN)
     assert (well.code, set(states(well).values())) == (0, {"ok"})
     assert {"registry", "clock", "token", "runners"} <= states(well).keys()
-    wrong = there("--token", "wrong")
+    wrong = run_remotely("--token", "wrong")
     assert (wrong.code, states(wrong)["token"], states(wrong)["registry"]) == (1, "fail", "ok")
     assert "sigil login" in found(wrong, "token")["mend"]
-    assert states(there())["token"] == "fail"
+    assert states(run_remotely())["token"] == "fail"
     now = time.time
     monkeypatch.setattr(
         "sigil.cli.doctor.remote_registry.time", SimpleNamespace(time=lambda: now() + 3_600)
     )
     monkeypatch.setattr("sigil.cli.doctor.remote_registry.installed_version", lambda: "9.9")
-    skewed = there("--token", REMOTE_TOKEN)
+    skewed = run_remotely("--token", REMOTE_TOKEN)
     assert (skewed.code, states(skewed)["clock"], states(skewed)["registry"]) == (
         0,
         "warn",

@@ -19,23 +19,23 @@ def test_every_command_works_on_a_remote_registry(
 ) -> None:
     run_sigil("init", "greet")
 
-    def there(*words: str) -> Any:
+    def run_remotely(*words: str) -> Any:
         return run_sigil(*words, "--url", remote_url, "--token", REMOTE_TOKEN)
 
-    assert there("deploy", "greet").out.startswith("greet@1 sha256:")
-    assert there("run", "greet", "-a", "text=Ada").out == "Hello, Ada!\n"
-    assert there("query", "greet somebody").out.splitlines()[1].startswith("greet ")
-    assert there("inspect", "greet", "--json").document["capability"] == "greet"
-    assert there("list", "--json").document["items"][0]["capability"] == "greet"
-    assert there("list", "--json").document["sandbox"]["cold"] >= 1
-    assert there("list").err.startswith("sandbox: ")
+    assert run_remotely("deploy", "greet").out.startswith("greet@1 sha256:")
+    assert run_remotely("run", "greet", "-a", "text=Ada").out == "Hello, Ada!\n"
+    assert run_remotely("query", "greet somebody").out.splitlines()[1].startswith("greet ")
+    assert run_remotely("inspect", "greet", "--json").document["capability"] == "greet"
+    assert run_remotely("list", "--json").document["items"][0]["capability"] == "greet"
+    assert run_remotely("list", "--json").document["sandbox"]["cold"] >= 1
+    assert run_remotely("list").err.startswith("sandbox: ")
     assert {"registry", "clock", "token"} <= {
-        check["name"] for check in there("doctor", "--json").document["checks"]
+        check["name"] for check in run_remotely("doctor", "--json").document["checks"]
     }
-    assert there("run", "greet").code == 2
-    assert there("run", "nothing").code == 3
-    assert there("remove", "greet", "--yes").code == 0
-    assert there("list", "--json").document["items"] == []
+    assert run_remotely("run", "greet").code == 2
+    assert run_remotely("run", "nothing").code == 3
+    assert run_remotely("remove", "greet", "--yes").code == 0
+    assert run_remotely("list", "--json").document["items"] == []
     assert run_sigil("list", "--json").document == {"items": []}
     assert not (place.parent / "data" / "uncaged.db").exists() or run_sigil("list").out == ""
 

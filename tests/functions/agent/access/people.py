@@ -14,7 +14,7 @@ from functions.clock import Clock
 from functions.events import Event, Sender
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
-from tests.functions.agent.talk import event, told
+from tests.functions.agent.talk import event, run_event
 
 OWNER = "telegram:1"
 CODE = re.compile(r"`/pair ([0-9A-Z]{4}-[0-9A-Z]{4})`")
@@ -38,7 +38,7 @@ def say(home: AgentRuntime, who: str, text: str, name: str = "Ada", **fields: An
         event(text, **{"session": who, "sender": who, **fields}),
         sender=Sender(fields.get("sender", who), name),
     )
-    return [f"{reply.session} {reply.text}" for reply in told(home, happened).document.outbox]
+    return [f"{reply.session} {reply.text}" for reply in run_event(home, happened).document.outbox]
 
 
 def crash_at(place: str, home: AgentRuntime, happened: Event, patch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tests.fakes.model import say as model_says
 from tests.functions.agent.access.people import OWNER, Wall, crash_at
 from tests.functions.agent.access.people import say as said
 from tests.functions.agent.memory.memories import saves
-from tests.functions.agent.talk import event, told
+from tests.functions.agent.talk import event, run_event
 
 Open = Callable[..., AgentRuntime]
 GUEST = "telegram:66"
@@ -197,7 +197,7 @@ def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.M
 
     for place in ("_save_open_turn", "close_turn"):
         crash_at(place, home, happened, monkeypatch)
-    assert told(home, happened).document.outbox
+    assert run_event(home, happened).document.outbox
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
     assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
         f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens."

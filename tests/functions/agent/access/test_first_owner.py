@@ -19,7 +19,7 @@ from sigil.errors import BackendError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.access.people import Wall, code_of, crash_at, say
-from tests.functions.agent.talk import event, told
+from tests.functions.agent.talk import event, run_event
 
 Open = Callable[..., AgentRuntime]
 FIRST = "telegram:5"
@@ -29,19 +29,19 @@ WRONG = "0000-0000-0000"
 def test_whoever_sends_it_is_the_owner_and_nobody_after_them(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    given = home.app.claim.offer_code()
-    assert len(given.replace("-", "")) * 5 >= 60
+    code = home.app.claim.offer_code()
+    assert len(code.replace("-", "")) * 5 >= 60
 
-    assert say(home, FIRST, f"/pair {given.lower()}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code.lower()}") == [f"{FIRST} {NOW_OWNER}"]
     assert say(home, FIRST, "/whoami")[0].startswith(f"{FIRST} You are `{FIRST}`: owner.")
     assert say(home, FIRST, "hi") == [f"{FIRST} done"]
-    assert NOW_OWNER not in say(home, "telegram:6", f"/pair {given}")[0]
+    assert NOW_OWNER not in say(home, "telegram:6", f"/pair {code}")[0]
     assert home.app.claim.offer_code() == ""
     assert "may talk to me now" in say(home, FIRST, f"/pair {code_of(home)}")[-1]
 
 
 def test_a_sender_has_five_tries_however_many_come_at_once(home: AgentRuntime) -> None:
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
     chats = [f"telegram:{number}" for number in range(100, 124)]
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda chat: say(home, FIRST, f"/pair {WRONG}", session=chat), chats)
@@ -51,18 +51,18 @@ def test_a_sender_has_five_tries_however_many_come_at_once(home: AgentRuntime) -
         assert sum(f"You have {left} left." in line for line in said) == 1
     assert said.count(LAST) == 1
     assert sum("I have no owner yet" in line for line in said) == 19
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
     assert say(home, FIRST, f"/pair {home.app.claim.offer_code()}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 def test_nobody_uses_up_anothers_tries(home: AgentRuntime) -> None:
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
     for stranger in range(100, 120):
         for _ in range(6):
             say(home, f"telegram:{stranger}", f"/pair {WRONG}")
 
     assert "is not the code. You have 4 tries left" in say(home, FIRST, f"/pair {WRONG}")[0]
-    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 def test_a_try_that_comes_again_after_a_crash_counts_once(
@@ -72,16 +72,16 @@ def test_a_try_that_comes_again_after_a_crash_counts_once(
     trying = event(f"/pair {WRONG}", session=FIRST, sender=FIRST)
     for _ in range(3):
         crash_at("close_turn", home, trying, monkeypatch)
-    (reply,) = told(home, trying).document.outbox
+    (reply,) = run_event(home, trying).document.outbox
     assert "You have 4 tries left" in reply.text
 
 
 @pytest.mark.parametrize("damaged", [b"", b"[]", b'{"at":"x"}', b'{"at":0}'])
 def test_a_count_that_cannot_be_read_is_used_up(home: AgentRuntime, damaged: bytes) -> None:
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
     home.app.kv.put(keys.first_owner_tries("main", FIRST), damaged)
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
-    assert say(home, "telegram:6", f"/pair {given}") == [f"telegram:6 {NOW_OWNER}"]
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
+    assert say(home, "telegram:6", f"/pair {code}") == [f"telegram:6 {NOW_OWNER}"]
 
 
 @pytest.mark.parametrize("access", ["members", "owners", "open"])
@@ -101,12 +101,12 @@ def test_without_an_owner_the_answer_says_what_to_do_at_the_machine(
 
 
 def test_of_many_who_send_it_at_once_one_is_the_owner(home: AgentRuntime) -> None:
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
     people = [f"telegram:{number}" for number in range(100, 112)]
     with ThreadPoolExecutor(6) as pool:
         said = [
             line
-            for lines in pool.map(lambda who: say(home, who, f"/pair {given}"), people)
+            for lines in pool.map(lambda who: say(home, who, f"/pair {code}"), people)
             for line in lines
         ]
 
@@ -140,7 +140,7 @@ def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
             monkeypatch.undo()
         else:
             crash_at("close_turn", home, sending, monkeypatch)
-    assert [reply.text for reply in told(home, sending).document.outbox] == [NOW_OWNER]
+    assert [reply.text for reply in run_event(home, sending).document.outbox] == [NOW_OWNER]
     home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
     assert [(person.id, person.role) for person in home.app.people.list_members()] == [
         (FIRST, "owner")
@@ -148,32 +148,32 @@ def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
     assert "That is no code" in say(home, FIRST, "/pair 0000-0000-0000")[0]
 
 
-def _away(*given: Any) -> None:
+def _away(*_: Any) -> None:
     raise BackendError("ECRASH", "the store went away")
 
 
 def test_in_a_group_it_is_not_even_tried(home: AgentRuntime) -> None:
-    given = home.app.claim.offer_code()
-    assert say(home, FIRST, f"/pair {given}", session="telegram:-100", private=False) == []
+    code = home.app.claim.offer_code()
+    assert say(home, FIRST, f"/pair {code}", session="telegram:-100", private=False) == []
     assert home.app.people.list_members() == []
-    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 def test_with_an_owner_in_the_settings_there_is_none(runtime: Open, model: ScriptedModel) -> None:
-    given = runtime(llm_url=model.url).app.claim.offer_code()
+    code = runtime(llm_url=model.url).app.claim.offer_code()
     home = runtime(llm_url=model.url, owners=("telegram:1",))
 
     assert home.app.claim.offer_code() == ""
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
 
 
 def test_a_member_and_a_guest_may_send_it_too(runtime: Open, model: ScriptedModel) -> None:
     home = runtime(llm_url=model.url, access="open")
     home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
 
     assert "is not the code. You have 4 tries" in say(home, "telegram:6", f"/pair {WRONG}")[0]
-    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 @pytest.mark.parametrize("passed", [SECONDS + 1, -SECONDS - 1])
@@ -182,22 +182,22 @@ def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(
 ) -> None:
     wall = Wall()
     home = wall.on(home)
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
     wall.now += passed
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {given}")[0]
+    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
 
 
 def test_whoever_sits_at_the_machine_does_not_use_it_up(home: AgentRuntime) -> None:
-    given = home.app.claim.offer_code()
-    assert "That is no code" in say(home, "terminal:local", f"/pair {given}")[0]
-    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+    code = home.app.claim.offer_code()
+    assert "That is no code" in say(home, "terminal:local", f"/pair {code}")[0]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 def test_a_code_of_eight_is_no_try_of_it(home: AgentRuntime) -> None:
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
     for number in range(6):
         say(home, f"telegram:{number + 1}", "/pair ABCD-EFGH")
-    assert say(home, FIRST, f"/pair {given}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_damaged_one_opens_nothing(home: AgentRuntime, damaged: bytes) -> None
 
 
 def test_only_a_digest_of_it_is_kept(home: AgentRuntime) -> None:
-    given = home.app.claim.offer_code()
+    code = home.app.claim.offer_code()
     item = home.app.kv.get(keys.first_owner("main"))
     assert item is not None
-    assert given.replace("-", "").encode() not in item.value
+    assert code.replace("-", "").encode() not in item.value

@@ -21,7 +21,7 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.update import PAGE
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.access.people import CODE, OWNER, Wall, code_of, crash_at, say
-from tests.functions.agent.talk import event, told
+from tests.functions.agent.talk import event, run_event
 
 Open = Callable[..., AgentRuntime]
 STRANGER = "telegram:66"
@@ -77,8 +77,8 @@ def test_a_code_is_known_however_it_is_typed(
 
 
 def test_an_owner_may_accept_in_any_chat_of_theirs(home: AgentRuntime) -> None:
-    given = code_of(home)
-    said = say(home, OWNER, f"/pair {given}", session="telegram:-100", private=False)
+    code = code_of(home)
+    said = say(home, OWNER, f"/pair {code}", session="telegram:-100", private=False)
     assert [line.partition(" ")[0] for line in said] == [STRANGER, "telegram:-100"]
 
 
@@ -96,9 +96,9 @@ def test_a_flood_is_answered_once_until_the_code_is_over(home: AgentRuntime, wal
 def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(
     home: AgentRuntime, wall: Wall
 ) -> None:
-    given = code_of(home)
-    say(home, OWNER, f"/pair {given}")
-    assert "That code was used: it let telegram:66 in; " in say(home, OWNER, f"/pair {given}")[0]
+    code = code_of(home)
+    say(home, OWNER, f"/pair {code}")
+    assert "That code was used: it let telegram:66 in; " in say(home, OWNER, f"/pair {code}")[0]
     old = code_of(home, "telegram:67")
     wall.now += pairing.SECONDS + 1
     assert "That code is over: it was valid for 10 minutes; " in say(home, OWNER, f"/pair {old}")[0]
@@ -112,20 +112,20 @@ def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(
 
 
 def test_a_clock_that_was_set_back_keeps_no_code_open(home: AgentRuntime, wall: Wall) -> None:
-    given = code_of(home)
+    code = code_of(home)
     wall.now -= pairing.SECONDS + 1
-    assert "That code is over" in say(home, OWNER, f"/pair {given}")[0]
+    assert "That code is over" in say(home, OWNER, f"/pair {code}")[0]
 
 
 def test_whoever_was_let_in_is_told_in_the_chat_where_they_asked(home: AgentRuntime) -> None:
-    given = code_of(home, session="telegram:900")
-    assert f"telegram:900 {LET_IN}" in say(home, OWNER, f"/pair {given}")
+    code = code_of(home, session="telegram:900")
+    assert f"telegram:900 {LET_IN}" in say(home, OWNER, f"/pair {code}")
 
 
 def test_a_note_to_a_newcomer_takes_no_reply_away(home: AgentRuntime) -> None:
-    given = code_of(home)
+    code = code_of(home)
     run_turn(event("hi", session=OWNER, sender=OWNER), home.app)  # which has not left yet
-    replies = told(home, event(f"/pair {given}", session=OWNER, sender=OWNER)).document.outbox
+    replies = run_event(home, event(f"/pair {code}", session=OWNER, sender=OWNER)).document.outbox
     assert [reply.text for reply in replies] == [
         "done",
         LET_IN,
@@ -203,14 +203,14 @@ def test_an_id_that_is_none_of_its_platform_is_nobody(
 def test_removing_takes_effect_at_the_next_message(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    given = code_of(home)
-    say(home, OWNER, f"/pair {given}")
+    code = code_of(home)
+    say(home, OWNER, f"/pair {code}")
     say(home, STRANGER, "hi")
 
     assert say(home, OWNER, f"/pair remove {STRANGER}") == [
         f"{OWNER} `{STRANGER}` (`Ada`) is a guest again."
     ]
-    assert code_of(home) != given
+    assert code_of(home) != code
     assert len(model.bodies) == 1
     assert f"The id {STRANGER} was not let in" in say(home, OWNER, f"/pair remove {STRANGER}")[0]
     assert f"The settings make {OWNER} an owner" in say(home, OWNER, f"/pair remove {OWNER}")[0]
@@ -223,7 +223,7 @@ def test_removing_takes_effect_at_the_next_message(
 def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: AgentRuntime) -> None:
     assert say(home, OWNER, "/pair")[0].startswith(f"{OWNER} Owners by the settings: `{OWNER}`\n")
     say(home, OWNER, f"/pair {code_of(home, 'telegram:67')}")
-    given = code_of(home)
+    code = code_of(home)
 
     shown = say(home, OWNER, "/pair")[0]
     assert "Waiting:\n- `telegram:66` (`Ada`), 10 minutes left\n" in shown
@@ -231,7 +231,7 @@ def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: AgentRuntime) -
         r"Let in:\n- `telegram:67` \(`Ada`\), member since \d{4}-\d\d-\d\d, by `telegram:1`\n",
         shown,
     )
-    assert given not in shown
+    assert code not in shown
     assert say(home, OWNER, "/pair", session="telegram:-100", private=False) == [
         f"telegram:-100 {PRIVATELY}"
     ]
@@ -239,11 +239,11 @@ def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: AgentRuntime) -
 
 def test_a_name_says_nothing_that_it_should_not(home: AgentRuntime) -> None:
     evil = "Mum\n- `telegram:1` (owner)\u202e\x1b[31m [x](http://x)" + "y" * 500
-    given = code_of(home, name=evil)
+    code = code_of(home, name=evil)
 
     for shown in (
         say(home, OWNER, "/pair")[0],
-        say(home, OWNER, f"/pair {given}")[-1],
+        say(home, OWNER, f"/pair {code}")[-1],
         say(home, OWNER, "/pair")[0],
     ):
         assert "(`Mum - 'telegram:1' (owner) [x](http://x)" in shown
@@ -256,11 +256,11 @@ def test_a_code_lets_one_in_however_many_send_it_at_once(
 ) -> None:
     owners = tuple(f"telegram:{number}" for number in range(1, 9))
     home = runtime(llm_url=model.url, owners=owners)
-    given = code_of(home)
+    code = code_of(home)
     with ThreadPoolExecutor(8) as pool:
         said = [
             line
-            for lines in pool.map(lambda owner: say(home, owner, f"/pair {given}"), owners)
+            for lines in pool.map(lambda owner: say(home, owner, f"/pair {code}"), owners)
             for line in lines
         ]
 
@@ -300,15 +300,15 @@ def test_a_replayed_update_makes_no_second_code_and_no_second_acceptance(
     happened = replace(
         event("hi", session=STRANGER, sender=STRANGER), sender=Sender(STRANGER, "Ada")
     )
-    (offer,) = told(home, happened).document.outbox
-    assert not told(home, happened).document.outbox
+    (offer,) = run_event(home, happened).document.outbox
+    assert not run_event(home, happened).document.outbox
     found = CODE.search(offer.text)
     assert found
     accepting = event(f"/pair {found[1]}", session=OWNER, sender=OWNER)
-    assert len(told(home, accepting).document.outbox) == 2
-    assert not told(home, accepting).document.outbox
+    assert len(run_event(home, accepting).document.outbox) == 2
+    assert not run_event(home, accepting).document.outbox
     say(home, OWNER, f"/pair remove {STRANGER}")
-    assert not told(home, accepting).document.outbox
+    assert not run_event(home, accepting).document.outbox
     assert home.app.people.find_member(STRANGER) is None
 
 
@@ -317,13 +317,16 @@ def test_a_crash_before_the_answer_was_kept_repeats_it(
 ) -> None:
     hello = event("hi", session=STRANGER, sender=STRANGER)
     crash_at("close_turn", home, hello, monkeypatch)
-    (offer,) = told(home, hello).document.outbox
+    (offer,) = run_event(home, hello).document.outbox
     found = CODE.search(offer.text)
     assert found
     accepting = event(f"/pair {found[1]}", session=OWNER, sender=OWNER)
     crash_at("close_turn", home, accepting, monkeypatch)
 
-    assert [reply.session for reply in told(home, accepting).document.outbox] == [STRANGER, OWNER]
+    assert [reply.session for reply in run_event(home, accepting).document.outbox] == [
+        STRANGER,
+        OWNER,
+    ]
     assert home.app.people.find_role(hello) == "member"
 
 
@@ -374,8 +377,8 @@ def test_a_record_that_cannot_be_read_lets_nobody_in(
 ) -> None:
     home.app.kv.put(keys.person("main", STRANGER), damaged)
     home.app.kv.put(keys.pairing_request("main", STRANGER, STRANGER), damaged)
-    given = code_of(home)
-    say(home, OWNER, f"/pair {given}")
+    code = code_of(home)
+    say(home, OWNER, f"/pair {code}")
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
 
 

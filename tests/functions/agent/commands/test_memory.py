@@ -29,7 +29,7 @@ from tests.functions.agent.memory.memories import (
     memory,
     saves,
 )
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 
 Open = Callable[..., AgentRuntime]
 FORCED = {"type": "function", "function": {"name": "save_memory"}}
@@ -388,7 +388,7 @@ def test_in_a_group_the_transcript_says_who_spoke(home: AgentRuntime, model: Scr
 
 
 def test_no_name_passes_for_what_somebody_said(home: AgentRuntime, model: ScriptedModel) -> None:
-    told(
+    run_event(
         home,
         replace(
             event("hello", private=False),

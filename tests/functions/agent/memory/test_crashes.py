@@ -34,7 +34,7 @@ from tests.functions.agent.memory.memories import (
     memory,
     saves,
 )
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 from tests.machine import within
 
 Open = Callable[..., AgentRuntime]
@@ -123,7 +123,7 @@ def after_a_crash(
         crashed = False
     except Crash:
         crashed = True
-    return crashed, [reply.text for reply in told(home, happened).document.outbox]
+    return crashed, [reply.text for reply in run_event(home, happened).document.outbox]
 
 
 def whole(home: AgentRuntime, session: str) -> list[tuple[int, int]]:
@@ -245,7 +245,7 @@ def test_two_workers_with_one_session_make_one_entry(runtime: Open, model: Scrip
 
     def work() -> None:
         try:
-            outcomes.append(told(home, event("/mem")))
+            outcomes.append(run_event(home, event("/mem")))
         except Conflict as problem:
             outcomes.append(problem)
 
@@ -279,7 +279,7 @@ def test_two_workers_each_with_words_of_their_own_keep_both(
     model._script[:] = [overtaken]
     with pytest.raises(Conflict):
         run_turn(first, home.app)
-    again = told(home, first)
+    again = run_event(home, first)
 
     assert [note.content for note in finished[0].document.noted] == [""], (
         "the words are archived; only whose they were is kept"
@@ -337,7 +337,7 @@ def test_a_store_that_fails_for_a_moment_loses_and_doubles_nothing(
         happened, kv = event(words), Forgetful(home.app.kv, at)
         with suppress(BackendError):
             run_turn(happened, over(home, kv))
-        told(home, happened)
+        run_event(home, happened)
         left = kv.left
 
         versions = {

@@ -16,7 +16,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 
 Open = Callable[..., AgentRuntime]
 OPENAI = (
@@ -353,7 +353,7 @@ def test_a_turn_that_was_refused_has_a_trace_and_counts_its_rounds_once(
     small.then(say("here I am"))
     happened = event("the last word")
 
-    (reply,) = told(home, happened).document.outbox
+    (reply,) = run_event(home, happened).document.outbox
 
     assert (reply.rounds, reply.failed) == (1, False)
 

@@ -22,7 +22,7 @@ from functions.agent.session.trace import format_trace, load_trace
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.people import sentence
 
 SESSION = keys.session_of("main", "telegram:7")
@@ -278,7 +278,7 @@ def test_fifty_requests_for_one_task_are_a_loop(runtime: Open, model: ScriptedMo
     first = event("begin")
     for number in range(20):
         happened = first if not number else replace(event("go on"), kind="task")
-        replies = [reply.text for reply in told(home, happened).document.outbox]
+        replies = [reply.text for reply in run_event(home, happened).document.outbox]
         if replies == [sentence("loop")]:
             break
 
@@ -419,7 +419,7 @@ def test_what_a_verification_changed_is_measured(
     model.then(failing(0), say("All done."), *after, say("It was not done."), say("never asked"))
     happened = event("go")
 
-    told(home, happened)
+    run_event(home, happened)
 
     trace = load_trace(home.app.kv, happened.id)
     assert trace is not None

@@ -29,7 +29,7 @@ from sigil.protocol import Caller
 from sigil.storage.kv import KV, Expect, Item, Key, keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.memory.memories import saves
-from tests.functions.agent.talk import event, tell, told
+from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.people import sentence
 
 OWNER = Caller("main", owner=True)
@@ -105,7 +105,7 @@ def test_a_turn_without_tools_writes_its_document_three_times(
     counted, kv = watched(home)
     model.then(say("hello"))
 
-    told(counted, event("hi"))
+    run_event(counted, event("hi"))
 
     assert kv.heads == 3
 
@@ -115,11 +115,11 @@ def test_a_search_writes_when_it_has_answered_and_a_call_before_it_runs_as_well(
 ) -> None:
     counted, kv = watched(home)
     model.then(call(("sigil_query", {"query": "pure"})), say("found"))
-    told(counted, event("hi"))
+    run_event(counted, event("hi"))
     assert kv.heads == 4
 
     model.then(call(("cap_pure", {})), say("done"))
-    told(counted, event("again"))
+    run_event(counted, event("again"))
     assert kv.heads == 4 + 5
 
 
@@ -150,7 +150,7 @@ def test_a_turn_that_is_cut_at_any_write_goes_on_and_answers_once(
     repeated = {2: 0, 3: 1, 4: 2}[write]
     model._script[:] = script[repeated:]
 
-    opened = told(home, happened)
+    opened = run_event(home, happened)
 
     assert [reply.text for reply in opened.document.outbox] == ["done"]
     assert [message.role for message in opened.document.messages] == [
@@ -192,7 +192,7 @@ def test_a_call_that_was_in_flight_runs_again_only_when_it_is_safe(
     happened = left_with(home, "cap_pure", "cap_told", "cap_unknown")
     model.then(say("I see"))
 
-    told(home, happened)
+    run_event(home, happened)
 
     again, interrupted, unknown = results(model.bodies[0])[1:]
     assert again == '{"ok":"again"}'
@@ -225,7 +225,7 @@ def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
         assert home.app.sessions.open(KEY).document.turn.attempts == attempt  # type: ignore[union-attr]
     asked = len(model.bodies)
 
-    opened = told(home, happened)
+    opened = run_event(home, happened)
 
     assert [reply.text for reply in opened.document.outbox] == [GAVE_UP]
     assert len(model.bodies) == asked
@@ -257,13 +257,13 @@ def test_ids_leave_the_document_only_after_their_records_stand(
 ) -> None:
     happened = [event("/help") for _ in range(record.SEEN_MOST + 5)]
     for each in happened:
-        told(home, each)
+        run_event(home, each)
 
     opened = home.app.sessions.open(KEY)
     assert len(opened.document.seen) <= record.SEEN_MOST
     for each in happened:
         assert home.app.sessions.was_seen(opened, each.id)
-        assert told(home, each).document.outbox == ()
+        assert run_event(home, each).document.outbox == ()
 
 
 def test_a_large_document_is_compressed_and_read_back(home: AgentRuntime) -> None:
@@ -340,9 +340,9 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
     home: AgentRuntime, model: ScriptedModel, body: bytes
 ) -> None:
     model.then(say("hello Ada"), say("noted"))
-    told(home, event("I am Ada"))
-    told(home, event("/new"))
-    told(home, event("the shop is closed on Mondays"))
+    run_event(home, event("I am Ada"))
+    run_event(home, event("/new"))
+    run_event(home, event("the shop is closed on Mondays"))
     home.app.kv.put(keys.session_head(KEY), body)
 
     locked = [tell(home, "hello") for _ in range(2)]
