@@ -168,7 +168,9 @@ def load_backlog(side: SideRequests) -> Backlog:
         message = by_number[number]
         if number > document.consolidated and message.origin != RUNTIME_ORIGIN:
             news.append(message)
-    ends = {first: chunk[-1].seq if chunk else 0 for first, chunk in chunks.items()}
+    ends = {}
+    for first, chunk in chunks.items():
+        ends[first] = chunk[-1].seq if chunk else 0
     return Backlog(tuple(news), ends)
 
 

@@ -62,7 +62,7 @@ def clean_text(text: str) -> str:
     Emoji that are joined stay joined, and words stay spelt.
     """
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    # U+E000 takes the place of a joiner until it is known whether the characters around can be joined
+    # U+E000 takes a joiner's place until it is known whether the characters around can be joined
     text = text.replace("\ue000", "").replace("\u200d", "\ue000")
     text = _PARTS.sub("", _UNSEEN.sub("", text))
     text = _SELECTORS.sub("", text)

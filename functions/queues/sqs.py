@@ -9,6 +9,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Final
 
 import orjson
 
@@ -22,6 +23,7 @@ from functions.queues.sqs_message import SqsMessage, unpack
 from functions.queues.sqs_receiver import SqsReceiver
 from sigil.errors import BackendError, UsageError
 from sigil.storage.kv import KV, Key, keys
+from sigil.storage.stored import Shape, dumps
 
 DELAY_MOST = 3600.0
 """Seconds that an event waits at most; SQS ends a message's visibility 12 h after it was received,
@@ -177,6 +179,16 @@ class SqsQueue:
         return self._kv
 
 
+@dataclass(frozen=True, slots=True)
+class _TriesRecord:
+    """How often a message came to nothing, as it is stored."""
+
+    tries: int
+
+
+_TRIES: Final = Shape[_TriesRecord](_TriesRecord)
+
+
 class TriesCounter:
     """Counts how often a message was handed out and came to nothing.
 
@@ -195,8 +207,8 @@ class TriesCounter:
         with suppress(BackendError):
             item = self._kv.get(keys.delivery_tries(message.id))
             if item:
-                with suppress(ValueError, TypeError, KeyError):
-                    tries = int(orjson.loads(item.value)["tries"])
+                with suppress(ValueError):
+                    tries = _TRIES.read(item.value).tries
             self._write_tries(message.id, tries + 1)
         return tries
 
@@ -207,5 +219,5 @@ class TriesCounter:
                 self._write_tries(message, tries)
 
     def _write_tries(self, message: str, tries: int) -> None:
-        record = orjson.dumps({"tries": tries})
+        record = dumps(_TriesRecord(tries))
         self._kv.put(keys.delivery_tries(message), record, ttl=TRIES_KEPT_SECONDS)

@@ -14,13 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from functions.agent.messages import Message
 from functions.agent.session.document import Document, encode_document
 from functions.agent.session.store import SessionHandle, Sessions
 from functions.agent.turn import run_turn
-from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import open_runtime
+from scripts.benchmarks.chats import make_document, make_event
 from scripts.benchmarks.measuring import compare_calls
 from scripts.benchmarks.rows import Row
 from sigil.storage import aws
@@ -34,7 +33,6 @@ TABLE: Final = "bench"
 ROUNDS: Final = 6
 REPEATS: Final = 60
 MESSAGES: Final = 40
-PLAIN_TALK: Final = "A sentence or two of plain talk, as people write it. " * 3
 SESSION: Final = "bench:1"
 
 
@@ -65,19 +63,8 @@ def _count_requests_of_turns() -> Iterator[Row]:
             )
             runtime = open_runtime(settings)
             saves = _record_saves(runtime.app.sessions)
-            event = Event(
-                f"{SESSION}:{rounds}",
-                "message",
-                "main",
-                SESSION,
-                Sender("terminal:local"),
-                PLAIN_TALK,
-                1.0,
-                order_of(1.0, rounds),
-                private=True,
-            )
             with _count_requests() as sent:
-                run_turn(event, runtime.app)
+                run_turn(make_event(SESSION, rounds), runtime.app)
             runtime.close()
         name = f"dynamodb turn of {rounds} rounds"
         head = sum(count for (_, sort), count in sent.items() if sort == "head")
@@ -127,11 +114,7 @@ def _count_requests() -> Iterator[Counter[tuple[str, str]]]:
 def _measure_times() -> Iterator[Row]:
     """Measure the store's operations, and a session opened and saved again."""
     kv = DynamoKV(TABLE)
-    messages = [
-        Message("user" if number % 2 == 0 else "assistant", PLAIN_TALK, at=1.0)
-        for number in range(MESSAGES)
-    ]
-    document = Document().add(*messages)
+    document = make_document(MESSAGES)
     body = encode_document(document)
     head = keys.session_head(keys.session_of("main", "bench:2"))
     sessions = Sessions(kv)

@@ -11,9 +11,9 @@ from typing import Final
 
 import redis
 
-from functions.agent.messages import Message
 from functions.agent.session.document import Document, encode_document
 from functions.agent.session.store import Sessions
+from scripts.benchmarks.chats import make_document
 from scripts.benchmarks.measuring import Work, compare_calls
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import ABSENT, KV, Key, keys
@@ -23,7 +23,6 @@ from tests.servers.valkey import Valkey
 
 ROUNDS: Final = 8
 REPEATS: Final = 300
-PLAIN_TALK: Final = "A sentence or two of plain talk, as people write it. " * 3
 MESSAGES: Final = 40
 VALUE: Final = b"x" * 400
 
@@ -61,11 +60,7 @@ def _measure_session(kv: RedisKV, ping: Work) -> Iterator[Row]:
     """Measure reading and writing a session's document: first the store alone, then with encoding
     and decoding, which cost the most.
     """
-    messages = [
-        Message("user" if number % 2 == 0 else "assistant", PLAIN_TALK, at=1.0)
-        for number in range(MESSAGES)
-    ]
-    document = Document().add(*messages)
+    document = make_document(MESSAGES)
     head = keys.session_head(keys.session_of("main", "bench:1"))
     kv.put(head, encode_document(document))
 

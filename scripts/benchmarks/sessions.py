@@ -12,24 +12,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from functions.agent.messages import Message
-from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.agent.turn import run_turn
-from functions.events import Event, Sender, order_of
 from functions.local import QueueWorkers
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
+from scripts.benchmarks.chats import PLAIN_TALK, make_document, make_event
 from scripts.benchmarks.measuring import median_call, run_server
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.sqlite import SqliteKV
 
-PLAIN_TALK: Final = "A sentence or two of plain talk, as people write it. " * 3
 LOOPS: Final = 300
 LONG: Final = 4_000
 CHATS: Final = 100
@@ -67,12 +63,7 @@ def _measure_document(folder: Path) -> Iterator[Row]:
     kv = SqliteKV(folder / "store.db")
     sessions = Sessions(kv)
     key = keys.session_of("main", "bench:1")
-    document = Document().add(
-        *[
-            Message("user" if number % 2 == 0 else "assistant", PLAIN_TALK, at=1.0)
-            for number in range(40)
-        ]
-    )
+    document = make_document(40)
     saved = sessions.save(sessions.open(key), document)
     bare = b"x" * saved.size
 
@@ -101,7 +92,7 @@ def _measure_long_chat(runtime: AgentRuntime) -> Iterator[Row]:
     costs: list[tuple[float, int]] = []
     for number in range(LONG // 2):
         started = time.process_time()
-        opened = run_turn(_make_event("bench:long", number), runtime.app)
+        opened = run_turn(make_event("bench:long", number), runtime.app)
         costs.append(((time.process_time() - started) * 1e3, opened.size))
         runtime.app.sessions.clear_outbox(opened)
     runtime.close()
@@ -120,7 +111,7 @@ def _measure_many_chats(runtime: AgentRuntime) -> Iterator[Row]:
     """Measure the turns of a hundred chats that wait in the queue at once."""
     for number in range(EACH):
         for chat in range(CHATS):
-            runtime.queue.put(_make_event(f"bench:{chat}", chat * EACH + number))
+            runtime.queue.put(make_event(f"bench:{chat}", chat * EACH + number))
     workers = QueueWorkers(runtime)
     started, cpu = time.perf_counter(), time.process_time()
     workers.start()
@@ -141,7 +132,7 @@ def _measure_late_start(folder: str, url: str) -> Iterator[Row]:
     """Measure the time from a start with 10,000 waiting events to the first answer."""
     runtime = _open_runtime(folder, url)
     for number in range(WAITING):
-        runtime.queue.put(_make_event(f"bench:{number}", number))
+        runtime.queue.put(make_event(f"bench:{number}", number))
     runtime.close()
     started = time.perf_counter()
     again = _open_runtime(folder, url)
@@ -156,20 +147,6 @@ def _measure_late_start(folder: str, url: str) -> Iterator[Row]:
     )
     workers.stop()
     again.close()
-
-
-def _make_event(session: str, number: int) -> Event:
-    event = Event(
-        f"{session}:{number}",
-        "message",
-        "main",
-        session,
-        Sender("terminal:local"),
-        PLAIN_TALK,
-        1.0,
-        order_of(1.0, number),
-    )
-    return replace(event, private=True)
 
 
 def _serve_model() -> None:

@@ -27,7 +27,7 @@ from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from scripts.benchmarks.measuring import run_server
 from scripts.benchmarks.rows import Row
-from sigil.protocol import Caller, Offer
+from sigil.protocol import Caller
 from sigil.storage.kv import keys
 
 TURNS: Final = 40
@@ -59,7 +59,7 @@ def run(data: Path | None) -> Iterator[Row]:
             tokens_per_day=10**9,
         )
         runtime = open_runtime(settings)
-        history = _make_history([_deploy(runtime, noun) for noun in _NOUNS])
+        history = _make_history(runtime)
         ours, floor, walls = [], [], []
         for number in range(WARM + TURNS):
             spent, wall = _time_turn(runtime, history, number)
@@ -107,27 +107,28 @@ def _time_turn(runtime: AgentRuntime, history: Document, number: int) -> tuple[f
     return spent
 
 
-def _deploy(runtime: AgentRuntime, noun: str) -> Offer:
-    """Deploy a capability for `noun`; return it as a tool."""
-    properties = {
-        name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."}
-        for name in ("text", "unit", "form")
-    }
-    spec: dict[str, Any] = {
-        "name": f"mend-{noun}",
-        "description": (
-            f"Reads a {noun}, mends what is wrong with it and gives it back in the form that was"
-            " asked for."
-        ),
-        "schema": {"type": "object", "properties": properties, "required": ["text"]},
-        "execute": "return { text: input.text, length: input.text.length }",
-        "examples": [f"mend this {noun}: abc", f"what is wrong with the {noun} abc?"],
-    }
-    return runtime.app.registry.deploy(spec, Caller(runtime.app.name, owner=True)).offer
-
-
-def _make_history(offers: list[Offer]) -> Document:
-    """Return 40 messages: two queries that page ten tools in each, and talk."""
+def _make_history(runtime: AgentRuntime) -> Document:
+    """Deploy a capability for each noun; return 40 messages: two queries that page ten of them in
+    each, and talk.
+    """
+    caller = Caller(runtime.app.name, owner=True)
+    offers = []
+    for noun in _NOUNS:
+        properties = {
+            name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."}
+            for name in ("text", "unit", "form")
+        }
+        spec: dict[str, Any] = {
+            "name": f"mend-{noun}",
+            "description": (
+                f"Reads a {noun}, mends what is wrong with it and gives it back in the form that"
+                " was asked for."
+            ),
+            "schema": {"type": "object", "properties": properties, "required": ["text"]},
+            "execute": "return { text: input.text, length: input.text.length }",
+            "examples": [f"mend this {noun}: abc", f"what is wrong with the {noun} abc?"],
+        }
+        offers.append(runtime.app.registry.deploy(spec, caller).offer)
     document = Document()
     for half, loads in enumerate((offers[:10], offers[10:])):
         query = ToolCall(f"call_{half}", "sigil_query", '{"query": "mend", "limit": 10}')

@@ -54,11 +54,14 @@ def resolve_address(choice: RegistryChoice, settings: Settings) -> Destination:
     profiles = Profiles(settings.profiles)
     profile: Profile | None
     if choice.profile:
-        profile, how = profiles.find(choice.profile), "--profile"
+        profile = profiles.find(choice.profile)
+        how = "--profile"
     elif settings.profile:
-        profile, how = profiles.find(settings.profile), "SIGIL_PROFILE"
+        profile = profiles.find(settings.profile)
+        how = "SIGIL_PROFILE"
     else:
-        profile, how = profiles.find_default(), "sigil profiles use"
+        profile = profiles.find_default()
+        how = "sigil profiles use"
     if profile is None:
         return Destination()
     return Destination(profile.url, how=how, profile=profile.name)

@@ -106,21 +106,16 @@ def explain_usage_error(problem: typer.TyperException, program: str) -> SigilErr
     else:
         message = problem.format_message().replace("Value error, ", "")
     suggestion = f"{command} --help"
-    similar = _find_similar_options(str(getattr(problem, "option_name", "")), context)
-    if similar:
-        suggestion = f"did you mean {' or '.join(similar)}? {suggestion}"
+    unknown_option = str(getattr(problem, "option_name", ""))
+    if unknown_option and context:
+        from difflib import get_close_matches
+
+        commands = [context.command, context.find_root().command]
+        options = {name for each in commands for param in each.params for name in param.opts}
+        similar = get_close_matches(unknown_option, sorted(options), n=2, cutoff=0.6)
+        if similar:
+            suggestion = f"did you mean {' or '.join(similar)}? {suggestion}"
     return SigilError("EUSAGE", message, suggestion=suggestion)
-
-
-def _find_similar_options(option: str, context: typer.Context | None) -> list[str]:
-    """Return the options of the command, or of all commands, that look like `option`."""
-    from difflib import get_close_matches
-
-    if not context or not option:
-        return []
-    commands = [context.command, context.find_root().command]
-    known = {name for command in commands for param in command.params for name in param.opts}
-    return get_close_matches(option, sorted(known), n=2, cutoff=0.6)
 
 
 def add_suggestion(problem: SigilError, program: str, words: Sequence[str]) -> SigilError:

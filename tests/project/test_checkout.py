@@ -109,7 +109,7 @@ def test_without_a_fitting_python_the_installer_says_so(tmp_path: Path) -> None:
     assert "help: " in done.stderr
 
 
-def test_every_benchmark_has_the_door_that_the_command_knocks_at() -> None:
+def test_every_benchmark_has_the_function_that_the_command_calls() -> None:
     benchmarks = [
         path
         for path in (ROOT / "scripts" / "benchmarks").glob("*.py")

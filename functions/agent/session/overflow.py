@@ -121,8 +121,10 @@ def move_bodies_back(fields: dict[str, Any], overflow: OverflowStore) -> dict[st
     Raises `BackendError` when a body is gone, `ValueError` when it is no body.
     """
     for joined, name in fields.pop("spilled", {}).items():
-        path = tuple(int(part) if part.isdigit() else part for part in joined.split("/"))
-        _set_at(fields, path, orjson.loads(zlib.decompress(overflow.get(name))))
+        path: list[str | int] = []
+        for part in joined.split("/"):
+            path.append(int(part) if part.isdigit() else part)
+        _set_at(fields, tuple(path), orjson.loads(zlib.decompress(overflow.get(name))))
     return fields
 
 

@@ -54,8 +54,10 @@ class ActiveVersionRow(TypedDict):
 
 
 class DeployPreviewRow(TypedDict):
-    """What a deploy would do. `stands`: the version that is active now; `asks`: the permissions
-    that an owner would have to grant.
+    """The effect that a deploy would have.
+
+    `stands`: the version that is active now; `asks`: the permissions that an owner would have to
+    grant.
     """
 
     capability: str

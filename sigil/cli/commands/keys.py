@@ -140,18 +140,12 @@ def list_keys(context: typer.Context) -> None:
     if not rows:
         shell.printer.note("there are no keys but the admin token")
         return
-    cells = [
-        (
-            row["id"],
-            row["kind"],
-            row["namespace"],
-            row["name"],
-            " ".join(row["scopes"]),
-            "ended" if row["expired"] else format_time(row["expires"]),
-            format_time(row["last_use"] or None),
-        )
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        end = "ended" if row["expired"] else format_time(row["expires"])
+        last_use = format_time(row["last_use"] or None)
+        scopes = " ".join(row["scopes"])
+        cells.append((row["id"], row["kind"], row["namespace"], row["name"], scopes, end, last_use))
     shell.printer.table(("id", "kind", "namespace", "name", "scopes", "ends", "last use"), cells)
 
 

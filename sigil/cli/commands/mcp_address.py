@@ -135,7 +135,8 @@ def absolute_paths(row: McpServerRow, note: Callable[[str], None]) -> McpServerR
             ),
         )
     words = [str(Path(program).absolute()) if "/" in program else program]
-    words += [str(Path(word).absolute()) if _is_path(word) else word for word in rest]
+    for word in rest:
+        words.append(str(Path(word).absolute()) if _is_path(word) else word)
     for word, absolute in zip(row["command"], words, strict=True):
         if word != absolute:
             note(f"{word} is {absolute}: programs start in the home folder")

@@ -59,10 +59,10 @@ def list_profiles(context: typer.Context) -> None:
     if shell.printer.json:
         shell.printer.document({"items": rows, "now": {"url": now.url, "how": now.how}})
         return
-    cells = [
-        ("*" if row["now"] else "", row["profile"], row["url"] or IN_THIS_PROCESS, row["token"])
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        mark = "*" if row["now"] else ""
+        cells.append((mark, row["profile"], row["url"] or IN_THIS_PROCESS, row["token"]))
     shell.printer.table(("", "profile", "registry", "token"), cells)
     reason = f" ({now.how})" if now.how else ""
     shell.printer.note(f"commands go to {now.url or f'the registry {IN_THIS_PROCESS}'}{reason}")
