@@ -259,8 +259,8 @@ class Settings:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """The part of our environment that a program of this machine gets: enough to be found and
-        to speak, and no secret.
+        """The part of our environment that a program of this machine gets: the search path, the
+        user and the language, and no secret.
         """
         return {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
 
@@ -298,13 +298,14 @@ def _config_folder() -> Path:
 
 
 def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
-    """Raise `UsageError` ESETTING for what a file may not set: another user may have written
-    it.
-    """
+    """Raise `UsageError` ESETTING for what a file may not set: another user may have written it."""
     names = {part.metadata["name"]: part.metadata for part in fields(kind)}
     for name, facts in names.items():
         for secret in facts["keeps"].split():
-            _refuse_address_of_secret(name, secret, outer, inner)
+            if inner.get(name) and not outer.get(name) and outer.get(secret):
+                # the secret would be sent to an address that another user chose
+                message = f"{name} comes from {FILE}, {secret} from the environment"
+                raise UsageError("ESETTING", f"{message}: set both in the same place")
     for name, facts in names.items():
         if facts["secret"] and inner.get(name, "").startswith(AWS_SECRETS):
             # it would be fetched with the person's own credentials at a cloud
@@ -319,7 +320,7 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
             # it would open the person's machine, whatever store the file brings
             raise UsageError(
                 "ESETTING",
-                f"{FILE} sets {name}, which it never may",
+                f"{FILE} sets {name}, which no file may set",
                 suggestion=f"set {name} in the environment",
             )
     _refuse_choice_of_registry(inner)
@@ -335,23 +336,14 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
             raise UsageError("ESETTING", message, suggestion="or set it in the environment")
 
 
-def _refuse_address_of_secret(
-    address: str, secret: str, outer: Mapping[str, str], inner: Mapping[str, str]
-) -> None:
-    """Raise when a file names the address that a secret of the environment is sent to."""
-    if secret and inner.get(address) and not outer.get(address) and outer.get(secret):
-        message = f"{address} comes from {FILE}, {secret} from the environment"
-        raise UsageError("ESETTING", message + ": set both in the same place")
-
-
 def _refuse_foreign_endpoint(inner: Mapping[str, str]) -> None:
-    """Raise when a file has the person's requests to AWS, signed as they are, sent elsewhere, or
-    names compiled code.
+    """Raise when a file would send the person's signed requests to AWS to another address, or names
+    a folder of compiled code.
     """
     for name, value in inner.items():
         is_foreign_queue = name == "UNCAGED_QUEUE" and not _AWS_QUEUE.match(value)
         if name.startswith("UNCAGED_") and ("endpoint=" in value or is_foreign_queue):
-            message = f"{FILE} sends requests to AWS elsewhere with {name}"
+            message = f"with {name}, {FILE} would send requests to AWS to another address"
             raise UsageError("ESETTING", message, suggestion=f"set {name} in the environment")
     if inner.get("UNCAGED_CACHE"):
         raise UsageError(
@@ -376,8 +368,8 @@ def _refuse_choice_of_registry(inner: Mapping[str, str]) -> None:
 
 
 def _brings_a_store(outer: Mapping[str, str], inner: Mapping[str, str]) -> bool:
-    """Tell if the file alone says where the store is: then all that is in that store, grants too,
-    came with the folder.
+    """Return whether the file alone says where the store is: then all that is in that store, grants
+    too, came with the folder.
     """
     folder = inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA")
     return bool(not outer.get("UNCAGED_STORE") and (inner.get("UNCAGED_STORE") or folder))

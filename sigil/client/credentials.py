@@ -77,7 +77,7 @@ class Credentials:
         except ValueError:
             message = f"{self.path} is no TOML"
             raise UsageError(
-                "ECREDENTIALS", message, suggestion="mend it, or remove it and log in again"
+                "ECREDENTIALS", message, suggestion="repair it, or remove it and log in again"
             ) from None
 
     def _read(self, *, private: bool = True) -> dict[str, str]:

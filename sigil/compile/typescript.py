@@ -62,4 +62,6 @@ def _load_stripper() -> Program:
 
 
 def _refused(message: str, name: str) -> Refused:
-    return Refused("EMODULE", message, source=name, suggestion="mend the source and deploy again")
+    return Refused(
+        "EMODULE", message, source=name, suggestion="correct the source and deploy again"
+    )

@@ -69,7 +69,7 @@ def read_source(module: bytes) -> str:
             raise ValueError("another kind of module")
         return data.block().decode()
     except (ValueError, KeyError, TypeError, StopIteration, RecursionError) as error:
-        raise UsageError("EINVAL", "this is no JavaScript capability") from error
+        raise UsageError("EINVAL", "this is not a JavaScript capability") from error
 
 
 def _make_sections(text: bytes) -> list[bytes]:

@@ -93,7 +93,7 @@ def read_bounded(path: Path, most: int) -> bytes:
     with os.fdopen(handle, "rb", buffering=0) as file:
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "it is no file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         body = file.read(min(facts.st_size, most) + 1)
         while len(body) <= most:
             more = file.read(len(body))

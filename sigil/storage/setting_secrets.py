@@ -86,7 +86,7 @@ def _read_secret(name: str) -> str:
         table = None
     if not isinstance(table, dict):
         raise _make_unusable(
-            identity, "it is no JSON object", f"name it without #{key}, or store an object"
+            identity, "it is not a JSON object", f"name it without #{key}, or store an object"
         )
     if not isinstance(table.get(key), str):
         raise _make_unusable(identity, f"it has no text under {key!r}", "check the name after #")

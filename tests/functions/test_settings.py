@@ -134,9 +134,9 @@ def test_a_file_sends_no_signed_request_elsewhere_and_brings_no_code(
 def test_a_file_never_opens_the_machine(tmp_path: Path, name: str, store: str) -> None:
     for value in ('"yes"', "true", "1"):
         (tmp_path / "uncaged.toml").write_text(f"{store}{name} = {value}\n")
-        with pytest.raises(UsageError, match=f"sets {name}, which it never may"):
+        with pytest.raises(UsageError, match=f"sets {name}, which no file may set"):
             Settings.read({}, tmp_path)
-        with pytest.raises(UsageError, match=f"sets {name}, which it never may"):
+        with pytest.raises(UsageError, match=f"sets {name}, which no file may set"):
             Settings.read({name: "no"}, tmp_path)
 
 
@@ -229,11 +229,11 @@ def test_a_file_that_is_made_to_hurt_is_told_as_wrong(tmp_path: Path, text: str)
 
 def test_a_pipe_or_a_device_is_no_file_of_settings(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "uncaged.toml")
-    with pytest.raises(UsageError, match="it is no file"):
+    with pytest.raises(UsageError, match="it is not a regular file"):
         Settings.read({}, tmp_path)
     (tmp_path / "uncaged.toml").unlink()
     (tmp_path / "uncaged.toml").symlink_to("/dev/null")
-    with pytest.raises(UsageError, match="it is no file"):
+    with pytest.raises(UsageError, match="it is not a regular file"):
         Settings.read({}, tmp_path)
 
 

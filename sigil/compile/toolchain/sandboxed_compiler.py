@@ -87,7 +87,7 @@ def read_module(path: Path, status: int, reason: str, name: str) -> bytes:
 
 
 def source_refusal(
-    message: str, name: str, suggestion: str = "mend the source and deploy again"
+    message: str, name: str, suggestion: str = "correct the source and deploy again"
 ) -> Refused:
     """Return the refusal of the source of the capability `name`."""
     return Refused("EMODULE", message, source=name, suggestion=suggestion)

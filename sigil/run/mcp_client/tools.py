@@ -149,7 +149,7 @@ def _parse_tool(value: Mapping[str, Json], server: str) -> ImportedTool | None:
         if input_schema is None:
             input_schema = {"type": "object"}
         if not isinstance(input_schema, dict):
-            raise UsageError("ESCHEMA", "its schema is no object")
+            raise UsageError("ESCHEMA", "its schema is not an object")
         cleaned = schema.check(_clean_schema(input_schema, 0))
         return ImportedTool(line, capability, _describe_tool(value, line, server), cleaned)
     except UsageError as problem:

@@ -297,7 +297,7 @@ class Driver:
         """Copy `data` into the guest; return the copy's address there."""
         pointer = self.invoke(b"sigil_alloc", len(data))
         if not pointer:
-            raise GuestStopped("ENOMEM", "no room for the input")
+            raise GuestStopped("ENOMEM", "out of memory for the input")
         ctypes.memmove(self.address(pointer, len(data)), data, len(data))
         return pointer
 

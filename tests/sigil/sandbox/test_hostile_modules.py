@@ -53,7 +53,7 @@ RUNS = {
     "divides by zero": (guest("(i32.div_s (local.get 0) (i32.const 0))"), "ETRAP: integer division by zero"),
     "reads outside": (guest("(i32.load (i32.const -4))"), BOUNDS),
     "calls nothing": (guest("(call_indirect (result i32) (i32.const 0))", more="(table 1 funcref)"), "ETRAP: an indirect call of nothing"),
-    "allocates nothing": (guest(alloc="(i32.const 0)"), "ENOMEM: no room for the input"),
+    "allocates nothing": (guest(alloc="(i32.const 0)"), "ENOMEM: out of memory for the input"),
     "allocates outside": (guest(alloc="(i32.const -1)"), OUTSIDE),
     "allocates across the end": (guest(alloc="(i32.const 131071)"), OUTSIDE),
     "puts its output outside": (guest(out_ptr="(i32.const -1)"), OUTSIDE),

@@ -86,7 +86,7 @@ OTHERS = (
 
 @pytest.mark.parametrize("module", OTHERS)
 def test_what_is_no_such_module_has_no_source(module: bytes) -> None:
-    with pytest.raises(UsageError, match="this is no JavaScript capability"):
+    with pytest.raises(UsageError, match="this is not a JavaScript capability"):
         read_source(module)
 
 

@@ -99,16 +99,16 @@ def test_a_manifest_that_is_no_file_is_not_read(
     assert (result.code, result.error["code"], result.error["message"]) == (
         3,
         "ENOENT",
-        "cannot read sigil.toml: it is no file",
+        "cannot read sigil.toml: it is not a regular file",
     )
 
 
 def test_nobody_waits_for_a_pipe_in_a_folder(place: Path) -> None:
     os.mkfifo(place / "sigil.toml")
-    assert b"cannot read sigil.toml: it is no file" in read_output("check", ".")
+    assert b"cannot read sigil.toml: it is not a regular file" in read_output("check", ".")
     assert b"runners" in read_output("doctor")
     os.mkfifo(place / "uncaged.toml")
-    assert b"uncaged.toml: it is no file" in read_output("list")
+    assert b"uncaged.toml: it is not a regular file" in read_output("list")
 
 
 def test_nobody_waits_for_a_pipe_or_a_device_that_came_with_a_folder(
@@ -116,17 +116,17 @@ def test_nobody_waits_for_a_pipe_or_a_device_that_came_with_a_folder(
 ) -> None:
     token = place.parent / "data" / "token"
     os.mkfifo(token)
-    assert b"it is no file" in read_output("serve", "--port", "0")
-    assert b"it is no file" in read_output("doctor")
+    assert b"it is not a regular file" in read_output("serve", "--port", "0")
+    assert b"it is not a regular file" in read_output("doctor")
     token.unlink()
     token.symlink_to("/dev/zero")
-    assert b"it is no file" in read_output("serve", "--port", "0")
+    assert b"it is not a regular file" in read_output("serve", "--port", "0")
     os.mkfifo(place / "engine.wasm")
     monkeypatch.setenv("SIGIL_ENGINE", str(place / "engine.wasm"))
     assert b"no JavaScript engine" in read_output(
         "deploy", "--name", "one", "--description", "One.", "--execute", "return 1;"
     )
-    assert b"engine.wasm: it is no file" in read_output("doctor")
+    assert b"engine.wasm: it is not a regular file" in read_output("doctor")
 
 
 @pytest.mark.parametrize(

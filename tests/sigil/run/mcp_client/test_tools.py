@@ -151,7 +151,7 @@ def test_a_description_does_not_say_that_it_is_anothers(claim: str) -> None:
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
-        ("text", "no object"),
+        ("text", "not an object"),
         ({"type": "string"}, '"type" has to be "object"'),
         ({"type": "object", "anyOf": [{}]}, '"anyOf" cannot stand at the top'),
         (
