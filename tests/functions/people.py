@@ -27,8 +27,8 @@ NO_TOOL = Fact("no_such_tool", "", "ENOTOOL", "there is no such tool")
 
 
 def sentence(name: str, fact: Fact = NO_TOOL, *, owner: bool = True, guest: bool = False) -> str:
-    """What is said in a chat that does not go on, to its owner alone or to somebody else; `fact`:
-    what failed last.
+    """Return the notice in a chat that does not go on, to its owner alone or to somebody else;
+    `fact`: what failed last.
     """
     standing = SafetyStatus(reason=name, counters=Counters(failures=(fact,)))
     return write_notice(standing, NoticeReader(owner=owner and not guest, guest=guest, alone=True))
@@ -90,12 +90,12 @@ class Live:
         return int(message.get("chat", {"id": sender})["id"])
 
     def list_texts(self, chat: int) -> list[str]:
-        """What the chat was told so far."""
+        """Return the texts that the chat got so far."""
         with self.bot.changed:
             return [message["text"] for message in self.bot.messages if message["chat_id"] == chat]
 
     def replies(self, chat: int, count: int, seconds: float | None = None) -> list[str]:
-        """What the chat was told, as soon as that are `count` messages."""
+        """Return the texts that the chat got, as soon as those are `count`."""
         self.until(lambda: len(self.list_texts(chat)) >= count, seconds)
         return self.list_texts(chat)
 
@@ -116,7 +116,7 @@ class Live:
             ]
 
     def status(self, chat: int = OWNER) -> dict[str, Any]:
-        """What GET /status says of a chat."""
+        """Return what GET /status says of a chat."""
         answer = self.server.client.get("/status", params={"session": f"telegram:{chat}"})
         assert answer.status_code == 200, answer.text
         return dict(answer.json())

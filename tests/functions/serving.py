@@ -20,7 +20,7 @@ TOKEN = "admin-token-of-the-tests"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where it listens, and a client that carries the admin token."""
+    """The address of a server, and a client that carries the admin token."""
 
     url: str
     client: httpx.Client

@@ -1,4 +1,4 @@
-"""Whoever looks after an agent hears that it halted: in the log, and where they said."""
+"""The people who look after an agent hear that it halted: in the log, and where they said."""
 
 from __future__ import annotations
 

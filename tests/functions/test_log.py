@@ -18,7 +18,7 @@ from tests.functions.agent.talk import event
 
 @pytest.fixture
 def lines() -> Iterator[Callable[[], list[dict[str, object]]]]:
-    """What was logged so far."""
+    """Return what was logged so far."""
     stream = io.StringIO()
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level

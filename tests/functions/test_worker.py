@@ -24,7 +24,7 @@ from tests.servers.ministack import Ministack
 
 
 class Context:
-    """What Lambda tells a function about the invocation."""
+    """The context that Lambda gives a function with the invocation."""
 
     function_name = "worker"
     aws_request_id = "8f507cfc-xmpl-4697-b07a-ac58fc914c95"

@@ -29,7 +29,7 @@ def whoami(context: typer.Context) -> None:
             place += f" (profile {destination.profile})"
         show_holder(shell, row, place)
         return
-    # whoever may open the store of this process is its owner; nothing is opened to say so
+    # a person who may open the store of this process is its owner; nothing is opened to say so
     holder = TokenHolder("", "admin", settings.agent)
     show_holder(shell, holder.row(), "in this process, as its owner")
     if shell.printer.json:

@@ -33,12 +33,12 @@ def event(
 
 
 def tell(runtime: AgentRuntime, text: str, **fields: Any) -> list[str]:
-    """What the agent replies to `text`."""
+    """Return what the agent replies to `text`."""
     return [reply.text for reply in run_event(runtime, event(text, **fields)).document.outbox]
 
 
 def run_event(runtime: AgentRuntime, happened: Event) -> SessionHandle:
-    """The closed session after an event, its outbox delivered in the store."""
+    """Run the turn of an event; return the closed session, its outbox delivered in the store."""
     opened = run_turn(happened, runtime.app)
     runtime.app.sessions.clear_outbox(opened)
     return opened

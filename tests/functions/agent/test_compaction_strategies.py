@@ -1,4 +1,4 @@
-"""What the model still sees when a chat grew long: the strategies, and the failures that stay in
+"""The strategies choose what the model still sees when a chat grew long; the failures stay in
 sight.
 """
 
@@ -34,7 +34,7 @@ def texts(messages: list[dict[str, Any]]) -> str:
 
 
 def saved() -> dict[str, Any]:
-    """What a model answers when it is asked for what memory shall keep."""
+    """Return the answer of a model that is asked for what memory shall keep."""
     return call(
         ("save_memory", {"history_entry": "They talked.", "memory_update": "(nothing yet)"})
     )

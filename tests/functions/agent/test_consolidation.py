@@ -1,5 +1,5 @@
-"""What leaves a chat's history is in its memory: by itself, by /new, however often the model gives
-nothing of use.
+"""Memory hears of all that leaves a chat's history: by itself, by /new, however often the model
+gives nothing of use.
 """
 
 from __future__ import annotations

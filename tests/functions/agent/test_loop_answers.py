@@ -1,5 +1,5 @@
-"""How a model's answer ends: what is cut, filtered, refused or broken off is said to be that, and a
-call without a name is one error.
+"""An answer that is cut, filtered, refused or broken off is said to be that, and a call without a
+name is one error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Who a group's message is from, in the line that the runtime writes above it: no name passes for
-anything but a name.
-"""
+"""The line above a group's message names its sender, and no name passes for anything but a name."""
 
 from __future__ import annotations
 

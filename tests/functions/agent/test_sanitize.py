@@ -1,4 +1,4 @@
-"""What reaches the model from outside is clean, and closes nothing."""
+"""Text from outside reaches the model clean, and closes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scheduled work from outside: whoever has nothing to say interrupts nobody."""
+"""Scheduled work that has nothing to say interrupts nobody."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Lives = Callable[..., AbstractContextManager[Live]]
 def due(
     home: AgentRuntime, text: str, kind: Kind = "wakeup", sender: str = "terminal:local"
 ) -> list[str]:
-    """What is sent when scheduled work is due."""
+    """Return what is sent when scheduled work is due."""
     return [
         reply.text
         for reply in run_event(home, replace(event(text, sender=sender), kind=kind)).document.outbox

@@ -1,4 +1,4 @@
-"""What a step pages in fits into the model's window, and what does not is told."""
+"""A step pages in what fits into the model's window, and names what does not."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sizes(model: ScriptedModel) -> list[int]:
 
 
 def read_ok(result: str) -> dict[str, Any]:
-    """What a query or a deploy says that went well."""
+    """Return what a query or a deploy answered that went well."""
     answer = json.loads(result.partition("\n")[0])["ok"]
     assert isinstance(answer, dict)
     return answer

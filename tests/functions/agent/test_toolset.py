@@ -1,4 +1,4 @@
-"""What the model reads of its tools: short, and true when it is tried."""
+"""The model reads of its tools what is short, and true when it is tried."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def contents(body: dict[str, Any]) -> str:
 
 
 def verified(model: ScriptedModel) -> int:
-    """How many requests ask for a verification that none before them did."""
+    """Return how many requests ask for a verification that none before them did."""
     asked = [contents(body).count(VERIFY) for body in model.bodies]
     return max(asked)
 

@@ -42,7 +42,7 @@ def tag(value: Any) -> str:
 
 
 def deployed(home: AgentRuntime) -> list[str]:
-    """What stands in the agent's namespace."""
+    """Return the capabilities of the agent's namespace."""
     return [sort for sort, _ in home.stores.kv.scan(keys.capability("main", "").partition)]
 
 

@@ -1,4 +1,4 @@
-"""What leaves for Telegram, and what happens when it does not get there."""
+"""Messages leave for Telegram, and are repaired or kept when they do not get there."""
 
 from __future__ import annotations
 

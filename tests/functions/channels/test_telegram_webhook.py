@@ -1,4 +1,4 @@
-"""What a webhook may carry: the secret, and updates of every documented and hostile shape."""
+"""A webhook carries the secret, and updates of every documented and hostile shape."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What every queue must do. A back-end's test module inherits `QueueContract` and gives it `queue`,
-`other` and `control`.
+"""The contract tests what every queue must do. A back-end's test module inherits `QueueContract`
+and gives it `queue`, `other` and `control`.
 """
 
 from __future__ import annotations

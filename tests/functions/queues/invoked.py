@@ -40,7 +40,7 @@ class Source:
         return {"Records": [record(message) for message in answer.get("Messages", [])]}
 
     def delete(self, event: dict[str, Any], keep: Collection[str] = ()) -> None:
-        """What the mapping does after the function has answered: all are gone but those that were
+        """Delete messages as the mapping does after the function has answered: all but those that were
         reported.
         """
         for each in event["Records"]:

@@ -180,7 +180,7 @@ def test_a_waiting_worker_hears_that_sqs_is_away_and_works_on_when_it_is_back(
 
 
 def in_the_end(queue: SqsQueue) -> Event | None:
-    """What a worker gets that asks again whenever it hears of trouble."""
+    """Return what a worker gets that asks again whenever it hears of trouble."""
     for _ in range(round(PATIENCE)):
         try:
             delivery = queue.take(1.0)
@@ -192,7 +192,7 @@ def in_the_end(queue: SqsQueue) -> Event | None:
 
 
 class Expired(RecordingServer):
-    """What AWS says to a handle whose visibility has ended, which the emulator takes:
+    """The answer of AWS to a handle whose visibility has ended, which the emulator takes:
     https://github.com/aws/aws-sdk-js/issues/1750
     """
 
@@ -358,7 +358,7 @@ def test_a_process_keeps_only_a_short_line_for_its_busy_workers(
 
 @pytest.fixture
 def receive_waits(url: str) -> Iterator[list[int]]:
-    """How long each request for a message was ready to wait, in seconds."""
+    """Return how long each request for a message was ready to wait, in seconds."""
     waits: list[int] = []
 
     def note(params: dict[str, Any], **_: object) -> None:

@@ -1,4 +1,4 @@
-"""What travels through SQS."""
+"""An event travels through SQS as a message."""
 
 from __future__ import annotations
 

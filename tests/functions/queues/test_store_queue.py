@@ -39,7 +39,7 @@ SESSION = keys.session_of("main", "telegram:1")
 
 
 class InboxContract(QueueContract):
-    """What an inbox does beyond other queues: it knows the platforms' order."""
+    """An inbox does more than other queues: it knows the platforms' order."""
 
     def test_the_platforms_order_counts_and_not_the_arrival(
         self, queue: Queue, other: Queue
@@ -122,7 +122,7 @@ def inbox(kv: KV, clock: Clock) -> StoreQueue:
 
 
 def left(kv: KV) -> list[str]:
-    """What of the queue still stands in the store."""
+    """Return what the store still has of the queue."""
     partitions = [keys.inbox_event(SESSION, "").partition, "ready", "claim"]
     return [f"{partition} {sort}" for partition in partitions for sort, _ in kv.scan(partition)]
 

@@ -121,7 +121,7 @@ class Workers:
         self.clock.advance(seconds)
 
     def finish(self) -> None:
-        """Whatever happened, in the end everything that waits is handled and nothing else comes."""
+        """Handle everything that waits in the end, whatever happened, and see that nothing else comes."""
         self.advance(1000.0)
         self.hands.clear()
         while self.free():

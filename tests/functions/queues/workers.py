@@ -33,7 +33,7 @@ def event(number: int, session: str = "telegram:1", text: str = "hello") -> Even
 
 
 def taken(queue: Queue) -> Delivery:
-    """What can be had at once."""
+    """Return what can be had at once."""
     delivery = queue.take(0)
     assert delivery is not None
     return delivery

@@ -31,8 +31,8 @@ class Wall:
 
 
 def say(home: AgentRuntime, who: str, text: str, name: str = "Ada", **fields: Any) -> list[str]:
-    """What the agent sends to anybody after `who` wrote `text` in a chat of their own: the chat and
-    the text of each reply.
+    """Return what the agent sends to anybody after `who` wrote `text` in a chat of their own: the
+    chat and the text of each reply.
     """
     happened = replace(
         event(text, **{"session": who, "sender": who, **fields}),

@@ -1,4 +1,4 @@
-"""What a person may use in a day, from outside."""
+"""The daily limits of a person hold, seen from outside."""
 
 from __future__ import annotations
 

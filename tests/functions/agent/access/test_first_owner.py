@@ -1,4 +1,4 @@
-"""The first owner from outside: whoever sends the code that the server printed."""
+"""The first owner is the person who sends the code that the server printed, seen from outside."""
 
 from __future__ import annotations
 

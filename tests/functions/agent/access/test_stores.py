@@ -1,5 +1,5 @@
-"""What several processes ask of the same people at once, on every kind of store: each has a
-connection of its own.
+"""Several processes change the same people at once, on every kind of store: each has a connection
+of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tests of memory share: what a model answers, and what then stands in the store."""
+"""The tests of memory share these: answers of a model, and readers of the store."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def answers(model: ScriptedModel) -> None:
 def after_a_crash(
     home: AgentRuntime, happened: Event, at: int, after: bool
 ) -> tuple[bool, list[str]]:
-    """Whether a worker that dies at this write dies at all, and what the next one replies to the
+    """Let a worker die at this write; return whether it did, and what the next one replies to the
     same event.
     """
     try:
@@ -127,7 +127,7 @@ def after_a_crash(
 
 
 def whole(home: AgentRuntime, session: str) -> list[tuple[int, int]]:
-    """What the entries cover, which they do without a gap or an overlap."""
+    """Return what the entries cover, which they do without a gap or an overlap."""
     parts = [(entry.first, entry.last) for entry in entries(home, session)]
     assert all(before[1] < after[0] for before, after in pairwise(parts)), parts
     return parts

@@ -33,7 +33,7 @@ def services(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["redis", "dynamodb"])
 def store(request: pytest.FixtureRequest) -> str:
-    """How settings name a fresh store."""
+    """Return the name of a fresh store, as settings have it."""
     if request.param == "redis":
         shared().do("FLUSHALL")
         return shared().url

@@ -1,5 +1,5 @@
-"""What is remembered, over every store: found again by its words, kept and forgotten as a whole, a
-crash in between or not.
+"""Things are found again by their words, kept and forgotten as a whole, on every store, a crash in
+between or not.
 """
 
 from __future__ import annotations

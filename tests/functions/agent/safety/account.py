@@ -1,4 +1,4 @@
-"""What a worker knows of the chat that it handles, followed from document to document and compared
+"""The account follows what a worker knows of its chat from document to document, and compares it
 with the rules.
 """
 

@@ -1,4 +1,4 @@
-"""What can be wrong with what is stored of a chat's safety: each is no state that anybody ever
+"""These damages can befall what is stored of a chat's safety: each is no state that anybody ever
 wrote.
 """
 

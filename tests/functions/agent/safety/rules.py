@@ -59,7 +59,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Said:
-    """What must stand below a result."""
+    """The lines that a result must end with."""
 
     pain: bool = False
     alert: bool = False
@@ -68,7 +68,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Chat:
-    """How a chat stands. `since`: the moment at which it was closed; None while nobody has noticed
+    """The state of a chat. `since`: the moment at which it was closed; None while nobody has noticed
     that it is damaged.
     """
 
@@ -198,9 +198,7 @@ class Agent:
         return replace(chat, closed=chat.closed or reason, since=self.moment)
 
     def heard(self, name: str, chat: Chat, person: bool) -> Chat:
-        """How the chat stands when something happens in it. `person`: an owner or a member
-        wrote.
-        """
+        """Return the chat when something happens in it. `person`: an owner or a member wrote."""
         if chat.closed and chat.since is None:
             return self.shut(chat, "")
         if chat.closed and max(self.unlocked.get(whom, 0) for whom in (name, "")) > (
@@ -225,9 +223,9 @@ class Agent:
         return chat
 
     def own(self, name: str) -> int:
-        """What a chat has spent today, whatever became of its turns."""
+        """Return what a chat has spent today, whatever became of its turns."""
         return self.spent.get(self.day, {}).get(name, 0)
 
     def counted(self) -> int:
-        """What counts of today's tokens, of all chats."""
+        """Return how many of today's tokens count, of all chats."""
         return sum(self.spent.get(self.day, {}).values()) - self.forgiven.get(self.day, 0)

@@ -1,4 +1,4 @@
-"""What a call's outcome is written down as."""
+"""A call's outcome is written down as a fact."""
 
 from __future__ import annotations
 

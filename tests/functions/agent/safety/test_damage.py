@@ -1,5 +1,5 @@
-"""What stands beside a session in the store and cannot be believed: it closes rather than opens,
-and an owner always has a way back.
+"""A record beside a session that cannot be believed closes rather than opens, and an owner always
+has a way back.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Whatever happens to a chat, in whatever order: its failures, halts and budgets follow the rules,
-and only its bytes last.
+"""The failures, halts and budgets of a chat follow the rules whatever happens to it, in whatever
+order, and only its bytes last.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Machine(RuleBasedStateMachine):
         round_=some.integers(1, 4),
     )
     def somebody_is_faster_than_the_end(self, chat: str, word: str, round_: int) -> None:
-        """What an owner says right after a round was saved: the chat that was closed by it has not
+        """Say a word of an owner right after a round was saved: the chat that was closed by it has not
         said so yet.
         """
         plan = Plan(

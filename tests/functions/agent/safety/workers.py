@@ -47,8 +47,8 @@ class Killed(BaseException):
 
 @dataclass(frozen=True)
 class Twist:
-    """What happens in the middle of a turn, before the `number`th step of a kind: `ask`, `run`,
-    `save`; `saved` is right after one.
+    """Something that happens in the middle of a turn, before the `number`th step of a kind: `ask`,
+    `run`, `save`; `saved` is right after one.
     """
 
     where: str

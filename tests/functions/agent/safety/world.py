@@ -1,5 +1,5 @@
-"""What outlives the workers of an agent: bytes, a clock that people set, what the platform has
-sent; and what the model will do.
+"""The world outlives the workers of an agent: bytes, a clock that people set, what the platform
+has sent; and what the model will do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ times of three, `news` never repeats.
 
 @dataclass(frozen=True)
 class Plan:
-    """What the model does in a turn: the calls of each round, what each request costs, what it says
+    """The acts of the model in a turn: the calls of each round, what each request costs, what it says
     at last.
     """
 
@@ -129,7 +129,7 @@ class World:
             self.agent.unlock("" if everywhere else chat)
 
     def damage(self, chat: str, name: str) -> None:
-        """What is stored of a chat's safety changes, and no worker did it."""
+        """Change what is stored of a chat's safety, as no worker does."""
         item = self.kv.get(keys.session_head(session_of(chat)))
         document = parsed(item.value) if item else NEW
         if item and self.agent.chat(chat).since is not None:

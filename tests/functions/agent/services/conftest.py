@@ -23,7 +23,7 @@ FEW = 24
 
 
 class Model(ScriptedModel):
-    """Beside the script it answers whoever asks what happened, as memory does by and by."""
+    """Beside the script it answers a request for what happened, as memory makes by and by."""
 
     def answer(self, request: Recorded) -> Answer:
         if "save_memory" not in offered(request.json()):
@@ -52,8 +52,8 @@ class Chat:
         self.model = model
 
     def does(self, service: str, *calls: dict[str, Any], **event: Any) -> list[Any]:
-        """What the model reads of its calls of a service, in a turn of its own that begins with a
-        search.
+        """Return what the model reads of its calls of a service, in a turn of its own that begins with
+        a search.
         """
         event = {"sender": "telegram:42", **event}
         session = keys.session_of("main", event.get("session", "telegram:7"))

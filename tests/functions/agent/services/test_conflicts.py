@@ -16,7 +16,7 @@ PAGE = {"key": "city", "value": "Tartu", "source": "https://page.example/1", "co
 
 
 def values(chat: Chat, **given: Any) -> list[tuple[str, bool]]:
-    """What recall shows, in its order, and which of it is disputed."""
+    """Return what recall shows, in its order, and which of it is disputed."""
     return [
         (item["value"], item.get("disputed", False))
         for item in chat.gets("recall", given or {"key": "city"})["items"]

@@ -24,7 +24,7 @@ BEGAN = 1_767_225_600.0  # 2026-01-01
 def add_messages(
     chat: Chat, *texts: str, role: str = "user", origin: str = "telegram", archive: bool = False
 ) -> None:
-    """What was said in the chat, a message a day."""
+    """Add messages to the chat, one a day."""
     opened = chat.home.app.sessions.open(SESSION)
     document = opened.document
     new = [

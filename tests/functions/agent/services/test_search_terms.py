@@ -1,4 +1,4 @@
-"""What a text has of a query's terms is what making all of the text's terms would say."""
+"""The fast test of a query's terms finds what making all of a text's terms would find."""
 
 from __future__ import annotations
 

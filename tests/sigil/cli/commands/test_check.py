@@ -144,7 +144,7 @@ def test_a_token_file_that_holds_none_is_told_as_that(
 
 
 def read_output(*words: str) -> bytes:
-    """What the command says on both streams; a failure when it does not end."""
+    """Return what the command says on both streams; it fails when the command does not end."""
     process = start_sigil(*words)
     try:
         return b"".join(process.communicate(timeout=PATIENCE))

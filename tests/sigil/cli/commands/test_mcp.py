@@ -31,7 +31,7 @@ def sigil(run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch) -> Sigil:
 
 
 def states(sigil: Sigil, *words: str) -> dict[str, str]:
-    """What became of each tool."""
+    """Return what became of each tool."""
     ended = sigil("--json", "mcp", *words)
     assert ended.code == 0, ended.err
     return {item["tool"]: item["state"] for item in ended.document["items"]}
