@@ -16,33 +16,33 @@ RowT = TypeVar("RowT")
 
 
 def respond_page(
-    request: AuthorizedRequest, rows: Iterable[RowT], place: Callable[[RowT], str]
+    request: AuthorizedRequest, rows: Iterable[RowT], cursor_of: Callable[[RowT], str]
 ) -> Response:
     """Answer with the first of the rows, as many as `?limit=` says.
 
-    When there are more, `next` and the header `Link` tell the place of the last of them, which is
-    the `after` of the next page: a row that is there all the while is listed once, whatever comes
-    and goes between two pages.
+    When there are more, `next` and the header `Link` give the cursor of the last of them, which is
+    the `after` of the next page: a row that is always there is listed once, whatever comes and goes
+    between two pages.
     """
     limit = request.read_number("limit", PAGE_MOST, PAGE_MOST)
-    return respond_rows(request, list(islice(rows, limit + 1)), limit, place)
+    return respond_rows(request, list(islice(rows, limit + 1)), limit, cursor_of)
 
 
 def respond_rows(
     request: AuthorizedRequest,
     rows: Sequence[RowT],
     limit: int,
-    place: Callable[[RowT], str],
-    **beside: Json,
+    cursor_of: Callable[[RowT], str],
+    **fields: Json,
 ) -> Response:
     """Answer with a page of `rows`, which has one more than `limit` when there are more.
 
-    `beside` has further fields of the answer.
+    `fields` are further fields of the answer.
     """
-    body = {"items": rows[:limit], **beside}
+    body = {"items": rows[:limit], **fields}
     if len(rows) <= limit:
         return json_response(body)
-    after = place(rows[limit - 1])
+    after = cursor_of(rows[limit - 1])
     parameters = []
     for name, values in request.query.items():
         if name != "after":

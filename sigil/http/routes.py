@@ -51,10 +51,10 @@ def _flag_schema(what: str) -> Schema:
     return {"type": "string", "enum": ["0", "1"], "default": "0", "description": what}
 
 
-def _after_schema(place: str) -> Schema:
+def _after_schema(cursor: str) -> Schema:
     return {
         "type": "string",
-        "pattern": f"^({place})?$",
+        "pattern": f"^({cursor})?$",
         "description": "the `next` of the page before; without it the list begins",
     }
 
@@ -68,8 +68,8 @@ def _page_parameters(
     }
 
 
-LIST_PLACE = "[0-3]:[a-z][a-z0-9]*(-[a-z0-9]+)*"
-GRANT_PLACE = "[0-9]:[a-z][a-z0-9]*(-[a-z0-9]+)*:sha256:[0-9a-f]{1,128}:(waits|stands)(:[A-Za-z0-9_.~:@+=%-]{1,2000})?"
+LIST_CURSOR = "[0-3]:[a-z][a-z0-9]*(-[a-z0-9]+)*"
+GRANT_CURSOR = "[0-9]:[a-z][a-z0-9]*(-[a-z0-9]+)*:sha256:[0-9a-f]{1,128}:(waits|stands)(:[A-Za-z0-9_.~:@+=%-]{1,2000})?"
 _QUERY: Mapping[str, Schema] = {
     "q": {
         "type": "string",
@@ -96,7 +96,7 @@ _INSPECT: Mapping[str, Schema] = {
         "description": "`interface`: what no call changes",
     }
 }
-_LIST = _page_parameters(LIST_PLACE)
+_LIST = _page_parameters(LIST_CURSOR)
 _LIST["after"] = {**_LIST["after"], "maxLength": 2 + NAME_LIMIT}
 _REMOVE: Mapping[str, Schema] = {
     "name": {**NAME_SCHEMA, "description": "the capability's name, unless the body has it"}
@@ -304,7 +304,7 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         admin.list_grants,
         Access.ADMIN_TOKEN,
         {200: rows.GrantPage},
-        query=_page_parameters(GRANT_PLACE),
+        query=_page_parameters(GRANT_CURSOR),
     ),
     Route(
         "GET",

@@ -91,33 +91,33 @@ class ConnectionPool:
     def _take_idle(self, key: _Key) -> _PooledConnection | None:
         found = None
         with self._lock:
-            spoilt = self._remove_spoilt()
+            unusable = self._remove_unusable()
             for number, (known, connection) in enumerate(self._idle):
                 if known == key:
                     del self._idle[number]
                     found = connection
                     break
-        for connection in spoilt:
+        for connection in unusable:
             connection.close()
         return found
 
     def _give_back(self, key: _Key, connection: _PooledConnection) -> None:
         with self._lock:
             self._idle.append((key, connection))
-            spoilt = self._remove_spoilt()
+            unusable = self._remove_unusable()
             while len(self._idle) > IDLE_MOST:
-                spoilt.append(self._idle.pop(0)[1])
-        for each in spoilt:
+                unusable.append(self._idle.pop(0)[1])
+        for each in unusable:
             each.close()
 
-    def _remove_spoilt(self) -> list[_PooledConnection]:
+    def _remove_unusable(self) -> list[_PooledConnection]:
         """Take the idle connections out that may not be used again, and return them."""
         clean: list[tuple[_Key, _PooledConnection]] = []
-        spoilt: list[_PooledConnection] = []
+        unusable: list[_PooledConnection] = []
         for key, connection in self._idle:
             if connection.is_clean:
                 clean.append((key, connection))
             else:
-                spoilt.append(connection)
+                unusable.append(connection)
         self._idle = clean
-        return spoilt
+        return unusable

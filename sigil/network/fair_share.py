@@ -1,4 +1,4 @@
-"""Limit how many requests are under way at once, so that no caller takes every place."""
+"""Limit how many requests are under way at once, so that no caller takes every slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Claims = tuple[str, ...]
 
 
 class FairShares:
-    """Places for `most` at once, and of those `each[n]` with the same n-th claim.
+    """Slots for `most` requests at once, and of those `each[n]` with the same n-th claim.
 
     A claim is, for example, a host or a namespace. An empty claim is not counted.
     """
@@ -22,7 +22,7 @@ class FairShares:
         self._changed = threading.Condition()
 
     def take(self, claims: Claims, seconds: float) -> bool:
-        """Take a place within `seconds`, and tell if there was one; `release` gives it back."""
+        """Take a slot within `seconds`; return whether there was one. `release` gives it back."""
         keys = _counter_keys(claims)
         with self._changed:
             free = self._changed.wait_for(
@@ -33,7 +33,7 @@ class FairShares:
             return free
 
     def release(self, claims: Claims) -> None:
-        """Give a place back."""
+        """Give a slot back."""
         with self._changed:
             self._taken.subtract(_counter_keys(claims))
             self._taken = +self._taken
@@ -41,7 +41,7 @@ class FairShares:
 
     @contextmanager
     def taken(self, claims: Claims, seconds: float) -> Iterator[bool]:
-        """Take a place as `take` does, and give it back at the end of the block."""
+        """Take a slot as `take` does, and give it back at the end of the block."""
         free = self.take(claims, seconds)
         try:
             yield free

@@ -17,10 +17,10 @@ URL_CHARACTERS = 8_192
 PORTS = {"https": 443, "http": 80}
 
 _URL = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?",
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?",
     re.DOTALL,
 )
-_PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
+_AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
 _HOST = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*",
     re.ASCII,
@@ -63,7 +63,7 @@ class Target:
         scheme = parts["scheme"].lower()
         if scheme not in PORTS:
             _refuse(f"{one_line(scheme, 20)}: is not https")
-        host, port = parse_host_port(parts["place"], PORTS[scheme])
+        host, port = parse_host_port(parts["authority"], PORTS[scheme])
         path = normalize_path(parts["path"])
         return cls(scheme, host, port, path, _percent_encode(parts["query"] or ""))
 
@@ -111,13 +111,13 @@ def parse_host_port(text: str, port: int) -> tuple[str, int]:
     """
     if "@" in text:
         _refuse("a URL names no user or password")
-    place = _PLACE.fullmatch(text)
-    if place is None:
+    authority = _AUTHORITY.fullmatch(text)
+    if authority is None:
         _refuse(f"not a host: {one_line(text, 60)!r}")
-    number = int(place["port"]) if place["port"] else port
+    number = int(authority["port"]) if authority["port"] else port
     if not 1 <= number <= 65_535:
         _refuse("not a port")
-    return _normalize_host(place["host"]), number
+    return _normalize_host(authority["host"]), number
 
 
 def normalize_path(text: str) -> str:

@@ -135,9 +135,9 @@ class LiveServices:
         deployment = self.catalog.deployments.read(
             capability.namespace, capability.name, capability.digest
         )
-        return deployment.pins if deployment else self._pin_older(capability)
+        return deployment.pins if deployment else self._record_older_pins(capability)
 
-    def _pin_older(self, capability: Runnable) -> Mapping[str, str]:
+    def _record_older_pins(self, capability: Runnable) -> Mapping[str, str]:
         """Return what a version of a release before 0.2.0 calls, and record it.
 
         The first record counts for all. What came after the version was granted something is left
@@ -148,7 +148,7 @@ class LiveServices:
         granted = self.grant_store.granted_at(capability)
         if granted is not None:
             now = replace(capability, pins=pins)
-            seen = {call: pins[call] for call in pins if self._was_complete(now, call, granted)}
+            seen = {call: pins[call] for call in pins if self._was_active_at(now, call, granted)}
             if seen != pins:
                 return seen
         record = self.catalog.find_digest(capability.namespace, capability.name, capability.digest)
@@ -159,7 +159,7 @@ class LiveServices:
             self.load_pins(callee)  # what it calls in its turn is a part of what was granted
         return recorded
 
-    def _was_complete(self, capability: Runnable, call: str, granted: float) -> bool:
+    def _was_active_at(self, capability: Runnable, call: str, granted: float) -> bool:
         """Return whether all that runs for this call was active at the time `granted`.
 
         The library is a part of the program, and counts as if it always was.
@@ -171,7 +171,7 @@ class LiveServices:
             if callee.digest in seen or callee.namespace == LIBRARY:
                 continue
             seen.add(callee.digest)
-            if self._active_since(callee) > granted:
+            if self._find_activation(callee) > granted:
                 return False
             deployment = self.catalog.deployments.read(callee.namespace, callee.name, callee.digest)
             calls: Mapping[str, str]
@@ -190,7 +190,7 @@ class LiveServices:
                 callees.append(self.load_callee(capability, call))
         return callees
 
-    def _active_since(self, capability: Runnable) -> float:
+    def _find_activation(self, capability: Runnable) -> float:
         """Return when a version became active: it was deployed, or its name came back to it."""
         head = self.catalog.load_head(capability.namespace, capability.name)
         record = self.catalog.find_digest(capability.namespace, capability.name, capability.digest)

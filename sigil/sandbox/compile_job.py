@@ -70,7 +70,7 @@ _DEATHS = {
     -24: _TOO_LONG,  # SIGXCPU
     -31: _TOO_MUCH,  # SIGSYS: the allocator gave up, under the filter of system calls
 }
-_PLACE = re.compile(r"--> <anon>:(\d+):(\d+)", re.ASCII)
+_LOCATION = re.compile(r"--> <anon>:(\d+):(\d+)", re.ASCII)
 
 
 class CompileJobs:
@@ -139,13 +139,13 @@ class CompileJobs:
 
 
 def _explain_refusal(message: str) -> str:
-    """Return one line: the last cause that a compiler names, or the place in the text that an
+    """Return one line: the last cause that a compiler names, or the location in the text that an
     assembler names.
     """
     lines = [line for line in message.splitlines() if line.strip()]
-    place = _PLACE.search(message)
-    if place:
-        return f"line {place[1]}, column {place[2]}: {one_line(lines[0], 160)}"
+    location = _LOCATION.search(message)
+    if location:
+        return f"line {location[1]}, column {location[2]}: {one_line(lines[0], 160)}"
     if not lines:
         return "not valid WebAssembly"
     return f"not valid WebAssembly: {one_line(lines[-1].lstrip(' 0123456789:'), 160)}"

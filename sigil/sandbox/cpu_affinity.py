@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 
-CROWDED_SECONDS = 0.05
+CONTENTION_SECONDS = 0.05
 """After two calls at the same time, the kernel places callers and runners for so many seconds: it
 lets them run side by side.
 """
@@ -30,8 +30,8 @@ class CpuAffinity:
         self._processor: Callable[[], int] | None = None
         if sys.platform == "linux" and (os.cpu_count() or 1) > 1:
             self._processor = getattr(ctypes.PyDLL(None), "sched_getcpu", None)
-        self._places: dict[int, int] = {}
-        self._crowded = 0.0
+        self._processor_by_pid: dict[int, int] = {}
+        self._contended_at = 0.0
         self._mine = threading.local()
 
     def join(self, pid: int, *, alone: bool) -> bool:
@@ -42,15 +42,15 @@ class CpuAffinity:
             return False
         now = monotonic()
         if not alone:
-            self._crowded = now
-        together = now - self._crowded > CROWDED_SECONDS
+            self._contended_at = now
+        together = now - self._contended_at > CONTENTION_SECONDS
         try:
             allowed = self._allowed_processors()
             processor = self._processor() if together else -1
             if together:
                 os.sched_setaffinity(0, (processor,))
-            if self._places.get(pid, -1) != processor:
-                self._places[pid] = processor
+            if self._processor_by_pid.get(pid, -1) != processor:
+                self._processor_by_pid[pid] = processor
                 os.sched_setaffinity(pid, (processor,) if together else allowed)
         except OSError:  # not allowed here, or the runner is gone already
             self.part()
@@ -69,13 +69,13 @@ class CpuAffinity:
     def leave(self, pid: int) -> None:
         """Let both run anywhere while the call waits for a service: its thread may start others."""
         self.part()
-        if self._processor is not None and self._places.get(pid, -1) != -1:
-            self._places[pid] = -1
+        if self._processor is not None and self._processor_by_pid.get(pid, -1) != -1:
+            self._processor_by_pid[pid] = -1
             with suppress(OSError):
                 os.sched_setaffinity(pid, self._allowed_processors())
 
     def forget(self, pid: int) -> None:
-        self._places.pop(pid, None)
+        self._processor_by_pid.pop(pid, None)
 
     def _allowed_processors(self) -> frozenset[int]:
         """Return the processors on which the calling thread could run before its first call."""

@@ -175,25 +175,25 @@ class FairQueue:
 
 
 class AdmissionControl:
-    """Bounds what is under way at once: `places` in all, and never the last ones for one namespace.
+    """Bounds what is under way at once: `slots` in all, and never the last ones for one namespace.
 
-    A namespace may have as many as are still free: half of the places when it is alone, a third
+    A namespace may have as many as are still free: half of the slots when it is alone, a third
     each when there are two, and so on; a token may have as many as it leaves to the other tokens of
     its namespace. Work that is not admitted is refused at once: nothing waits here. Thread-safe.
     """
 
-    def __init__(self, places: int) -> None:
-        self._places = places
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
         self._lock = threading.Lock()
         self._used = 0
         self._held: Counter[str] = Counter()
         self._held_by: Counter[Tenant] = Counter()
 
     def enter(self, tenant: Tenant) -> bool:
-        """Take a place for `tenant`; return whether there was one, which it then has to `leave`."""
+        """Take a slot for `tenant`; return whether there was one, which it then has to `leave`."""
         with self._lock:
             held = self._held[tenant.namespace]
-            most = (self._places - self._used - held + 1) // 2
+            most = (self._slots - self._used - held + 1) // 2
             if self._held_by[tenant] >= most:
                 return False
             self._used += 1
@@ -202,7 +202,7 @@ class AdmissionControl:
             return True
 
     def leave(self, tenant: Tenant) -> None:
-        """Give a place back."""
+        """Give a slot back."""
         with self._lock:
             self._used -= 1
             _decrease(self._held, tenant.namespace)

@@ -15,7 +15,7 @@ import pytest
 
 from sigil.errors import ToolError
 from sigil.protocol import Json
-from sigil.sandbox.cpu_affinity import CROWDED_SECONDS, CpuAffinity
+from sigil.sandbox.cpu_affinity import CONTENTION_SECONDS, CpuAffinity
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, SandboxLimits
 from tests.sigil.sandbox.modules import guest, program, script
@@ -90,6 +90,6 @@ def test_while_a_service_works_neither_its_caller_nor_the_runner_is_tied(
 
 def test_a_runner_that_is_gone_ties_nobody() -> None:
     near, everywhere = CpuAffinity(), places(0)
-    time.sleep(CROWDED_SECONDS / 10)
+    time.sleep(CONTENTION_SECONDS / 10)
     assert not near.join(2**22 + 1, alone=True)
     assert places(0) == everywhere
