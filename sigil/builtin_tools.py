@@ -18,6 +18,7 @@ from typing import Final
 import orjson
 
 from sigil.errors import ToolError, one_line
+from sigil.json_fields import as_mapping
 from sigil.protocol import Deployed, Found, Hit, Json
 
 QUERY: Final = "sigil_query"
@@ -205,7 +206,7 @@ def portable_schema(schema: Mapping[str, Json]) -> Mapping[str, Json]:
     if not new_names:
         return schema
     properties: dict[str, Json] = {}
-    for name, part in schema["properties"].items():
+    for name, part in as_mapping(schema["properties"]).items():
         if name in new_names:
             fields = part if isinstance(part, dict) else {}
             description = fields.get("description")

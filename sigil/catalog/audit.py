@@ -248,7 +248,7 @@ class Audit:
         if item is None:
             return _Tip(0, ROOT, "")
         try:
-            fields: dict[str, Json] = orjson.loads(item.value)
+            fields = orjson.loads(item.value)
             number = int(fields["number"])
             if not 0 <= number <= NUMBER_MOST:
                 raise ValueError(number)

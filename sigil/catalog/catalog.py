@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sigil.catalog import changes, heads, public_index
 from sigil.catalog.deployments import Dependent, Deployment, Deployments
-from sigil.catalog.heads import Activation, HeadState
+from sigil.catalog.heads import Activation, HeadState, VersionFields
 from sigil.catalog.public import PublicCapabilities, is_alive, load_head, resolve_head
 from sigil.catalog.records import Head, Record, decode, encode, expect_head
 from sigil.errors import BackendError, Conflict, Refused, UsageError
@@ -357,7 +357,7 @@ class Catalog:
         now = self._clock()
         mark = None
         if head:
-            fields = {
+            fields: VersionFields = {
                 "version": head.record.version,
                 "digest": head.record.digest,
                 "expires_at": head.record.expires_at,

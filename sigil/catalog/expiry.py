@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import orjson
 
 from sigil.catalog import changes, heads, public_index, usage
 from sigil.catalog.audit import Audit
-from sigil.catalog.heads import HeadState
+from sigil.catalog.heads import HeadState, RecordFields
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.update import scan_all
@@ -44,7 +44,7 @@ class _StoredHead:
     namespace: str
     name: str
     state: HeadState
-    record: dict[str, Any]
+    record: RecordFields
     token: str
 
 
@@ -178,8 +178,7 @@ class Sweeper:
             return False
         history = head.state.history
         touched = max(last_use, head.record["at"], history[-1].at if history else 0.0)
-        is_idle: bool = self._clock() - touched > IDLE_SECONDS
-        return is_idle
+        return self._clock() - touched > IDLE_SECONDS
 
     def _mark_inactive(self, head: _StoredHead) -> None:
         """Write the head as inactive; `Conflict` when it changed meanwhile."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, Final, NotRequired, Self, TypedDict, cast
 
 import orjson
 
@@ -36,6 +36,24 @@ class Activation:
     by: str
     action: str
     rest: tuple[Json, ...] = ()
+
+
+class VersionFields(TypedDict):
+    """The fields of a record that tell if its version runs and who sees it."""
+
+    version: int
+    digest: str
+    expires_at: float | None
+    manifest: dict[str, Json]
+
+
+class RecordFields(VersionFields):
+    """The fields of a record that are read without making its manifest; it holds others too."""
+
+    namespace: str
+    name: str
+    at: float
+    size: NotRequired[int]
 
 
 _STATE_TYPES: Final[Mapping[str, type]] = {
@@ -123,7 +141,7 @@ def encode_head(state: HeadState, record: bytes) -> bytes:
     return orjson.dumps({**fields, "record": orjson.Fragment(record), **(state._rest or {})})
 
 
-def decode_head(data: bytes) -> tuple[HeadState, dict[str, Any]]:
+def decode_head(data: bytes) -> tuple[HeadState, RecordFields]:
     """Return what `encode_head` wrote: the name's state, and the fields of its active record.
 
     Raises `BackendError` EDAMAGED for anything else.
@@ -158,7 +176,7 @@ def decode_head(data: bytes) -> tuple[HeadState, dict[str, Any]]:
     return head, _require_record(record)
 
 
-def decode_record(data: bytes) -> dict[str, Any]:
+def decode_record(data: bytes) -> RecordFields:
     """Return the fields of a version's record as it is stored.
 
     Raises `BackendError` EDAMAGED for anything else.
@@ -169,23 +187,23 @@ def decode_record(data: bytes) -> dict[str, Any]:
         raise damaged() from None
 
 
-def _require_record(record: object) -> dict[str, Any]:
+def _require_record(record: object) -> RecordFields:
     """Return a record's fields, once those that are read here are known to be of their types."""
     if not isinstance(record, dict):
         raise damaged()
     for name, kind in _RECORD_TYPES.items():
         if not isinstance(record.get(name), kind):
             raise damaged()
-    return record
+    return cast("RecordFields", record)
 
 
-def is_expired(record: Mapping[str, Any], now: float) -> bool:
+def is_expired(record: VersionFields, now: float) -> bool:
     """Return whether the time of a record's fields has run out."""
     end = record.get("expires_at")
     return end is not None and end <= now
 
 
-def encode_record(record: Mapping[str, Any]) -> bytes:
+def encode_record(record: RecordFields) -> bytes:
     """Return a record's fields as `encode_head` takes them."""
     return orjson.dumps(record)
 
@@ -201,7 +219,7 @@ def resolve_expired(kv: KV, data: bytes, now: float) -> bytes:
     return fall_back(kv, state, record, now) or data
 
 
-def fall_back(kv: KV, state: HeadState, record: dict[str, Any], now: float) -> bytes | None:
+def fall_back(kv: KV, state: HeadState, record: RecordFields, now: float) -> bytes | None:
     """Return the head with another version in the place of `record`, None when there is none.
 
     It is the version that ran last, of those that are neither yanked nor at their end.
@@ -209,7 +227,7 @@ def fall_back(kv: KV, state: HeadState, record: dict[str, Any], now: float) -> b
     if state.removed or state.latest <= state.floor:
         return None
     size = 0
-    good: dict[int, tuple[dict[str, Any], bytes]] = {}
+    good: dict[int, tuple[RecordFields, bytes]] = {}
     name = record["name"]
     partition = keys.version(record["namespace"], name, 0).partition
     for _, item in scan_all(kv, partition, f"{name}#", page=PAGE):
@@ -218,10 +236,12 @@ def fall_back(kv: KV, state: HeadState, record: dict[str, Any], now: float) -> b
             continue
         size += fields.get("size", 0)
         if fields["version"] not in state.yanked:
-            good[int(fields["version"])] = (fields, item.value)
-    number = state.find_previous(int(record["version"]), good.keys())
+            good[fields["version"]] = (fields, item.value)
+    number = state.find_previous(record["version"], good.keys())
     if number is None:
         return None
     older, body = good[number]
-    step = Activation(older["version"], float(record["expires_at"]), "sigil", EXPIRED)
+    expires_at = record["expires_at"]
+    end = now if expires_at is None else float(expires_at)
+    step = Activation(older["version"], end, "sigil", EXPIRED)
     return encode_head(replace(state.activate(step), size=size), body)

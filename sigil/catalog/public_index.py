@@ -5,12 +5,11 @@ Whoever writes a head brings its mark in step, whenever that is. No manifest is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any
 
 from sigil.catalog import changes, heads
-from sigil.catalog.heads import HeadState
+from sigil.catalog.heads import HeadState, VersionFields
 from sigil.errors import Conflict
 from sigil.protocol import LIBRARY, is_full_name
 from sigil.storage.kv import ABSENT, KV, keys
@@ -53,7 +52,7 @@ def update_mark(kv: KV, namespace: str, name: str, now: float) -> None:
         _write_mark(kv, namespace, name, now, is_announced=False)
 
 
-def mark_for(state: HeadState, record: Mapping[str, Any], now: float) -> bytes | None:
+def mark_for(state: HeadState, record: VersionFields, now: float) -> bytes | None:
     """Return the mark of a head: its digest, or None when other namespaces do not see it.
 
     `record` holds the fields of its record as they are stored.
@@ -62,7 +61,7 @@ def mark_for(state: HeadState, record: Mapping[str, Any], now: float) -> bytes |
         return None
     if record["version"] in state.yanked or heads.is_expired(record, now):
         return None
-    return str(record["digest"]).encode()
+    return record["digest"].encode()
 
 
 def list_marks(kv: KV) -> Iterator[tuple[str, str, str]]:

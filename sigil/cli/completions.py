@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sigil.errors import SigilError
+from sigil.json_fields import as_mapping, as_sequence
 
 if TYPE_CHECKING:
-    from sigil.protocol import Json
+    from sigil.catalog.heads import RecordFields
     from sigil.settings import Settings
     from sigil.storage.kv import KV
 
@@ -44,7 +45,7 @@ def server_names(incomplete: str) -> list[str]:
         for _, record in _scan_active(kv, settings.agent, ""):
             manifest = record["manifest"]
             if manifest.get("lang") == "mcp":
-                yield from manifest["tags"][1:2]
+                yield from map(str, as_sequence(manifest["tags"])[1:2])
 
     return sorted(_complete_from_store(incomplete, list_servers))
 
@@ -102,7 +103,8 @@ def argument_keys(context: typer.Context, incomplete: str) -> list[str]:
         for namespace in (settings.agent, LIBRARY):
             for found, record in _scan_active(kv, namespace, name):
                 if found == name:
-                    for field in record["manifest"]["input"].get("properties", {}):
+                    schema = as_mapping(record["manifest"]["input"])
+                    for field in as_mapping(schema.get("properties")):
                         yield f"{field}="
                     return
 
@@ -159,7 +161,7 @@ def _complete_from_store(incomplete: str, list_names: ListNames) -> list[str]:
         return []
 
 
-def _scan_active(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, dict[str, Json]]]:
+def _scan_active(kv: KV, namespace: str, beginning: str) -> Iterator[tuple[str, RecordFields]]:
     """Yield the active capabilities of a namespace that begin with `beginning`, with the fields of
     their records.
     """

@@ -237,13 +237,13 @@ def parse_fields(fields: Mapping[str, Json], code: bytes) -> Package:
 def _extract_code(spec: Mapping[str, Json]) -> tuple[bytes, str]:
     """Return the code of a flat package and its language."""
     forms = [form for form in _CODE if form in spec]
-    if len(forms) != 1 or not isinstance(spec[forms[0]], str):
+    text = spec[forms[0]] if len(forms) == 1 else None
+    if not isinstance(text, str):
         raise UsageError(
             "EMANIFEST",
             "give the code once, as a string: execute (JavaScript body), code with lang, or wasm"
             " (base64)",
         )
-    text = spec[forms[0]]
     if forms[0] == "wasm":
         try:
             module = base64.b64decode(text, validate=True)

@@ -331,8 +331,9 @@ def _find_types(part: Mapping[str, Json]) -> frozenset[str]:
     if declared is not None:
         return frozenset([declared] if isinstance(declared, str) else ())
     values: list[Json] = []
-    if isinstance(part.get("enum"), list):
-        values = part["enum"]
+    listed = part.get("enum")
+    if isinstance(listed, list):
+        values = listed
     elif "const" in part:
         values = [part["const"]]
     return frozenset(

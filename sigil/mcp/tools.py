@@ -89,7 +89,8 @@ class Toolbox:
                 text = self._run_capability(ref, input)
             elif name == builtin_tools.DEPLOY and self.require_deploy:
                 spec = builtin_tools.read_spec(arguments)
-                self.require_deploy(spec["name"] if isinstance(spec.get("name"), str) else "*")
+                given_name = spec.get("name")
+                self.require_deploy(given_name if isinstance(given_name, str) else "*")
                 deployed = self.registry.deploy(spec, self.caller)
                 evicted = self._load_offers([deployed.offer])
                 text = dumps({**builtin_tools.deployed_row(deployed), **evicted}).decode()

@@ -231,7 +231,7 @@ class Executor:
     def call_nested(
         self,
         call: str,
-        arguments: Json,
+        arguments: Mapping[str, Json],
         seconds: float,
         tree: _CallTree,
         path: tuple[CallLink, ...],
@@ -282,7 +282,7 @@ class _NestedCalls:
     path: tuple[CallLink, ...]
     granted: frozenset[str]
 
-    def answer(self, name: str, arguments: Json, seconds: float) -> Json:
+    def answer(self, name: str, arguments: Mapping[str, Json], seconds: float) -> Json:
         capability = self.path[-1].capability
         for text in declared_calls(capability.manifest):
             rule = parse_call_rule(text)
@@ -312,6 +312,8 @@ class _ServerCalls:
     host_services: HostServices
 
     def answer(self, argument: Json, seconds: float) -> Json:
+        if not isinstance(argument, dict):
+            raise ToolError("EINVAL", "the argument is an object", source="mcp")
         tool = document.read_document(strict_json.dumps(argument["document"]))
         for text in tool.server.mcp:
             if f"{MCP}{text}" not in self.granted:

@@ -25,7 +25,7 @@ SIGIL = (
     ("network", "mcp", "builtin_tools"),
     ("settings",),
     ("storage",),
-    ("protocol", "rows", "strict_json", "errors"),
+    ("protocol", "rows", "json_fields", "strict_json", "errors"),
 )
 """Sigil's packages and modules in layers: each may import its own layer and those below."""
 
@@ -72,7 +72,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*ENTRY_POINTS, "wiring")),
     **dict.fromkeys(
         (*PACKAGES, "events"),
-        ("protocol", "storage", "errors", "strict_json", "builtin_tools"),
+        ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),
     ),
     "plugins": ("errors",),
     "reply_sender": ("storage", "errors"),

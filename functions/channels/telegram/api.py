@@ -14,9 +14,9 @@ import httpx
 import orjson
 
 from functions.channels.base import Busy
-from functions.channels.telegram.fields import as_integer, as_mapping, as_string
 from functions.http_connection import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.json_fields import as_integer, as_mapping, as_string
 
 TIMEOUT = 20.0
 UPLOAD_TIMEOUT = 60.0

@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from functions.channels.base import PlatformRequest
-from functions.channels.telegram.fields import as_mapping, as_string
 from functions.channels.telegram.updates import parse_update
 from functions.events import Event
 from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.json_fields import as_mapping, as_string
 
 if TYPE_CHECKING:
     from functions.channels.telegram.api import TelegramApi, Transport

@@ -13,16 +13,16 @@ from typing import Any
 
 import orjson
 
-from functions.channels.telegram.fields import (
+from functions.channels.visible_text import clean_text
+from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from sigil.errors import UsageError, one_line
+from sigil.json_fields import (
     ID_LIMIT,
     as_integer,
     as_mapping,
     as_sequence,
     as_string,
 )
-from functions.channels.visible_text import clean_text
-from functions.events import TEXT_LIMIT, Event, Sender, order_of
-from sigil.errors import UsageError, one_line
 
 Message = Mapping[str, Any]
 _GROUPS = ("group", "supergroup")

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from functions.channels.telegram.api import Rejected, TelegramApi
-from functions.channels.telegram.fields import as_integer, as_mapping, as_sequence, as_string
 from functions.channels.webhooks import WebhookRegistration, WebhookState
 from sigil.errors import Refused, UsageError, one_line
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 
 PORTS = (443, 80, 88, 8443)
 MOST_CONNECTIONS = 100

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
@@ -13,6 +12,16 @@ from sigil import rows
 from sigil.http.caller_headers import AUTHOR, NAMESPACE, OWNER, SESSION
 from sigil.http.capabilities import RemoveBody
 from sigil.http.openapi import texts
+from sigil.http.openapi.document import (
+    Content,
+    Document,
+    ExampleObject,
+    MediaObject,
+    Operation,
+    Parameter,
+    Reference,
+    ResponseObject,
+)
 from sigil.http.openapi.examples import Example, examples_of
 from sigil.http.openapi.schemas import collect_schemas, describe_media
 from sigil.http.route import (
@@ -26,6 +35,7 @@ from sigil.http.route import (
     Schema,
 )
 from sigil.http.status_codes import codes_of
+from sigil.json_fields import as_string
 from sigil.protocol import Json
 
 _CALLER: dict[str, Json] = {
@@ -49,9 +59,9 @@ def encode_document(routes: Sequence[Route], version: str) -> bytes:
     return orjson.dumps(describe_routes(routes, version))
 
 
-def describe_routes(routes: Sequence[Route], version: str) -> dict[str, Json]:
+def describe_routes(routes: Sequence[Route], version: str) -> Document:
     """Return the description of `routes` in OpenAPI 3.1."""
-    types: list[Any] = []
+    types: list[object] = []
     for route in routes:
         for shape in (route.body, *route.responses.values()):
             alternatives = shape if type(shape) is tuple else (shape,)
@@ -60,7 +70,7 @@ def describe_routes(routes: Sequence[Route], version: str) -> dict[str, Json]:
                     types.append(alternative)
     refs, schemas = collect_schemas([*types, rows.FailureRow])
     names = Counter(route.operation_name for route in routes)
-    paths: dict[str, dict[str, Json]] = {}
+    paths: dict[str, dict[str, Operation]] = {}
     for route in routes:
         operation_id = route.operation_name
         if names[operation_id] > 1:
@@ -142,19 +152,21 @@ def header_names(route: Route) -> list[str]:
     return names
 
 
-def _describe_operation(route: Route, operation_id: str, refs: dict[Any, Json]) -> dict[str, Json]:
+def _describe_operation(
+    route: Route, operation_id: str, refs: Mapping[object, Schema]
+) -> Operation:
     """Return the description of one route; its summary is the first paragraph of its handler's
     docstring.
     """
     docstring = inspect.getdoc(route.handler) or ""
     examples = examples_of(route.method, route.path)
     group, _ = texts.GROUPS[route.handler.__module__.rpartition(".")[2]]
-    security: list[Json] = [{"token": []}]
+    security: list[dict[str, list[str]]] = [{"token": []}]
     if route.access is Access.OPTIONAL_TOKEN:
         security.insert(0, {})
     elif route.access is Access.PUBLIC:
         security = []
-    operation: dict[str, Json] = {
+    operation: Operation = {
         "operationId": operation_id,
         "tags": [group],
         "summary": " ".join(docstring.partition("\n\n")[0].split()),
@@ -164,7 +176,7 @@ def _describe_operation(route: Route, operation_id: str, refs: dict[Any, Json]) 
     }
     if route.body:
         content = describe_media(route.body, refs)
-        bodies = {}
+        bodies: dict[str, ExampleObject] = {}
         for example in examples:
             if example.body is not None:
                 bodies[example.name] = {"summary": example.title, "value": example.body}
@@ -176,28 +188,26 @@ def _describe_operation(route: Route, operation_id: str, refs: dict[Any, Json]) 
     return operation
 
 
-def _describe_parameters(route: Route, examples: Sequence[Example]) -> Iterator[Json]:
+def _describe_parameters(
+    route: Route, examples: Sequence[Example]
+) -> Iterator[Parameter | Reference]:
     good = [example for example in examples if example.status < 300]
     if "{ref" in route.path:
         values = {example.name: example.ref for example in good}
-        yield {
-            "name": "ref",
-            "in": "path",
-            "required": True,
-            **_describe_parameter(route.ref, values),
-        }
+        at_path: Parameter = {"name": "ref", "in": "path", "required": True}
+        yield _add_schema(at_path, route.ref, values)
     for name, schema in route.query.items():
         if name == "*":
-            yield {
+            every: Parameter = {
                 "name": "arguments",
                 "in": "query",
                 "style": "form",
                 "explode": True,
-                **_describe_parameter(schema, {}),
             }
+            yield _add_schema(every, schema, {})
         else:
             values = {example.name: example.query.get(name, "") for example in good}
-            yield {"name": name, "in": "query", **_describe_parameter(schema, values)}
+            yield _add_schema({"name": name, "in": "query"}, schema, values)
     if route.has_etag:
         yield {
             "name": "If-None-Match",
@@ -210,24 +220,30 @@ def _describe_parameters(route: Route, examples: Sequence[Example]) -> Iterator[
             yield {"$ref": f"#/components/parameters/{name}"}
 
 
-def _describe_parameter(schema: Schema, values: dict[str, str]) -> dict[str, Json]:
-    """Return a parameter's schema, with its description, whether it has to be there, and the values
-    that the examples have for it by their names.
+def _add_schema(parameter: Parameter, schema: Schema, values: Mapping[str, str]) -> Parameter:
+    """Return a parameter with its schema, its description, whether it has to be there, and the
+    values that the examples have for it by their names.
     """
-    outer = {name: schema[name] for name in ("description", "required") if name in schema}
-    inner = {name: value for name, value in schema.items() if name not in outer}
-    examples = {name: {"value": value} for name, value in values.items() if value}
-    parameter = {**outer, "schema": inner}
+    if "description" in schema:
+        parameter["description"] = as_string(schema["description"])
+    if "required" in schema:
+        parameter["required"] = schema["required"] is True
+    outer = ("description", "required")
+    parameter["schema"] = {name: value for name, value in schema.items() if name not in outer}
+    examples: dict[str, ExampleObject] = {}
+    for name, value in values.items():
+        if value:
+            examples[name] = {"value": value}
     if examples:
         parameter["examples"] = examples
     return parameter
 
 
 def _describe_responses(
-    route: Route, refs: dict[Any, Json], examples: Sequence[Example]
-) -> Iterator[tuple[str, Json]]:
+    route: Route, refs: Mapping[object, Schema], examples: Sequence[Example]
+) -> Iterator[tuple[str, ResponseObject | Reference]]:
     for status, shape in route.responses.items():
-        content = describe_media(shape, refs) if shape else {}
+        content: Content = describe_media(shape, refs) if shape else {}
         for example in examples:
             if example.status == status and example.answer is not None:
                 answers = content[example.kind].setdefault("examples", {})
@@ -237,7 +253,7 @@ def _describe_responses(
             description = "it was created"
         elif status == 200 and 201 in route.responses:
             description = "this very digest was there already"
-        response: dict[str, Json] = {
+        response: ResponseObject = {
             "description": description,
             "headers": _refer_to_headers(header_names(route)),
         }
@@ -259,13 +275,13 @@ def _describe_responses(
             yield str(status), {"$ref": f"#/components/responses/E{status}"}
 
 
-def _describe_failure(status: int, examples: Sequence[Example]) -> dict[str, Json]:
+def _describe_failure(status: int, examples: Sequence[Example]) -> ResponseObject:
     names = ["X-Request-Id", "X-Content-Type-Options", "Cache-Control"]
     if status == 401:
         names.append("WWW-Authenticate")
     if status in (429, 503):
         names.append("Retry-After")
-    content: dict[str, Json] = {"schema": {"$ref": "#/components/schemas/Failure"}}
+    content: MediaObject = {"schema": {"$ref": "#/components/schemas/Failure"}}
     if examples:
         content["examples"] = {
             example.name: {"summary": example.title, "value": example.answer}
@@ -282,5 +298,5 @@ def _describe_failure(status: int, examples: Sequence[Example]) -> dict[str, Jso
     }
 
 
-def _refer_to_headers(names: Sequence[str]) -> dict[str, Json]:
+def _refer_to_headers(names: Sequence[str]) -> dict[str, Reference]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -11,22 +11,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sigil.http.openapi import curl, texts
+from sigil.http.openapi.document import Content, Document, Operation, Reference, ResponseObject
 from sigil.http.openapi.operations import describe_routes
-from sigil.http.route import Route
+from sigil.http.route import Route, Schema
 from sigil.http.status_codes import codes_of
+from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
 STYLE = Path(__file__).with_name("page.css")
 METHODS = ("get", "post", "put", "delete")
 
 
-Document = Mapping[str, Json]
-
-
 class _Operation(NamedTuple):
     path: str
     method: str
-    fields: Mapping[str, Json]
+    fields: Operation
 
 
 class _TableRow(NamedTuple):
@@ -53,8 +52,11 @@ def _render_lines(document: Document, style: str) -> Iterator[str]:
     groups: dict[str, list[_Operation]] = {name: [] for name, _ in texts.GROUPS.values()}
     for path, methods in document["paths"].items():
         for method in METHODS:
-            for name in methods.get(method, {}).get("tags", ()):
-                groups[name].append(_Operation(path, method, methods[method]))
+            if method not in methods:
+                continue
+            operation = _Operation(path, method, methods[method])
+            for name in operation.fields["tags"]:
+                groups[name].append(operation)
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{texts.TITLE}: the HTTP API</title>"
@@ -89,7 +91,8 @@ def _render_lines(document: Document, style: str) -> Iterator[str]:
             yield from _render_operation(document, operation)
     yield '<h2 id="shapes">Shapes</h2>\n<p>What bodies and answers are made of.</p>'
     for name, schema in sorted(document["components"]["schemas"].items()):
-        yield f'<h4 id="{name}">{name}</h4>\n<p>{_render_text(schema.get("description", ""))}</p>'
+        text = as_string(schema.get("description"))
+        yield f'<h4 id="{name}">{name}</h4>\n<p>{_render_text(text)}</p>'
         yield _render_table("", _field_rows(document, {"": {"schema": schema}}))
     yield "</main>\n</body>\n</html>\n"
 
@@ -105,7 +108,7 @@ def _render_operation(document: Document, operation: _Operation) -> Iterator[str
         if "$ref" not in each
     ]
     yield _render_table("Parameters", parameters)
-    body = fields.get("requestBody", {}).get("content", {})
+    body = fields["requestBody"]["content"] if "requestBody" in fields else {}
     yield _render_table("Body", _field_rows(document, body))
     yield _render_table("Answers", _answer_rows(document, fields["responses"]))
     for call in curl.write_calls(path, method):
@@ -116,56 +119,63 @@ def _render_operation(document: Document, operation: _Operation) -> Iterator[str
     yield "</article>"
 
 
-def _field_rows(document: Document, content: Mapping[str, Json]) -> Iterator[_TableRow]:
+def _field_rows(document: Document, content: Content) -> Iterator[_TableRow]:
     """Yield a row for each field of a body, or one for a body that has none."""
     for media_type, media in content.items():
-        schema = _resolve_ref(document, media["schema"])
-        properties = schema.get("properties", {})
+        schema = media["schema"]
+        if "$ref" in schema:
+            schema = document["components"]["schemas"][_shape_of(schema)]
+        properties = as_mapping(schema.get("properties"))
         if not properties:
-            yield _TableRow(media_type, _write_kind(schema), schema.get("description", ""))
+            text = as_string(schema.get("description"))
+            yield _TableRow(media_type, _write_kind(schema), text)
+        required = as_sequence(schema.get("required"))
         for name, field in properties.items():
-            text = field.get("description", "")
-            if "required" in schema and name not in schema["required"]:
+            text = as_string(as_mapping(field).get("description"))
+            if "required" in schema and name not in required:
                 text = f"{text} (optional)".strip()
-            yield _TableRow(name, _write_kind(field), text)
+            yield _TableRow(name, _write_kind(as_mapping(field)), text)
 
 
-def _answer_rows(document: Document, responses: Mapping[str, Json]) -> Iterator[_TableRow]:
+def _answer_rows(
+    document: Document, responses: Mapping[str, ResponseObject | Reference]
+) -> Iterator[_TableRow]:
     """Yield a row for each good answer, and one for all failures."""
     failures = [status for status in responses if status >= "400"]
     for status, response in responses.items():
         if status in failures:
             continue
+        answer = response
+        if "$ref" in answer:
+            answer = document["components"]["responses"][_shape_of(answer)]
         kinds = []
-        for media_type, media in _resolve_ref(document, response).get("content", {}).items():
-            for schema in media["schema"].get("anyOf", [media["schema"]]):
-                kinds.append(_mark_shape(schema["$ref"]) if "$ref" in schema else media_type)
-        yield _TableRow(status, " or ".join(kinds), response["description"])
+        for media_type, media in answer.get("content", {}).items():
+            schema = media["schema"]
+            for each in map(as_mapping, as_sequence(schema.get("anyOf", [schema]))):
+                kinds.append(f"@{_shape_of(each)}" if "$ref" in each else media_type)
+        yield _TableRow(status, " or ".join(kinds), answer["description"])
     if failures:
-        yield _TableRow("else", _mark_shape("#/components/schemas/Failure"), ", ".join(failures))
+        yield _TableRow("else", "@Failure", ", ".join(failures))
 
 
-def _resolve_ref(document: Document, node: Json) -> Json:
-    if "$ref" not in node:
-        return node
-    found: Json = document
-    for part in node["$ref"].removeprefix("#/").split("/"):
-        found = found[part]
-    return found
+def _shape_of(reference: Mapping[str, Json]) -> str:
+    """Return the name of the shape that a reference leads to."""
+    return as_string(reference["$ref"]).rpartition("/")[2]
 
 
-def _write_kind(schema: Json) -> str:
-    """Return a schema in few words."""
+def _write_kind(schema: Schema) -> str:
+    """Return a schema in few words; `_render_table` makes a link of a shape's name behind an @."""
     if "$ref" in schema:
-        return _mark_shape(schema["$ref"])
+        return f"@{_shape_of(schema)}"
     if "anyOf" in schema:
-        kinds = [_write_kind(each) for each in schema["anyOf"] if each != {"type": "null"}]
+        declared = as_sequence(schema["anyOf"])
+        kinds = [_write_kind(as_mapping(each)) for each in declared if each != {"type": "null"}]
         return " or ".join(dict.fromkeys(kinds))
     if "enum" in schema or "const" in schema:
-        return " | ".join(map(str, schema.get("enum", [schema.get("const")])))
-    words = schema.get("type", "anything")
+        return " | ".join(map(str, as_sequence(schema.get("enum", [schema.get("const")]))))
+    words = str(schema.get("type", "anything"))
     if schema.get("items"):
-        words += f" of {_write_kind(schema['items'])}"
+        words += f" of {_write_kind(as_mapping(schema['items']))}"
     least = schema.get("minimum")
     most = schema.get("maximum")
     if least is not None and most is not None:
@@ -173,7 +183,7 @@ def _write_kind(schema: Json) -> str:
     default = schema.get("default")
     if default and not isinstance(default, dict | list):
         words += f" = {default}"
-    return str(words)
+    return words
 
 
 def _render_table(title: str, rows: Iterable[_TableRow]) -> str:
@@ -187,11 +197,6 @@ def _render_table(title: str, rows: Iterable[_TableRow]) -> str:
         return ""
     heading = f"<h4>{title}</h4>" if title else ""
     return f"{heading}<table><tbody>{''.join(lines)}</tbody></table>"
-
-
-def _mark_shape(ref: str) -> str:
-    """Return the name of a shape, marked so that `_render_table` makes a link of it."""
-    return f"@{ref.rpartition('/')[2]}"
 
 
 def _render_method(method: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from sigil.http.route import Media
+from sigil.http.openapi.document import Content
+from sigil.http.route import Media, Schema
+from sigil.json_fields import as_mapping, as_sequence
 from sigil.manifest.model import Manifest
 from sigil.protocol import Json
 
@@ -40,26 +42,32 @@ FIELD_TEXTS = {
 """The description of each field of a deploy."""
 
 
-def collect_schemas(types: Iterable[Any]) -> tuple[dict[Any, Json], dict[str, Json]]:
+def collect_schemas(types: Iterable[Any]) -> tuple[dict[object, Schema], dict[str, Schema]]:
     """Return the reference to each type, and the schemas that those references lead to."""
     kinds = list(dict.fromkeys(types))
     adapters = [(kind, "validation", TypeAdapter(kind)) for kind in (*kinds, Manifest)]
     refs, rest = TypeAdapter.json_schemas(adapters, ref_template=REF)  # type: ignore[arg-type]
-    schemas = {name: _without_titles(schema) for name, schema in rest["$defs"].items()}
+    schemas: dict[str, Schema] = {}
+    for name, schema in rest["$defs"].items():
+        schemas[name] = as_mapping(_without_titles(schema))
     schemas["Spec"] = _describe_spec(schemas.pop("Manifest"))
-    return {kind: _without_titles(refs[kind, "validation"]) for kind in kinds}, schemas
+    return {kind: as_mapping(_without_titles(refs[kind, "validation"])) for kind in kinds}, schemas
 
 
-def _describe_spec(manifest: Json) -> Json:
+def _describe_spec(manifest: Schema) -> Schema:
     """Return the schema of a manifest as a deploy takes it.
 
     It is flat, every field but the code is optional, and null means the same as leaving it out.
     """
-    fields = {_FLAT.get(name, name): schema for name, schema in manifest["properties"].items()}
-    texts = {name: {"type": "string"} for name in _CODE}
+    fields: dict[str, Schema] = {}
+    for name, field in as_mapping(manifest["properties"]).items():
+        fields[_FLAT.get(name, name)] = as_mapping(field)
+    for name in _CODE:
+        fields[name] = {"type": "string"}
     properties = {}
-    for name, schema in {**fields, **texts}.items():
-        alternatives = [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
+    for name, schema in fields.items():
+        declared = as_sequence(schema.get("anyOf", [schema]))
+        alternatives = [each for each in declared if each != {"type": "null"}]
         alternatives.append({"type": "null"})
         properties[name] = {"anyOf": alternatives, "description": FIELD_TEXTS.get(name, "")}
     return {
@@ -86,7 +94,7 @@ def _without_titles(node: Json) -> Json:
     }
 
 
-def describe_media(shape: Any, refs: dict[Any, Json]) -> dict[str, Json]:
+def describe_media(shape: object, refs: Mapping[object, Schema]) -> Content:
     """Return the content of a body by its media type; `shape` is a type, several, or a `Media`."""
     if isinstance(shape, Media):
         return {kind: {"schema": dict(schema)} for kind, schema in shape.kinds.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sigil.errors import ToolError, one_line
@@ -11,7 +11,7 @@ from sigil.protocol import Json
 from sigil.run.host_calls.fetch import NetworkRights, fetch
 from sigil.run.host_calls.kv_service import KvService
 
-CallCapability = Callable[[str, Json, float], Json]
+CallCapability = Callable[[str, Mapping[str, Json], float], Json]
 """Calls another capability with a name, an input and the seconds that are left."""
 CallServer = Callable[[Json, float], Json]
 """Calls the MCP server to which the capability belongs, within so many seconds."""

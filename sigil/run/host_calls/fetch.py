@@ -18,7 +18,7 @@ from sigil.network.headers import CREDENTIALS, drop_body_headers, normalize_name
 from sigil.network.urls import Target
 from sigil.protocol import Json
 from sigil.run.host_calls import placeholders, scrubbing
-from sigil.run.host_calls.fetch_messages import FetchRequest, build_reply, parse_request
+from sigil.run.host_calls.fetch_messages import FetchReply, FetchRequest, build_reply, parse_request
 from sigil.run.host_calls.placeholders import Values
 
 REDIRECTS_MOST = 5
@@ -103,7 +103,7 @@ def fetch(
     argument: Json,
     seconds: float,
     own: frozenset[str] | None = None,
-) -> Json:
+) -> FetchReply:
     """Send a guest's request and return its answer; for both shapes see `fetch_messages`.
 
     `own` names the headers that secrets are put into, beside the query, where somebody else wrote

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 from sigil.errors import ToolError, one_line
 from sigil.manifest.permission_rules import METHODS
@@ -30,6 +30,17 @@ class FetchRequest:
     headers: Headers
     body: bytes
     redirect: Mode
+
+
+class FetchReply(TypedDict):
+    """An answer as the guest reads it; `body` is base64."""
+
+    status: int
+    statusText: str
+    headers: list[list[str]]
+    body: str
+    url: str
+    redirected: bool
 
 
 def parse_request(argument: Json) -> FetchRequest:
@@ -74,7 +85,7 @@ def parse_request(argument: Json) -> FetchRequest:
     )
 
 
-def build_reply(answer: HttpAnswer, url: str, *, redirected: bool) -> Json:
+def build_reply(answer: HttpAnswer, url: str, *, redirected: bool) -> FetchReply:
     """Return an answer as the guest reads it."""
     return {
         "status": answer.status,

@@ -54,9 +54,11 @@ class KvService:
             item = self._kv.get(self._parse_key(argument))
             return {"value": item.value.decode() if item else None}
         if operation == "kv.put":
-            return self._put_value(argument)
+            self._put_value(argument)
+            return None
         if operation == "kv.delete":
-            return self._delete_value(self._parse_key(argument))
+            self._delete_value(self._parse_key(argument))
+            return None
         if operation == "kv.list":
             return self._list_keys(argument)
         raise _invalid("kv does get, put, list and delete")
@@ -84,8 +86,9 @@ class KvService:
             raise _invalid(f"a value is a string of at most {VALUE_BYTES:,} bytes")
         value = text.encode("utf-8", "replace")
         ttl = argument.get("ttl")
-        is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
-        if ttl is not None and (not is_number or not 1 <= ttl <= TTL_MOST):
+        if ttl is not None and (
+            not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 1 <= ttl <= TTL_MOST
+        ):
             raise _invalid(f"a ttl is a number of seconds from 1 to {TTL_MOST}")
         lives = [float(seconds) for seconds in (ttl, self._life) if seconds is not None]
         life = min(lives, default=None)

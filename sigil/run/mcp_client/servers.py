@@ -14,6 +14,7 @@ from sigil.manifest.permissions import MCP
 from sigil.network.exchange import WebTransport as Network
 from sigil.protocol import Json
 from sigil.run.host_calls.fetch import NetworkRights, fetch
+from sigil.run.host_calls.fetch_messages import FetchReply
 from sigil.run.mcp_client.answers import REMOTE, invalid_reply, read_output
 from sigil.run.mcp_client.child import IDLE_SECONDS
 from sigil.run.mcp_client.document import McpServer, ServerToolDocument, WebAddress
@@ -42,7 +43,7 @@ class ServerAccess:
     def seconds_left(self) -> float:
         return max(self.end - time.monotonic(), 0.01)
 
-    def fetch(self, server: WebAddress, argument: Json) -> Json:
+    def fetch(self, server: WebAddress, argument: Json) -> FetchReply:
         """Send a request as `host_calls.fetch` does.
 
         Secrets go only where the server's document has them. Whatever it waits for when its time is

@@ -28,11 +28,12 @@ from sigil.mcp.revisions import (
     server_info,
 )
 from sigil.protocol import Json
+from sigil.run.host_calls.fetch_messages import FetchReply
 from sigil.run.mcp_client.answers import REMOTE, find_reply, invalid_reply, refused_call
 from sigil.run.mcp_client.document import WebAddress
 from sigil.strict_json import dumps
 
-Fetch = Callable[[Json], Json]
+Fetch = Callable[[Json], FetchReply]
 """Sends one request to the web, within what is granted and the time that is left, and returns the
 answer; see `host_calls.fetch`.
 
@@ -166,8 +167,9 @@ class WebServer:
         headers = _list_headers(session)
         if session and session.revision == STATELESS:
             headers.append([METHOD_HEADER, method])
-            if "name" in params:
-                headers.append([NAME_HEADER, params["name"]])
+            name = params.get("name")
+            if isinstance(name, str):
+                headers.append([NAME_HEADER, name])
             params = {**params, "_meta": request_envelope({})}
         message = jsonrpc.make_request(next(self._numbers), method, params)
         return self._send_message(fetch, message, headers)
@@ -193,7 +195,7 @@ class WebServer:
         kind = fields.get("content-type", "").partition(";")[0].strip().lower()
         body = base64.b64decode(answer["body"])
         status = int(answer["status"])
-        id = message.get("id")
+        id = jsonrpc.id_of(message)
         reply = None
         if id is not None and body and (status < 300 or kind == "application/json"):
             if kind not in ("application/json", "text/event-stream"):
