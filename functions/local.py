@@ -10,7 +10,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -237,6 +237,7 @@ def _enqueue_and_wait(runtime: AgentRuntime, event: Event) -> JSONResponse:
         runtime.queue.put(event)
     except BackendError as problem:
         return webhook.retry_later_response(problem)
+    reply: dict[str, Json] | None
     try:
         reply = runtime.replies.wait(key, event.id, WAIT_SECONDS)
     except BackendError:  # the event is durable all the same, and will be answered
@@ -249,7 +250,7 @@ def _poll_names(event: Event) -> tuple[str, str]:
     return event.session.rpartition(":")[2], event.id.partition(":")[2]
 
 
-def _make_answer(reply: Json, session: str, event: str) -> JSONResponse:
+def _make_answer(reply: Mapping[str, Json] | None, session: str, event: str) -> JSONResponse:
     """Return a reply as the answer, or where to poll for one that is not there yet."""
     if reply is None:
         problem = UsageError("ENOENT", "no such message, or its answer is too old", source="chat")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from sigil.errors import UsageError
 
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
         ReportRow,
     )
 
-Json = Any
-"""A value of JSON: str, int, float, bool, None, list, dict."""
+Json = object
+"""A value of JSON whose form is not known yet: str, int, float, bool, None, list or dict.
+
+It gets its type by `isinstance`, or by a reader of `sigil.json_fields`.
+"""
 
 LIBRARY = "library"
 """The namespace of the standard library: everybody sees it, nobody deploys to it."""

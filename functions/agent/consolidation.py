@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from functions.agent import context, tokens
 from functions.agent.app import TurnStep, Watch, ignore_step
@@ -26,6 +26,7 @@ from functions.agent.memory.history import History, HistoryEntry, Removal, Remov
 from functions.agent.memory.statements import Comparison, compare, find_new_lines
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
+from functions.agent.prompt import ToolDefinition
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
 from functions.agent.session.document import Outgoing
 from functions.agent.side_request import SideRequests
@@ -70,7 +71,7 @@ KEPT_PART: Final = 4
 ENTRY_CHARACTERS: Final = 4_000
 LOST_CHARACTERS: Final = 2_000
 """So many characters of what a refused answer leaves out are shown to the model."""
-TOOL: Final[dict[str, Any]] = {
+TOOL: Final[ToolDefinition] = {
     "type": "function",
     "function": {
         "name": SAVE_MEMORY,

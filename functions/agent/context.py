@@ -6,7 +6,7 @@ Each user message is below a line with its time and origin.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -22,10 +22,10 @@ from functions.agent.messages import (
     Message,
     format_origin,
 )
+from functions.agent.prompt import PromptCall, PromptMessage
 from functions.agent.sanitize import delimit_text
 from functions.agent.toolset import STATIC
 from sigil.errors import one_line
-from sigil.protocol import Json
 from sigil.strict_json import canonical
 
 IDENTITY = """\
@@ -136,12 +136,12 @@ def count_overhead(preamble: Preamble) -> float:
     return preamble.tokens + STATIC_TOKENS
 
 
-def build_prompt(preamble: Preamble, messages: Iterable[Message]) -> list[Json]:
+def build_prompt(preamble: Preamble, messages: Iterable[Message]) -> list[PromptMessage]:
     """Return the messages of a request in the chat-completions form."""
     return [{"role": "system", "content": preamble.text}, *map(format_message, messages)]
 
 
-def format_message(message: Message) -> Mapping[str, Json]:
+def format_message(message: Message) -> PromptMessage:
     """Return one message in the chat-completions form."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
@@ -152,7 +152,7 @@ def format_message(message: Message) -> Mapping[str, Json]:
         return {"role": "user", "content": f"{head}\n{message.content}"}
     if not message.calls:
         return {"role": message.role, "content": message.content}
-    calls = [
+    calls: list[PromptCall] = [
         {
             "id": call.id,
             "type": "function",
@@ -160,7 +160,11 @@ def format_message(message: Message) -> Mapping[str, Json]:
         }
         for call in message.calls
     ]
-    formatted = {"role": "assistant", "content": message.content, "tool_calls": calls}
+    formatted: PromptMessage = {
+        "role": "assistant",
+        "content": message.content,
+        "tool_calls": calls,
+    }
     if message.reasoning:
         formatted["reasoning_content"] = message.reasoning
     return formatted
@@ -188,7 +192,7 @@ def _require_object(arguments: str) -> str:
         return "{}"
 
 
-def make_final_request(full: bool = False) -> Json:
+def make_final_request(full: bool = False) -> PromptMessage:
     """Return the message that asks for an answer when a turn's rounds are used up, or its window is
     `full`.
     """

@@ -14,6 +14,7 @@ from functions.agent.app import App
 from functions.agent.messages import Usage
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
+from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.status import REASONS
 from functions.agent.session.document import Document
@@ -65,7 +66,7 @@ class SideRequests:
         return self.app.clock.monotonic() < self._until
 
     def ask(
-        self, system: str, text: str, tools: Sequence[Json] = (), choice: Json | None = None
+        self, system: str, text: str, tools: Sequence[ToolDefinition] = (), choice: Json = None
     ) -> ModelReply:
         """Return the answer to one system and one user message.
 
@@ -77,7 +78,7 @@ class SideRequests:
         reason = self._find_stop_reason()
         if reason:
             return ModelReply(text=REASONS[reason].why, finish="error")
-        messages: list[Mapping[str, Json]] = [
+        messages: list[PromptMessage] = [
             {"role": "system", "content": system},
             {"role": "user", "content": text},
         ]

@@ -23,6 +23,7 @@ from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import builtin_tools
 from sigil.builtin_tools import original_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
+from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
 from sigil.strict_json import dumps
 
@@ -149,10 +150,9 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
         return cut_result(result, share)
     if "items" not in listed:
         return result
-    items = [
-        {name: item[name] for name in ("capability", "tool") if name in item}
-        for item in listed["items"]
-    ]
+    items = []
+    for item in map(as_mapping, as_sequence(listed["items"])):
+        items.append({name: item[name] for name in ("capability", "tool") if name in item})
     while True:
         shorter = _list_loads(result.call, {**listed, "items": items}, result.loads)
         unpaged = [number for number, item in enumerate(items) if "tool" not in item]

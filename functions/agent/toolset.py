@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from functions.agent.messages import Message
+from functions.agent.prompt import ToolDefinition
 from functions.agent.sanitize import escape_delimiters
 from sigil import builtin_tools
 from sigil.builtin_tools import portable_schema
@@ -16,14 +17,14 @@ RESIDENT_MOST = 100
 """Endpoints refuse a request with more than 128 tools."""
 
 
-def _format_tool(name: str, description: str, parameters: Json) -> dict[str, Json]:
+def _format_tool(name: str, description: str, parameters: Mapping[str, Json]) -> ToolDefinition:
     return {
         "type": "function",
         "function": {"name": name, "description": description, "parameters": parameters},
     }
 
 
-STATIC: tuple[dict[str, Json], ...] = (
+STATIC: tuple[ToolDefinition, ...] = (
     _format_tool(QUERY, builtin_tools.QUERY_TEXT, builtin_tools.QUERY_SCHEMA),
     _format_tool(DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA),
 )
@@ -46,14 +47,14 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 
 
 @lru_cache(maxsize=1024)
-def define_tool(offer: Offer) -> dict[str, Json]:
+def define_tool(offer: Offer) -> ToolDefinition:
     """Return an offer as the model reads it."""
     return _format_tool(
         offer.tool, escape_delimiters(offer.description), portable_schema(offer.schema)
     )
 
 
-def define_tools(offers: Sequence[Offer]) -> list[dict[str, Json]]:
+def define_tools(offers: Sequence[Offer]) -> list[ToolDefinition]:
     """Return the tools of a round: the static ones first, then the offers."""
     return [*STATIC, *map(define_tool, offers)]
 

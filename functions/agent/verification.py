@@ -77,7 +77,8 @@ def needs_verification(turn: Turn, reply: ModelReply) -> bool:
     last = rows[-1]
     if not last.get("fingerprint"):
         return False
-    return not asks_about_failure(reply.text, (_tool_name(last), last["name"], last["error"]))
+    names = (_tool_name(last), str(last["name"]), str(last["error"]))
+    return not asks_about_failure(reply.text, names)
 
 
 def describe_unmended_failure(turn: Turn) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 
 import orjson
 
@@ -35,20 +36,20 @@ class HttpReplies:
         except Conflict:
             return
 
-    def keep(self, session: str, event: str, reply: Json) -> None:
+    def keep(self, session: str, event: str, reply: Mapping[str, Json]) -> None:
         """Keep the reply to `event` and wake the request that waits for it."""
         self._kv.put(keys.event_reply(session, event), orjson.dumps(reply), ttl=KEPT_SECONDS)
         with self._changed:
             self._changed.notify_all()
 
-    def get(self, session: str, event: str) -> Json:
+    def get(self, session: str, event: str) -> dict[str, Json] | None:
         """Return the reply; `{"waiting": true}` while there is none yet; None when the event is
         unknown.
         """
         item = self._kv.get(keys.event_reply(session, event))
         return orjson.loads(item.value) if item else None
 
-    def wait(self, session: str, event: str, seconds: float) -> Json:
+    def wait(self, session: str, event: str, seconds: float) -> dict[str, Json] | None:
         """Return the reply once it is there, or what `get` returns after `seconds`."""
         end = time.monotonic() + seconds
         while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from functions.agent import tokens
@@ -10,9 +10,10 @@ from functions.agent.app import App
 from functions.agent.compaction import apply_strategy
 from functions.agent.context import build_prompt
 from functions.agent.eviction import apply_compaction
+from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.session.document import Document
 from functions.agent.toolset import STATIC, define_tools, in_scope
-from sigil.protocol import Json
+from sigil.json_fields import as_string
 from sigil.strict_json import canonical
 
 
@@ -34,8 +35,8 @@ class Preview:
     out of the history first; the model tells memory of them then.
     """
 
-    messages: Sequence[Mapping[str, Json]]
-    tools: Sequence[Mapping[str, Json]]
+    messages: Sequence[PromptMessage]
+    tools: Sequence[ToolDefinition]
     segments: Sequence[Segment]
     tokens: int
     window: int
@@ -56,8 +57,9 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
     tools = define_tools(offers)
     parts = list(preamble.segments)
     for message in messages[1:]:
-        name = f"{message['role']} calls" if message.get("tool_calls") else str(message["role"])
-        lines = [message["content"]] if message.get("content") else []
+        name = f"{message['role']} calls" if message.get("tool_calls") else message["role"]
+        content = as_string(message["content"])
+        lines = [content] if content else []
         for call in message.get("tool_calls", ()):
             lines.append(f"{call['function']['name']} {call['function']['arguments']}")
         parts.append((name, "\n".join(lines)))

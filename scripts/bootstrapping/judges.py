@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from sigil.protocol import Json
 
@@ -244,7 +244,7 @@ def _is_any_text(output: Json, accepts: Callable[[str], bool]) -> bool:
     return any(accepts(leaf) for leaf in list_leaves(output) if isinstance(leaf, str))
 
 
-def _is_number(leaf: Json) -> bool:
+def _is_number(leaf: Json) -> TypeGuard[float]:
     return isinstance(leaf, int | float) and not isinstance(leaf, bool)
 
 

@@ -102,10 +102,15 @@ def ask(runtime: AgentRuntime, session: str, question: Ask) -> TurnFacts:
     replies = opened.document.outbox
     app.sessions.clear_outbox(opened)
     text = "\n\n".join(reply.text for reply in replies)
-    record = trace.load_trace(app.kv, event.id) or {}
-    usage = record.get("usage", {})
-    tokens = int(usage.get("prompt", 0)) + int(usage.get("completion", 0))
-    worklog = Worklog(int(record.get("rounds", 0)), tokens, float(record.get("seconds", 0.0)))
+    record = trace.load_trace(app.kv, event.id)
+    worklog = Worklog(0, 0, 0.0)
+    details = []
+    if record:
+        usage = record["usage"]
+        worklog = Worklog(
+            record["rounds"], usage["prompt"] + usage["completion"], record["seconds"]
+        )
+        details = [step["detail"] for step in record["steps"] if step.get("detail")]
     facts = collect_facts(
         opened.document.messages,
         text,
@@ -116,7 +121,6 @@ def ask(runtime: AgentRuntime, session: str, question: Ask) -> TurnFacts:
     if not any(reply.failed for reply in replies):
         return facts
     # The endpoint's own words may be shown: the person who runs this has set the endpoint.
-    details = [step["detail"] for step in record.get("steps", []) if step.get("detail")]
     error = f"I could not get an answer: {details[-1]}." if details else text
     return replace(facts, error=one_line(error))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -26,7 +27,7 @@ from functions.agent.memory.things import sort_key
 from functions.agent.messages import Message
 from functions.agent.model.offline import sign_text
 from functions.agent.services.call_context import CallContext
-from functions.agent.services.search_history import HISTORY, search_history
+from functions.agent.services.search_history import HISTORY, Excerpt, search_history
 from functions.agent.services.things import format_time
 from functions.agent.session.document import SEEN_MOST, Document
 from functions.agent.session.store import SessionHandle
@@ -157,11 +158,10 @@ def _search_memory(context: CallContext, words: str) -> list[str]:
     found.sort(key=sort_key)
     parts = [_list_things("Remembered:", [each.thing for each in found[:SHOWN]])]
     excerpts = ["Said:"]
-    try:
-        history = search_history(context, {"query": words, "limit": SHOWN})
-    except UsageError:  # no word to search for
-        history = {"items": []}
-    for item in history["items"]:
+    items: list[Excerpt] = []
+    with suppress(UsageError):  # no word to search for
+        items = search_history(context, {"query": words, "limit": SHOWN})["items"]
+    for item in items:
         text = one_line(item["text"], LINE_CHARACTERS)
         if item["who"] == HISTORY:  # its text begins with its own date
             excerpts.append(f"- {text}")

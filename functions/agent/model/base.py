@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from functions.agent.messages import ToolCall, Usage
+from functions.agent.prompt import PromptMessage, ToolDefinition
 from sigil.protocol import Json
 
 Finish = Literal["stop", "tool_calls", "length", "filtered", "refused", "error", "stopped"]
@@ -35,8 +36,8 @@ class ModelRequest:
     most `pause_most` seconds between them.
     """
 
-    messages: Sequence[Json]
-    tools: Sequence[Json] = ()
+    messages: Sequence[PromptMessage]
+    tools: Sequence[ToolDefinition] = ()
     tool_choice: Json = None
     deadline: float = float("inf")
     stopped: Callable[[], bool] = lambda: False

@@ -20,6 +20,7 @@ import orjson
 
 from functions.agent.model import completion_reader, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
+from functions.agent.prompt import PromptMessage
 from functions.agent.safety.retry import backoff_seconds
 from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
 from sigil.protocol import Json
@@ -244,7 +245,7 @@ def _list_simpler_requests(request: ModelRequest, body: bytes) -> list[ModelRequ
             simpler.append(replace(request, tool_choice="auto"))
         request = replace(request, tool_choice=None)
         simpler.append(request)
-    plain = []
+    plain: list[PromptMessage] = []
     for message in request.messages:
         content = message.get("content")
         if isinstance(content, list):

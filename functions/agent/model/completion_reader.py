@@ -19,6 +19,7 @@ import orjson
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model import failures
 from functions.agent.model.base import UNNAMED, Finish, ModelReply
+from functions.agent.prompt import PromptMessage
 from functions.agent.toolset import QUERY, is_capability
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -167,7 +168,7 @@ def _make_ids_unique(calls: list[ToolCall]) -> Iterator[ToolCall]:
 
 
 def find_written_calls(
-    reply: ModelReply, messages: Iterable[Json], *, in_prose: bool
+    reply: ModelReply, messages: Iterable[PromptMessage], *, in_prose: bool
 ) -> ModelReply:
     """Return the reply with the calls that its model wrote into the text instead of making them.
 
@@ -224,7 +225,7 @@ def _strip_wrapper(part: str) -> str:
     return (wrapped["fenced"] or wrapped["tagged"]) if wrapped else part
 
 
-def _is_quoted(parts: Iterable[str], messages: Iterable[Json]) -> bool:
+def _is_quoted(parts: Iterable[str], messages: Iterable[PromptMessage]) -> bool:
     """Return whether the messages have one of the parts, in any layout, quotes or escapes.
 
     The tags of a thought are no part of it, wherever they stand.

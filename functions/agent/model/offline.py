@@ -19,8 +19,10 @@ from functions.agent import tokens
 from functions.agent.messages import RUNTIME_MARK, ToolCall, Usage
 from functions.agent.model import offline_arguments, offline_documents
 from functions.agent.model.base import ModelReply, ModelRequest
+from functions.agent.prompt import FunctionCall, PromptMessage, ToolDefinition
 from functions.agent.toolset import DEPLOY, QUERY
 from sigil.errors import one_line
+from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
 
 NAME = "offline"
@@ -96,7 +98,7 @@ Plan = str | tuple[str, dict[str, Json]]
 """An answer, or a tool and its arguments."""
 
 
-def _make_plan(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
+def _make_plan(words: str, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
     if not tools:
         return _format_answer(done[-1]) if done else NOT_FOUND
     spec = offline_arguments.find_deploy(words)
@@ -113,27 +115,29 @@ def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
     if last is None:
         return QUERY, {"query": name.replace("-", " ")}
     if last.name == QUERY:
-        items = last.ok.get("items", []) if isinstance(last.ok, dict) else []
-        if any(item.get("capability") == name for item in items):
+        items = as_sequence(as_mapping(last.ok).get("items"))
+        if any(as_mapping(item).get("capability") == name for item in items):
             return f"There is a capability `{name}` already: `{tool_of(name)}` is ready to use."
         return DEPLOY, spec
     if last.error:
         return f"I could not create `{name}`: {_describe_error(last)}"
+    created = as_mapping(last.ok)
     return (
-        f"Created `{name}` as `{last.ok['tool']}` (version {last.ok['version']}). Tell me"
+        f"Created `{name}` as `{created['tool']}` (version {created['version']}). Tell me"
         " what to do with it."
     )
 
 
-def _plan_call(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) -> Plan:
+def _plan_call(words: str, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
     """Return the call of a capability that fits the words, a search for one, or the answer."""
     if done and done[-1].name != QUERY and done[-1].error is None:
         return _format_answer(done[-1])
     tried = {call.name for call in done}
     found: list[str] = []
     for call in done:
-        if call.name == QUERY and isinstance(call.ok, dict):
-            found.extend(item["tool"] for item in call.ok.get("items", []))
+        if call.name == QUERY:
+            items = as_sequence(as_mapping(call.ok).get("items"))
+            found.extend(as_string(as_mapping(item).get("tool")) for item in items)
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
     note = offline_documents.find_note(words)
     if note and REMEMBER in by_name and REMEMBER not in tried:
@@ -155,7 +159,7 @@ def _plan_call(words: str, done: Sequence[AnsweredCall], tools: Sequence[Json]) 
     known = next((by_name[name] for name in found if name in by_name), None)
     if known is None:
         return NOT_FOUND
-    parameters = ", ".join(known["parameters"].get("properties", {}))
+    parameters = ", ".join(as_mapping(known["parameters"].get("properties")))
     return (
         f"I found `{known['name']}` ({known['description']}) but could not tell its input"
         f" ({parameters}) from your words. Put the text in quotes."
@@ -180,7 +184,7 @@ def _describe_error(last: AnsweredCall) -> str:
     return one_line(f"{error.get('code', '')}: {error.get('message', '')}{help}")
 
 
-def _read_turn(messages: Sequence[Json]) -> tuple[str, list[AnsweredCall]]:
+def _read_turn(messages: Sequence[PromptMessage]) -> tuple[str, list[AnsweredCall]]:
     """Return the user's last words, without the runtime's stamp, and the calls answered since."""
     start = 0
     for place, message in enumerate(messages):
@@ -188,7 +192,7 @@ def _read_turn(messages: Sequence[Json]) -> tuple[str, list[AnsweredCall]]:
         if message["role"] == "user" and not by_runtime:
             start = place
     words = str(messages[start].get("content") or "").partition("\n")[2] if messages else ""
-    calls: dict[str, Json] = {}
+    calls: dict[str, FunctionCall] = {}
     for message in messages[start:]:
         for call in message.get("tool_calls") or ():
             calls[call["id"]] = call["function"]
@@ -196,7 +200,8 @@ def _read_turn(messages: Sequence[Json]) -> tuple[str, list[AnsweredCall]]:
     for message in messages[start:]:
         if message["role"] != "tool" or message["tool_call_id"] not in calls:
             continue
-        function, content = calls[message["tool_call_id"]], message["content"]
+        function = calls[message["tool_call_id"]]
+        content = as_string(message["content"])
         try:
             arguments = orjson.loads(function["arguments"])
             result = orjson.loads(content.partition("\n")[0])

@@ -6,9 +6,10 @@ The offline model has this instead of understanding.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
+from functions.agent.prompt import FunctionDefinition
+from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, is_name
 
 _FENCE = re.compile(r"```(\w*)[ \t]*\n(.*?)```", re.DOTALL)
@@ -77,7 +78,7 @@ def _guess_name(prose: str) -> str:
     return next((name for name in [*candidates, guess] if is_name(name)), "my-capability")
 
 
-def is_mentioned(text: str, function: dict[str, Any]) -> bool:
+def is_mentioned(text: str, function: FunctionDefinition) -> bool:
     """Return whether the words have a part of the tool's name, or one of its enumerated values."""
     words = set(re.findall(r"[a-z0-9]+", text.lower()))
     if words & _list_names(function):
@@ -85,27 +86,27 @@ def is_mentioned(text: str, function: dict[str, Any]) -> bool:
     return any(value.lower() in words for value in _list_values(function))
 
 
-def fill_arguments(text: str, function: dict[str, Any]) -> dict[str, Json] | None:
+def fill_arguments(text: str, function: FunctionDefinition) -> dict[str, Json] | None:
     """Return the tool's arguments that the words give; None when a required one is missing."""
     schema = function["parameters"]
-    properties: dict[str, Any] = schema.get("properties", {})
+    properties = as_mapping(schema.get("properties"))
     taken = {value for value in _list_values(function) if _mentions(text, value)}
     arguments: dict[str, Json] = {}
     for name, part in properties.items():
-        value = _pick_value(name, part if isinstance(part, dict) else {}, text)
+        value = _pick_value(name, as_mapping(part), text)
         if value is not None:
             arguments[name] = value
     _fill_text_parameters(text, function, arguments, taken)
-    for name in schema.get("required", ()):
-        if name not in arguments and "default" not in properties.get(name, {}):
+    for name in map(as_string, as_sequence(schema.get("required"))):
+        if name not in arguments and "default" not in as_mapping(properties.get(name)):
             return None
     return arguments
 
 
-def _pick_value(name: str, part: dict[str, Any], text: str) -> Json:
+def _pick_value(name: str, part: Mapping[str, Json], text: str) -> Json:
     """Return the value of one parameter that the words give; None when they give none."""
     if "enum" in part:
-        longest_first = sorted(map(str, part["enum"]), key=len, reverse=True)
+        longest_first = sorted(map(str, as_sequence(part["enum"])), key=len, reverse=True)
         return next((value for value in longest_first if _mentions(text, value)), None)
     kind = part.get("type")
     if kind in ("number", "integer") and "default" not in part:
@@ -123,16 +124,15 @@ def _pick_value(name: str, part: dict[str, Any], text: str) -> Json:
 
 
 def _fill_text_parameters(
-    text: str, function: dict[str, Any], arguments: dict[str, Json], taken: Iterable[str]
+    text: str, function: FunctionDefinition, arguments: dict[str, Json], taken: Iterable[str]
 ) -> None:
     """Give quoted texts, or what is left of the words, to the text parameters that are still
     empty.
     """
-    properties = function["parameters"].get("properties", {})
-    required = function["parameters"].get("required", [])
+    properties = as_mapping(function["parameters"].get("properties"))
     empty = []
-    for name in required:
-        part = properties.get(name, {})
+    for name in map(as_string, as_sequence(function["parameters"].get("required"))):
+        part = as_mapping(properties.get(name))
         takes_text = part.get("type", "string") in ("string", ["string", "null"])
         if name not in arguments and takes_text and "enum" not in part:
             empty.append(name)
@@ -175,15 +175,14 @@ def _only_asks(word: str, names: set[str]) -> bool:
     return plain in EDGE_WORDS or plain in names or plain.replace("-", "") in names
 
 
-def _list_names(function: dict[str, Any]) -> set[str]:
+def _list_names(function: FunctionDefinition) -> set[str]:
     return set(function["name"].removeprefix("cap_").split("_")) - {"text", "date", "to"}
 
 
-def _list_values(function: dict[str, Any]) -> list[str]:
+def _list_values(function: FunctionDefinition) -> list[str]:
     values: list[str] = []
-    for part in function["parameters"].get("properties", {}).values():
-        if isinstance(part, dict):
-            values.extend(map(str, part.get("enum", ())))
+    for part in as_mapping(function["parameters"].get("properties")).values():
+        values.extend(map(str, as_sequence(as_mapping(part).get("enum"))))
     return values
 
 

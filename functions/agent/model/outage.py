@@ -12,6 +12,7 @@ from typing import Final
 
 from functions.agent.model.base import Failure
 from functions.agent.safety.retry import backoff_seconds
+from sigil.json_fields import as_integer, as_number
 from sigil.protocol import Json
 
 Trace = Sequence[Mapping[str, Json]]
@@ -43,7 +44,7 @@ waits for the answer must not get it.
 
 def count_failed_tries(trace: Trace) -> int:
     """Return how many tries to reach the model have failed for a message."""
-    return sum(int(row.get("tries") or 0) for row in trace)
+    return sum(as_integer(row.get("tries"), 0) or 0 for row in trace)
 
 
 def count_waits(trace: Trace) -> int:
@@ -76,8 +77,8 @@ def seconds_still_to_wait(trace: Trace, now: float) -> float:
     if not trace or trace[-1]["kind"] != "wait":
         return 0.0
     row = trace[-1]
-    gone = now - float(row.get("at") or 0.0)
-    return max(float(row.get("seconds") or 0.0) - gone, 0.0) if gone >= 0 else 0.0
+    gone = now - as_number(row.get("at"))
+    return max(as_number(row.get("seconds")) - gone, 0.0) if gone >= 0 else 0.0
 
 
 def is_worth_telling(trace: Trace, seconds: float) -> bool:
@@ -115,11 +116,11 @@ def failure_facts(
 
 def _seconds_asked_for(trace: Trace) -> float:
     """Return the seconds that the endpoint asked to wait when it failed last, 0.0 for none."""
-    return float(trace[-1].get("retry_after") or 0.0) if trace else 0.0
+    return as_number(trace[-1].get("retry_after")) if trace else 0.0
 
 
 def _sum_waited(trace: Trace) -> float:
-    return sum(float(row.get("seconds") or 0.0) for row in trace if row["kind"] == "wait")
+    return sum(as_number(row.get("seconds")) for row in trace if row["kind"] == "wait")
 
 
 def _format_span(seconds: float) -> str:

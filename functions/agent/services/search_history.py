@@ -6,7 +6,7 @@ It also searches the summaries of HISTORY, and the statements that left the memo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NotRequired, TypedDict
 
 from functions.agent.memory.history import History, RemovedStatements
 from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
@@ -21,7 +21,7 @@ from functions.agent.services.ranking import Passage, Ranking
 from functions.agent.services.things import format_time
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
-from sigil.protocol import Json, tool_of
+from sigil.protocol import tool_of
 
 NAME: Final = "search-history"
 ECHOES: Final = frozenset((QUERY, *map(tool_of, (NAME, "recall", "remember", "forget"))))
@@ -38,7 +38,25 @@ SECONDS: Final = 2.0
 NUMBER_MOST: Final = 10**12
 
 
-def search_history(context: CallContext, arguments: Arguments) -> Json:
+class Excerpt(TypedDict):
+    """A part of what was said; `message` is its number in the session."""
+
+    message: int
+    at: str
+    who: str
+    text: str
+
+
+class SearchAnswer(TypedDict):
+    """The excerpts that a search found; `before`: where to go on, when not all was searched."""
+
+    items: list[Excerpt]
+    found: int
+    complete: bool
+    before: NotRequired[int]
+
+
+def search_history(context: CallContext, arguments: Arguments) -> SearchAnswer:
     """Return at most `limit` excerpts, each with when and who said it.
 
     When not everything could be searched in time, `before` says where to go on. Raises `UsageError`
@@ -53,7 +71,7 @@ def search_history(context: CallContext, arguments: Arguments) -> Json:
         )
     upper = read_number(arguments, "before", NUMBER_MOST, NUMBER_MOST)
     left = _rank_backwards(ranking, context, upper)
-    items: list[Json] = [
+    items: list[Excerpt] = [
         {
             "message": passage.seq,
             "at": format_time(passage.at),
@@ -62,7 +80,7 @@ def search_history(context: CallContext, arguments: Arguments) -> Json:
         }
         for passage in ranking.best(limit)
     ]
-    answer: dict[str, Json] = {"items": items, "found": len(items), "complete": not left}
+    answer: SearchAnswer = {"items": items, "found": len(items), "complete": not left}
     if left:
         answer["before"] = left
     return answer

@@ -6,12 +6,38 @@ is in it, because people are told less: only owners read it.
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 import orjson
 
 from functions.agent.session.document import Turn
 from functions.agent.session.store import SessionHandle
 from sigil.protocol import Json
 from sigil.storage.kv import KV, keys
+
+
+class TokenCounts(TypedDict):
+    prompt: int
+    completion: int
+
+
+class DocumentSize(TypedDict):
+    messages: int
+    bytes: int
+
+
+class TraceRecord(TypedDict):
+    """The trace of one event: its requests, tokens, `seconds` and steps."""
+
+    event: str
+    session: str
+    agent: str
+    began: float
+    seconds: float
+    rounds: int
+    usage: TokenCounts
+    document: DocumentSize
+    steps: list[dict[str, Json]]
 
 
 def save_trace(kv: KV, turn: Turn, closed: SessionHandle, now: float) -> None:
@@ -31,13 +57,13 @@ def save_trace(kv: KV, turn: Turn, closed: SessionHandle, now: float) -> None:
     kv.put(keys.event_trace(event.id), orjson.dumps(record), ttl=keys.SEEN_TTL)
 
 
-def load_trace(kv: KV, event: str) -> dict[str, Json] | None:
+def load_trace(kv: KV, event: str) -> TraceRecord | None:
     """Return the trace of an event; None when it was not handled in the last eight days."""
     item = kv.get(keys.event_trace(event))
     return orjson.loads(item.value) if item else None
 
 
-def format_trace(record: dict[str, Json]) -> list[str]:
+def format_trace(record: TraceRecord) -> list[str]:
     """Return the trace as lines: each round with its request, its calls and its checkpoints."""
     usage = record["usage"]
     lines = [
