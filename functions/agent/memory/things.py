@@ -139,7 +139,11 @@ class Things:
             self._index.drop(int(placed.id, 16), old_terms - new_terms)
             self._add_to_count(0 if item else 1, growth, placed.id)
             if before and after.kind == "kv" and not surer:
-                self._drop_settled(after, thing.source)
+                # those that say the same now, or whose source says what this one says, dispute it
+                # no longer
+                for other in self.list_values(after.about)[1:]:
+                    if other.source == thing.source or is_same_text(other, after):
+                        self.drop(other.id)
             return SavedThing(after, before, new=item is None, surer=surer)
         raise Conflict("this thing is being written by others")
 
@@ -149,15 +153,6 @@ class Things:
             return None
         value = self.get_value(thing.about)
         return value if value and _is_weaker_value(thing, value) else None
-
-    def _drop_settled(self, value: Thing, source: str) -> None:
-        """Drop the values that no longer dispute this one.
-
-        They say the same now, or their source says what this one says.
-        """
-        for other in self.list_values(value.about)[1:]:
-            if other.source == source or is_same_text(other, value):
-                self.drop(other.id)
 
     def drop(self, id: str) -> Thing | None:
         """Forget a thing and return it; None when there was none."""

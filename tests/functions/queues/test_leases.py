@@ -1,0 +1,44 @@
+"""A lease in the store: its bytes, and the takeover of one that ended."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from functions.clock import Clock
+from functions.queues.leases import Leases
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
+
+STILL = Clock(now=lambda: 100.0, monotonic=lambda: 1.0)
+KEY = keys.session_claim("main#telegram:7")
+
+
+@pytest.fixture
+def kv() -> MemoryKV:
+    return MemoryKV()
+
+
+def open_leases(kv: MemoryKV) -> Leases:
+    return Leases(kv, STILL, seconds=30.0, hold=300.0)
+
+
+def test_a_lease_is_stored_as_every_version_reads_it(kv: MemoryKV) -> None:
+    lease = open_leases(kv).take("main#telegram:7")
+    item = kv.get(KEY)
+    assert lease
+    assert item
+    assert item.value == b'{"until":130.0,"lost":0,"owner":"%s"}' % lease.owner.encode()
+
+
+def test_a_lease_that_ended_is_taken_over_and_counts_as_lost(kv: MemoryKV) -> None:
+    ended = {"until": 99.5, "lost": 2, "owner": "another", "of a later version": True}
+    kv.put(KEY, orjson.dumps(ended))
+    lease = open_leases(kv).take("main#telegram:7")
+    assert lease
+    assert lease.lost == 3
+
+
+def test_a_lease_that_goes_on_is_left_to_its_owner(kv: MemoryKV) -> None:
+    kv.put(KEY, b'{"until":101.0,"lost":0,"owner":"another"}')
+    assert open_leases(kv).take("main#telegram:7") is None
