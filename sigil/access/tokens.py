@@ -307,7 +307,7 @@ class Tokens:
             if kind != "deploy":
                 raise _invalid(f"an invoke token cannot have {scope.text}: make a deploy token")
             if scope.namespace != namespace:
-                raise _invalid(f"{scope.text} is not about the token's own namespace, {namespace}")
+                raise _invalid(f"{scope.text} is outside the token's own namespace, {namespace}")
         now = self._clock()
         return TokenHolder(
             id="",

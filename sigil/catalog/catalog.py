@@ -120,7 +120,7 @@ class Catalog:
             if not caller.reaches(record.namespace, record.name):
                 raise Refused(
                     "EPERM",
-                    "this token is not about it",
+                    "the scopes of this token do not cover it",
                     source=ref.name,
                     suggestion="`sigil whoami` shows its scopes",
                 )

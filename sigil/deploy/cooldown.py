@@ -39,18 +39,10 @@ class Cooldown:
         if self._seconds <= 0:
             yield
             return
-        over = self._add_pause(who, name, at_once)
-        try:
-            yield
-        except SigilError:
-            with suppress(BackendError):  # the turn comes back by itself
-                self._remove_pause(who, over, at_once)
-            raise
+        key = keys.deploy_cooldown(who)
+        ttl = at_once * self._seconds + GRACE_SECONDS
 
-    def _add_pause(self, who: str, name: str, at_once: int) -> float:
-        """Add one pause, and return when all pauses are over (seconds since 1970)."""
-
-        def decide(value: bytes | None) -> tuple[bytes, float]:
+        def add_pause(value: bytes | None) -> tuple[bytes, float]:
             now = self._clock()
             over = _parse_seconds(value)
             if not now < over <= now + at_once * self._seconds:
@@ -62,22 +54,21 @@ class Cooldown:
             return b"%.3f" % over, over
 
         try:
-            return update(self._kv, keys.deploy_cooldown(who), decide, self._ttl(at_once))
+            over = update(self._kv, key, add_pause, ttl)
         except Conflict:
             raise _too_fast(1.0, name) from None
 
-    def _remove_pause(self, who: str, over: float, at_once: int) -> None:
-        """Take one pause away again, unless all of them are over by now."""
-
-        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+        def remove_pause(value: bytes | None) -> tuple[bytes | None, None]:
             if value is None or self._clock() >= over:
-                return None, None
+                return None, None  # all pauses are over by now
             return b"%.3f" % (_parse_seconds(value) - self._seconds), None
 
-        update(self._kv, keys.deploy_cooldown(who), decide, self._ttl(at_once))
-
-    def _ttl(self, at_once: int) -> float:
-        return at_once * self._seconds + GRACE_SECONDS
+        try:
+            yield
+        except SigilError:
+            with suppress(BackendError):  # the turn comes back by itself
+                update(self._kv, key, remove_pause, ttl)
+            raise
 
 
 def _parse_seconds(value: bytes | None) -> float:

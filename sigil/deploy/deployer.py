@@ -242,27 +242,25 @@ class Deployer:
                     source=name,
                     suggestion="leave public out; a person may deploy it so",
                 )
-        if caller.only is not None:
-            self._require_reach(manifest, caller, linked.view)
-
-    def _require_reach(self, manifest: Manifest, caller: Caller, view: LiveServices) -> None:
-        """Raise `Refused` EPERM when a package calls what the caller's token does not reach.
-
-        It would run with powers that others were granted.
-        """
+        if caller.only is None:
+            return
+        # what it calls beyond the token's reach would run with powers that others were granted
+        view = linked.view
         for text in permissions.declared_calls(manifest):
             rule = parse_call_rule(text)
             namespace = rule.namespace
             if not namespace:
                 # a plain name is the library's when nobody has it here, and may not exist yet
+                namespace = caller.target
                 own = view.catalog.load_head(caller.target, rule.name)
-                found = None if own and not own.removed else view.find_version(rule, caller.target)
-                namespace = found.namespace if found else caller.target
+                if own is None or own.removed:
+                    found = view.find_version(rule, caller.target)
+                    namespace = found.namespace if found else caller.target
             if not caller.reaches(namespace, rule.name):
                 raise Refused(
                     "EPERM",
-                    f"it calls {namespace}/{rule.name}, which this token is not about",
-                    source=manifest.name,
+                    f"it calls {namespace}/{rule.name}, which the scopes of this token do not cover",
+                    source=name,
                     suggestion="`sigil whoami` shows its scopes",
                 )
 
@@ -350,9 +348,15 @@ class Deployer:
             if head and known and known.expires_at is None:
                 # it becomes active again, and no other number is given
                 step = Activation(known.version, self._clock(), caller.author, action)
-                self._activate_known(known, head, step, checked.count)
+                claim = RoomClaim(name, head.state.size, known.manifest.lifetime == "ephemeral")
+                with self._room.hold_room(known.namespace, claim, checked.count):
+                    state = head.state.activate(step).unyank(known.version)
+                    self._catalog.save_head(known, state, head)
                 return known, before
-            record = replace(draft, version=number, store=self._store_of(head))
+            kv_home = ""
+            if head and not head.removed and self._catalog.is_alive(head.record):
+                kv_home = head.record.store  # it goes on with the store of the version before it
+            record = replace(draft, version=number, store=kv_home)
             is_new = known is None or known.digest != linked.digest
             if is_new and requested_permissions(linked.manifest):
                 # what was granted to it before it went is not for whoever brings it back
@@ -362,7 +366,12 @@ class Deployer:
             step = Activation(record.version, self._clock(), caller.author, action)
             # who imports does not vouch for it as an owner: whoever made the bundle wrote it
             is_owners = action == "deploy" and _is_owner(caller)
-            self._save(record, head, step, checked, is_owners=is_owners)
+            with self._room.hold_room(record.namespace, claim_of(record, head), checked.count):
+                if linked.pins or is_owners:
+                    # before the version is there, so that none is seen without it
+                    self._catalog.note_deployment(record, Deployment(linked.pins, is_owners))
+                position = self._catalog.save_version(record, head, step, checked.log)
+            self._older_callers.advance(record.namespace, checked.log, position)
             return record, before
 
         try:
@@ -379,32 +388,6 @@ class Deployer:
             digest=record.digest,
         )
         return record, before
-
-    def _save(
-        self,
-        record: Record,
-        head: Head | None,
-        step: Activation,
-        checked: CheckedPackage,
-        *,
-        is_owners: bool,
-    ) -> None:
-        """Write a new version over `head`, and what it calls; `Conflict` when the head changed."""
-        pins = checked.linked.pins
-        with self._room.hold_room(record.namespace, claim_of(record, head), checked.count):
-            if pins or is_owners:  # before the version is there, so that none is seen without
-                self._catalog.note_deployment(record, Deployment(pins, is_owners))
-            position = self._catalog.save_version(record, head, step, checked.log)
-        self._older_callers.advance(record.namespace, checked.log, position)
-
-    def _activate_known(
-        self, record: Record, head: Head, step: Activation, count: RoomCount | None
-    ) -> None:
-        """Make a version that is stored the active one; `Conflict` when the head changed."""
-        claim = RoomClaim(record.name, head.state.size, record.manifest.lifetime == "ephemeral")
-        with self._room.hold_room(record.namespace, claim, count):
-            state = head.state.activate(step).unyank(record.version)
-            self._catalog.save_head(record, state, head)
 
     def _find_known(
         self, catalog: Catalog, head: Head, linked: LinkedPackage, caller: Caller
@@ -425,12 +408,6 @@ class Deployer:
                     )
                 return known
         return None
-
-    def _store_of(self, head: Head | None) -> str:
-        """Return the capability's own store: a version goes on with that of the one before it."""
-        if head and not head.removed and self._catalog.is_alive(head.record):
-            return head.record.store
-        return ""
 
     def _make_record(self, linked: LinkedPackage, built: BuiltModule, caller: Caller) -> Record:
         """Store the artifacts of a new version, and return its record without a number."""

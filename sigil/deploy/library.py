@@ -68,21 +68,18 @@ class LibraryFolder:
         What it found counts as long as folder, program and the library's namespace stay the same.
         """
         log = self.kv.get(keys.generation(LIBRARY))
-        state = f"{self._fingerprint()} {log.version if log else ''}".encode()
-        noted = self.kv.get(keys.library_state())
-        if noted and noted.value == state:
-            return
-        if not update_library(registry, self.folder, Caller(LIBRARY, author="library"), progress):
-            self.kv.put(keys.library_state(), state)
-
-    def _fingerprint(self) -> str:
-        """Return the SHA-256 of all that the capabilities are made of and the program's version."""
-        whole = sha256(installed_version().encode())
+        fingerprint = sha256(installed_version().encode())
         for manifest in sorted(self.folder.glob("*/sigil.toml")):
             with suppress(OSError):
                 for path in sorted(manifest.parent.rglob("*")):
                     if path.is_file():
                         body = path.read_bytes()
                         name = path.relative_to(self.folder).as_posix()
-                        whole.update(f"\0{name}\0{len(body)}\0".encode() + body)
-        return whole.hexdigest()
+                        fingerprint.update(f"\0{name}\0{len(body)}\0".encode() + body)
+        log_version = log.version if log else ""
+        state = f"{fingerprint.hexdigest()} {log_version}".encode()
+        noted = self.kv.get(keys.library_state())
+        if noted and noted.value == state:
+            return
+        if not update_library(registry, self.folder, Caller(LIBRARY, author="library"), progress):
+            self.kv.put(keys.library_state(), state)

@@ -108,32 +108,27 @@ class Transfer:
         the values that another capability of its name has stored.
         """
         require_owner(caller, "imports", "registry")
-        packages = bundle.unpack(body)
-        if not public:
-            packages = [_make_private(package) for package in packages]
-        linked = self._link(packages, caller)
+        packages = {}
+        for package in bundle.unpack(body):
+            manifest = package.manifest
+            if manifest.public and not public:
+                manifest = manifest.model_copy(update={"public": False})
+            packages[manifest.name] = Package(manifest, package.code)
+        # a call means the bundle's own package before one that is stored here
+        linked: dict[str, LinkedPackage] = {}
+        manifests = {name: package.manifest for name, package in packages.items()}
+        for name in order_callees_first(manifests):
+            planned = {other: each.digest for other, each in linked.items()}
+            linked[name] = self._deployer.link(packages[name], caller, planned)
         if not replace:
-            for each in linked:
+            for each in linked.values():
                 self._require_no_store(each, caller)
         imported = {}
-        for each in linked:
+        for each in linked.values():
             same = self._deployer.find_same(each, caller)
             record = same or self._deployer.deploy_untested(each, caller)
             imported[each.manifest.name] = (record, same is None)
         return [imported[name] for name in sorted(imported)]
-
-    def _link(self, packages: Sequence[Package], caller: Caller) -> list[LinkedPackage]:
-        """Return the packages with what they call, in an order in which they can be deployed.
-
-        A call means the bundle's own package before one that is stored here.
-        """
-        named = {package.manifest.name: package for package in packages}
-        linked: dict[str, LinkedPackage] = {}
-        manifests = {name: package.manifest for name, package in named.items()}
-        for name in order_callees_first(manifests):
-            planned = {other: each.digest for other, each in linked.items()}
-            linked[name] = self._deployer.link(named[name], caller, planned)
-        return [*linked.values()]
 
     def _require_no_store(self, package: LinkedPackage, caller: Caller) -> None:
         """Raise `Refused` EEXIST when a package would go on with another capability's store."""
@@ -251,10 +246,3 @@ class Transfer:
                 suggestion="--replace puts it in its place",
             )
         return False
-
-
-def _make_private(package: Package) -> Package:
-    """Return the package for its owner alone."""
-    if not package.manifest.public:
-        return package
-    return Package(package.manifest.model_copy(update={"public": False}), package.code)
