@@ -100,9 +100,9 @@ class Authenticator:
         if wait:
             raise Refused(
                 "ERATE",
-                "this token asks too often",
+                "too many requests with this token",
                 source="http",
-                suggestion="wait, and ask less often",
+                suggestion="wait, and send fewer requests",
                 retry_after=wait,
             )
         return holder
@@ -165,7 +165,7 @@ def require_admin(holder: TokenHolder, action: str) -> None:
             "EPERM",
             f"only the admin token {action}",
             source="http",
-            suggestion="ask whoever keeps the registry",
+            suggestion="ask an administrator of the registry",
         )
 
 

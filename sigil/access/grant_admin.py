@@ -72,7 +72,7 @@ class GrantAdmin:
         requested = requested_permissions(record.manifest)
         if not requested:
             raise UsageError(
-                "EINVAL", "it asks for nothing that an owner has to grant", source=record.name
+                "EINVAL", "it asks for no permission that an owner has to grant", source=record.name
             )
         home = home_of(record.namespace, caller)
         self._grants.grant(record, frozenset(requested), author_of(caller), home)
@@ -110,7 +110,7 @@ class GrantAdmin:
                 "ENOENT",
                 f"{permission!r} is not granted" if permission else "nothing is granted",
                 source=name,
-                suggestion="`sigil grants` shows what stands and what waits",
+                suggestion="`sigil grants` shows what is granted and what waits",
             )
         self._note(
             caller.namespace,
@@ -151,7 +151,7 @@ class GrantAdmin:
         if record.namespace not in caller.sees:
             raise Refused(
                 "EPERM",
-                f"the owners of {record.namespace} grant what it may do",
+                f"only the owners of {record.namespace} can grant its permissions",
                 source=record.name,
             )
         return record
@@ -264,12 +264,12 @@ class GrantAdmin:
 def _only_in_chat(record: Record) -> Refused:
     """Return the error for a grant to what only a chat has.
 
-    The grant would hold for whatever anybody in that chat makes of it.
+    The grant would hold for whatever the people of that chat make of it later.
     """
     return Refused(
         "EPERM",
-        f"only the chat {chat_of(record.namespace)} has it, and what it asks for is granted to the"
-        " agent's own",
+        f"only the chat {chat_of(record.namespace)} has it, and grants are for the agent's own"
+        " capabilities",
         source=record.name,
         suggestion=how_to_grant(record.namespace, record.name),
     )

@@ -244,7 +244,7 @@ def read_grants(item: Item | None, name: str) -> tuple[Grant, ...]:
         return _GRANTS.read(item.value) if item else ()
     except ValueError:
         raise damaged(
-            "what was granted to it cannot be read",
+            "its grants cannot be read",
             source=name,
             suggestion=f"`sigil revoke {name}` forgets them; then grant them anew",
         ) from None

@@ -78,7 +78,7 @@ class SecretStore:
                 "EINVAL",
                 f"a secret has {SHORTEST} to {LONGEST:,} characters on one line",
                 source=name,
-                suggestion="a shorter one could not be told from other text in an answer",
+                suggestion="a shorter one would be mistaken for other text in an answer",
             )
         at = self._clock()
         self._kv.put(

@@ -39,7 +39,7 @@ KEEP_SECONDS = 30 * 86_400.0
 LIFE_SECONDS = 10 * 365 * 86_400.0
 NAME_CHARACTERS = 80
 MOST = 1_000
-HELP = "ask whoever keeps the registry for a new one (`sigil keys create`)"
+HELP = "ask an administrator of the registry for a new one (`sigil keys create`)"
 _SCOPE_HELP = "such as run:*, run:alice/*, run:alice/encode or deploy:alice/*"
 _LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -65,11 +65,17 @@ class Scope:
         is_part = bool(slash) and is_name(namespace) and (name == EVERYTHING or is_name(name))
         if not colon or verb not in ("run", "deploy") or not (is_whole or is_part):
             raise UsageError(
-                "EINVAL", f"no scope: {one_line(text, 80)!r}", source="keys", suggestion=_SCOPE_HELP
+                "EINVAL",
+                f"{one_line(text, 80)!r} is not a scope",
+                source="keys",
+                suggestion=_SCOPE_HELP,
             )
         if verb == "deploy" and namespace == LIBRARY:
             raise UsageError(
-                "EINVAL", "nobody deploys to the library", source="keys", suggestion=_SCOPE_HELP
+                "EINVAL",
+                "no token may deploy to the library",
+                source="keys",
+                suggestion=_SCOPE_HELP,
             )
         return cls(verb, target)
 
@@ -108,7 +114,7 @@ def namespace_of(scopes: Sequence[str], requested: str, agent: str) -> str:
         if not is_name(requested):
             raise UsageError(
                 "EINVAL",
-                f"no namespace: {one_line(requested, 80)!r}",
+                f"{one_line(requested, 80)!r} is not a namespace",
                 source="keys",
                 suggestion="lower-case words joined by hyphens",
             )
@@ -299,7 +305,7 @@ class Tokens:
         kind: Kind = "deploy" if request.kind == "deploy" else "invoke"
         namespace = namespace_of(request.scopes, request.namespace, agent)
         if namespace == LIBRARY:
-            raise _invalid("nobody deploys to the library or asks in its name")
+            raise _invalid("no token may act for the library")
         scopes = request.scopes or default_scopes(kind, namespace)
         for scope in map(Scope.parse, scopes):
             if scope.verb != "deploy":

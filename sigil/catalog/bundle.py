@@ -102,7 +102,7 @@ def unpack(body: bytes) -> list[Package]:
         or not 0 < len(rows) <= CAPABILITIES_MOST
     ):
         raise _not_a_bundle(
-            f"{INDEX} is no list of 1 to {CAPABILITIES_MOST} capabilities in format {FORMAT}"
+            f"{INDEX} is not a list of 1 to {CAPABILITIES_MOST} capabilities in format {FORMAT}"
         )
     packages = [_read_package(files, row) for row in rows]
     listed = {INDEX}
@@ -110,7 +110,7 @@ def unpack(body: bytes) -> list[Package]:
         listed.add(f"{package.manifest.name}/{INDEX}")
         listed.add(f"{package.manifest.name}/code")
     if set(files) != listed or len(listed) != 1 + 2 * len(rows):
-        raise _not_a_bundle("its list and its files differ")
+        raise _not_a_bundle("its index lists other files than it holds")
     return packages
 
 
@@ -121,9 +121,9 @@ def _read_files(body: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             infos = archive.infolist()
             if len(infos) > 1 + 2 * CAPABILITIES_MOST:
-                raise _not_a_bundle("it holds too many files, or one twice")
+                raise _not_a_bundle("it holds too many files, or a file twice")
             if len({info.filename for info in infos}) < len(infos):
-                raise _not_a_bundle("it holds too many files, or one twice")
+                raise _not_a_bundle("it holds too many files, or a file twice")
             # stored files that do not overlap are together no larger than the archive
             if sum(info.file_size for info in infos) > len(body):
                 raise _not_a_bundle("it is larger unpacked than packed, or its files overlap")
@@ -137,7 +137,7 @@ def _read_files(body: bytes) -> dict[str, bytes]:
                     raise _not_a_bundle("a file in it is compressed, encrypted or too large")
                 files[info.filename] = archive.read(info)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, RuntimeError, OSError):
-        raise _not_a_bundle("it is no archive of ours, or damaged") from None
+        raise _not_a_bundle("it is damaged, or `sigil export` did not make it") from None
     return files
 
 
@@ -147,7 +147,7 @@ def _max_bytes(path: str) -> int:
         return MANIFEST_BYTES
     name, _, part = path.partition("/")
     if not is_name(name) or part not in (INDEX, "code"):
-        raise _not_a_bundle("a file in it has a name of another kind")
+        raise _not_a_bundle("a file in it has a name that bundles do not use")
     return MANIFEST_BYTES if part == INDEX else max(WASM_BYTES, SOURCE_BYTES)
 
 
@@ -162,7 +162,7 @@ def _read_package(files: dict[str, bytes], row: Any) -> Package:
     manifest = _read_object(files, f"{name}/{INDEX}")
     code = files.get(f"{name}/code")
     if code is None or manifest.get("name") != name:
-        raise _not_a_bundle(f"the files of {name} are missing or another's")
+        raise _not_a_bundle(f"the files of {name} are missing or belong to another capability")
     if manifest.get("lang", "js") not in BINARY:
         try:
             code.decode()
@@ -179,14 +179,14 @@ def _read_package(files: dict[str, bytes], row: Any) -> Package:
 def _read_object(files: dict[str, bytes], path: str) -> dict[str, Json]:
     value = loads(files.get(path, b""), source="bundle")
     if not isinstance(value, dict):
-        raise _not_a_bundle(f"{path} is no object")
+        raise _not_a_bundle(f"{path} is not a JSON object")
     return value
 
 
 def _not_a_bundle(reason: str) -> UsageError:
     return UsageError(
         "EBUNDLE",
-        f"this is no bundle: {reason}",
+        f"not a bundle: {reason}",
         source="bundle",
         suggestion="`sigil export NAME -o FILE` makes one",
     )

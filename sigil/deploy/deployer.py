@@ -213,14 +213,14 @@ class Deployer:
         if manifest.lang == HOST and not _is_library(caller):
             raise Refused(
                 "EPERM",
-                "what runs inside an agent is a part of the program, and nobody deploys it",
+                "it runs inside the agent as a part of the program, and cannot be deployed",
                 source=name,
                 suggestion="write it in a language that the sandbox runs, such as js",
             )
         if manifest.permissions.mcp and caller.token:
             raise Refused(
                 "EPERM",
-                "what starts a program of this machine is added on this machine alone",
+                "it starts a program of this machine, so it can be added on this machine only",
                 source=name,
                 suggestion="run `sigil mcp add -- COMMAND` there, or give the server's address",
             )
@@ -231,14 +231,14 @@ class Deployer:
             if manifest.lang != "js":
                 raise Refused(
                     "EPERM",
-                    "an agent deploys JavaScript alone",
+                    "an agent may deploy JavaScript only",
                     source=name,
                     suggestion="write it in JavaScript, or let a person deploy it",
                 )
             if manifest.public:
                 raise Refused(
                     "EPERM",
-                    "an agent makes nothing public",
+                    "an agent may not make a capability public",
                     source=name,
                     suggestion="leave public out; a person may deploy it so",
                 )
@@ -259,7 +259,7 @@ class Deployer:
             if not caller.reaches(namespace, rule.name):
                 raise Refused(
                     "EPERM",
-                    f"it calls {namespace}/{rule.name}, which the scopes of this token do not cover",
+                    f"it calls {namespace}/{rule.name}, outside the scopes of this token",
                     source=name,
                     suggestion="`sigil whoami` shows its scopes",
                 )
@@ -402,7 +402,7 @@ class Deployer:
                 if known.version in head.state.yanked and caller.author == "model":
                     raise Refused(
                         "EEXIST",
-                        "a person withdrew this very version",
+                        "a person has withdrawn exactly this version",
                         source=known.name,
                         suggestion="change what was wrong with it, or choose another name",
                     )

@@ -90,7 +90,7 @@ class Transfer:
             if record.namespace not in caller.sees:
                 raise Refused(
                     "EPERM",
-                    f"it is {record.namespace}'s, whose owners export it",
+                    f"it belongs to {record.namespace}, and only its owners can export it",
                     source=record.name,
                 )
             records.append(record)
@@ -142,7 +142,7 @@ class Transfer:
         if any(record.manifest.permissions.kv for record in records):
             raise Refused(
                 "EEXIST",
-                f"it would have what {name} has stored here",
+                f"it would read the values that {name} has stored here",
                 source=name,
                 suggestion="`sigil import --replace` takes that over,"
                 f" `sigil remove {name}` forgets it first",
@@ -238,7 +238,7 @@ class Transfer:
             return False
         is_by_same = (holder.author, holder.session) == (record.author, record.session)
         if is_same or not is_by_same:
-            reason = "was withdrawn there" if is_same else "stands there already"
+            reason = "was withdrawn there" if is_same else "exists there already"
             raise Refused(
                 "EEXIST",
                 f"{record.name} {reason}",

@@ -81,7 +81,7 @@ def _read_source(path: Path, lang: str) -> bytes:
         if not path.is_file():
             raise UsageError(
                 "ENOENT",
-                f"{path} is no file",
+                f"{path} is not a file",
                 suggestion="build.source names the file with the code",
             )
         if path.stat().st_size > WASM_BYTES:

@@ -124,11 +124,11 @@ def _check_top_level(schema: Mapping[str, Json], declared: Mapping[str, Json]) -
         for key, part in declared.items():
             if isinstance(part, dict) and key not in _KEYWORDS and key not in _NO_EVALUATION:
                 raise _refusal(
-                    f'"{one_line(key, 60)}" is no keyword: a property stands in "properties"'
+                    f'"{one_line(key, 60)}" is not a keyword: properties go into "properties"'
                 )
     for key in _REFUSED_AT_TOP:
         if key in schema:
-            raise _refusal(f'"{key}" cannot stand at the top, only inside a property')
+            raise _refusal(f'"{key}" is not allowed at the top, only inside a property')
     return properties
 
 

@@ -15,7 +15,7 @@ from sigil.protocol import TOOL_PREFIX, Caller, Json, Offer, Ref, Registry, capa
 from sigil.strict_json import dumps, loads
 
 QUERY_TEXT = (
-    "Find capabilities by what they do. Each is told with the JSON Schema of its input: call it"
+    "Find capabilities by what they do. Each comes with the JSON Schema of its input: call it"
     " with sigil_run, or by its own cap_* tool once that is listed."
 )
 RUN_TEXT = (

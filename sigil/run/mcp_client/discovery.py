@@ -47,7 +47,7 @@ class ServerToolLister:
         if parsed.mcp and caller.token:
             raise Refused(
                 "EPERM",
-                "what starts a program of this machine is added on this machine alone",
+                "it starts a program of this machine, so it can be added on this machine only",
                 source=parsed.name,
                 suggestion="run `sigil mcp add -- COMMAND` there",
             )

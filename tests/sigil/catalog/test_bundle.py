@@ -172,7 +172,7 @@ def test_what_comes_in_reads_nothing_that_another_of_its_name_has_stored(
 def test_nobody_exports_what_is_another_namespaces(registry: LocalRegistry) -> None:
     registry.deploy(spec(public=True), ELSEWHERE)
     assert text(registry, "other/shout") == "one"
-    with pytest.raises(Refused, match="whose owners export it"):
+    with pytest.raises(Refused, match="only its owners can export it"):
         registry.export(["other/shout"], PERSON)
     assert registry.export(["other/shout"], ELSEWHERE)
 

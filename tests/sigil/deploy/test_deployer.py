@@ -120,7 +120,7 @@ def test_a_model_deploys_a_few_at_once_in_a_chat_and_then_slowly(
 
 
 def test_a_model_makes_nothing_public(registry: LocalRegistry) -> None:
-    with pytest.raises(Refused, match="EPERM: an agent makes nothing public"):
+    with pytest.raises(Refused, match="EPERM: an agent may not make a capability public"):
         registry.deploy(spec(public=True), MODEL)
     assert list(registry.list(MODEL)) == []
 

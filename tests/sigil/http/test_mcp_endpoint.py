@@ -322,7 +322,7 @@ def test_a_registry_elsewhere_lists_a_servers_tools_for_its_admin(place: Place, 
     try:
         rows = elsewhere.importing.tools({"name": "tracker", "url": fake.address}, OWNER)
         assert [row["capability"] for row in rows] == ["tracker-greet"]
-        with pytest.raises(Refused, match="on this machine alone"):
+        with pytest.raises(Refused, match="on this machine only"):
             elsewhere.importing.tools({"name": "local", "command": ["/bin/cat"]}, OWNER)
     finally:
         elsewhere.close()

@@ -88,7 +88,7 @@ def test_what_is_right_already_is_left_as_it_is(kind: str, value: Json) -> None:
             },
             "the default of x: 0 is less than",
         ),
-        ({"a": {"type": "string"}}, '"a" is no keyword: a property stands in "properties"'),
+        ({"a": {"type": "string"}}, '"a" is not a keyword: properties go into "properties"'),
     ],
 )
 def test_a_schema_by_which_no_call_could_pass_or_fail_is_refused(wrong: Json, said: str) -> None:

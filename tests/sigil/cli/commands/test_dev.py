@@ -83,7 +83,7 @@ def test_broken_and_vanished_files_are_told_and_survived(
     save(manifest, good.replace("Hello, Ada!", "Bye"))
     shell.wait_for("1 failed", WATCHING)
     source.unlink()
-    shell.wait_for("is no file", WATCHING)
+    shell.wait_for("is not a file", WATCHING)
     (place / "greet").rename(place / "away")
     (place / "away").rename(place / "greet")
     save(source, code)

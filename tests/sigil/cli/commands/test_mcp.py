@@ -163,7 +163,7 @@ def test_a_tool_that_cannot_be_a_capability_is_told_and_the_others_come(
 
     assert ended.code == 0
     assert problems["greet"] == ""
-    assert '"oneOf" cannot stand at the top' in problems["odd"]
+    assert '"oneOf" is not allowed at the top' in problems["odd"]
     assert "not a tool's name" in problems["a b"]
     assert (
         problems["getIt"]
@@ -270,7 +270,7 @@ def test_a_bundle_that_comes_over_http_brings_no_command(sigil: Sigil, place: Pa
     settings = Settings(data=str(place / "other"), store="memory://", library="none", runners=1)
     registry = local_registry(settings, open_stores(settings))
     try:
-        with pytest.raises(Refused, match="on this machine alone"):
+        with pytest.raises(Refused, match="on this machine only"):
             registry.import_bundle(
                 Path("local.sigil").read_bytes(), Caller("main", owner=True, token="admin")
             )

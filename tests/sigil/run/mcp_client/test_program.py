@@ -306,10 +306,10 @@ def test_a_token_never_has_a_program_started(importer: ToolImporter) -> None:
     from tests.sigil.tool_importer import spec
 
     admin = replace(OWNER, token="admin")
-    with pytest.raises(Refused, match="on this machine alone"):
+    with pytest.raises(Refused, match="on this machine only"):
         importer.registry.importing.tools(program(), admin)
     row = importer.list_tools(program(), "pid")[0]
-    with pytest.raises(Refused, match="on this machine alone"):
+    with pytest.raises(Refused, match="on this machine only"):
         importer.registry.deploy(spec(document.parse_server(program()), row), admin)
     model = replace(OWNER, author="model", session="chat")
     with pytest.raises(Refused, match="JavaScript alone"):

@@ -153,7 +153,7 @@ def test_a_description_does_not_say_that_it_is_anothers(claim: str) -> None:
     [
         ("text", "not an object"),
         ({"type": "string"}, '"type" has to be "object"'),
-        ({"type": "object", "anyOf": [{}]}, '"anyOf" cannot stand at the top'),
+        ({"type": "object", "anyOf": [{}]}, '"anyOf" is not allowed at the top'),
         (
             {"type": "object", "properties": {"a": {"$ref": "http://evil.example/x"}}},
             "does not lead to its own",
