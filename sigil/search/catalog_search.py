@@ -67,55 +67,51 @@ class CatalogSearch:
         What others have made public comes behind all that, however well it fits: no stranger's
         words push one's own down.
         """
-        return self._retry_damaged(lambda: self._find_once(text, caller, limit), caller)
+
+        def find_once() -> Found:
+            hits = self._index.search(text, WIDE, within=caller.sees, among=_reach_filter(caller))
+            ours = [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
+            theirs = self._foreign_hits(text, caller)
+            mine = tuple(
+                Hit(record.offer, score, record.manifest.description)
+                for record, score in self._load_records(ours, limit)
+            )
+            others = tuple(
+                Hit(foreign_offer(record), score, record.manifest.description)
+                for record, score in self._load_public(theirs, limit - len(mine))
+            )
+            return Found((*mine, *others), len(ours) + len(theirs))
+
+        return self._retry_damaged(find_once, caller)
 
     def explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
         """Return a choice of what there is, or of what there is for `text`.
 
         Those below repeat little of those above.
         """
-        return self._retry_damaged(lambda: self._explore_once(text, caller, limit), caller)
+
+        def explore_once() -> tuple[Glimpse, ...]:
+            candidates = self._index.find_candidates(
+                text, WIDE, within=caller.sees, among=_reach_filter(caller)
+            )
+            nearest = [each for each in candidates if self._is_nearest(each.ref, caller.sees)]
+            chosen = [(hit.ref, hit.score) for hit in diversify(nearest, limit)]
+            glimpses = [
+                Glimpse(record.name, record.manifest.description, score)
+                for record, score in self._load_records(chosen, limit)
+            ]
+            foreign = self._foreign_hits(text, caller) if text.strip() else []
+            for record, score in self._load_public(foreign, limit - len(glimpses)):
+                description = record.manifest.description
+                glimpses.append(Glimpse(full_name(record), description, score))
+            return tuple(glimpses)
+
+        return self._retry_damaged(explore_once, caller)
 
     def close(self) -> None:
         """Wait for what is being written."""
         for follower in (*self._followers.values(), self._public_follower):
             follower.close()
-
-    def _find_once(self, text: str, caller: Caller, limit: int) -> Found:
-        hits = self._index.search(text, WIDE, within=caller.sees, among=_reach_filter(caller))
-        ours = [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
-        theirs = self._foreign_hits(text, caller)
-        mine = tuple(
-            Hit(record.offer, score, record.manifest.description)
-            for record, score in self._load_records(ours, limit)
-        )
-        others = tuple(
-            Hit(foreign_offer(record), score, record.manifest.description)
-            for record, score in self._load_public(theirs, limit - len(mine))
-        )
-        return Found((*mine, *others), len(ours) + len(theirs))
-
-    def _explore_once(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
-        found = self._index.find_candidates(
-            text, WIDE, within=caller.sees, among=_reach_filter(caller)
-        )
-        chosen = diversify(
-            [each for each in found if self._is_nearest(each.ref, caller.sees)], limit
-        )
-        mine = [
-            Glimpse(record.name, record.manifest.description, score)
-            for record, score in self._load_records([(hit.ref, hit.score) for hit in chosen], limit)
-        ]
-        others = self._load_public(
-            self._foreign_hits(text, caller) if text.strip() else [], limit - len(mine)
-        )
-        return (
-            *mine,
-            *(
-                Glimpse(full_name(record), record.manifest.description, score)
-                for record, score in others
-            ),
-        )
 
     def _foreign_hits(self, text: str, caller: Caller) -> list[tuple[str, float]]:
         """Return the hits among what others have made public.
@@ -145,7 +141,7 @@ class CatalogSearch:
     def _is_nearest(self, ref: str, sees: tuple[str, ...]) -> bool:
         home, name = _split_ref(ref)
         if home not in sees:
-            raise DamagedIndexError("it speaks of another namespace")
+            raise DamagedIndexError("it names a capability of another namespace")
         return not any(
             self._index.has(f"{nearer}/{name}", nearer) for nearer in sees[: sees.index(home)]
         )
@@ -169,24 +165,20 @@ class CatalogSearch:
         It is asked for once more when one of them was given up or begun anew meanwhile.
         """
         for _ in range(RACES):
-            followed = self._follow_all(caller)
+            now = self._clock()
+            followed: list[tuple[Follower, int]] = []
+            followers = (*map(self._follower_of, caller.sees), self._public_follower)
+            logs = get_many(self._kv, [keys.generation(follower.group) for follower in followers])
+            for follower, log in zip(followers, logs, strict=True):
+                begun = follower.follow(now, log)
+                if begun is not None:
+                    followed.append((follower, begun))
+                elif follower is not self._public_follower:
+                    self._retire(follower)  # nothing was ever deployed there: nothing to keep
             answer = ask()
             if all(follower.is_current(begun) for follower, begun in followed):
                 break
         return answer
-
-    def _follow_all(self, caller: Caller) -> list[tuple[Follower, int]]:
-        now = self._clock()
-        followed: list[tuple[Follower, int]] = []
-        followers = (*map(self._follower_of, caller.sees), self._public_follower)
-        logs = get_many(self._kv, [keys.generation(follower.group) for follower in followers])
-        for follower, log in zip(followers, logs, strict=True):
-            begun = follower.follow(now, log)
-            if begun is not None:
-                followed.append((follower, begun))
-            elif follower is not self._public_follower:
-                self._retire(follower)  # nothing was ever deployed there: nothing to keep
-        return followed
 
     def _follower_of(self, namespace: str) -> Follower:
         with self._lock:

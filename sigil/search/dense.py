@@ -66,7 +66,12 @@ class QueryVector:
         numbers, body = part.all_vectors()
         if not len(numbers):
             return {}
-        cosines = self._compute_cosines(body)
+        rows = self._numpy.frombuffer(body, dtype="int8").reshape(-1, len(self._vector))
+        products = [
+            rows[start : start + CHUNK].astype("float32") @ self._vector
+            for start in range(0, len(rows), CHUNK)
+        ]
+        cosines = self._numpy.concatenate(products) / LEVELS
         nearest = self._numpy.argsort(-cosines, kind="stable")[:NEAREST]
         likeness = {int(numbers[place]): float(cosines[place]) for place in nearest}
         places = {number: place for place, number in enumerate(numbers)} if also else {}
@@ -83,13 +88,6 @@ class QueryVector:
         cosine does not.
         """
         return points / math.sqrt(math.log(2 + documents)) + LIKENESS * likeness
-
-    def _compute_cosines(self, body: Any) -> Any:
-        rows = self._numpy.frombuffer(body, dtype="int8").reshape(-1, len(self._vector))
-        chunks = (
-            rows[start : start + CHUNK].astype("float32") for start in range(0, len(rows), CHUNK)
-        )
-        return self._numpy.concatenate([chunk @ self._vector for chunk in chunks]) / LEVELS
 
 
 def quantize(vector: Sequence[float]) -> bytes:

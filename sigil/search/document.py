@@ -81,8 +81,21 @@ def term_strengths(
     """Return term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which
     only a query knows.
     """
+    texts_of_fields: tuple[tuple[Field, Iterable[str]], ...] = (
+        (NAME, (document.name,)),
+        (ALIASES, document.aliases),
+        (TAGS, document.tags),
+        (DESCRIPTION, (document.description,)),
+        (EXAMPLES, document.examples),
+        (PARAMETER_NAMES, document.parameters),
+        (PARAMETER_DESCRIPTIONS, document.parameters.values()),
+        (INNER, document.inner),
+    )
     found: dict[str, float] = {}
-    for field_, text in _list_field_texts(document):
+    for field_, texts in texts_of_fields:
+        text = "\n".join(texts)[:FIELD_LIMIT]
+        if not text:
+            continue
         words = list(terms(text))
         each = field_.per_word(len(words))
         for word in words:
@@ -96,18 +109,3 @@ def term_strengths(
 def summarize(document: IndexDocument) -> str:
     """Return what a document says of itself in one sentence."""
     return f"{NAME_PARTS.sub(' ', document.name).title()}: {document.description}"[:FIELD_LIMIT]
-
-
-def _list_field_texts(document: IndexDocument) -> tuple[tuple[Field, str], ...]:
-    parts = (
-        (NAME, (document.name,)),
-        (ALIASES, document.aliases),
-        (TAGS, document.tags),
-        (DESCRIPTION, (document.description,)),
-        (EXAMPLES, document.examples),
-        (PARAMETER_NAMES, document.parameters),
-        (PARAMETER_DESCRIPTIONS, document.parameters.values()),
-        (INNER, document.inner),
-    )
-    joined = ((field_, "\n".join(texts)) for field_, texts in parts)
-    return tuple((field_, text[:FIELD_LIMIT]) for field_, text in joined if text)

@@ -73,7 +73,25 @@ class FileDocuments:
         if len(self._parts["terms"]):
             self._terms = str(self._parts["terms"], "utf-8", "replace").split("\n")
         self._ids = dict(zip(self._terms, range(len(self._terms)), strict=True))
-        self._require_consistent(rules)
+        # sections that count the same things have the same length; what single numbers say is
+        # checked where they are used
+        parts = self._parts
+        documents = len(parts["entry_ends"])
+        terms = len(self._ids)
+        self._vector_bytes = len(parts["vectors"]) // documents if documents else 0
+        consistent = (
+            all(len(parts[one]) == len(parts[other]) for one, other in PAIRS)
+            and all(
+                len(parts[whole]) == (parts[ends][-1] if len(parts[ends]) else 0)
+                for ends, whole in WHOLES
+            )
+            and all(len(parts[name]) == documents for name in ("stamps", "refs", "owned_ends"))
+            and len(self._terms) == terms
+            and all(len(parts[name]) == terms for name in ("posting_ends", "strongest"))
+            and self._vector_bytes * documents == len(parts["vectors"])
+        )
+        if not consistent or self.header.get("made") != rules:
+            raise DamagedIndexError("it is not consistent, or it was written by other rules")
         self._until = dict(zip(self._parts["until_numbers"], self._parts["until"], strict=True))
         self._gone: set[int] = set()
         self._lost: Counter[int] = Counter()
@@ -238,29 +256,6 @@ class FileDocuments:
             return (self._parts[ends][number - 1] if number else 0), self._parts[ends][number]
         except IndexError:
             raise DamagedIndexError("it points outside of itself") from None
-
-    def _require_consistent(self, rules: str) -> None:
-        """Require that sections which count the same things have the same length.
-
-        What single numbers say is checked where they are used.
-        """
-        parts = self._parts
-        documents = len(parts["entry_ends"])
-        terms = len(self._ids)
-        self._vector_bytes = len(parts["vectors"]) // documents if documents else 0
-        consistent = (
-            all(len(parts[one]) == len(parts[other]) for one, other in PAIRS)
-            and all(
-                len(parts[whole]) == (parts[ends][-1] if len(parts[ends]) else 0)
-                for ends, whole in WHOLES
-            )
-            and all(len(parts[name]) == documents for name in ("stamps", "refs", "owned_ends"))
-            and len(self._terms) == terms
-            and all(len(parts[name]) == terms for name in ("posting_ends", "strongest"))
-            and self._vector_bytes * documents == len(parts["vectors"])
-        )
-        if not consistent or self.header.get("made") != rules:
-            raise DamagedIndexError("it is not consistent, or it was written by other rules")
 
 
 def hash_text(text: str) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from heapq import merge
-from itertools import islice, repeat
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, Final
 
@@ -225,19 +225,18 @@ def _draw_sample(groups: list[Group], among: Filter | None) -> list[Drawn]:
     """Return some documents of each group, in the order of their names."""
     drawn: list[Drawn] = []
     for group in groups:
-        rows = list(islice(_scatter(group, among), SAMPLE_SIZE))
+        # their order by hash depends on their references alone, and so does the choice
+        orders = [zip(part.by_hash(), repeat(part), strict=False) for part in group.parts]
+        rows: list[tuple[IndexEntry, Part, int]] = []
+        for (_, number), part in merge(*orders, key=itemgetter(0)):
+            entry = part.get_entry(number)
+            if among is None or among(entry.ref):
+                rows.append((entry, part, number))
+                if len(rows) == SAMPLE_SIZE:
+                    break
         rows.sort(key=lambda row: (row[0].name, row[0].ref))
         drawn.extend((entry.ref, 1.0, part.list_terms(number)) for entry, part, number in rows)
     return drawn
-
-
-def _scatter(group: Group, among: Filter | None) -> Iterator[tuple[IndexEntry, Part, int]]:
-    """Yield the documents of a group in an order that depends on their references alone."""
-    orders = [zip(part.by_hash(), repeat(part), strict=False) for part in group.parts]
-    for (_, number), part in merge(*orders, key=itemgetter(0)):
-        entry = part.get_entry(number)
-        if among is None or among(entry.ref):
-            yield entry, part, number
 
 
 def _find_terms(ref: str, groups: list[Group]) -> Collection[str]:

@@ -64,51 +64,38 @@ def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[
     start = len(MAGIC) + 8
     if size > HEADER_BYTES:
         raise DamagedIndexError("not an index")
-    header = _parse_header(body[start : start + size])
+    try:
+        header = orjson.loads(body[start : start + size])
+    except orjson.JSONDecodeError:
+        raise DamagedIndexError("not an index") from None
+    if not isinstance(header, dict):
+        raise DamagedIndexError("not an index")
     if header.pop("order", None) != sys.byteorder:
         raise DamagedIndexError("an index of another machine")
-    return header, _parse_sections(
-        memoryview(body), start + _round_up(size), header.pop("sections", None), kinds
-    )
+    table = header.pop("sections", None)
+    view = memoryview(body)
+    end = start + _round_up(size)
+    sections: dict[str, memoryview] = {}
+    for row in table if isinstance(table, list) else ():
+        match row:
+            case [str(name), str(kind), int(count)] if (
+                kind in kinds.get(name, "").split() and count >= 0 and name not in sections
+            ):
+                length = count * SIZES[kind]
+                part = view[end : end + length] if end + length <= len(body) else view[:0]
+                cast: Any = part.cast  # its type knows only kinds that are written out
+                sections[name] = cast(kind)
+                end += _round_up(length)
+            case _:
+                raise DamagedIndexError("sections of another kind")
+    if sections.keys() != kinds.keys() or end != len(body):
+        raise DamagedIndexError("sections are missing or cut short")
+    return header, sections
 
 
 def narrow(values: array[int], most: int) -> array[int]:
     """Return the same numbers in the smallest kind that holds every number up to `most`."""
     return array("H" if most < 1 << 16 else "I", values)
-
-
-def _parse_header(data: bytes) -> dict[str, Any]:
-    try:
-        header = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        raise DamagedIndexError("not an index") from None
-    if not isinstance(header, dict):
-        raise DamagedIndexError("not an index")
-    return header
-
-
-def _parse_sections(
-    body: memoryview, start: int, table: Any, kinds: Mapping[str, str]
-) -> dict[str, memoryview]:
-    found: dict[str, memoryview] = {}
-    for row in table if isinstance(table, list) else ():
-        match row:
-            case [str(name), str(kind), int(count)] if (
-                kind in kinds.get(name, "").split() and count >= 0 and name not in found
-            ):
-                end = start + count * SIZES[kind]
-                found[name] = _cast(body[start:end], kind) if end <= len(body) else body[:0]
-                start += _round_up(count * SIZES[kind])
-            case _:
-                raise DamagedIndexError("sections of another kind")
-    if found.keys() != kinds.keys() or start != len(body):
-        raise DamagedIndexError("sections are missing or cut short")
-    return found
-
-
-def _cast(part: memoryview, kind: str) -> memoryview:
-    cast: Any = part.cast  # its type knows only kinds that are written out
-    return cast(kind)  # type: ignore[no-any-return]
 
 
 def _pad(data: bytes) -> bytes:

@@ -6,13 +6,12 @@ It reads again what changed, and nothing else.
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from typing import Final
 
 from sigil.catalog import changes
 from sigil.catalog.records import Record
 from sigil.errors import BackendError
 from sigil.search import DamagedIndexError, Index
-from sigil.search.group import Group
 from sigil.search.snapshots import SnapshotStore
 from sigil.search.sources import Found, Source
 from sigil.storage.kv import KV, Item
@@ -177,7 +176,11 @@ class Follower:
             return
         body = self._snapshots.load_body(snapshot)
         try:
-            self._place = _parse_place(self._index.open_file(self._group, body or b""), self._group)
+            match self._index.open_file(self._group, body or b""):
+                case {"group": str(of), "log": [str(epoch), int(number)]} if of == self._group:
+                    self._place = epoch, number
+                case _:
+                    raise DamagedIndexError("an index of something else")
             if self._index.count_documents(self._group) != snapshot.documents:
                 raise DamagedIndexError("an index of another number of documents")
             self._opened = snapshot.artifact
@@ -215,34 +218,24 @@ class Follower:
 
     def _write_snapshot(self, place: tuple[str, int]) -> None:
         try:
-            copied = None
-            if self._snapshots.is_due(self._group, place, self._bad):
-                copied = self._copy_group()
-            if copied:
-                group, (epoch, number) = copied
-                header = {"group": self._group, "log": [epoch, number], "salt": new_version()}
-                body = self._index.write_file(group, header)
-                self._snapshots.put(self._group, body, (epoch, number), len(group))
-                self._reopen_outdated()
+            if not self._snapshots.is_due(self._group, place, self._bad):
+                return
+            with self._lock:
+                if not self._place:
+                    return  # the group was forgotten meanwhile
+                group = self._index.copy_group(self._group)
+                epoch, number = self._place
+            header = {"group": self._group, "log": [epoch, number], "salt": new_version()}
+            body = self._index.write_file(group, header)
+            self._snapshots.put(self._group, body, (epoch, number), len(group))
+            with self._lock:
+                outdated = self._index.count_outdated(self._group)
+                if outdated * GONE > self._index.count_documents(self._group):
+                    self._reset()  # and begin anew with this snapshot
         except (BackendError, ValueError):
             return  # nothing depends on it; somebody else makes one, or this process later
         finally:
             self._writing = False
-
-    def _copy_group(self) -> tuple[Group, tuple[str, int]] | None:
-        """Return the group and the place that it is at; None when it was forgotten meanwhile."""
-        with self._lock:
-            if not self._place:
-                return None
-            return self._index.copy_group(self._group), self._place
-
-    def _reopen_outdated(self) -> None:
-        """Begin anew with the snapshot just written when much of the opened file is outdated."""
-        with self._lock:
-            if self._index.count_outdated(self._group) * GONE > self._index.count_documents(
-                self._group
-            ):
-                self._reset()
 
     def _reset(self) -> None:
         if not self.retired:
@@ -258,13 +251,6 @@ class Follower:
 
     def _ref_of(self, name: str) -> str:
         return name if "/" in name else f"{self._group}/{name}"
-
-
-def _parse_place(header: dict[str, Any], group: str) -> tuple[str, int]:
-    match header:
-        case {"group": str(of), "log": [str(epoch), int(number)]} if of == group:
-            return epoch, number
-    raise DamagedIndexError("an index of something else")
 
 
 def _is_ahead(log: changes.ChangeLog | None, place: tuple[str, int]) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from sigil.search.entries import IndexEntry
-from sigil.search.file_documents import FileDocuments, hash_text
-from sigil.search.group import AddedDocuments, Group
+from sigil.search.file_documents import hash_text
+from sigil.search.group import Group
 from sigil.search.index_file import Section, narrow, pack
 from sigil.search.postings import Posting
 from sigil.search.spelling import is_comparable, list_grams
@@ -35,7 +35,19 @@ def write_index(group: Group, header: Mapping[str, Any]) -> bytes:
 
     `ValueError` for a text that no file can hold.
     """
-    origins = _list_origins(group.file, group.added)
+    file = group.file
+    added = group.added
+    origins: list[_Origin] = []
+    left = list(file or ())
+    if file:
+        numbers = {number: place for place, number in enumerate(left)}
+        origins.append(
+            _Origin(numbers, file.get_entry, file.list_terms, file.get_posting, file.get_vector)
+        )
+    numbers = {number: place for place, number in enumerate(added, len(left))}
+    origins.append(
+        _Origin(numbers, added.get_entry, added.list_terms, added.get_posting, added.get_vector)
+    )
     entries: list[IndexEntry] = []
     owned: list[list[str]] = []
     vectors: list[bytes] = []
@@ -60,20 +72,6 @@ def write_index(group: Group, header: Mapping[str, Any]) -> bytes:
     except (TypeError, UnicodeEncodeError):
         raise ValueError("a lone surrogate") from None
     return pack(header, sections)
-
-
-def _list_origins(file: FileDocuments | None, added: AddedDocuments) -> list[_Origin]:
-    numbers = list(file or ())
-    second = {number: place for place, number in enumerate(added, len(numbers))}
-    origins = [
-        _Origin(second, added.get_entry, added.list_terms, added.get_posting, added.get_vector)
-    ]
-    if file:
-        first = {number: place for place, number in enumerate(numbers)}
-        origins.insert(
-            0, _Origin(first, file.get_entry, file.list_terms, file.get_posting, file.get_vector)
-        )
-    return origins
 
 
 def _make_postings(

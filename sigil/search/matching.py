@@ -127,29 +127,29 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
         query.exploring,
     )
     scored: dict[str, Scored] = {}
-    for each in _match_inexactly(query, parts, cutoff, limit):
-        scored[each[0].ref] = each
-    for each in _match_exactly(query, parts, weights):
-        scored[each[0].ref] = each
+    matches = _match_words(query, parts, cutoff, limit)
+    best = max((match.points for match in matches), default=0.0)
+    if query.vector:
+        for answer in _fuse_meaning(query.vector, matches, parts, cutoff, best):
+            scored[answer[0].ref] = answer
+    else:
+        for match in matches:
+            if _is_answer(match, cutoff, best):
+                entry = match.entry
+                score = _to_score(weights.share_of_most(match.points))
+                scored[entry.ref] = entry, score, match.points
+    for part in parts:
+        for phrase in {query.phrase, query.tool_name} - {""}:
+            for number, points in part.find_called(phrase, weights.weights):
+                entry = part.get_entry(number)
+                score = EXACT_NAME if entry.has_name(phrase) else EXACT_ALIAS
+                scored[entry.ref] = entry, score, points
 
     def best_first(each: Scored) -> tuple[float, float, str, str]:
         entry, score, points = each
         return -score, -points, entry.name, entry.ref
 
     return sorted(scored.values(), key=best_first)[:limit]
-
-
-def _match_inexactly(
-    query: Query, parts: list[Part], cutoff: Cutoff, limit: int
-) -> Iterator[Scored]:
-    matches = _match_words(query, parts, cutoff, limit)
-    best = max((match.points for match in matches), default=0.0)
-    if query.vector:
-        yield from _fuse_meaning(query.vector, matches, parts, cutoff, best)
-        return
-    for match in matches:
-        if _is_answer(match, cutoff, best):
-            yield match.entry, _to_score(cutoff.query.share_of_most(match.points)), match.points
 
 
 def _match_words(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) -> list[_Match]:
@@ -175,10 +175,15 @@ def _fuse_meaning(
     leads to an answer.
     """
     documents = sum(map(len, parts))
-    ranked = [
-        (match, likeness, vector.fuse(match.points, likeness, documents))
-        for match, likeness in _match_meaning(vector, matches, parts, cutoff)
-    ]
+    known = {match.key: match for match in matches}
+    ranked: list[tuple[_Match, float, float]] = []
+    for part in parts:
+        numbers = [number for place, number in known if place == id(part)]
+        for number, likeness in vector.find_nearest(part, numbers).items():
+            match = known.get((id(part), number))
+            if match is None:
+                match = _Match(part, number, part.score_one(number, cutoff.query.weights))
+            ranked.append((match, likeness, vector.fuse(match.points, likeness, documents)))
     if not any(
         vector.is_answer(likeness) or _is_answer(match, cutoff, best)
         for match, likeness, _ in ranked
@@ -191,33 +196,11 @@ def _fuse_meaning(
             yield match.entry, _to_score(points / most), points
 
 
-def _match_meaning(
-    vector: QueryVector, matches: list[_Match], parts: list[Part], cutoff: Cutoff
-) -> Iterator[tuple[_Match, float]]:
-    """Yield the nearest documents, and the matches by words, each with its cosine."""
-    known = {match.key: match for match in matches}
-    for part in parts:
-        numbers = [number for place, number in known if place == id(part)]
-        for number, likeness in vector.find_nearest(part, numbers).items():
-            match = known.get((id(part), number))
-            if match is None:
-                match = _Match(part, number, part.score_one(number, cutoff.query.weights))
-            yield match, likeness
-
-
 def _is_answer(match: _Match, cutoff: Cutoff, best: float) -> bool:
     if match.points < cutoff.beside * best:
         return False
     terms = partial(match.part.list_terms, match.number)
     return match.named or cutoff.passes(match.entry, match.points, best, terms)
-
-
-def _match_exactly(query: Query, parts: list[Part], weights: QueryWeights) -> Iterator[Scored]:
-    for part in parts:
-        for phrase in {query.phrase, query.tool_name} - {""}:
-            for number, points in part.find_called(phrase, weights.weights):
-                entry = part.get_entry(number)
-                yield entry, EXACT_NAME if entry.has_name(phrase) else EXACT_ALIAS, points
 
 
 def _to_score(share: float) -> float:

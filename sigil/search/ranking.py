@@ -55,10 +55,14 @@ def rank(
     an order that only the terms decide.
     """
     ordered = _order_terms(terms)
-    rest = _bound_rest(ordered)
+    # for each term what all terms after it can add at most
+    bounds = accumulate(
+        (term.weight * term.posting.strongest for term in reversed(ordered[1:])), initial=0.0
+    )
+    rest = reversed(list(bounds))
     scores: dict[int, float] = {}
     closed = False
-    for term, ahead in zip(ordered, rest, strict=True):
+    for term, ahead in zip(ordered, rest, strict=bool(ordered)):
         if closed:
             _add_to_known(scores, term)
         else:
@@ -80,14 +84,6 @@ def score_of(terms: Sequence[WeightedTerm], number: int) -> float:
 
 def _order_terms(terms: Sequence[WeightedTerm]) -> list[WeightedTerm]:
     return sorted(terms, key=lambda term: (-term.weight, term.term))
-
-
-def _bound_rest(ordered: Sequence[WeightedTerm]) -> list[float]:
-    """Return for each term what all terms after it can add at most."""
-    bounds = accumulate(
-        (term.weight * term.posting.strongest for term in reversed(ordered[1:])), initial=0.0
-    )
-    return list(bounds)[::-1] if ordered else []
 
 
 def _find_bound(

@@ -143,7 +143,11 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
         node = waiting.popleft()
         if not isinstance(node, dict):
             continue
-        texts.update(dict.fromkeys(_list_enum_texts(node)))
+        listed = node.get("enum")
+        values = listed[:VALUES_MOST] if isinstance(listed, list) else []
+        for value in (*values, node.get("const")):
+            if isinstance(value, str) and len(value) <= VALUE_CHARACTERS:
+                texts[value] = None
         properties = node.get("properties")
         for name, part in properties.items() if isinstance(properties, dict) else ():
             about = part.get("description") if isinstance(part, dict) else None
@@ -161,13 +165,6 @@ def inner_texts(schema: Mapping[str, Json]) -> tuple[str, ...]:
             entered.add(name)
             waiting.append(definitions[name])
     return tuple(filter(str.strip, texts))[:TEXTS_MOST]
-
-
-def _list_enum_texts(node: Mapping[str, Json]) -> list[str]:
-    listed = node.get("enum")
-    values = listed[:VALUES_MOST] if isinstance(listed, list) else []
-    values = [*values, node.get("const")]
-    return [value for value in values if isinstance(value, str) and len(value) <= VALUE_CHARACTERS]
 
 
 def _list_values(node: Mapping[str, Json], key: str) -> list[Json]:
