@@ -125,7 +125,11 @@ class Audit:
         of them; texts are cut at 500 characters, and facts that are None are left out. A secret's
         value is no fact. Raises `Conflict` after fifty lost races.
         """
-        noted = _describe_caller(caller)
+        noted: dict[str, Json] = {}
+        if caller:
+            noted = {"author": caller.author, "session": caller.session, "token": caller.token}
+            noted["owner"] = caller.owner
+            noted = {name: value for name, value in noted.items() if value not in ("", None)}
         for name, value in list(facts.items())[:FACTS_MOST]:
             if value is not None:
                 noted[one_line(name, 40)] = _shorten_fact(value)
@@ -208,7 +212,10 @@ class Audit:
             body = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
             entry = AuditEntry(body, _hash(body), tip.number + 1)
             if self._write_entry(namespace, entry, mark):
-                self._write_tip(namespace, tip, entry)
+                value = orjson.dumps({"number": entry.number, "hash": entry.hash, **tip.rest})
+                # a later writer may have written it already, and a reader goes on from there
+                with suppress(Conflict):
+                    self._kv.put(keys.audit_tip(namespace), value, expect=tip.token or ABSENT)
                 return entry.hash
             tip = self._find_tip(namespace)  # the last writer died before it wrote the tip
         raise Conflict(f"the audit of {namespace} is being written by too many at this moment")
@@ -256,24 +263,6 @@ class Audit:
             return _Tip(number, str(fields["hash"]), item.version, rest)
         except (ValueError, KeyError, TypeError, OverflowError):
             return _Tip(0, ROOT, item.version)
-
-    def _write_tip(self, namespace: str, before: _Tip, entry: AuditEntry) -> None:
-        tip = orjson.dumps({"number": entry.number, "hash": entry.hash, **before.rest})
-        # a later writer may have written it already, and a reader goes on from there
-        with suppress(Conflict):
-            self._kv.put(keys.audit_tip(namespace), tip, expect=before.token or ABSENT)
-
-
-def _describe_caller(caller: Caller | None) -> dict[str, Json]:
-    if caller is None:
-        return {}
-    fields: dict[str, Json] = {
-        "author": caller.author,
-        "session": caller.session,
-        "token": caller.token,
-        "owner": caller.owner,
-    }
-    return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
 def _shorten_fact(value: Json) -> Json:

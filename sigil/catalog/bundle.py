@@ -128,27 +128,22 @@ def _read_files(body: bytes) -> dict[str, bytes]:
             if sum(info.file_size for info in infos) > len(body):
                 raise _not_a_bundle("it is larger unpacked than packed, or its files overlap")
             for info in infos:
+                path = info.filename
+                name, _, part = path.partition("/")
+                if path != INDEX and not (is_name(name) and part in (INDEX, "code")):
+                    raise _not_a_bundle("a file in it has a name that bundles do not use")
+                most = max(WASM_BYTES, SOURCE_BYTES) if part == "code" else MANIFEST_BYTES
                 is_plain = (
                     info.compress_type == zipfile.ZIP_STORED
                     and info.file_size == info.compress_size
                     and not info.flag_bits & 1
                 )
-                if not is_plain or info.file_size > _max_bytes(info.filename):
+                if not is_plain or info.file_size > most:
                     raise _not_a_bundle("a file in it is compressed, encrypted or too large")
-                files[info.filename] = archive.read(info)
+                files[path] = archive.read(info)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, RuntimeError, OSError):
         raise _not_a_bundle("it is damaged, or `sigil export` did not make it") from None
     return files
-
-
-def _max_bytes(path: str) -> int:
-    """Return how large a file of this name may be; `UsageError` EBUNDLE for any other name."""
-    if path == INDEX:
-        return MANIFEST_BYTES
-    name, _, part = path.partition("/")
-    if not is_name(name) or part not in (INDEX, "code"):
-        raise _not_a_bundle("a file in it has a name that bundles do not use")
-    return MANIFEST_BYTES if part == INDEX else max(WASM_BYTES, SOURCE_BYTES)
 
 
 def _read_package(files: dict[str, bytes], row: Any) -> Package:

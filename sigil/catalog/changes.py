@@ -19,7 +19,7 @@ from sigil.storage.kv.update import update_item
 from sigil.storage.stored import Shape, Stored, dumps
 
 RECENT: Final = 64
-"""Names that stand in the log itself: it is read with every query, so it stays small."""
+"""Names that the log itself holds: it is read with every query, so it stays small."""
 PAGE: Final = 32
 """Names of a page, which the log's oldest ones become when it is full."""
 MOST: Final = 4_096
@@ -37,8 +37,8 @@ class ChangeLog(Stored):
 
     Numbers mean nothing in a log of another `epoch`. `number` counts the changes there were, and
     `recent` are the names of the last of them. `open` are names that are being changed, each since
-    when (seconds since 1970); a crash leaves one there, and whoever follows the log reads it with
-    whatever changes next.
+    when (seconds since 1970); a crash leaves one there, and readers of the log read it with the
+    next change.
     """
 
     epoch: str
@@ -146,19 +146,14 @@ def announced_change(
     the log as the caller has read it, which saves reading it again.
     """
     announcement = Announcement()
-    begun = _write_log(kv, namespace, lambda log: _begin(log, name, now), log)
+    begun = _write_log(kv, namespace, lambda log: _open_change(log, name, now), log)
     known = begun.item if begun else None
     try:
         yield announcement
     finally:
-        ended = _write_log(kv, namespace, lambda log: _finish(log, name, now), known)
+        ended = _write_log(kv, namespace, lambda log: _close_change(log, name, now), known)
         if log is not None and begun and ended and begun.first_try and ended.first_try:
             announcement.position = ended.position
-
-
-def announce_changed(kv: KV, namespace: str, name: str, now: float) -> None:
-    """Say in the log that `name` was changed."""
-    _write_log(kv, namespace, lambda log: _finish(log, name, now))
 
 
 def restart_log(kv: KV, namespace: str) -> None:
@@ -166,7 +161,7 @@ def restart_log(kv: KV, namespace: str) -> None:
     kv.put(keys.generation(namespace), dumps(ChangeLog(new_version())))
 
 
-def _begin(log: ChangeLog, name: str, now: float) -> ChangeLog:
+def _open_change(log: ChangeLog, name: str, now: float) -> ChangeLog:
     """Return the log with `name` open; of too many open names the oldest count as finished."""
     others = [(other, at) for other, at in log.open.items() if other != name]
     still_open = others[-(OPEN_MOST - 1) :]
@@ -174,7 +169,7 @@ def _begin(log: ChangeLog, name: str, now: float) -> ChangeLog:
     return log.append(finished, {**dict(still_open), name: now})
 
 
-def _finish(log: ChangeLog, name: str, now: float) -> ChangeLog:
+def _close_change(log: ChangeLog, name: str, now: float) -> ChangeLog:
     """Return the log after the change of `name`, and of those that have been open for too long."""
     finished = []
     still_open = {}
@@ -207,8 +202,12 @@ def _write_log(
 
     def decide(item: Item | None) -> tuple[bytes, ChangeLog]:
         log = change(log_of(item) or ChangeLog(new_version()))
-        # pages are the same whoever writes them, so that one more of them does no harm
-        log = _write_pages(kv, namespace, log)
+        while len(log.recent) > RECENT:
+            # the oldest names go to a page of their own, which is the same whichever process
+            # writes it: a second write does no harm
+            page = keys.changes_page(namespace, log.epoch, log.first)
+            kv.put(page, orjson.dumps(log.recent[:PAGE]), ttl=KEPT_SECONDS)
+            log = replace(log, recent=log.recent[PAGE:])
         return dumps(log), log
 
     try:
@@ -219,12 +218,3 @@ def _write_log(
     assert done.item is not None
     position = LogPosition(done.answer.epoch, done.answer.number)
     return _WrittenLog(done.item, position, first_try=not done.lost)
-
-
-def _write_pages(kv: KV, namespace: str, log: ChangeLog) -> ChangeLog:
-    """Write a full log's oldest names to pages of their own, and return what is left of it."""
-    while len(log.recent) > RECENT:
-        page = keys.changes_page(namespace, log.epoch, log.first)
-        kv.put(page, orjson.dumps(log.recent[:PAGE]), ttl=KEPT_SECONDS)
-        log = replace(log, recent=log.recent[PAGE:])
-    return log

@@ -165,20 +165,17 @@ class Sweeper:
             head = _StoredHead(namespace, name, *heads.decode_head(item.value), item.version)
             if public_index.mark_for(head.state, head.record, self._clock()):
                 public_index.update_mark(self._kv, namespace, name, self._clock())
-            if self._is_idle(head, uses.get(name, 0.0)):
+            lifetime = head.record["manifest"].get("lifetime", "normal")
+            if head.state.removed or head.state.inactive or lifetime != "normal":
+                continue
+            history = head.state.history
+            changed = history[-1].at if history else 0.0
+            last_use = max(uses.get(name, 0.0), head.record["at"], changed)
+            if self._clock() - last_use > IDLE_SECONDS:
                 with suppress(Conflict):  # it was used at this moment
                     self._mark_inactive(head)
                     marked += 1
         return marked
-
-    def _is_idle(self, head: _StoredHead, last_use: float) -> bool:
-        """Return whether a head is to be marked; `last_use` is in seconds since 1970."""
-        lifetime = head.record["manifest"].get("lifetime", "normal")
-        if head.state.removed or head.state.inactive or lifetime != "normal":
-            return False
-        history = head.state.history
-        touched = max(last_use, head.record["at"], history[-1].at if history else 0.0)
-        return self._clock() - touched > IDLE_SECONDS
 
     def _mark_inactive(self, head: _StoredHead) -> None:
         """Write the head as inactive; `Conflict` when it changed meanwhile."""
@@ -201,7 +198,10 @@ class Sweeper:
         key = keys.daily_task("lifetimes")
         now = self._clock()
         item = self._kv.get(key)
-        if item and _is_recent(item, now):
+        last_run = None
+        with suppress(ValueError):  # a damaged time is no reason to wait
+            last_run = float(item.value) if item else None
+        if last_run is not None and 0 <= now - last_run < DAY_SECONDS:
             yield False
             return
         begun = b"%.3f" % (now - DAY_SECONDS + AGAIN_SECONDS)
@@ -218,14 +218,6 @@ class Sweeper:
             raise
         with suppress(Conflict):
             self._kv.put(key, b"%.3f" % now, expect=token)
-
-
-def _is_recent(item: Item, now: float) -> bool:
-    """Return whether the daily work was done, or begun, within a day; a damaged time says no."""
-    try:
-        return 0 <= now - float(item.value) < DAY_SECONDS
-    except ValueError:
-        return False
 
 
 @runtime_checkable

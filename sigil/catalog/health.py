@@ -214,7 +214,7 @@ class CircuitBreaker:
             else:
                 failures = before.failures + 1 if now - before.at < FORGET_SECONDS else 1
                 until = now + REST_SECONDS if failures >= FAILURES else 0.0
-                _make_room(callers, who, owner_of(version))
+                _drop_oldest_callers(callers, who, owner_of(version))
             callers[who] = replace(
                 before,
                 failures=failures,
@@ -295,8 +295,8 @@ class CircuitBreaker:
         self._cached[key] = _CachedCallers(callers, self._clock())
 
 
-def _make_room(callers: dict[str, Health], who: str, owner: str) -> None:
-    """Drop the callers that failed longest ago, until there is room for `who`."""
+def _drop_oldest_callers(callers: dict[str, Health], who: str, owner: str) -> None:
+    """Drop the callers that failed longest ago, until one more fits in."""
     others = sorted(
         (health.at, name) for name, health in callers.items() if name not in (who, owner)
     )

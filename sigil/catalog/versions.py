@@ -148,7 +148,7 @@ class VersionAdmin:
             record = self._catalog.find_in(head.record.namespace, parsed)
             if record is None:
                 raise _missing_version(parsed.name, f"{parsed.version or parsed.digest}")
-            return _unyank(head, record) if undo else self._yank(head, record)
+            return _take_yank_back(head, record) if undo else self._withdraw(head, record)
 
         return self._change(parsed.name, caller, yank_version, "unyank" if undo else "yank")
 
@@ -193,7 +193,14 @@ class VersionAdmin:
         """
 
         def save() -> tuple[Head, Record, bool]:
-            head = self._find_own_head(name, caller)
+            head = self._find_head(name, caller)
+            if head.record.namespace != caller.target:
+                raise Refused(
+                    "EPERM",
+                    f"{name} is not in your own namespace",
+                    source=name,
+                    suggestion="deploy your own under this name instead",
+                )
             change = decide(head)
             if (change.active, change.state) == (head.record, head.state):
                 return head, change.subject, False
@@ -228,7 +235,7 @@ class VersionAdmin:
         active = head.record
         was_rolled_back = bool(steps) and steps[-1].action in ("rollback", "degraded")
         if was_rolled_back and not self._breaker.read_health(active).until:
-            return active  # it is well: whoever means yet an older one says which
+            return active  # it works; a rollback to a still older one names it
         older = [
             old
             for old in records
@@ -246,7 +253,7 @@ class VersionAdmin:
                 return old
         return older[0]
 
-    def _yank(self, head: Head, record: Record) -> _StateChange:
+    def _withdraw(self, head: Head, record: Record) -> _StateChange:
         """Withdraw a version; where it runs, the good one that ran before it takes its place."""
         state = head.state
         if record.version not in state.yanked:
@@ -283,18 +290,6 @@ class VersionAdmin:
             suggestion="`sigil list` shows what there is",
         )
 
-    def _find_own_head(self, name: str, caller: Caller) -> Head:
-        """Return the nearest head, which must be in the caller's own namespace."""
-        head = self._find_head(name, caller)
-        if head.record.namespace != caller.target:
-            raise Refused(
-                "EPERM",
-                f"{name} is not of your own namespace",
-                source=name,
-                suggestion="deploy your own under this name instead",
-            )
-        return head
-
     def _version_row(self, head: Head, record: Record) -> VersionRow:
         is_yanked = record.version in head.state.yanked
         health = self._breaker.read_health(record)
@@ -319,7 +314,7 @@ class VersionAdmin:
         return Activation(record.version, self._clock(), by, action)
 
 
-def _unyank(head: Head, record: Record) -> _StateChange:
+def _take_yank_back(head: Head, record: Record) -> _StateChange:
     """Take a yank back; a version that ran until then runs again."""
     state = head.state.unyank(record.version)
     steps = head.state.history

@@ -482,10 +482,12 @@ def test_what_an_older_release_adds_beside_this_one_keeps_what_it_calls(
 ) -> None:
     for name in ("base", "part", "leaf"):
         write_older(name)
-        changes.announce_changed(kv, "bob" if name == "leaf" else "main", name, clock())
+        with changes.announced_change(kv, "bob" if name == "leaf" else "main", name, clock()):
+            pass
     deploy(registry, "first-ever", "return 1")
     write_older("whole")
-    changes.announce_changed(kv, "main", "whole", clock())
+    with changes.announced_change(kv, "main", "whole", clock()):
+        pass
 
     registry = opened(pause=0) if anew else registry
     deploy(registry, "part", "return 'another'", MODEL)

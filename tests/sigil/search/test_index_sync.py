@@ -211,7 +211,8 @@ def test_what_was_cut_short_long_ago_is_no_longer_open(garden: Garden, clock: Cl
         assert log
         assert list(log.open) == ["other"]
         clock.now += changes.OPEN_SECONDS + 1
-        changes.announce_changed(garden.kv, "main", "sow", clock())
+        with changes.announced_change(garden.kv, "main", "sow", clock()):
+            pass
     log = changes.log_of(garden.kv.get(keys.generation("main")))
     assert log
     assert (log.open, log.recent) == ({}, ("other", "sow", "other"))
@@ -253,7 +254,8 @@ def test_whoever_follows_the_log_learns_of_every_change_after_his(
 ) -> None:
     kv = MemoryKV()
     for number in numbers:
-        changes.announce_changed(kv, "main", f"n{number}", 0.0)
+        with changes.announced_change(kv, "main", f"n{number}", 0.0):
+            pass
     log = changes.log_of(kv.get(keys.generation("main")))
     if log:
         expected = {f"n{number}" for number in numbers[known:]} if known <= len(numbers) else None

@@ -312,7 +312,7 @@ def test_a_token_never_has_a_program_started(importer: ToolImporter) -> None:
     with pytest.raises(Refused, match="on this machine only"):
         importer.registry.deploy(spec(document.parse_server(program()), row), admin)
     model = replace(OWNER, author="model", session="chat")
-    with pytest.raises(Refused, match="JavaScript alone"):
+    with pytest.raises(Refused, match="JavaScript only"):
         importer.registry.deploy(spec(document.parse_server(program()), row), model)
 
 
