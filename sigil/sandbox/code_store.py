@@ -43,7 +43,16 @@ class CodeStore:
         self._folder = folder
         self._context = context
         self._shipped = key is not None
-        self._key = key or _load_key(folder)
+        self._key = key
+        if key is None:
+            # A new key when there is none that can be trusted; None when nothing can be stored.
+            path = folder / "key"
+            with suppress(OSError):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._key = _read_private_key(path)
+                if self._key is None:
+                    _replace_file(path, [os.urandom(_KEY_BYTES)])
+                    self._key = _read_private_key(path)
 
     def read(self, digest: str) -> SealedCode | None:
         """Return the code of the module `digest` (hex), copied into a sealed file; None when there
@@ -103,21 +112,6 @@ class CodeStore:
         for path in self._folder.glob(f".*{_PART}"):
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
                 path.unlink(missing_ok=True)
-
-
-def _load_key(folder: Path) -> bytes | None:
-    """Return the folder's key, a new one when there is none that can be trusted; None when nothing
-    can be stored there.
-    """
-    path = folder / "key"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key = _read_private_key(path)
-        if key is None:
-            _replace_file(path, [os.urandom(_KEY_BYTES)])
-            key = _read_private_key(path)
-        return key
-    return None
 
 
 def _open_plain(path: str, flags: int) -> int:

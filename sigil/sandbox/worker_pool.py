@@ -108,7 +108,16 @@ class WorkerPool:
             finally:
                 if joined:
                     self._affinity.part()
-            self._take_back(child)
+            # It is one too many when the pool was closed, or when it was started in the place of a
+            # runner that was parked then.
+            with self._lock:
+                self._busy.discard(child)
+                alive = len(self._idle) + len(self._busy) + self._starting
+                is_needed = not self._closed and alive < self._slots.slots
+                if is_needed:
+                    self._idle.append(child)
+            if not is_needed:
+                child.kill()
         finally:
             if outermost:
                 self._slots.release(tenant)
@@ -290,19 +299,6 @@ class WorkerPool:
             raise _closed_error() from None
         child.wait_until_ready()
         return child
-
-    def _take_back(self, child: RunnerProcess) -> None:
-        """Make a runner idle again; end one that is too many, because the pool was closed or it was
-        started in the place of a parked one.
-        """
-        with self._lock:
-            self._busy.discard(child)
-            alive = len(self._idle) + len(self._busy) + self._starting
-            is_needed = not self._closed and alive < self._slots.slots
-            if is_needed:
-                self._idle.append(child)
-        if not is_needed:
-            child.kill()
 
     def _end(self, child: RunnerProcess, reason: str = "killed") -> None:
         child.kill()
