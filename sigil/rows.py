@@ -407,7 +407,7 @@ class TokenPage(TypedDict):
 
 @schema_name("NewKey")
 class NewTokenRow(TokenRow):
-    token: Annotated[str, Field(description="the token itself, told this once")]
+    token: Annotated[str, Field(description="the token itself, shown only this once")]
 
 
 @schema_name("Entry")

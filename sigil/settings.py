@@ -317,7 +317,7 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
     _refuse_foreign_endpoint(inner)
     for name, facts in names.items():
         if facts["outside"] and inner.get(name):
-            # it would open the person's machine, whatever store the file brings
+            # it would open the person's machine, with any store that the file names
             raise UsageError(
                 "ESETTING",
                 f"{FILE} sets {name}, which no file may set",

@@ -51,7 +51,7 @@ class GrantedVersion(Protocol):
 
 
 Revoked = Callable[[str, frozenset[str]], None]
-"""A function that is told whose permissions were revoked (see `home_of`), and which."""
+"""A function that gets the home whose permissions were revoked (see `home_of`), and which."""
 
 
 def _ignore_revoked(home: str, permissions: frozenset[str]) -> None:
@@ -61,7 +61,8 @@ def _ignore_revoked(home: str, permissions: frozenset[str]) -> None:
 class GrantStore:
     """The grants of a store.
 
-    Each verb reads them anew, so what is revoked is gone at the next call; `revoked` is told of it.
+    Each verb reads them anew, so a revoked one is gone at the next call. `revoked` is called
+    for each revocation.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class GrantStore:
     def forget_version(self, namespace: str, name: str, digest: str) -> None:
         """Take everything from one version, as it begins.
 
-        What it was granted before it went is not for whoever brings it back.
+        Its old grants are not for the next author who brings it back.
         """
         key = keys.grants(namespace, namespace, name)
         self._change(key, lambda grants: tuple(grant for grant in grants if grant.digest != digest))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAMESPACE_CHARACTERS = 500
 LIMIT_MOST = 501
-"""Entries of one answer at most: one more than a page has, which tells whether there are more."""
+"""Entries of one answer at most: one more than a page has, which shows whether there are more."""
 
 
 class TokenAdmin:
@@ -65,7 +65,7 @@ class TokenAdmin:
         return holder.row()
 
     def whoami(self, caller: Caller) -> TokenRow:
-        """Return the row of an owner: in this process, whoever may open the store is one."""
+        """Return the row of an owner: in this process, everybody who may open the store is one."""
         return TokenHolder("", "admin", caller.namespace).row()
 
 

@@ -32,7 +32,7 @@ EVERYTHING = "*"
 PREFIX = "sgl_"
 SECRET_CHARACTERS = 32
 CHECK_CHARACTERS = 6
-"""190 bits of a token are random; the rest tells a mistyped one."""
+"""190 bits of a token are random; the rest is a checksum that shows a mistyped one."""
 USE_SECONDS = 60.0
 KEEP_SECONDS = 30 * 86_400.0
 """How long a token that ended is still listed."""
@@ -85,11 +85,11 @@ class Scope:
 
     @property
     def namespace(self) -> str:
-        """The namespace that it is about, empty for all."""
+        """The namespace that it covers, empty for all."""
         return "" if self.target == EVERYTHING else self.target.partition("/")[0]
 
     def covers(self, namespace: str, name: str) -> bool:
-        """Return whether it is about this capability; the name `*` asks about all of them."""
+        """Return whether it covers this capability; the name `*` means all of them."""
         return self.target in (EVERYTHING, f"{namespace}/{EVERYTHING}", f"{namespace}/{name}")
 
 

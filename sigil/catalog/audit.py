@@ -1,4 +1,4 @@
-"""The audit tells what was done to capabilities, grants, secrets and keys, and by whom.
+"""The audit records what was done to capabilities, grants, secrets and keys, and by whom.
 
 It is append-only: each namespace has one hash chain.
 """

@@ -32,7 +32,7 @@ calls.
 """
 OUTDATED_PAGE = 20
 GRACE_SECONDS = 7 * 86_400.0
-"""How long the head of what has expired is kept for the sweeper, which tells the audit."""
+"""How long the head of what has expired is kept for the sweeper, which notes it in the audit."""
 
 __all__ = ["Catalog", "Head", "Record", "expect_head"]
 

@@ -1,4 +1,4 @@
-"""The log of changes tells which names of a namespace changed, in order.
+"""The log of changes lists the names of a namespace that changed, in order.
 
 Whoever follows a namespace reads those names again and nothing else. The log needs no manifest.
 """
@@ -127,7 +127,7 @@ def _read_pages(kv: KV, namespace: str, log: ChangeLog, number: int) -> list[str
 
 @dataclass(slots=True)
 class Announcement:
-    """A change that the log tells of.
+    """A change that is announced in the log.
 
     `position` is set when the change was finished: its place in the log, if nobody else changed
     anything since the log was read that the change was announced over; else None.

@@ -1,9 +1,9 @@
 """A deploy records beside the version itself which versions it calls, and whether an owner made it.
 
 A version's own digest covers the digests of what it calls, and theirs cover what they call, so
-whoever grants or is offered a digest knows everything that runs. The record is written before the
-version is and never changed; what a release before 0.2.0 stored has none until it is pinned, and
-keeps the digest that it has.
+anybody who grants or is offered a digest knows everything that runs. The record is written before
+the version is and never changed; what a release before 0.2.0 stored has none until it is pinned,
+and keeps the digest that it has.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class CircuitBreaker:
         return bool(after and after[who].until) and not ticket
 
     def release_trial(self, version: HealthSubject, ticket: str, caller: str = "") -> None:
-        """Let the next call try the version, when this one was a trial that told nothing of it."""
+        """Let the next call try the version, when this one was a trial that showed nothing."""
         who = caller or owner_of(version)
 
         def end_trial(callers: dict[str, Health]) -> None:

@@ -140,8 +140,8 @@ class RoomKeeper:
             claims = self._held_claims(item, self._clock())
             return dumps([other for other in claims if other.mark != held.mark]), None
 
-        # the item is never deleted: whoever read that there is none must not find it so again when
-        # others have stored since
+        # the item is never deleted: a process that read that there is none must not find it so
+        # again when others have stored since
         key = keys.quota_claims(namespace)
         ttl = 2 * HOLD_SECONDS
         known = (counted.item or ABSENT) if counted else None

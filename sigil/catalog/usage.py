@@ -226,7 +226,7 @@ def last_uses(kv: KV, namespace: str) -> dict[str, float]:
 
 
 def forget_counts(kv: KV, namespace: str, name: str) -> None:
-    """Remove the counts of one capability, whoever counted."""
+    """Remove the counts of one capability, those of all processes."""
     for writer in _read_parts(kv, namespace, f"{name}#").get(name, {}):
         kv.delete(keys.call_counts(namespace, name, writer))
 

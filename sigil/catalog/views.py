@@ -126,7 +126,7 @@ def version_state(head: Head | None, record: Record, health: Health, now: float)
 
 
 def usage_row(use: UsageCounts | None) -> UsageRow:
-    """Return how often and how well a capability was called; None stands for never.
+    """Return how often and how well a capability was called; None means never.
 
     Counts that a process has not written yet are not in it.
     """

@@ -359,12 +359,12 @@ class Deployer:
             record = replace(draft, version=number, store=kv_home)
             is_new = known is None or known.digest != linked.digest
             if is_new and requested_permissions(linked.manifest):
-                # what was granted to it before it went is not for whoever brings it back
+                # its grants from before it went are not for the author who brings it back
                 self._live_services.grant_store.forget_version(
                     record.namespace, name, record.digest
                 )
             step = Activation(record.version, self._clock(), caller.author, action)
-            # who imports does not vouch for it as an owner: whoever made the bundle wrote it
+            # an import is not an owner's own deploy: somebody else wrote the bundle
             is_owners = action == "deploy" and _is_owner(caller)
             with self._room.hold_room(record.namespace, claim_of(record, head), checked.count):
                 if linked.pins or is_owners:

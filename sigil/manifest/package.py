@@ -73,29 +73,28 @@ def read_folder(folder: Path) -> Package:
         )
     if manifest.lang == HOST:
         return Package(manifest, b"")
-    return Package(manifest, _read_source(folder / source, manifest.lang))
-
-
-def _read_source(path: Path, lang: str) -> bytes:
+    code_path = folder / source
     try:
-        if not path.is_file():
+        if not code_path.is_file():
             raise UsageError(
                 "ENOENT",
-                f"{path} is not a file",
+                f"{code_path} is not a file",
                 suggestion="build.source names the file with the code",
             )
-        if path.stat().st_size > WASM_BYTES:
+        size = code_path.stat().st_size
+        if size > WASM_BYTES:
             raise UsageError(
                 "ETOOBIG",
-                f"{path} has {path.stat().st_size:,} bytes, at most {WASM_BYTES:,} are allowed",
+                f"{code_path} has {size:,} bytes, at most {WASM_BYTES:,} are allowed",
             )
-        return _require_size(path.read_bytes(), lang)
+        code = _require_size(code_path.read_bytes(), manifest.lang)
     except OSError as problem:
         raise UsageError(
             "ENOENT",
-            f"cannot read {path}: {problem.strerror}",
+            f"cannot read {code_path}: {problem.strerror}",
             suggestion="build.source names the file with the code",
         ) from None
+    return Package(manifest, code)
 
 
 def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:

@@ -86,7 +86,27 @@ def check(value: Json) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise _refusal("a schema is a JSON object")
     schema: dict[str, Json] = {"type": "object", **value}
-    properties = _check_top_level(schema, value)
+    # models' endpoints take the top of it as a tool's parameters
+    if schema["type"] != "object":
+        raise _refusal('the input is an object: "type" has to be "object"')
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
+        raise _refusal('"properties" is an object')
+    for name in properties:
+        if not _PROPERTY_NAME.fullmatch(name):
+            raise _refusal(
+                f"property {one_line(name, 60)!r}: a name has letters, digits, dot, hyphen and"
+                " underscore, at most 64"
+            )
+    if not properties:
+        for key, part in value.items():
+            if isinstance(part, dict) and key not in _KEYWORDS and key not in _NO_EVALUATION:
+                raise _refusal(
+                    f'"{one_line(key, 60)}" is not a keyword: properties go into "properties"'
+                )
+    for key in _REFUSED_AT_TOP:
+        if key in schema:
+            raise _refusal(f'"{key}" is not allowed at the top, only inside a property')
     if len(canonical(schema)) > SCHEMA_BYTES:
         raise _refusal(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
     _ExpandedSize(schema).add(schema, 0, ())
@@ -105,31 +125,6 @@ def check(value: Json) -> dict[str, Json]:
             if problem_of_default:
                 raise _refusal(f"the default of {problem_of_default}")
     return schema
-
-
-def _check_top_level(schema: Mapping[str, Json], declared: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the properties of a schema whose top an endpoint takes as a tool's parameters."""
-    if schema["type"] != "object":
-        raise _refusal('the input is an object: "type" has to be "object"')
-    properties = schema.get("properties", {})
-    if not isinstance(properties, dict):
-        raise _refusal('"properties" is an object')
-    for name in properties:
-        if not _PROPERTY_NAME.fullmatch(name):
-            raise _refusal(
-                f"property {one_line(name, 60)!r}: a name has letters, digits, dot, hyphen and"
-                " underscore, at most 64"
-            )
-    if not properties:
-        for key, part in declared.items():
-            if isinstance(part, dict) and key not in _KEYWORDS and key not in _NO_EVALUATION:
-                raise _refusal(
-                    f'"{one_line(key, 60)}" is not a keyword: properties go into "properties"'
-                )
-    for key in _REFUSED_AT_TOP:
-        if key in schema:
-            raise _refusal(f'"{key}" is not allowed at the top, only inside a property')
-    return properties
 
 
 class _ExpandedSize:
@@ -159,18 +154,17 @@ class _ExpandedSize:
                 if key in node:
                     raise _refusal(f'"{key}" is not supported')
             if isinstance(node.get("$ref"), str):
-                self._add_definition(node["$ref"], depth, path)
-
-    def _add_definition(self, ref: str, depth: int, path: tuple[str, ...]) -> None:
-        # A JSON pointer in a fragment: validators read %20 as a space, ~1 as a slash, ~0 as a
-        # tilde.
-        pointer = unquote(ref.removeprefix("#/$defs/"))
-        name = pointer.replace("~1", "/").replace("~0", "~")
-        if not ref.startswith("#/$defs/") or "/" in pointer or name not in self._definitions:
-            raise _refusal(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
-        if name in path:
-            raise _refusal(f"$defs {name!r} refers to itself")
-        self.add(self._definitions[name], depth + 1, (*path, name))
+                ref = node["$ref"]
+                # A JSON pointer in a fragment: validators read %20 as a space, ~1 as a slash, ~0
+                # as a tilde.
+                pointer = unquote(ref.removeprefix("#/$defs/"))
+                name = pointer.replace("~1", "/").replace("~0", "~")
+                is_own = ref.startswith("#/$defs/") and "/" not in pointer
+                if not is_own or name not in self._definitions:
+                    raise _refusal(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
+                if name in path:
+                    raise _refusal(f"$defs {name!r} refers to itself")
+                self.add(self._definitions[name], depth + 1, (*path, name))
 
 
 def _compile_patterns(node: Json) -> None:
@@ -214,18 +208,20 @@ def clean_texts(schema: Mapping[str, Json]) -> dict[str, Json]:
     `UsageError` ESCHEMA when something else in it would deceive a reader. It must not be
     nested deep.
     """
-    return {_require_readable_key(key): _clean_part(key, part) for key, part in schema.items()}
-
-
-def _clean_part(key: str, part: Json) -> Json:
-    if key in NOTES and isinstance(part, str):
-        return _HIDDEN.sub(" ", part)
-    if key in _MAPS and isinstance(part, dict):
-        return {_require_readable_key(name): _clean_node(node) for name, node in part.items()}
-    if key in _VALUES:
-        _require_readable_value(part)
-        return part
-    return _clean_node(part)
+    cleaned: dict[str, Json] = {}
+    for key, part in schema.items():
+        _require_readable_key(key)
+        if key in NOTES and isinstance(part, str):
+            cleaned[key] = _HIDDEN.sub(" ", part)
+        elif key in _MAPS and isinstance(part, dict):
+            nodes = part.items()
+            cleaned[key] = {_require_readable_key(name): _clean_node(node) for name, node in nodes}
+        elif key in _VALUES:
+            _require_readable_value(part)
+            cleaned[key] = part
+        else:
+            cleaned[key] = _clean_node(part)
+    return cleaned
 
 
 def _clean_node(node: Json) -> Json:

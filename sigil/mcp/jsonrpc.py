@@ -135,7 +135,7 @@ def make_result(id: Id, value: Json) -> dict[str, Json]:
 
 
 def make_failure(id: Id | None, problem: RpcError) -> dict[str, Json]:
-    """Return the answer that tells a failure."""
+    """Return the answer of a failed request."""
     error: dict[str, Json] = {"code": problem.code, "message": problem.message}
     if problem.data is not None:
         error["data"] = problem.data

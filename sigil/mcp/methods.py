@@ -26,7 +26,7 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """The methods over a toolbox. `changes`: the other side is told when the tools change."""
+    """The methods over a toolbox. `changes`: the other side is notified when the tools change."""
 
     toolbox: Toolbox
     changes: bool = False

@@ -56,7 +56,7 @@ class Toolbox:
     on_change: Callable[[], None] = lambda: None
 
     def list_tools(self) -> list[Json]:
-        """Return every tool, as `tools/list` tells it."""
+        """Return every tool, as `tools/list` lists it."""
         query = _tool_row(builtin_tools.QUERY, QUERY_TEXT, builtin_tools.QUERY_SCHEMA)
         rows: list[Json] = [{**query, "annotations": _READ_ONLY}]
         if self.require_deploy:
@@ -148,7 +148,7 @@ class Toolbox:
         return output.decode()
 
     def _load_offers(self, offers: Iterable[Offer]) -> dict[str, Json]:
-        """Page offers in; return the field that tells which tools were evicted for them, so that
+        """Page offers in; return the field that names the tools that were evicted for them, so that
         the model may search for them again.
         """
         if self.resident is None:

@@ -11,7 +11,7 @@ from sigil.search.words import SUM, has_sum
 
 NAME_PARTS: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|[-_]")
 FIELD_LIMIT: Final = 4_000
-"""Characters of a field that are read; what stands further back is not found by it."""
+"""Characters of a field that are read; words further back are not found."""
 SATURATION: Final = 2.0
 """BM25's k1: how slowly a repeated word stops counting."""
 STRONGEST: Final = SATURATION + 1
@@ -72,7 +72,7 @@ EXAMPLES: Final = Field(0.5, 0.5, 20)
 PARAMETER_NAMES: Final = Field(0.4, 0.75, 4)
 PARAMETER_DESCRIPTIONS: Final = Field(0.5, 0.6, 30)
 INNER: Final = Field(0.4, 0.6, 30)
-"""A field of its own, so that a large schema dilutes nothing that stands at its top."""
+"""A field of its own, so that a large schema does not dilute the parameters at its top."""
 
 
 def term_strengths(

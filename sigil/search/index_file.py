@@ -107,7 +107,7 @@ def _round_up(size: int) -> int:
 
 
 RULES: Final = 2
-"""Raised by whoever changes how text becomes terms, where the sample below does not show it."""
+"""Raise it with every change of how text becomes terms, where the sample below does not show it."""
 SAMPLE: Final = (
     "parseHTTPResponse SHA-256 café naïve generously university universal organization organisation"
     " skies dying communication evening news inning herring provable 查询匯率 ﬁle １２ data_types"

@@ -95,7 +95,7 @@ class Follower:
                 or self._writing
             ):
                 return
-            self._new = 0  # whatever comes of it: the next one is due after as many again
+            self._new = 0  # even if it fails, the next one is due after as many again
             self._writing = True
             at_once = self._index.count_documents(self._group) <= AT_ONCE
         if at_once:

@@ -35,8 +35,8 @@ on questions to the standard library, half of which nothing in it answers.
 BESIDE: Final = 0.35
 """The share of the best document's points that any other needs."""
 FEW_WORDS: Final = 3
-"""Words up to which a query is answered by whatever has all of them: `miles to kilometers`,
-`finance`.
+"""Words up to which a query is answered by any document that has all of them:
+`miles to kilometers`, `finance`.
 """
 ALL: Final = 0.999
 
@@ -48,9 +48,9 @@ Scored = tuple[IndexEntry, float, float]
 class Cutoff:
     """Decides what is too little to be an answer to one query.
 
-    It goes by the points alone, and for a document that tells in many words what it is called, by
+    It goes by the points alone, and for a document that has many aliases, by
     those words. `phrase`: the query; `terms`: those that it asks for; `content_terms` returns a
-    text's terms but for stop words. `exploring`: whatever has a word of the query passes.
+    text's terms but for stop words. `exploring`: any document with a word of the query passes.
     """
 
     query: QueryWeights

@@ -1,4 +1,4 @@
-"""The inverted index tells which documents have a term, and how strongly.
+"""The inverted index maps each term to the documents that have it, and how strongly.
 
 It changes one document at a time.
 """

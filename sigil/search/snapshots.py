@@ -16,7 +16,7 @@ from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import ABSENT, KV, keys
 
 EVERY_SECONDS: Final = 60.0
-"""The least time between two snapshots of one group, whoever makes them."""
+"""The least time between two snapshots of one group, by any process."""
 
 
 @dataclass(frozen=True, slots=True)
