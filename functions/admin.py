@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -30,7 +29,7 @@ def router(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     routes = APIRouter()
 
     def add_route(
-        method: str, path: str, act: Callable[[AgentRuntime, str], dict[str, Any]]
+        method: str, path: str, act: Callable[[AgentRuntime, str], dict[str, object]]
     ) -> None:
         async def endpoint(request: Request) -> Response:
             try:
@@ -52,7 +51,7 @@ async def _read_session(request: Request) -> str:
     """Return the session that the request names, empty when it names none; `UsageError` with EINVAL
     for a name that no session can have.
     """
-    session: Any
+    session: object
     if request.method == "GET":
         session = request.query_params.get("session", "")
     else:
@@ -71,19 +70,19 @@ async def _read_session(request: Request) -> str:
     return session
 
 
-def _halt_agent(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+def _halt_agent(runtime: AgentRuntime, session: str) -> dict[str, object]:
     app = runtime.app
     control.halt(_session_key(app, session), app, BY)
     send_alert(halt_alert(app.name, session, app.clock.now()), runtime.notifier)
     return {"halted": session or "*"}
 
 
-def _unlock_agent(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+def _unlock_agent(runtime: AgentRuntime, session: str) -> dict[str, object]:
     control.unlock(_session_key(runtime.app, session), runtime.app, BY)
     return {"unlocked": session or "*"}
 
 
-def _report_status(runtime: AgentRuntime, session: str) -> dict[str, Any]:
+def _report_status(runtime: AgentRuntime, session: str) -> dict[str, object]:
     app = runtime.app
     name = session or "http:admin:main"
     key = _session_key(app, name)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import orjson
 
 from functions import log
 from functions.settings import Settings
 from sigil.errors import BackendError, SigilError, one_line
+from sigil.json_fields import as_string
+from sigil.protocol import Json
 from sigil.wiring import local_registry, open_stores
 
 NAME = "library"
@@ -24,12 +25,12 @@ PAUSES = (2.0, 5.0, 15.0, 30.0)
 ANSWER_SECONDS = 20.0
 
 
-def is_stack_event(event: Mapping[str, Any]) -> bool:
+def is_stack_event(event: Mapping[str, Json]) -> bool:
     """Return whether CloudFormation sent the event; no platform and no queue sends these fields."""
     return "RequestType" in event and "ResponseURL" in event
 
 
-def answer_stack_event(event: Mapping[str, Any], stock: Callable[[], None]) -> dict[str, str]:
+def answer_stack_event(event: Mapping[str, Json], stock: Callable[[], None]) -> dict[str, str]:
     """Deploy the library unless the stack is being deleted, and report the outcome.
 
     CloudFormation reads it at the event's `ResponseURL`; the same status is returned.
@@ -37,8 +38,9 @@ def answer_stack_event(event: Mapping[str, Any], stock: Callable[[], None]) -> d
     from urllib.request import Request, urlopen
 
     problem = "" if event["RequestType"] == "Delete" else _try_to_stock_library(stock)
+    status = "FAILED" if problem else "SUCCESS"
     document = {
-        "Status": "FAILED" if problem else "SUCCESS",
+        "Status": status,
         "Reason": problem or "done",
         "PhysicalResourceId": NAME,
         **{name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")},
@@ -46,13 +48,13 @@ def answer_stack_event(event: Mapping[str, Any], stock: Callable[[], None]) -> d
     body = orjson.dumps(document)
     # the address is signed for a request without a media type
     request = Request(
-        event["ResponseURL"],
+        as_string(event["ResponseURL"]),
         body,
         {"Content-Type": "", "Content-Length": str(len(body))},
         method="PUT",
     )
     with urlopen(request, timeout=ANSWER_SECONDS):
-        return {"status": document["Status"]}
+        return {"status": status}
 
 
 def stock_library() -> None:

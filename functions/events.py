@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import orjson
 
@@ -56,7 +56,7 @@ class Event(Stored):
     text: str
     at: float
     order: str
-    attachments: tuple[Mapping[str, Any], ...] = ()
+    attachments: tuple[Mapping[str, object], ...] = ()
     reply_to: str = ""
     addressed: tuple[str, ...] = ()
     private: bool = False
@@ -119,7 +119,7 @@ def decode(data: bytes) -> Event:
     return convert(raw)
 
 
-def convert(raw: Any) -> Event:
+def convert(raw: object) -> Event:
     """Return the event whose JSON was parsed to `raw`; errors as `decode`."""
     try:
         require_known(raw)
@@ -130,7 +130,7 @@ def convert(raw: Any) -> Event:
         raise UsageError("EEVENT", f"not an event: {type(problem).__name__}") from None
 
 
-def require_known(raw: Any) -> None:
+def require_known(raw: object) -> None:
     """Raise `NewerFormat` for an event of a kind that came after this version."""
     kind = raw.get("kind") if isinstance(raw, dict) else None
     if isinstance(kind, str) and kind not in KINDS:

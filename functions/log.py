@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from typing import Any, TextIO
+from typing import TextIO
 
 import orjson
 
@@ -21,7 +21,7 @@ class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         stamp = f"{second}.{int(record.msecs):03d}Z"
-        facts: dict[str, Any] = getattr(record, "facts", {})
+        facts: dict[str, object] = getattr(record, "facts", {})
         line = {
             "at": stamp,
             "level": record.levelname.lower(),
@@ -41,21 +41,21 @@ def start(stream: TextIO = sys.stderr) -> None:
     _log.setLevel(logging.INFO)
 
 
-def step(name: str, event: Event, /, **facts: Any) -> None:
+def step(name: str, event: Event, /, **facts: object) -> None:
     """Log a step of an event."""
     _log.info(name, extra={"facts": {"event": event.id, "session": event.session, **facts}})
 
 
-def trouble(name: str, event: Event, /, **facts: Any) -> None:
+def trouble(name: str, event: Event, /, **facts: object) -> None:
     """Log that something went wrong with an event, and what is done about it."""
     _log.warning(name, extra={"facts": {"event": event.id, "session": event.session, **facts}})
 
 
-def failure(name: str, /, **facts: Any) -> None:
+def failure(name: str, /, **facts: object) -> None:
     """Log the unexpected exception that is being handled right now, with its traceback."""
     _log.error(name, exc_info=True, extra={"facts": facts})
 
 
-def note(name: str, /, **facts: Any) -> None:
+def note(name: str, /, **facts: object) -> None:
     """Log something about the process itself."""
     _log.info(name, extra={"facts": facts})

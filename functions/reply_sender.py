@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from functions import log
 from functions.agent.commands import table
@@ -202,7 +202,7 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
 
 def _keep_for_http(reply: Outgoing, session: str, runtime: AgentRuntime) -> None:
     """Keep a reply of no platform for the HTTP client that waits for it or polls."""
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "reply": reply.text,
         "rounds": reply.rounds,
         "tools": list(reply.tools),

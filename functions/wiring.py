@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from unicodedata import normalize
 
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
@@ -122,7 +122,7 @@ def open_ingress_queue(settings: Settings) -> Queue:
     return open_queue(settings, open_stores(settings))[0]
 
 
-def open_batch(queue: Queue, event: Mapping[str, Any]) -> SqsBatch:
+def open_batch(queue: Queue, event: Mapping[str, Json]) -> SqsBatch:
     """Return the records of one Lambda invocation as a queue."""
     from functions.queues.sqs import SqsQueue
     from functions.queues.sqs_batch import SqsBatch

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from functions import cloudformation, log
 from functions.agent.app import TurnStep
@@ -28,6 +28,7 @@ from functions.reply_sender import (
 from functions.settings import Settings
 from functions.wiring import HOLD_SECONDS, AgentRuntime, open_batch, open_runtime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
+from sigil.protocol import Json
 from sigil.storage.stored import NewerFormat
 
 RETRY_SECONDS = 5.0
@@ -331,7 +332,14 @@ def _open_lambda_runtime() -> AgentRuntime:
     return open_runtime(Settings.read(), later=True)
 
 
-def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+class LambdaContext(Protocol):
+    """The part of Lambda's context that the handler reads."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds until Lambda ends the invocation."""
+
+
+def handler(event: Mapping[str, Json], context: LambdaContext) -> Mapping[str, object]:
     """Process the records of one Lambda invocation, each with one event from the FIFO queue.
 
     The answer names those that did not end, and SQS delivers them again. CloudFormation invokes

@@ -6,10 +6,10 @@ The wiring makes it once for a process.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from functions.agent.access.daily_limits import Allowances
 from functions.agent.access.first_owner import OwnerClaim
@@ -48,7 +48,7 @@ class TurnStep:
     text: str = ""
     ms: float = 0.0
     error: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 Watch = Callable[[TurnStep], None]

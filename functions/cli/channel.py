@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 from urllib.parse import urlsplit
 
 import typer
@@ -223,7 +223,17 @@ def _setting_values(settings: Settings) -> dict[str, str]:
     return {name: value for name, value, _ in describe_settings(settings)}
 
 
-def _make_platform_row(platform: str, changed: Sequence[str]) -> dict[str, Any]:
+class PlatformRow(TypedDict):
+    """A platform, and which of its settings are set."""
+
+    platform: str
+    state: str
+    set: list[str]
+    missing: list[str]
+    path: str
+
+
+def _make_platform_row(platform: str, changed: Sequence[str]) -> PlatformRow:
     """Return a platform's row; `changed` are the settings that have no default value."""
     token, secret = NEEDED[platform]
     present = [name for name in changed if name.startswith(f"{platform.upper()}_")]
@@ -244,7 +254,7 @@ def _make_platform_row(platform: str, changed: Sequence[str]) -> dict[str, Any]:
 
 def _show_webhook(platform: str, webhook: WebhookState, json: bool, name: str = "") -> None:
     if json:
-        row: dict[str, Any] = {"platform": platform}
+        row: dict[str, object] = {"platform": platform}
         if name:
             row["bot"] = name
         Printer().document(row | asdict(webhook) | {"works": webhook.works})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, NotRequired, Protocol, TypedDict, runtime_checkable
 
 import orjson
 import typer
@@ -69,13 +69,15 @@ def dead(json: Json = False) -> None:
 
     Example: uncaged inbox dead
     """
-    rows = []
+    rows: list[InboxRow] = []
+    row: InboxRow
     for letter in dead_letters.scan_dead_letters(open_stores(Settings.read()).kv):
         if letter.event:
             row = _make_row(letter.event, 0.0)
         else:
             row = {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
-        rows.append(row | {"reason": letter.reason})
+        row["reason"] = letter.reason
+        rows.append(row)
     _print_rows(rows, json, "no dead letters")
 
 
@@ -122,7 +124,19 @@ def show_trace(event: str, json: bool) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _make_row(event: Event, due: float) -> dict[str, Any]:
+class InboxRow(TypedDict):
+    """An event that waits, or was given up; times are in seconds since 1970."""
+
+    event: str
+    session: str
+    sender: str
+    at: float
+    due: NotRequired[float]
+    text: str
+    reason: NotRequired[str]
+
+
+def _make_row(event: Event, due: float) -> InboxRow:
     return {
         "event": event.id,
         "session": event.session,
@@ -133,7 +147,7 @@ def _make_row(event: Event, due: float) -> dict[str, Any]:
     }
 
 
-def _print_rows(rows: list[dict[str, Any]], json: bool, nothing: str) -> None:
+def _print_rows(rows: list[InboxRow], json: bool, nothing: str) -> None:
     """Print the rows as JSON or as lines, or on stderr that there is `nothing`."""
     if json:
         sys.stdout.write(orjson.dumps(rows).decode() + "\n")

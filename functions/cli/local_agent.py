@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -60,7 +60,7 @@ def session_key(app: App, session: str | None) -> str:
     return keys.session_of(app.name, session)
 
 
-def print_result(row: dict[str, Any], text: str, json: bool) -> None:
+def print_result(row: dict[str, object], text: str, json: bool) -> None:
     """Print what a command did on stdout: the row as JSON, or one line for people."""
     if json:
         Printer(json=True).document(row)

@@ -118,7 +118,8 @@ def _draw_step(step: TurnStep) -> Text | None:
         case "load":
             return Text.assemble(("  ↑ ", "magenta"), (step.name, "bold"), (" paged in", "dim"))
         case "evict":
-            gone = ", ".join(step.facts.get("tools", ()))
+            tools = step.facts.get("tools")
+            gone = ", ".join(map(str, tools)) if isinstance(tools, list | tuple) else ""
             line = f"compacted: {step.text}" + (f"; gone: {gone}" if gone else "")
             return Text.assemble(("  ↓ ", "magenta"), (line, "dim"))
         case "note":

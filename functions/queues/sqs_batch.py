@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from functions import log
 from functions.events import Event
@@ -12,6 +11,8 @@ from functions.queues.base import Delivery
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import SqsMessage, parse_record
 from sigil.errors import BackendError, SigilError
+from sigil.json_fields import as_mapping, as_sequence
+from sigil.protocol import Json
 
 
 class SqsBatch:
@@ -23,11 +24,11 @@ class SqsBatch:
     FIFO holds a group back while any message of it is hidden.
     """
 
-    def __init__(self, queue: SqsQueue, event: Mapping[str, Any]) -> None:
+    def __init__(self, queue: SqsQueue, event: Mapping[str, Json]) -> None:
         """`event`: as Lambda's handler gets it, `{"Records": […]}`."""
         self._queue = queue
         self._messages: list[SqsMessage] = []
-        for record in event.get("Records", []):
+        for record in map(as_mapping, as_sequence(event.get("Records"))):
             try:
                 self._messages.append(parse_record(record))
             except SigilError as problem:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -41,7 +41,7 @@ class _WaitingRecord(Stored):
 
     due: float
     tries: int = 0
-    event: Any
+    event: Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sigil.catalog.records import Record
 from sigil.errors import UsageError
@@ -146,7 +145,7 @@ def _read_files(body: bytes) -> dict[str, bytes]:
     return files
 
 
-def _read_package(files: dict[str, bytes], row: Any) -> Package:
+def _read_package(files: dict[str, bytes], row: Json) -> Package:
     """Return the package of a row of the list, whose digest is the one that the row says."""
     name = row.get("name") if isinstance(row, dict) else None
     digest = row.get("digest") if isinstance(row, dict) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -114,7 +114,7 @@ def _read_pages(kv: KV, namespace: str, log: ChangeLog, number: int) -> list[str
     while start + len(names) < log.first:
         item = kv.get(keys.changes_page(namespace, log.epoch, start + len(names)))
         try:
-            page: Any = orjson.loads(item.value) if item else None
+            page: object = orjson.loads(item.value) if item else None
         except orjson.JSONDecodeError:
             return None
         if not isinstance(page, list) or len(page) != PAGE:

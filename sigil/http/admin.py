@@ -7,7 +7,7 @@ handler's docstring is the summary of its operation in the published description
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Response
 from pydantic import Field
@@ -62,7 +62,7 @@ class ExportBody(RequestBody):
 
 
 class ToolsBody(RequestBody):
-    server: dict[str, Any]
+    server: dict[str, object]
     only: Annotated[list[Name], Field(max_length=200)] = Field(default=[])
 
 

@@ -4,8 +4,6 @@ check a file while it is written.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sigil.manifest.languages import BINARY, SOURCES
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import SECTIONS
@@ -19,7 +17,7 @@ _RENAMED = {"tests": "test"}
 def manifest_json_schema() -> dict[str, Json]:
     """Return a schema of the whole file: a table for each section, with its fields."""
     model = Manifest.model_json_schema(ref_template="#/$defs/{model}", mode="validation")
-    fields: dict[str, Any] = model["properties"]
+    fields: dict[str, Json] = model["properties"]
     section_names = [section.strip("[]") for section in SECTIONS]
     sections: dict[str, Json] = {}
     own: dict[str, Json] = {}

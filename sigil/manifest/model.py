@@ -36,7 +36,7 @@ def _require_name(text: str) -> str:
     return text
 
 
-def _check_input(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+def _check_input(value: dict[str, object], info: ValidationInfo) -> dict[str, object]:
     if info.context == STORED:
         return value
     try:
@@ -45,7 +45,9 @@ def _check_input(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         raise ValueError(problem.message) from None
 
 
-def _check_output(value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+def _check_output(
+    value: dict[str, object] | None, info: ValidationInfo
+) -> dict[str, object] | None:
     if value is None or info.context == STORED:
         return value
     try:
@@ -112,7 +114,7 @@ class Reply(_ManifestModel):
     method: str = Field(default="GET", max_length=20)
     status: int = Field(default=200, ge=200, le=599)
     headers: dict[str, str] = Field(default_factory=dict)
-    body: Any = ""
+    body: object = ""
 
 
 class Test(_ManifestModel):
@@ -120,8 +122,8 @@ class Test(_ManifestModel):
     answers in it.
     """
 
-    input: dict[str, Any]
-    output: Any = None
+    input: dict[str, object]
+    output: object = None
     error: Word | None = None
     http: Annotated[tuple[Reply, ...], Field(max_length=20, strict=False)] = Field(
         default=(), exclude_if=lambda value: not value
@@ -165,7 +167,7 @@ class Manifest(_ManifestModel):
     input: Annotated[dict[str, Any], AfterValidator(_check_input)] = Field(
         default_factory=lambda: {"type": "object", "properties": {}}
     )
-    output: Annotated[dict[str, Any] | None, AfterValidator(_check_output)] = None
+    output: Annotated[dict[str, object] | None, AfterValidator(_check_output)] = None
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
     tests: Annotated[tuple[Test, ...], Field(max_length=100, strict=False)] = ()

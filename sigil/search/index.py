@@ -9,7 +9,7 @@ from functools import cached_property
 from heapq import merge
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from sigil.search.dense import Encoder, QueryVector, quantize
 from sigil.search.document import IndexDocument, IndexHit, summarize, term_strengths
@@ -73,7 +73,7 @@ class Index:
                 if not self._groups[group]:
                     del self._groups[group]
 
-    def open_file(self, group: str, body: bytes) -> dict[str, Any]:
+    def open_file(self, group: str, body: bytes) -> dict[str, object]:
         """Put the documents of a file in the place of a group; return the header that it was
         written with.
         """
@@ -90,7 +90,7 @@ class Index:
         with self._lock:
             return self._groups[group].copy() if group in self._groups else Group()
 
-    def write_file(self, group: Group, header: Mapping[str, Any]) -> bytes:
+    def write_file(self, group: Group, header: Mapping[str, object]) -> bytes:
         """Return a copied group as a file. `ValueError` when a document is not Unicode."""
         return write_index(group, {**header, "made": self.rules})
 

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -80,7 +80,7 @@ def parse_completion(body: bytes) -> ModelReply:
     )
 
 
-def _read_finish(choice: dict[str, Any], message: dict[str, Any]) -> Finish:
+def _read_finish(choice: dict[str, Json], message: dict[str, Json]) -> Finish:
     """Return how the model ended; "stop" for all that does not say that something is missing."""
     reason = choice.get("finish_reason")
     if reason == "error" or isinstance(choice.get("error"), dict):
@@ -118,7 +118,7 @@ def _read_text(content: Json) -> str:
     return ""
 
 
-def _read_calls(message: dict[str, Any]) -> list[ToolCall]:
+def _read_calls(message: dict[str, Json]) -> list[ToolCall]:
     """Return the native calls, with names that endpoints accept in a history.
 
     A name that they refuse, or none, would make every later request of the chat fail.

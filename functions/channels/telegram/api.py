@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 import orjson
@@ -17,6 +16,7 @@ from functions.channels.base import Busy
 from functions.http_connection import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
+from sigil.protocol import Json
 
 TIMEOUT = 20.0
 UPLOAD_TIMEOUT = 60.0
@@ -71,7 +71,7 @@ class TelegramApi:
                 source=_SOURCE,
             ) from None
 
-    def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Any:
+    def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Json:
         """Call `method` and return its result, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
@@ -87,7 +87,7 @@ class TelegramApi:
         file: UploadFile,
         *,
         timeout: float = UPLOAD_TIMEOUT,
-    ) -> Any:
+    ) -> Json:
         """Call a method that takes a file, in `field`, as multipart/form-data
         (https://www.rfc-editor.org/rfc/rfc7578).
 
@@ -106,7 +106,7 @@ class TelegramApi:
         kind = f"multipart/form-data; boundary={boundary}"
         return self._request(method, bytes(body), kind, timeout)
 
-    def _request(self, method: str, content: bytes, kind: str, timeout: float) -> Any:
+    def _request(self, method: str, content: bytes, kind: str, timeout: float) -> Json:
         # httpx bounds each wait, not their sum: a body that arrives too slowly is cut off here
         deadline = time.monotonic() + timeout
         waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
@@ -159,7 +159,7 @@ class _TokenTransport(httpx.BaseTransport):
         self._inner.close()
 
 
-def _read_result(status: int, body: bytes) -> Any:
+def _read_result(status: int, body: bytes) -> Json:
     try:
         answer = as_mapping(orjson.loads(body))
     except orjson.JSONDecodeError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TypedDict
 
 import orjson
 
@@ -23,8 +23,9 @@ from sigil.json_fields import (
     as_sequence,
     as_string,
 )
+from sigil.protocol import Json
 
-Message = Mapping[str, Any]
+Message = Mapping[str, Json]
 _GROUPS = ("group", "supergroup")
 _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
@@ -171,17 +172,23 @@ def _read_entities(message: Message) -> Iterable[tuple[str, int, str, int | None
         yield as_string(entity.get("type")), offset, text, user
 
 
-def list_attachments(message: Message) -> tuple[Mapping[str, Any], ...]:
-    """Return the files of a message, to be fetched later; nothing is downloaded here.
+class Attachment(TypedDict):
+    """A file of a message; `size` in bytes, 0 when unknown, other unknown fields are empty."""
 
-    Each is `{"kind", "file_id", "name", "size", "mime"}`; size in bytes, 0 when unknown; other
-    unknown fields are empty.
-    """
+    kind: str
+    file_id: str
+    name: str
+    size: int
+    mime: str
+
+
+def list_attachments(message: Message) -> tuple[Attachment, ...]:
+    """Return the files of a message, to be fetched later; nothing is downloaded here."""
     sizes = [as_mapping(size) for size in as_sequence(message.get("photo"))]
     largest = max(sizes, key=lambda size: as_integer(size.get("width"), 0) or 0, default={})
     files = [_read_file("photo", largest, "image/jpeg")]
     files += [_read_file(kind, as_mapping(message.get(kind))) for kind in _FILES]
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, Attachment] = {}
     for file in files:
         if file:
             # an animation comes a second time, as a document
@@ -189,7 +196,7 @@ def list_attachments(message: Message) -> tuple[Mapping[str, Any], ...]:
     return tuple(found.values())
 
 
-def _read_file(kind: str, fields: Mapping[str, Any], mime: str = "") -> dict[str, Any] | None:
+def _read_file(kind: str, fields: Mapping[str, Json], mime: str = "") -> Attachment | None:
     file_id = as_string(fields.get("file_id"))
     if not _FILE_ID.fullmatch(file_id):
         return None

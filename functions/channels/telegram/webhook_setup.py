@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from functions.channels.telegram.api import Rejected, TelegramApi
 from functions.channels.webhooks import WebhookRegistration, WebhookState
 from sigil.errors import Refused, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
+from sigil.protocol import Json
 
 PORTS = (443, 80, 88, 8443)
 MOST_CONNECTIONS = 100
@@ -122,7 +122,7 @@ class TelegramWebhook:
         """Call `deleteWebhook`."""
         self._call("deleteWebhook", {"drop_pending_updates": drop})
 
-    def _call(self, method: str, params: Mapping[str, object]) -> Any:
+    def _call(self, method: str, params: Mapping[str, object]) -> Json:
         try:
             return self._api.call(method, params)
         except Rejected as problem:
