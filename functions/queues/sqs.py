@@ -181,7 +181,7 @@ class SqsQueue:
 
 @dataclass(frozen=True, slots=True)
 class _TriesRecord:
-    """How often a message came to nothing, as it is stored."""
+    """The failed tries of a message, as they are stored."""
 
     tries: int
 
