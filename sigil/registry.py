@@ -17,7 +17,7 @@ from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.health import CircuitBreaker
 from sigil.catalog.public import foreign_offer
-from sigil.catalog.quotas import Quotas, RoomKeeper, usage_of
+from sigil.catalog.quotas import QuotaReservations, Quotas, usage_of
 from sigil.catalog.usage import UsageStatistics
 from sigil.catalog.versions import VersionAdmin
 from sigil.deploy.deployer import Deployer
@@ -57,11 +57,11 @@ QUERY_MOST = 50
 
 @dataclass(frozen=True, slots=True)
 class RegistryRules:
-    """The rules of a registry: how much a namespace may hold (`room`), the seconds between two
+    """The rules of a registry: how much a namespace may hold (`quotas`), the seconds between two
     deploys of one token (`pause`), and the encoder of a query's meaning (None: words decide).
     """
 
-    room: Quotas = Quotas()
+    quotas: Quotas = Quotas()
     pause: float = 5.0
     encoder: Encoder | None = None
 
@@ -111,18 +111,18 @@ class LocalRegistry:
         )
         self.importing = ServerToolLister(self._servers, self.secrets, self._live_services.network)
         self._execution = Executor(sandbox, self._live_services, recorder, self._servers)
-        room = RoomKeeper(kv, self._catalog, rules.room, clock)
+        reservations = QuotaReservations(kv, self._catalog, rules.quotas, clock)
         self._older_callers = OlderCallers(kv, self._catalog, pins_of)
         self._deployer = Deployer(
             kv,
             sandbox,
             self._live_services,
             clock,
-            room=room,
+            reservations=reservations,
             pause=rules.pause,
             older_callers=self._older_callers,
         )
-        self._transfer = Transfer(kv, artifacts, self._deployer, clock, room=room)
+        self._transfer = Transfer(kv, artifacts, self._deployer, clock, reservations=reservations)
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
@@ -232,7 +232,7 @@ class LocalRegistry:
             "capabilities": now_used.capabilities,
             "bytes": now_used.bytes,
             "ephemeral": now_used.ephemeral,
-            "limits": views.quota_row(self._rules.room, namespace),
+            "limits": views.quota_row(self._rules.quotas, namespace),
             "sandbox": self._sandbox_status(),
             "store": {"read_ms": self._measure_read(namespace)},
             "items": items,

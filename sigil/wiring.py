@@ -231,13 +231,13 @@ def local_registry(
     from sigil.run.live_services import open_network
     from sigil.run.mcp_client.servers import Servers
 
-    room = Quotas(
+    quotas = Quotas(
         settings.capabilities,
         settings.artifact_mib << 20,
         settings.session_capabilities,
         settings.ephemeral,
     )
-    rules = RegistryRules(room, settings.deploy_cooldown, encoder=open_encoder(settings))
+    rules = RegistryRules(quotas, settings.deploy_cooldown, encoder=open_encoder(settings))
     web = partial(open_network, loopback=settings.loopback)
     servers = Servers(settings.surroundings if settings.programs else None)
     registry = LocalRegistry(

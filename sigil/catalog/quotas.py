@@ -20,7 +20,7 @@ from sigil.storage.stored import Shape, Stored, dumps
 SESSION_MARK = "~"
 """What the namespace of a single chat has in its name, see `Caller.own`."""
 HOLD_SECONDS = 60.0
-"""How long room is held for what is being stored; a process that died gives it back by that."""
+"""How long a claim is held for what is being stored; that of a process that died ends so."""
 RACES = 100
 
 
@@ -51,8 +51,8 @@ class NamespaceUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomClaim(Stored):
-    """The room that one name takes or is about to take; `size` is the bytes of all its versions."""
+class QuotaClaim(Stored):
+    """What one name takes or is about to take of a quota; `size`: the bytes of all its versions."""
 
     name: str
     size: int
@@ -65,30 +65,30 @@ class _HeldClaim(Stored):
 
     mark: str
     until: float
-    claim: RoomClaim
+    claim: QuotaClaim
 
 
 @dataclass(frozen=True, slots=True)
-class RoomCount:
-    """The room that the names of a namespace took at a time (seconds since 1970).
+class CountedClaims:
+    """What the names of a namespace took of its quota at a time (seconds since 1970).
 
-    `item` says who held room at that moment; it was read before the names were counted.
+    `item` has the claims that were held at that moment; it was read before the names were counted.
     """
 
     item: Item | None
-    claims: Mapping[str, RoomClaim]
+    claims: Mapping[str, QuotaClaim]
     at: float
 
 
-_ROOM: Final = Shape[tuple[_HeldClaim, ...]](tuple[_HeldClaim, ...])
+_HELD_CLAIMS: Final = Shape[tuple[_HeldClaim, ...]](tuple[_HeldClaim, ...])
 
 
-class RoomKeeper:
-    """The keeper of the room in the namespaces of a store.
+class QuotaReservations:
+    """The quotas of a store's namespaces, and what is reserved of them.
 
-    What a namespace holds is counted from its heads, so nothing can be miscounted for long. Whoever
-    stores a head first writes into one item of the namespace what it will hold, over what it read
-    there before it counted: of two that come at once the later counts again.
+    What a namespace holds is counted from its heads, so nothing can be miscounted for long. To
+    store a head, first write into one item of the namespace what it will hold, over what was read
+    there before the count: of two that come at once the later counts again.
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class RoomKeeper:
         self._quotas = quotas
         self._clock = clock
 
-    def require_room(self, namespace: str, claim: RoomClaim) -> RoomCount | None:
-        """Return the count by which there is room, for `hold_room`; None where nothing is bounded.
+    def require_quota(self, namespace: str, claim: QuotaClaim) -> CountedClaims | None:
+        """Return the count by which the claim fits, for `reserve`; None where nothing is bounded.
 
-        Raises `Refused` EQUOTA when there is no room for the claim at this moment.
+        Raises `Refused` EQUOTA when the claim does not fit at this moment.
         """
         if namespace == LIBRARY:
             return None
@@ -112,14 +112,14 @@ class RoomKeeper:
         return count
 
     @contextmanager
-    def hold_room(
-        self, namespace: str, claim: RoomClaim, counted: RoomCount | None = None
+    def reserve(
+        self, namespace: str, claim: QuotaClaim, counted: CountedClaims | None = None
     ) -> Iterator[None]:
-        """Hold room for a name while its head is stored inside.
+        """Reserve what a name will take while its head is stored inside.
 
-        `counted` is what `require_room` counted. It counts as long as nobody held or gave back room
-        since, which the version of the namespace's item tells. Raises `Refused` EQUOTA when there
-        is no room, `Conflict` after too many lost races.
+        `counted` is what `require_quota` counted. It counts as long as nobody reserved or gave back
+        anything since, which the version of the namespace's item shows. Raises `Refused` EQUOTA
+        when the claim does not fit, `Conflict` after too many lost races.
         """
         if namespace == LIBRARY:
             yield
@@ -156,15 +156,15 @@ class RoomKeeper:
             with suppress(BackendError):  # it ends by itself
                 update_item(self._kv, key, remove, ttl, known=added.item, tries=RACES)
 
-    def _count(self, namespace: str, item: Item | None, now: float) -> RoomCount:
+    def _count(self, namespace: str, item: Item | None, now: float) -> CountedClaims:
         """Count what a namespace holds; `item` is read before, see the class."""
-        claims: dict[str, RoomClaim] = {}
+        claims: dict[str, QuotaClaim] = {}
         for head in self._catalog.list_heads(namespace):
             if self._catalog.is_alive(head.record):
                 claims[head.record.name] = _claim_of_head(head)
-        return RoomCount(item, claims, now)
+        return CountedClaims(item, claims, now)
 
-    def _require_within(self, namespace: str, claim: RoomClaim, count: RoomCount) -> None:
+    def _require_within(self, namespace: str, claim: QuotaClaim, count: CountedClaims) -> None:
         """Raise `Refused` EQUOTA unless the claim fits beside what was counted and what is held."""
         claims = dict(count.claims)
         for held in self._held_claims(count.item, count.at):
@@ -172,7 +172,7 @@ class RoomKeeper:
             name = held.claim.name
             before = claims.get(name, held.claim)
             size = max(before.size, held.claim.size)
-            claims[name] = RoomClaim(name, size, before.ephemeral or held.claim.ephemeral)
+            claims[name] = QuotaClaim(name, size, before.ephemeral or held.claim.ephemeral)
         claims.pop(claim.name, None)
         usage = _sum_claims(claims.values())
         most = self._quotas.max_capabilities(namespace)
@@ -194,7 +194,7 @@ class RoomKeeper:
         if item is None:
             return []
         try:
-            claims = _ROOM.read(item.value)
+            claims = _HELD_CLAIMS.read(item.value)
         except ValueError:
             return []  # damaged: it speaks of this minute alone, and is written anew
         return [claim for claim in claims if now < claim.until <= now + 2 * HOLD_SECONDS]
@@ -205,18 +205,18 @@ def usage_of(live: Iterable[Head]) -> NamespaceUsage:
     return _sum_claims(map(_claim_of_head, live))
 
 
-def claim_of(record: Record, head: Head | None) -> RoomClaim:
+def claim_of(record: Record, head: Head | None) -> QuotaClaim:
     """Return the claim of a name for the time when this new version is stored over `head`."""
     size = record.size + (head.state.size if head else 0)
-    return RoomClaim(record.name, size, record.manifest.lifetime == "ephemeral")
+    return QuotaClaim(record.name, size, record.manifest.lifetime == "ephemeral")
 
 
-def _claim_of_head(head: Head) -> RoomClaim:
+def _claim_of_head(head: Head) -> QuotaClaim:
     is_ephemeral = head.record.manifest.lifetime == "ephemeral"
-    return RoomClaim(head.record.name, head.state.size, is_ephemeral)
+    return QuotaClaim(head.record.name, head.state.size, is_ephemeral)
 
 
-def _sum_claims(claims: Iterable[RoomClaim]) -> NamespaceUsage:
+def _sum_claims(claims: Iterable[QuotaClaim]) -> NamespaceUsage:
     listed = list(claims)
     return NamespaceUsage(
         capabilities=len(listed),

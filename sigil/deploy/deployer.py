@@ -1,7 +1,7 @@
 """The deployer checks, tests and stores a package.
 
-Nothing is stored before it is known that the name is free, that there is room, and that the tests
-pass.
+Nothing is stored before it is known that the name is free, that the quota allows it, and that the
+tests pass.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sigil.catalog.catalog import Catalog, Head, Record
 from sigil.catalog.deployments import Deployment, Pins, pinned_digest
 from sigil.catalog.heads import Activation
 from sigil.catalog.owner import OWN_TOKENS
-from sigil.catalog.quotas import RoomClaim, RoomCount, RoomKeeper, claim_of
+from sigil.catalog.quotas import CountedClaims, QuotaClaim, QuotaReservations, claim_of
 from sigil.compile.compiler import BuiltModule, build
 from sigil.deploy import golden_tests
 from sigil.deploy.cooldown import Cooldown
@@ -81,7 +81,7 @@ class CheckedPackage:
 
     linked: LinkedPackage
     built: BuiltModule
-    count: RoomCount | None
+    count: CountedClaims | None
     log: Read | None
 
 
@@ -95,7 +95,7 @@ class Deployer:
         live_services: LiveServices,
         clock: Callable[[], float] = time.time,
         *,
-        room: RoomKeeper,
+        reservations: QuotaReservations,
         pause: float,
         older_callers: OlderCallers,
     ) -> None:
@@ -105,7 +105,7 @@ class Deployer:
         self._live_services = live_services
         self._sandbox = sandbox
         self._clock = clock
-        self._room = room
+        self._reservations = reservations
         self._audit = Audit(kv, clock)
         self._cooldown = Cooldown(kv, clock, pause)
 
@@ -275,7 +275,7 @@ class Deployer:
     def _check(
         self, linked: LinkedPackage, caller: Caller, log: Read | None, *, later: bool
     ) -> tuple[CheckedPackage, Runnable, Program]:
-        """Build a package and require that it has room and all that it calls.
+        """Build a package and require that the quota allows it and that all exists that it calls.
 
         `later` allows calls of what does not exist yet. Return the package with its part of a run
         and its program.
@@ -284,9 +284,9 @@ class Deployer:
         built = build(linked.package, self._sandbox.for_tenant(tenant_of(caller)))
         head = linked.view.catalog.load_head(caller.target, manifest.name)
         size = _count_bytes(linked.package, built) + (head.state.size if head else 0)
-        claim = RoomClaim(manifest.name, size, manifest.lifetime == "ephemeral")
+        claim = QuotaClaim(manifest.name, size, manifest.lifetime == "ephemeral")
         # before its tests run; it is asked again when the package is stored
-        count = self._room.require_room(caller.target, claim)
+        count = self._reservations.require_quota(caller.target, claim)
         program = Program(
             built.digest,
             built.kind,
@@ -348,8 +348,8 @@ class Deployer:
             if head and known and known.expires_at is None:
                 # it becomes active again, and no other number is given
                 step = Activation(known.version, self._clock(), caller.author, action)
-                claim = RoomClaim(name, head.state.size, known.manifest.lifetime == "ephemeral")
-                with self._room.hold_room(known.namespace, claim, checked.count):
+                claim = QuotaClaim(name, head.state.size, known.manifest.lifetime == "ephemeral")
+                with self._reservations.reserve(known.namespace, claim, checked.count):
                     state = head.state.activate(step).unyank(known.version)
                     self._catalog.save_head(known, state, head)
                 return known, before
@@ -366,7 +366,9 @@ class Deployer:
             step = Activation(record.version, self._clock(), caller.author, action)
             # an import is not an owner's own deploy: somebody else wrote the bundle
             is_owners = action == "deploy" and _is_owner(caller)
-            with self._room.hold_room(record.namespace, claim_of(record, head), checked.count):
+            with self._reservations.reserve(
+                record.namespace, claim_of(record, head), checked.count
+            ):
                 if linked.pins or is_owners:
                     # before the version is there, so that none is seen without it
                     self._catalog.note_deployment(record, Deployment(linked.pins, is_owners))

@@ -13,7 +13,7 @@ from sigil.catalog.bundle import BundleEntry
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.heads import Activation
 from sigil.catalog.owner import require_owner
-from sigil.catalog.quotas import SESSION_MARK, RoomKeeper, claim_of
+from sigil.catalog.quotas import SESSION_MARK, QuotaReservations, claim_of
 from sigil.catalog.records import Head, Record
 from sigil.deploy.deployer import RACES, Deployer, LinkedPackage
 from sigil.errors import Conflict, Refused, UsageError
@@ -35,14 +35,14 @@ class Transfer:
         deployer: Deployer,
         clock: Callable[[], float] = time.time,
         *,
-        room: RoomKeeper,
+        reservations: QuotaReservations,
     ) -> None:
         self._kv = kv
         self._catalog = Catalog(kv, clock)
         self._artifacts = artifacts
         self._deployer = deployer
         self._clock = clock
-        self._room = room
+        self._reservations = reservations
         self._grant_store = GrantStore(kv, clock)
         self._audit = Audit(kv, clock)
 
@@ -195,7 +195,7 @@ class Transfer:
                 self._grant_store.forget_version(place, moved.name, moved.digest)
             self._deployer.record_moved_calls(record, moved)
             step = Activation(moved.version, self._clock(), caller.author, "publish")
-            with self._room.hold_room(place, claim_of(moved, head)):
+            with self._reservations.reserve(place, claim_of(moved, head)):
                 self._catalog.save_version(moved, head, step)
             return moved, True
 

@@ -113,7 +113,7 @@ def kv(tmp_path: Path, clock: Clock) -> Iterator[SqliteKV]:
 @pytest.fixture
 def opened(tmp_path: Path, kv: SqliteKV, sandbox: Sandbox, clock: Clock) -> Iterator[Open]:
     """Opens registries: each call is another process's view of the same store. `opened(kv,
-    room=Quotas(…), pause=5.0)`.
+    quotas=Quotas(…), pause=5.0)`.
     """
     with ExitStack() as stack:
 

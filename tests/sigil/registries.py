@@ -46,7 +46,7 @@ def text(
     return registry.run(ref, arguments, caller).output.decode().strip('"')
 
 
-def small(**room: int) -> Quotas:
+def small(**limits: int) -> Quotas:
     return Quotas(
-        **{"capabilities": 100, "bytes": 1 << 20, "session": 100, "ephemeral": 100, **room}
+        **{"capabilities": 100, "bytes": 1 << 20, "session": 100, "ephemeral": 100, **limits}
     )

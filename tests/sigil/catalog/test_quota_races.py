@@ -1,4 +1,4 @@
-"""Quotas hold whoever deploys at the same moment, and room comes back when a process dies."""
+"""Quotas hold whoever deploys at the same moment, and what a process reserved comes back when it dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.heads import Activation
-from sigil.catalog.quotas import HOLD_SECONDS, Quotas, RoomClaim, RoomKeeper, usage_of
+from sigil.catalog.quotas import HOLD_SECONDS, QuotaClaim, QuotaReservations, Quotas, usage_of
 from sigil.catalog.records import Head, Record
 from sigil.errors import BackendError, Refused
 from sigil.manifest.package import parse_flat
@@ -28,15 +28,15 @@ from sigil.errors import Refused
 from sigil.catalog.heads import Activation
 from sigil.storage.kv.redis import RedisKV
 from sigil.catalog.quotas import Quotas, claim_of
-from tests.sigil.catalog.test_quota_races import record, room
+from tests.sigil.catalog.test_quota_races import open_reservations, record
 where, which, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 kv = RedisKV(where) if "://" in where else SqliteKV(where)
-catalog, room = room(kv, Quotas(capabilities=count, bytes=count * 100 + 50, ephemeral=count // 2))
+catalog, reservations = open_reservations(kv, Quotas(capabilities=count, bytes=count * 100 + 50, ephemeral=count // 2))
 stood = 0
 for number in range(count):
     made = record(f"{which}-{number}", "ephemeral" if number % 2 else "normal")
     try:
-        with room.hold_room("main", claim_of(made, None)):
+        with reservations.reserve("main", claim_of(made, None)):
             catalog.save_version(made, None, Activation(1, 0.0, "person", "deploy"))
             stood += 1
     except Refused:
@@ -64,10 +64,12 @@ def record(name: str, lifetime: str = "normal", size: int = 100) -> Record:
     )
 
 
-def room(kv: KV, quotas: Quotas, clock: Clock | None = None) -> tuple[Catalog, RoomKeeper]:
+def open_reservations(
+    kv: KV, quotas: Quotas, clock: Clock | None = None
+) -> tuple[Catalog, QuotaReservations]:
     given = (clock,) if clock else ()
     catalog = Catalog(kv, *given)
-    return catalog, RoomKeeper(kv, catalog, quotas, *given)
+    return catalog, QuotaReservations(kv, catalog, quotas, *given)
 
 
 @pytest.mark.parametrize("where", ["sqlite", "redis"])
@@ -89,7 +91,7 @@ def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path)
 
 
 def test_deploys_at_one_moment_do_not_pass_the_limit(opened: Open, kv: SqliteKV) -> None:
-    registries = [opened(room=small(capabilities=3, session=2)) for _ in range(6)]
+    registries = [opened(quotas=small(capabilities=3, session=2)) for _ in range(6)]
     together = threading.Barrier(len(registries))
 
     def deploys(number: int) -> bool:
@@ -105,7 +107,7 @@ def test_deploys_at_one_moment_do_not_pass_the_limit(opened: Open, kv: SqliteKV)
 
 
 def test_publications_at_one_moment_do_not_pass_the_limit(opened: Open, kv: SqliteKV) -> None:
-    registries = [opened(room=small(capabilities=1)) for _ in range(2)]
+    registries = [opened(quotas=small(capabilities=1)) for _ in range(2)]
     registries[0].deploy(spec("one"), GUEST)
     registries[0].deploy(spec("two"), OTHER)
     together = threading.Barrier(2)
@@ -122,21 +124,21 @@ def test_publications_at_one_moment_do_not_pass_the_limit(opened: Open, kv: Sqli
 
 
 def test_room_that_somebody_took_is_not_given_twice(kv: SqliteKV, clock: Clock) -> None:
-    catalog, held = room(kv, small(capabilities=1), clock)
-    with held.hold_room("main", RoomClaim("one", 10, False)):
+    catalog, held = open_reservations(kv, small(capabilities=1), clock)
+    with held.reserve("main", QuotaClaim("one", 10, False)):
         with pytest.raises(Refused, match="EQUOTA"):
-            held.require_room("main", RoomClaim("two", 10, False))
-        held.require_room("main", RoomClaim("one", 20, False))  # another version of the same name
-        held.require_room("other", RoomClaim("two", 10, False))
-    held.require_room("main", RoomClaim("two", 10, False))
+            held.require_quota("main", QuotaClaim("two", 10, False))
+        held.require_quota("main", QuotaClaim("one", 20, False))  # another version of the same name
+        held.require_quota("other", QuotaClaim("two", 10, False))
+    held.require_quota("main", QuotaClaim("two", 10, False))
     assert list(catalog.list_heads("main")) == []
 
 
 def test_who_counted_before_somebody_else_came_and_went_counts_again(
     kv: SqliteKV, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog, held = room(kv, small(capabilities=1), clock)
-    others, other = room(kv, small(capabilities=1), clock)
+    catalog, held = open_reservations(kv, small(capabilities=1), clock)
+    others, other = open_reservations(kv, small(capabilities=1), clock)
     counted: list[list[Head]] = []
     count = catalog.list_heads
 
@@ -144,14 +146,14 @@ def test_who_counted_before_somebody_else_came_and_went_counts_again(
         found = list(count(namespace))
         if not counted:
             counted.append(found)
-            with other.hold_room("main", RoomClaim("two", 10, False)):
+            with other.reserve("main", QuotaClaim("two", 10, False)):
                 others.save_version(record("two"), None, Activation(1, 0.0, "person", "deploy"))
         return found
 
     monkeypatch.setattr(catalog, "list_heads", meanwhile)
     with (
         pytest.raises(Refused, match="EQUOTA"),
-        held.hold_room("main", RoomClaim("one", 10, False)),
+        held.reserve("main", QuotaClaim("one", 10, False)),
     ):
         pass
     assert counted == [[]]
@@ -160,19 +162,19 @@ def test_who_counted_before_somebody_else_came_and_went_counts_again(
 def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(
     kv: SqliteKV, clock: Clock
 ) -> None:
-    catalog, held = room(kv, small(bytes=250), clock)
-    with held.hold_room("main", RoomClaim("one", 100, False)):
+    catalog, held = open_reservations(kv, small(bytes=250), clock)
+    with held.reserve("main", QuotaClaim("one", 100, False)):
         catalog.save_version(record("one"), None, Activation(1, 0.0, "person", "deploy"))
-        held.require_room("main", RoomClaim("two", 150, False))
+        held.require_quota("main", QuotaClaim("two", 150, False))
         with pytest.raises(Refused, match="151 new ones"):
-            held.require_room("main", RoomClaim("two", 151, False))
+            held.require_quota("main", QuotaClaim("two", 151, False))
 
 
 DYING = """
-from sigil.catalog.quotas import RoomClaim
-from tests.sigil.catalog.test_quota_races import room, small
-catalog, room = room(SqliteKV(sys.argv[1]), small(capabilities=1))
-with room.hold_room("main", RoomClaim("one", 10, False)):
+from sigil.catalog.quotas import QuotaClaim
+from tests.sigil.catalog.test_quota_races import open_reservations, small
+catalog, reservations = open_reservations(SqliteKV(sys.argv[1]), small(capabilities=1))
+with reservations.reserve("main", QuotaClaim("one", 10, False)):
     print("taken", flush=True)
     sys.stdin.readline()
 """
@@ -191,11 +193,11 @@ def test_room_comes_back_when_a_process_was_killed_on_the_way(
     dying.communicate()
 
     clock.now = time.time()
-    _, held = room(kv, small(capabilities=1), clock)
+    _, held = open_reservations(kv, small(capabilities=1), clock)
     with pytest.raises(Refused, match="EQUOTA"):
-        held.require_room("main", RoomClaim("two", 10, False))
+        held.require_quota("main", QuotaClaim("two", 10, False))
     clock.now += HOLD_SECONDS
-    with held.hold_room("main", RoomClaim("two", 10, False)):
+    with held.reserve("main", QuotaClaim("two", 10, False)):
         pass
 
 
@@ -211,32 +213,32 @@ def test_a_deploy_that_stands_does_not_fail_because_its_room_is_given_back_later
             return super().get(key)
 
     store = Away(tmp_path / "store.db", clock)
-    _, held = room(store, small(capabilities=1), clock)
-    with held.hold_room("main", RoomClaim("one", 10, False)):
+    _, held = open_reservations(store, small(capabilities=1), clock)
+    with held.reserve("main", QuotaClaim("one", 10, False)):
         store.away = True
     store.close()
 
 
 def test_a_count_that_was_overtaken_is_made_again(kv: SqliteKV, clock: Clock) -> None:
-    catalog, held = room(kv, small(capabilities=1), clock)
-    counted = held.require_room("main", RoomClaim("one", 10, False))
-    with held.hold_room("main", RoomClaim("two", 10, False)):
+    catalog, held = open_reservations(kv, small(capabilities=1), clock)
+    counted = held.require_quota("main", QuotaClaim("one", 10, False))
+    with held.reserve("main", QuotaClaim("two", 10, False)):
         catalog.save_version(record("two"), None, Activation(1, 0.0, "person", "deploy"))
     with (
         pytest.raises(Refused, match="EQUOTA"),
-        held.hold_room("main", RoomClaim("one", 10, False), counted),
+        held.reserve("main", QuotaClaim("one", 10, False), counted),
     ):
         pass
 
 
 def test_a_count_that_is_too_old_is_made_again(kv: SqliteKV, clock: Clock) -> None:
-    catalog, held = room(kv, small(capabilities=1), clock)
-    counted = held.require_room("main", RoomClaim("one", 10, False))
-    with held.hold_room("main", RoomClaim("two", 10, False)):
+    catalog, held = open_reservations(kv, small(capabilities=1), clock)
+    counted = held.require_quota("main", QuotaClaim("one", 10, False))
+    with held.reserve("main", QuotaClaim("two", 10, False)):
         catalog.save_version(record("two"), None, Activation(1, 0.0, "person", "deploy"))
-    clock.now += 3 * HOLD_SECONDS  # nothing tells any more that somebody took room
+    clock.now += 3 * HOLD_SECONDS  # nothing tells any more that somebody reserved anything
     with (
         pytest.raises(Refused, match="EQUOTA"),
-        held.hold_room("main", RoomClaim("one", 10, False), counted),
+        held.reserve("main", QuotaClaim("one", 10, False), counted),
     ):
         pass

@@ -20,7 +20,7 @@ KEY = dataclasses.replace(PERSON, token="k1")
 
 
 def test_a_namespace_has_room_for_so_many(opened: Open, kv: SqliteKV) -> None:
-    registry = opened(kv, room=small(capabilities=2))
+    registry = opened(kv, quotas=small(capabilities=2))
     for name in ("one", "two"):
         registry.deploy(spec(name), PERSON)
     with pytest.raises(Refused, match="EQUOTA") as caught:
@@ -33,7 +33,7 @@ def test_a_namespace_has_room_for_so_many(opened: Open, kv: SqliteKV) -> None:
 
 
 def test_a_chat_has_a_small_room_of_its_own(opened: Open, kv: SqliteKV) -> None:
-    registry = opened(kv, room=small(session=1))
+    registry = opened(kv, quotas=small(session=1))
     registry.deploy(spec("one"), GUEST)
     with pytest.raises(Refused, match="EQUOTA"):
         registry.deploy(spec("two"), GUEST)
@@ -43,7 +43,7 @@ def test_a_chat_has_a_small_room_of_its_own(opened: Open, kv: SqliteKV) -> None:
 def test_only_so_many_ephemeral_ones_live_at_a_time(
     opened: Open, kv: SqliteKV, clock: Clock
 ) -> None:
-    registry = opened(kv, room=small(ephemeral=2))
+    registry = opened(kv, quotas=small(ephemeral=2))
     for name in ("one", "two"):
         registry.deploy(spec(name, type="ephemeral", ttl=60), PERSON)
     with pytest.raises(Refused, match="EQUOTA"):
@@ -54,7 +54,7 @@ def test_only_so_many_ephemeral_ones_live_at_a_time(
 
 
 def test_the_code_of_all_versions_counts(opened: Open, kv: SqliteKV) -> None:
-    registry = opened(kv, room=small(bytes=100_000))
+    registry = opened(kv, quotas=small(bytes=100_000))
     body = "return '" + "x" * 30_000
     registry.deploy(spec(execute=f"{body}1'"), PERSON)
     with pytest.raises(Refused, match="EQUOTA") as caught:
@@ -79,7 +79,7 @@ def test_each_version_of_an_ephemeral_one_counts_once(opened: Open, kv: SqliteKV
 
 
 def test_a_publication_needs_room_too(opened: Open, kv: SqliteKV) -> None:
-    registry = opened(kv, room=small(capabilities=1))
+    registry = opened(kv, quotas=small(capabilities=1))
     registry.deploy(spec("one"), PERSON)
     registry.deploy(spec("two"), GUEST)
     with pytest.raises(Refused, match="EQUOTA"):
