@@ -27,6 +27,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
 from tests.servers.ministack import aws_here, ministack
+from tests.sharing import share_costly_values
 
 if TYPE_CHECKING:
     from tests.functions.people import Live
@@ -37,6 +38,7 @@ settings.register_profile(
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
 pytest_plugins = ["tests.proofs"]
+share_costly_values()
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # a shell starts what runs in its background so, and every child would ignore Ctrl-C as well

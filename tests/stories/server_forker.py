@@ -9,6 +9,7 @@ still runs, when nobody writes to it any more.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import select
 import signal
@@ -18,6 +19,7 @@ from typing import Any, NoReturn
 
 import anyio._backends._asyncio
 import boto3
+import httpx
 import orjson
 import pydantic.v1
 import uvicorn
@@ -41,6 +43,8 @@ import sigil.storage.kv.redis
 import sigil.storage.kv.sqlite
 from functions import local, log
 from functions.settings import Settings
+from sigil.search import words
+from tests.sharing import share_costly_values
 from tests.stories.switch import Order, Switch
 from tests.stories.watched import open_watched_runtime
 
@@ -71,6 +75,10 @@ TOKEN = "admin-token-of-the-tests"
 
 
 def main() -> None:
+    share_costly_values()
+    httpx.Client().close()  # every server finds the certificates read
+    words.Tokenizer()  # and the commonest words stemmed
+    gc.freeze()  # no server searches what was imported for garbage
     waker, wakened = socket.socketpair()
     wakened.setblocking(False)
     signal.set_wakeup_fd(wakened.fileno())
