@@ -52,7 +52,7 @@ class NamespaceUsage:
 
 @dataclass(frozen=True, slots=True)
 class QuotaClaim(Stored):
-    """What one name takes or is about to take of a quota; `size`: the bytes of all its versions."""
+    """The share of a quota that one name takes, or will take; `size`: bytes of all versions."""
 
     name: str
     size: int
@@ -70,7 +70,7 @@ class _HeldClaim(Stored):
 
 @dataclass(frozen=True, slots=True)
 class CountedClaims:
-    """What the names of a namespace took of its quota at a time (seconds since 1970).
+    """The shares of its quota that the names of a namespace took at a time (seconds since 1970).
 
     `item` has the claims that were held at that moment; it was read before the names were counted.
     """
