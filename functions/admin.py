@@ -57,8 +57,9 @@ async def _read_session(request: Request) -> str:
     else:
         text = await read_body(request, webhook.BODY_BYTES)
         body = strict_json.loads(text) if text.strip() else {}
-        is_known = isinstance(body, dict) and set(body) <= {"session"}
-        session = body.get("session", "") if is_known else None
+        session = None
+        if isinstance(body, dict) and set(body) <= {"session"}:
+            session = body.get("session", "")
     if (
         not isinstance(session, str)
         or len(session) > control.SESSION_CHARACTERS

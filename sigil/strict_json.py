@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import orjson
 
 from sigil.errors import UsageError
+from sigil.protocol import Json
 
 DEPTH_LIMIT = 100
 
 
-def loads(data: bytes | str, *, source: str = "") -> Any:
+def loads(data: bytes | str, *, source: str = "") -> Json:
     """Return the JSON value in `data`; `UsageError` EJSON with the reason when it is none."""
     try:
         return orjson.loads(data)
@@ -24,7 +24,7 @@ def loads(data: bytes | str, *, source: str = "") -> Any:
         ) from None
 
 
-def dumps(value: Any, *, source: str = "") -> bytes:
+def dumps(value: Json, *, source: str = "") -> bytes:
     """Return `value` as JSON; `UsageError` EJSON when it holds what JSON cannot express (a
     lone surrogate, a huge integer).
     """
@@ -34,7 +34,7 @@ def dumps(value: Any, *, source: str = "") -> bytes:
         raise UsageError("EJSON", f"not JSON: {problem}", source=source) from None
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: Json) -> bytes:
     """Return `value` as JSON with sorted keys and no spaces, so that equal values give equal bytes;
     `UsageError` as `dumps`.
     """
@@ -44,14 +44,14 @@ def canonical(value: Any) -> bytes:
         raise UsageError("EJSON", f"not JSON: {problem}") from None
 
 
-def read_object(data: bytes | str, *, source: str = "") -> dict[str, Any]:
+def read_object(data: bytes | str, *, source: str = "") -> dict[str, Json]:
     """Return the JSON object in `data`; `UsageError` EJSON when it is none, or nested deeper than
     `DEPTH_LIMIT`, which `dumps` could not write.
     """
     value = loads(data, source=source)
     if not isinstance(value, dict):
         raise UsageError("EJSON", "this must be a JSON object", source=source)
-    level: list[Any] = [value]
+    level: list[Json] = [value]
     for _ in range(DEPTH_LIMIT):
         level = [child for node in level for child in _children_of(node)]
         if not level:
@@ -59,7 +59,7 @@ def read_object(data: bytes | str, *, source: str = "") -> dict[str, Any]:
     raise UsageError("EJSON", f"nested deeper than {DEPTH_LIMIT}", source=source)
 
 
-def is_within_depth(value: Any, most: int) -> bool:
+def is_within_depth(value: Json, most: int) -> bool:
     """Tell if `value` is nested at most `most` deep."""
     children = _children_of(value)
     if most <= 0:
@@ -67,7 +67,7 @@ def is_within_depth(value: Any, most: int) -> bool:
     return all(is_within_depth(child, most - 1) for child in children)
 
 
-def _children_of(node: Any) -> Collection[Any]:
+def _children_of(node: Json) -> Collection[Json]:
     if isinstance(node, dict):
         return node.values()
     if isinstance(node, list):

@@ -18,6 +18,7 @@ from sigil.storage.kv.dynamodb_table import create_table
 from tests.deploy.requests import BOT, SECRET, TOKEN
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel
+from tests.machine import within
 from tests.servers.lambda_runtime import ROOT, LambdaFunction
 from tests.servers.ministack import Ministack, unique
 
@@ -51,12 +52,15 @@ class Deployment:
         }
         return {**people, **telegram, "SIGIL_RUNNERS": "1", **self.store}
 
-    def function(self, name: str, timeout: int = 30, **settings: str) -> LambdaFunction:
-        """The function whose entry point is `functions.<name>`."""
+    def function(self, name: str, timeout: int | None = None, **settings: str) -> LambdaFunction:
+        """The function whose entry point is `functions.<name>`; `timeout` in seconds."""
         if name not in self.started:
-            own, code = {**self.settings, **settings}, (self.stages / name,)
             made = LambdaFunction(
-                f"functions.{name}.handler", own, self.folder, timeout=timeout, sources=code
+                f"functions.{name}.handler",
+                {**self.settings, **settings},
+                self.folder,
+                timeout=timeout or round(within(30)),
+                sources=(self.stages / name,),
             )
             self.started[name] = self.stack.enter_context(made)
         return self.started[name]

@@ -45,6 +45,7 @@ def run(
     Prints a string as it is, and anything else as JSON.
     """
     from sigil.cli.values import read_arguments
+    from sigil.json_fields import as_string
     from sigil.strict_json import loads
 
     shell = get_shell(context)
@@ -63,7 +64,7 @@ def run(
             raise
     _print_logs(shell, outcome.logs)
     if outcome.output.lstrip()[:1] == b'"' and not shell.printer.json:
-        shell.printer.text(loads(outcome.output))
+        shell.printer.text(as_string(loads(outcome.output)))
     else:
         shell.printer.encoded_document(outcome.output)
 

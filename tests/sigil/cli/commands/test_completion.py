@@ -83,7 +83,7 @@ def test_what_was_removed_or_has_ended_is_no_longer_offered(
 
 
 def test_what_else_has_a_name_here_is_completed_too(shout: Sigil, path: str, place: Path) -> None:
-    hostile = Path(__file__).parents[2] / "mcp" / "hostile.py"
+    hostile = Path(__file__).parents[3] / "servers" / "mcp_hostile.py"
     added = shout(
         "mcp",
         "add",
