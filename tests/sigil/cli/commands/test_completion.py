@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,7 +37,7 @@ def path(tmp_path: Path) -> str:
 
 
 BASH = """
-source <($1 completion bash)
+source <(printf '%s' "$SCRIPT")
 shift 0
 COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=()
 _${1}_completion $1
@@ -44,10 +45,22 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
+@cache
+def print_script(program: str) -> str:
+    """What `completion bash` prints; a process of its own each time would only say it again."""
+    return subprocess.run(
+        [sys.executable, "-m", MODULES[program], "completion", "bash"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
 def in_bash(path: str, *words: str) -> set[str]:
     done = subprocess.run(
         ["bash", "--norc", "-c", BASH, "bash", *words],
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": path, "SCRIPT": print_script(words[0])},
         capture_output=True,
         text=True,
         check=True,
