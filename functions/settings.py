@@ -135,14 +135,14 @@ class Settings(SigilSettings):
     tokens_per_day: int = setting(
         "UNCAGED_TOKENS_PER_DAY",
         100_000,
-        "tokens that the agent may use a day, or in the period below; 0: no limit",
+        "tokens that the agent may use a day, or in UNCAGED_TOKENS_PERIOD; 0: no limit",
         rules=True,
         least=0,
     )
     tokens_period: int = setting(
         "UNCAGED_TOKENS_PERIOD",
         86_400,
-        "the length of that period in seconds",
+        "seconds of the period for which the tokens are counted",
         rules=True,
         least=60,
     )
@@ -169,8 +169,8 @@ class Settings(SigilSettings):
     alerts: str = setting(
         "UNCAGED_ALERTS",
         "",
-        "where an alert is sent when the agent halts: an https:// address that takes JSON, or"
-        " sns:ARN (default: the log)",
+        "where alerts are sent, such as that the agent halted: an https:// address that takes JSON,"
+        " or sns:ARN (default: only the log)",
         rules=True,
     )
     turn_seconds: float = setting(
@@ -183,7 +183,7 @@ class Settings(SigilSettings):
         "UNCAGED_LEASE",
         30.0,
         "seconds after which another worker takes over the chat of a worker that crashed; a"
-        " running worker renews them",
+        " running worker renews its lease",
         duration=True,
     )
     editor: str = setting(

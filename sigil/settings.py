@@ -190,7 +190,7 @@ class Settings:
     connections: int = setting(
         "UNCAGED_CONNECTIONS",
         512,
-        "connections that a server keeps; beyond them it answers only /health, and 503 to other"
+        "connections that a server keeps; beyond them it answers health checks, and 503 to other"
         " requests",
     )
     request_seconds: float = setting(
