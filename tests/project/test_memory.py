@@ -107,7 +107,7 @@ def test_the_table_of_documents_is_in_the_order_of_the_prompt_with_the_caps() ->
 
 
 def test_documents_are_cut_in_the_order_that_the_page_says() -> None:
-    order = re.search(r"`\[TRUNCATED\]`, in this order: ((?:`\w+`(?:, )?)+)", PAGE)
+    order = re.search(r"`\[TRUNCATED\]`,\s+in\s+this\s+order:\s+((?:`\w+`(?:,\s+)?)+)", PAGE)
     share = SHARE.search(PAGE)
     assert order
     assert share
