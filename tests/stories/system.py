@@ -24,6 +24,7 @@ from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
+from tests.machine import within
 from tests.stories.backends import Backend
 from tests.stories.servers import PATIENCE, SECRET, Server, ServerForker
 from tests.stories.switch import Order
@@ -242,7 +243,7 @@ def start_system(
             "library": "none",
             "runners": 1,
             "workers": 1,
-            "lease": 1.0,
+            "lease": within(1.0),
             "owners": [f"telegram:{OWNER}"],
             "access": "open",
             "llm_url": model.url,
