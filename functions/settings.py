@@ -47,6 +47,13 @@ class Settings(SigilSettings):
         "tokens that fit into one request of the model",
         least=LEAST_WINDOW,
     )
+    llm_seconds: float = setting(
+        "UNCAGED_LLM_SECONDS",
+        110.0,
+        "how long a request to the model may take, all its tries together; a turn's own time"
+        " (UNCAGED_TURN_SECONDS) ends it as well",
+        duration=True,
+    )
     llm_fallback_url: str = setting(
         "UNCAGED_LLM_FALLBACK_URL",
         "",

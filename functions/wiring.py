@@ -184,6 +184,7 @@ def open_model(settings: Settings) -> Model:
         reveal(settings.llm_key),
         settings.llm_model,
         settings.llm_window,
+        seconds=settings.llm_seconds,
         calls_in_prose=settings.llm_written_calls,
     )
 
@@ -204,7 +205,8 @@ def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
     first = open_with_learned_window(settings)
     if not settings.has_fallback:
         return first
-    return FallbackModel(first, open_with_learned_window(settings.fallback))
+    second = open_with_learned_window(settings.fallback)
+    return FallbackModel(first, second, seconds=settings.llm_seconds)
 
 
 def open_app(

@@ -30,6 +30,7 @@ REFUSALS = frozenset({400, 404, 422})
 """After one of these statuses something simpler is sent."""
 BODY_BYTES = 8 << 20
 REQUEST_SECONDS = 110.0
+"""How long a request may take, all its tries together, unless the settings say otherwise."""
 DAY = 86_400.0
 CHOICE_MARKERS = (
     "tool_choice",
@@ -53,7 +54,8 @@ class _NoAnswer(Exception):
 class ChatCompletions:
     """The client. `pause` waits a number of seconds between attempts.
 
-    `calls_in_prose`: see `completion_reader.find_written_calls`.
+    A request and its tries take at most `seconds`. `calls_in_prose`: see
+    `completion_reader.find_written_calls`.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class ChatCompletions:
         model: str,
         window: int,
         *,
+        seconds: float = REQUEST_SECONDS,
         calls_in_prose: bool = False,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -77,6 +80,7 @@ class ChatCompletions:
         self._key = key
         self._model = model
         self._window = window
+        self._seconds = seconds
         self._calls_in_prose = calls_in_prose
         self._pause = pause
 
@@ -95,7 +99,7 @@ class ChatCompletions:
 
     def chat(self, request: ModelRequest) -> ModelReply:
         """Return the endpoint's reply; see `Model.chat`."""
-        deadline = min(request.deadline, time.monotonic() + REQUEST_SECONDS)
+        deadline = min(request.deadline, time.monotonic() + self._seconds)
         request = replace(request, deadline=deadline)
         try:
             reply, answer = self._try_request(request)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from functions.agent.model.base import Failure, Model, ModelReply, ModelRequest
+from functions.agent.model.chat_completions import REQUEST_SECONDS
 from functions.agent.model.failures import make_error_reply
 from functions.agent.model.window import estimate_tokens
 
@@ -19,18 +20,26 @@ REST_SECONDS, REST_MOST = 60.0, 3_600.0
 
 It is asked meanwhile only when the second one fails, too.
 """
-SECONDS = 110.0
 
 
 class FallbackModel:
-    """Two models as one. The window is that of the model which is asked next."""
+    """Two models as one. The window is that of the model which is asked next.
+
+    A request may take `seconds`: the model that is asked first has half of them.
+    """
 
     def __init__(
-        self, first: Model, second: Model, monotonic: Callable[[], float] = time.monotonic
+        self,
+        first: Model,
+        second: Model,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        seconds: float = REQUEST_SECONDS,
     ) -> None:
         self._first = first
         self._second = second
         self._monotonic = monotonic
+        self._seconds = seconds
         self._rests_until = float("-inf")
 
     def close(self) -> None:
@@ -77,7 +86,7 @@ class FallbackModel:
         if model is self._second and estimate_tokens(request) > model.window:
             detail = "the request does not fit into the second model's window"
             return make_error_reply(Failure("window", detail, model.window))
-        left = min(request.deadline - time.monotonic(), SECONDS)
+        left = min(request.deadline - time.monotonic(), self._seconds)
         deadline = request.deadline if last else time.monotonic() + left / 2
         limited = replace(
             request,

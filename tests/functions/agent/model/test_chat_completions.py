@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from functions.agent.model import completion_reader
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.chat_completions import ChatCompletions
+from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
 
@@ -238,6 +239,17 @@ def test_headers_that_drip_do_not_outlast_the_deadline() -> None:
         client.close()
     assert (reply.finish, reply.transient) == ("error", True)
     assert time.monotonic() - started < 5
+
+
+def test_a_request_takes_no_longer_than_the_settings_say(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, llm_seconds=0.3)
+    model.then(Answer(hang=True))
+    started = time.monotonic()
+    reply = home.app.model.chat(ModelRequest(ASK, deadline=soon(60)))
+    assert (reply.finish, reply.transient) == ("error", True)
+    assert time.monotonic() - started < 10
 
 
 def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_pauses(
