@@ -264,9 +264,9 @@ def make_helpers() -> ServiceHelpers:
         return words().content_terms(normalize_phrase(text))
 
     def accept(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
-        from sigil.manifest import schema as schemas
+        from sigil.manifest import arguments as readers
 
-        return schemas.accept(schema, arguments)
+        return readers.accept(schema, arguments)
 
     return ServiceHelpers(accept, terms)
 

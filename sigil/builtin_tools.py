@@ -9,16 +9,18 @@ under a portable name, the same in every request, and its value goes back under 
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
 import orjson
 
+from sigil import lenient_json
 from sigil.errors import ToolError, one_line
-from sigil.json_fields import as_mapping
+from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Deployed, Found, Hit, Json
 
 QUERY: Final = "sigil_query"
@@ -48,22 +50,40 @@ QUERY_TEXT: Final = (
     " step. Tools that are not listed any more come back when you search for them again."
 )
 DEPLOY_TEXT: Final = """\
-Create a new capability when sigil_query found none, and call it as cap_NAME (hyphens become underscores) in the next step.
-execute is the body of an async JavaScript function (input, env), not a function itself: return a string or JSON. A module does as well:
-export default { async fetch(request, env) { const input = await request.json(); return Response.json(input); } }
-The engine has the web's names: crypto.subtle.digest, crypto.randomUUID, TextEncoder, TextDecoder, URL, URLSearchParams, atob, btoa,
-structuredClone, console, BigInt. It has no files, no process, no require, no import, no Intl, no setTimeout; fetch, Date.now() and
-Math.random() throw unless the permission is declared. Given at once: clock, random, log, kv (await env.KV.get(key), put(key, text),
-list(), delete(key); it lasts from call to call) and call (await env.call(name, input) of what call or requires lists, pinned at this
-deploy). http, secrets and other namespaces' capabilities wait until an owner grants them to this version: fetch throws EPERM till then,
-so tell the user what waits.
-A test reaches no network: its http says what fetch answers, [{"url": "https://…", "body": {}}].
-For bad input throw Object.assign(new Error("what is wrong"), {code: "EINVAL"}). Give tests: a capability whose tests fail is not activated.
-Outputs are compared exactly: round fractions.
+Create a capability when sigil_query found none; in the next step call it as cap_NAME (hyphens become underscores).
+execute is the body of an async JavaScript function (input, env): return a string or JSON. It has the web's names (URL, TextEncoder,
+crypto.subtle, atob …), no import, require, files, Intl or setTimeout.
+permissions: clock (Date.now), random, log, kv (await env.KV.get/put/list/delete), call (await env.call(name, input)) work at once; http
+(fetch) and secrets wait for an owner: tell the user. A test's http says what fetch answers: [{"url": "https://…", "body": {}}].
+For bad input throw Object.assign(new Error("why"), {code: "EINVAL"}). Unless all tests pass, nothing is created; round fractions.
 Example: name "reverse-text", description "Reverse a text.",
 schema {"type":"object","required":["text"],"properties":{"text":{"type":"string"}}},
 execute "return [...input.text].reverse().join('')", tests [{"input":{"text":"abc"},"output":"cba"}]."""
-
+NO_DEPLOY_TEXT: Final = (
+    "Never call this: no capabilities may be created in this chat. Say what is missing instead."
+)
+WRITE_IT: Final = (
+    "nothing fits: write it yourself, then call it. Call sigil_deploy with"
+    ' {"name":"…","description":"…","schema":{"type":"object","required":["text"],"properties":'
+    '{"text":{"type":"string"}}},"execute":"return …","tests":[{"input":{"text":"…"},"output":"…"}]}'
+)
+CANNOT_WRITE: Final = (
+    "nothing fits, and this chat may not create capabilities: tell the user what is missing"
+)
+SUGGESTED_CALL: Final = "call it with "
+"""How the advice begins that shows a call which is right."""
+EXAMPLE_CHARACTERS: Final = 240
+_QUERY_NAMES: Final = ("q", "text", "input", "search", "keywords", "name", "capability")
+"""Names under which models send the text of a query."""
+_SPEC_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("code", "javascript", "js", "body", "function", "source"), "execute"),
+    **dict.fromkeys(("parameters", "input_schema", "inputSchema", "input"), "schema"),
+}
+"""Other names under which models send a field of a deploy."""
+_NUMBER: Final = re.compile(r"(?<![\d.,])(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?(?![\d.,])", re.ASCII)
+_WORDS: Final = ("tags", "aliases", "examples", "requires")
+_SWITCHES: Final = ("clock", "random", "log", "kv")
+"""The permissions that are on or off."""
 _PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}", re.ASCII)
 _DIGITS_LEAST: Final = 8
 _STRINGS: Final = {"type": "array", "items": {"type": "string"}}
@@ -81,26 +101,21 @@ QUERY_SCHEMA: Final[dict[str, Json]] = {
 DEPLOY_SCHEMA: Final[dict[str, Json]] = {
     "type": "object",
     "properties": {
-        "name": {
-            "type": "string",
-            "description": (
-                "Lower-case words joined by hyphens; without one it is called t- and a number."
-            ),
-        },
-        "description": {"type": "string", "description": "What it does, in one sentence."},
-        "schema": {"type": "object", "description": "JSON Schema of the input, an object."},
-        "execute": {"type": "string", "description": "The JavaScript body."},
+        "name": {"type": "string"},
+        "description": {"type": "string"},
+        "schema": {"type": "object"},
+        "execute": {"type": "string"},
         "tags": _STRINGS,
         "aliases": _STRINGS,
         "examples": _STRINGS,
         "tests": {
             "type": "array",
             "items": {"type": "object"},
-            "description": "[{input, output}] or [{input, error}].",
+            "description": "{input, output} or {input, error}",
         },
         "permissions": {
             "type": "object",
-            "description": 'For example {"clock": true, "http": ["GET api.example.com/v1/"]}.',
+            "description": '{"kv": true, "http": ["GET api.example.com/v1/"]}',
         },
         "requires": _STRINGS,
     },
@@ -108,46 +123,170 @@ DEPLOY_SCHEMA: Final[dict[str, Json]] = {
 }
 
 
+def read_arguments(text: str, schema: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """Return the arguments of a model's call, which are a JSON object as text.
+
+    `ToolError` EJSON when they are none; it shows a call that `schema` would accept.
+    """
+    try:
+        arguments = lenient_json.read_json(text or "{}")
+        if isinstance(arguments, str):  # an object that was written as JSON twice
+            with suppress(orjson.JSONDecodeError):
+                arguments = lenient_json.read_json(arguments)
+    except orjson.JSONDecodeError as problem:
+        message = f"the arguments are not JSON: {problem.msg} (column {problem.colno})"
+    else:
+        if isinstance(arguments, dict):
+            return arguments
+        message = "the arguments are not a JSON object"
+    suggestion = suggest_call(schema, {}) if schema else "send one JSON object"
+    raise ToolError("EJSON", message, suggestion=suggestion)
+
+
 def read_query(arguments: Mapping[str, Json]) -> tuple[str, int]:
     """Return the text and the limit of a query; `ToolError` EINVAL when they are none.
 
-    A limit may be the digits of one.
+    A limit may be the digits of one, and one that is too high is the highest.
     """
-    text = arguments.get("query")
-    limit = arguments.get("limit", LIMIT)
+    names = [name for name in ("query", *_QUERY_NAMES) if arguments.get(name)]
+    text = arguments[names[0]] if names else None
+    if isinstance(text, list) and all(isinstance(word, str) for word in text):
+        text = " ".join(text)
+    limit = arguments.get("limit")
+    if limit is None:
+        limit = LIMIT
     if not isinstance(text, str) or not text.strip():
-        raise ToolError("EINVAL", "query is missing: say what the capability should do")
+        raise ToolError(
+            "EINVAL",
+            "query is missing: say what the capability should do",
+            suggestion=SUGGESTED_CALL + '{"query":"convert miles to kilometres"}',
+        )
     if isinstance(limit, str) and limit.isascii() and limit.isdigit() and len(limit) < 4:
         limit = int(limit)
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= LIMIT_MOST:
-        raise ToolError("EINVAL", f"limit is a whole number from 1 to {LIMIT_MOST}")
-    return text, limit
+    if isinstance(limit, float) and limit.is_integer():
+        limit = int(limit)
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise ToolError(
+            "EINVAL",
+            f"limit is a whole number from 1 to {LIMIT_MOST}",
+            suggestion="leave limit out",
+        )
+    return text, min(limit, LIMIT_MOST)
 
 
 def read_spec(arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Return the spec of a deploy in the flat form that registries take; `ToolError` EINVAL for a
     field that a model may not give.
     """
-    unknown = sorted(set(arguments) - set(SPEC_FIELDS))
-    if unknown:
-        raise ToolError(
-            "EINVAL",
-            f"unknown field {one_line(unknown[0], 40)!r}",
-            suggestion=f"the fields are {', '.join(SPEC_FIELDS)}",
-        )
-    if not isinstance(arguments.get("name"), str | None):
+    spec: dict[str, Json] = {}
+    for given, value in arguments.items():
+        name = _SPEC_NAMES.get(given, given)
+        if name in arguments or name in spec:
+            name = given
+        if name not in SPEC_FIELDS:
+            raise ToolError(
+                "EINVAL",
+                f"unknown field {one_line(given, 40)!r}",
+                suggestion=f"the fields are {', '.join(SPEC_FIELDS)}",
+            )
+        spec[name] = _read_field(name, value) if name in _ENCODED else value
+    if not isinstance(spec.get("name"), str | None):
         raise ToolError(
             "EINVAL",
             "name is no text",
             suggestion="lower-case words joined by hyphens, or leave it out",
         )
-    spec: dict[str, Json] = {}
-    for name, value in arguments.items():
-        spec[name] = value
-        if name in _ENCODED and isinstance(value, str):
-            with suppress(orjson.JSONDecodeError):
-                spec[name] = orjson.loads(value)  # small models send objects and lists as JSON text
     return spec
+
+
+def _read_field(name: str, value: Json) -> Json:
+    """Return a field that is an object or a list, as small models send it: as JSON text, as words
+    with commas between them, one test without its list, or permissions by name.
+    """
+    if isinstance(value, str):
+        with suppress(orjson.JSONDecodeError):
+            value = lenient_json.read_json(value)
+    if name in _WORDS and isinstance(value, str):
+        separator = "\n" if name == "examples" else ","
+        return [word.strip() for word in value.split(separator) if word.strip()]
+    if name == "tests" and isinstance(value, dict):
+        return [value]
+    if name == "permissions" and isinstance(value, list):
+        switches = [each for each in value if isinstance(each, str) and each in _SWITCHES]
+        return dict.fromkeys(switches, True) if len(switches) == len(value) else value
+    return value
+
+
+# -- calls that are right
+
+
+def suggest_call(
+    schema: Mapping[str, Json],
+    right: Mapping[str, Json],
+    wrong: Mapping[str, Json] | None = None,
+) -> str:
+    """Return the advice to make a call that `schema` accepts, in one short line.
+
+    It keeps the arguments that are `right`, and shows what is asked for in place of the `wrong`
+    and the missing ones.
+    """
+    wrong = wrong or {}
+    properties = as_mapping(schema.get("properties"))
+    required = as_sequence(schema.get("required"))
+    example: dict[str, Json] = {}
+    for name, part in properties.items():
+        fields = as_mapping(part)
+        if name in wrong or (name in required and name not in right):
+            example[name] = _make_example(fields, wrong.get(name))
+        elif name in right and right[name] != fields.get("default"):
+            example[name] = _shorten_value(right[name])
+    text = orjson.dumps(example).decode()
+    if len(text) <= EXAMPLE_CHARACTERS:
+        return f"{SUGGESTED_CALL}{text}"
+    return f"give what the schema asks for: {', '.join(example)}"
+
+
+def _make_example(part: Mapping[str, Json], wrong: Json) -> Json:
+    """Return a value that a schema accepts, near the wrong one where there are choices."""
+    choices = part.get("enum")
+    if isinstance(choices, list) and choices:
+        texts = [choice for choice in choices if isinstance(choice, str)]
+        given = str(wrong).casefold()
+        begun = [text for text in texts if given.startswith(text) or text.startswith(given)]
+        near = begun or difflib.get_close_matches(given[:80], texts, 1, 0.5)
+        return near[0] if wrong is not None and near else choices[0]
+    examples = part.get("examples")
+    for known in ("const", "default"):
+        if known in part:
+            return part[known]
+    if isinstance(examples, list) and examples:
+        return examples[0]
+    kinds = part.get("type")
+    kind = kinds[0] if isinstance(kinds, list) and kinds else kinds
+    if kind in ("integer", "number"):
+        numbers = _NUMBER.findall(wrong[:200]) if isinstance(wrong, str) else []
+        if len(numbers) == 1:
+            return orjson.loads(numbers[0])
+        least = part.get("minimum")
+        return least if isinstance(least, int | float) and least > 1 else 1
+    if kind == "array":
+        return [_make_example(as_mapping(part.get("items")), None)]
+    if kind == "object":
+        inner = as_mapping(part.get("properties"))
+        required = as_sequence(part.get("required"))
+        names = [name for name in required if isinstance(name, str)]
+        return {name: _make_example(as_mapping(inner.get(name)), None) for name in names}
+    return True if kind == "boolean" else "…"
+
+
+def _shorten_value(value: Json) -> Json:
+    """Return a value as an example repeats it: a long one is only begun."""
+    if isinstance(value, str):
+        return one_line(value, 40)
+    return value if len(orjson.dumps(value)) <= EXAMPLE_CHARACTERS // 3 else "…"
+
+
+# -- what the model reads of a query and a deploy
 
 
 def hit_row(hit: Hit) -> dict[str, Json]:
@@ -164,9 +303,26 @@ def hit_row(hit: Hit) -> dict[str, Json]:
     }
 
 
-def found_row(found: Found) -> dict[str, Json]:
-    """Return what the model reads of a query."""
-    return {"items": [hit_row(hit) for hit in found.hits], "total": found.total}
+def found_row(found: Found, *, may_deploy: bool = True) -> dict[str, Json]:
+    """Return what the model reads of a query, with what comes next: a tool to call, or, where
+    nothing was found, the call that writes it.
+    """
+    items: list[Json] = [hit_row(hit) for hit in found.hits]
+    row: dict[str, Json] = {"items": items, "total": found.total}
+    if items:
+        return {**row, **next_call(items)}
+    return {**row, "next": WRITE_IT if may_deploy else CANNOT_WRITE}
+
+
+def next_call(items: Sequence[Json]) -> dict[str, Json]:
+    """Return the field that says which tool to call, empty when there is none."""
+    rows = [as_mapping(item) for item in items]
+    tools = [row["tool"] for row in rows if "tool" in row]
+    if not tools:
+        return {}
+    if len(tools) == 1:
+        return {"next": f"now call {tools[0]}"}
+    return {"next": f"now call {tools[0]}, or whichever of these fits better"}
 
 
 def deployed_row(deployed: Deployed) -> dict[str, Json]:
@@ -178,6 +334,7 @@ def deployed_row(deployed: Deployed) -> dict[str, Json]:
         "digest": deployed.offer.digest,
         "tests": {"passed": deployed.passed, "failed": 0},
         "pending": list(deployed.pending),
+        "next": f"now call {deployed.offer.tool}",
     }
 
 
@@ -189,11 +346,13 @@ def without_tools(row: Mapping[str, Json], tools: Collection[str]) -> dict[str, 
     def drop_tool(row: Mapping[str, Json]) -> dict[str, Json]:
         if row.get("tool") not in tools:
             return dict(row)
-        return {name: row[name] for name in row if name not in ("tool", "description")}
+        return {name: row[name] for name in row if name not in ("tool", "description", "next")}
 
     items = row.get("items")
     if isinstance(items, list):
-        return {**row, "items": [drop_tool(item) for item in items], "note": NOT_PAGED_IN}
+        left = [drop_tool(item) for item in items]
+        rest = {name: row[name] for name in row if name != "next"}
+        return {**rest, "items": left, **next_call(left), "note": NOT_PAGED_IN}
     return {**drop_tool(row), "note": NOT_PAGED_IN}
 
 

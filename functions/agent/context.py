@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -25,7 +26,8 @@ from functions.agent.messages import (
 from functions.agent.prompt import PromptCall, PromptMessage
 from functions.agent.sanitize import delimit_text
 from functions.agent.toolset import STATIC
-from sigil.errors import one_line
+from sigil.builtin_tools import read_arguments
+from sigil.errors import ToolError, one_line
 from sigil.strict_json import canonical
 
 IDENTITY = """\
@@ -186,9 +188,12 @@ def _require_object(arguments: str) -> str:
 
     Many endpoints parse a history's arguments and refuse the whole chat for one that is none.
     """
-    try:
+    with suppress(orjson.JSONDecodeError):
         return arguments if isinstance(orjson.loads(arguments), dict) else "{}"
-    except orjson.JSONDecodeError:
+    try:
+        # what ran is what the model reads again
+        return orjson.dumps(read_arguments(arguments)).decode()
+    except (ToolError, TypeError):
         return "{}"
 
 

@@ -249,7 +249,7 @@ def _ask_model(
         tries = 1
     request = ModelRequest(
         messages,
-        tools=define_tools(offers) if with_tools else (),
+        tools=define_tools(offers, deploys=not context.calls.never_deploys) if with_tools else (),
         deadline=min(context.deadline, context.until - SAVE_SECONDS),
         stopped=context.calls.stopped,
         may_write=partial(may_write_calls, opened.key, document, app),

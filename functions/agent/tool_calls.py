@@ -21,7 +21,7 @@ from functions.agent.safety.retry import NO_RETRY, Retry
 from functions.agent.sanitize import sanitize_result
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import builtin_tools
-from sigil.builtin_tools import original_arguments
+from sigil.builtin_tools import original_arguments, read_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
@@ -57,7 +57,8 @@ def refuse_service(offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> 
 class ToolCallContext:
     """The context in which a turn's calls are answered.
 
-    `caller` is on whose behalf they run, `may_deploy` whether this chat may make capabilities.
+    `caller` is on whose behalf they run, `may_deploy` whether this chat may make capabilities, and
+    `never_deploys` whether that is so for everybody in it.
     `stopped` says whether the turn was told to stop or is halted, `retry` how long transient
     failures are waited for, and `serve` answers calls of the agent's own services.
     """
@@ -66,6 +67,7 @@ class ToolCallContext:
     caller: Caller
     may_deploy: bool
     pool: ThreadPoolExecutor
+    never_deploys: bool = False
     stopped: Callable[[], bool] = lambda: False
     retry: Retry = NO_RETRY
     serve: Serve = refuse_service
@@ -259,40 +261,30 @@ def is_safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
 def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer]) -> CallResult:
     """Run a call and return its result; raises `SigilError` when it fails."""
     if call.name == QUERY:
-        text, limit = builtin_tools.read_query(_parse_arguments(call))
+        asked = read_arguments(call.arguments, builtin_tools.QUERY_SCHEMA)
+        text, limit = builtin_tools.read_query(asked)
         found = context.registry.query(text, context.caller, limit=limit)
         loads = tuple(hit.offer for hit in found.hits)
-        return _list_loads(call, builtin_tools.found_row(found), loads)
+        listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
+        return _list_loads(call, listed, loads)
     if call.name == DEPLOY:
         if not context.may_deploy:
             raise Refused(
                 "EPERM", "this chat may not create capabilities", suggestion="ask an owner to do it"
             )
-        spec = builtin_tools.read_spec(_parse_arguments(call))
+        given = read_arguments(call.arguments, builtin_tools.DEPLOY_SCHEMA)
+        spec = builtin_tools.read_spec(given)
         deployed = context.registry.deploy(spec, context.caller)
         return _list_loads(call, builtin_tools.deployed_row(deployed), (deployed.offer,))
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _explain_missing_tool(context, call.name)
-    arguments = original_arguments(offer.schema, _parse_arguments(call))
+    arguments = original_arguments(offer.schema, read_arguments(call.arguments, offer.schema))
     if offer.kind == "host":
         served = dumps({"ok": context.serve(offer, call, arguments)}, source=offer.name)
         return CallResult(call, sanitize_result(served.decode()))
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
-
-
-def _parse_arguments(call: ToolCall) -> dict[str, Json]:
-    try:
-        arguments = orjson.loads(call.arguments or "{}")
-    except orjson.JSONDecodeError as problem:
-        message = f"the arguments are not JSON: {problem.msg} (column {problem.colno})"
-        raise ToolError("EJSON", message, suggestion="send one JSON object") from None
-    if not isinstance(arguments, dict):
-        raise ToolError(
-            "EJSON", "the arguments are not a JSON object", suggestion="send one JSON object"
-        )
-    return arguments
 
 
 def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:

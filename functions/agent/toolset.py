@@ -30,6 +30,13 @@ STATIC: tuple[ToolDefinition, ...] = (
 )
 
 
+WITHOUT_DEPLOY: tuple[ToolDefinition, ...] = (
+    STATIC[0],
+    _format_tool(DEPLOY, builtin_tools.NO_DEPLOY_TEXT, {"type": "object", "properties": {}}),
+)
+"""The static tools of a chat in which nobody may deploy: the second one says so."""
+
+
 def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
     """Return the offers that the history holds, in order of first appearance.
 
@@ -54,9 +61,13 @@ def define_tool(offer: Offer) -> ToolDefinition:
     )
 
 
-def define_tools(offers: Sequence[Offer]) -> list[ToolDefinition]:
-    """Return the tools of a round: the static ones first, then the offers."""
-    return [*STATIC, *map(define_tool, offers)]
+def define_tools(offers: Sequence[Offer], *, deploys: bool = True) -> list[ToolDefinition]:
+    """Return the tools of a round: the static ones first, then the offers.
+
+    `deploys` says whether anybody in the chat may deploy. It must not change from one message of a
+    chat to the next, so that the prompt's prefix stays cacheable.
+    """
+    return [*(STATIC if deploys else WITHOUT_DEPLOY), *map(define_tool, offers)]
 
 
 def is_capability(tool: str) -> bool:

@@ -415,6 +415,7 @@ def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) ->
         registry=app.registry,
         caller=caller,
         may_deploy=app.rules.may_deploy(role),
+        never_deploys=app.rules.never_deploys(role, private=event.private),
         pool=app.pool,
         stopped=partial(breakers.must_end, event.id),
         retry=Retry(app.clock, min(deadline, worker.until), app.limits.call_seconds),

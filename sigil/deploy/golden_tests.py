@@ -6,6 +6,7 @@ what the test itself states.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Protocol
 
 import orjson
 
+from sigil.builtin_tools import SUGGESTED_CALL
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.manifest.model import Limits as ManifestLimits
 from sigil.manifest.model import Manifest, Test
@@ -176,10 +178,13 @@ def _has_pins(part: Runnable) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GoldenTestResult:
-    """One test's outcome; `problem` is empty when it passed."""
+    """One test's outcome; `problem` is empty when it passed, `advice` says how to mend a test that
+    is wrong for sure.
+    """
 
     number: int
     problem: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +229,13 @@ def run_tests(
         milliseconds = int((end - time.monotonic()) * 1000)
         if milliseconds <= 0:
             problem = f"not run: all tests together may take {BUDGET_SECONDS:.0f} s"
+            results.append(GoldenTestResult(number, problem))
         else:
             limited = manifest
             if manifest.limits.timeout_ms > milliseconds:
                 limits = ManifestLimits(timeout_ms=milliseconds)
                 limited = manifest.model_copy(update={"limits": limits})
-            problem = _run_test(bench, limited, program, test)
-        results.append(GoldenTestResult(number, problem))
+            results.append(_run_test(bench, limited, program, test, number))
     return results
 
 
@@ -249,11 +254,12 @@ def require_passing_tests(bench: GoldenTestBench, manifest: Manifest, program: P
         problems.append(f"and {len(failed) - FAILED_SHOWN} more")
     tests = "1 test" if len(manifest.tests) == 1 else f"{len(manifest.tests)} tests"
     is_unreturned = program.kind == "js" and all(NO_OUTPUT in each.problem for each in failed)
+    advice = next((result.advice for result in failed if result.advice), MEND)
     raise Refused(
         "ETESTS",
         f"{len(failed)} of {tests} failed: {'; '.join(problems)}",
         source=manifest.name,
-        suggestion=UNRETURNED if is_unreturned else MEND,
+        suggestion=UNRETURNED if is_unreturned else advice,
     )
 
 
@@ -307,8 +313,10 @@ def _quote_line(message: str, program: Program) -> str:
     return f"{located}: `{code}`" if code else located
 
 
-def _run_test(bench: GoldenTestBench, manifest: Manifest, program: Program, test: Test) -> str:
-    """Run one test and return its problem, empty when it passed."""
+def _run_test(
+    bench: GoldenTestBench, manifest: Manifest, program: Program, test: Test, number: int
+) -> GoldenTestResult:
+    """Run one test."""
     fixtures = FixtureWeb(test.http)
     if test.http and bench.others:
         # a test may ask this machine where the capability itself may
@@ -317,13 +325,41 @@ def _run_test(bench: GoldenTestBench, manifest: Manifest, program: Program, test
         output = orjson.loads(run_as_test(bench, manifest, program, test.input, fixtures).output)
     except BackendError:
         raise
-    except SigilError as problem:
-        if problem.code == test.error:
-            return ""
-        return _describe_failure(test, f"{problem.code} ({problem.message})")
+    except SigilError as failure:
+        if failure.code == test.error:
+            return GoldenTestResult(number)
+        problem = _describe_failure(test, f"{failure.code} ({failure.message})")
+        return GoldenTestResult(number, problem, _advise_on_input(test, failure, number))
     if test.error is None and _is_same(output, test.output):
+        return GoldenTestResult(number)
+    problem = _describe_failure(test, *_show_difference(output, test.output))
+    advice = "" if test.error is not None else _advise_on_output(output, test.output, number)
+    return GoldenTestResult(number, problem, advice)
+
+
+def _advise_on_input(test: Test, failure: SigilError, number: int) -> str:
+    """Return how to mend a test whose input the schema refuses, empty for any other failure."""
+    _, called, example = failure.suggestion.partition(SUGGESTED_CALL)
+    if failure.code != "EINVAL" or test.error is not None or not called:
         return ""
-    return _describe_failure(test, *_show_difference(output, test.output))
+    return f'the schema refuses the input of test {number}: write "input": {example}'
+
+
+def _advise_on_output(got: Json, expected: Json, number: int) -> str:
+    """Return how to mend a test that expects the same value in another form, empty for any other
+    difference.
+    """
+    numbers = (int, float)
+    if isinstance(got, bool) or isinstance(expected, bool):
+        return ""
+    if isinstance(got, numbers) and isinstance(expected, numbers):
+        if math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-9):
+            return "round in the code, such as Math.round(x * 100) / 100, and in the test alike"
+        return ""
+    is_form = isinstance(got, numbers) != isinstance(expected, numbers)
+    if is_form and _to_text(got).strip('"') == _to_text(expected).strip('"'):
+        return f'test {number} expects another type than it gets: write "output": {_shorten(got)}'
+    return ""
 
 
 def _describe_failure(test: Test, got: str, expected: str = "") -> str:

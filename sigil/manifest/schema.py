@@ -1,5 +1,4 @@
-"""Checks the JSON Schema of a capability's input when it is deployed, and the arguments of each
-call, which are filled with defaults, coerced and validated.
+"""Checks the JSON Schema of a capability's input when it is deployed, and values against it.
 
 A schema comes from strangers and is evaluated in our own process, so it may not name other
 documents or itself, its regular expressions run under a time limit, one validation has a time
@@ -11,12 +10,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-import orjson
 import regex
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
@@ -69,8 +67,16 @@ _HIDDEN = re.compile(
 separate letters, are not among them: a value may well have those.
 """
 
-_TYPES = ("string", "boolean", "integer", "number", "null", "array", "object")
-_BITS = {"1": True, "0": False}
+_TYPES: Mapping[str, str] = {
+    **{name: name for name in ("string", "number", "integer", "boolean", "array", "object")},
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("int", "long"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    "bool": "boolean",
+    **dict.fromkeys(("list", "tuple"), "array"),
+    **dict.fromkeys(("dict", "map", "json"), "object"),
+}
+"""The types, and what other languages call them."""
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
@@ -100,7 +106,8 @@ def check(value: Json) -> dict[str, Json]:
             )
     if not properties:
         for key, part in value.items():
-            if isinstance(part, dict) and key not in _KEYWORDS and key not in _NO_EVALUATION:
+            is_property = isinstance(part, dict) or name_type(part) is not None
+            if is_property and key not in _KEYWORDS and key not in _NO_EVALUATION:
                 raise _refusal(
                     f'"{one_line(key, 60)}" is not a keyword: properties go into "properties"'
                 )
@@ -121,10 +128,15 @@ def check(value: Json) -> dict[str, Json]:
     for name, part in properties.items():
         if isinstance(part, dict) and "default" in part:
             alone = {"$defs": schema.get("$defs", {}), "properties": {name: part}}
-            problem_of_default = _first_problem(alone, {name: part["default"]})
+            problem_of_default = find_problem(alone, {name: part["default"]})
             if problem_of_default:
                 raise _refusal(f"the default of {problem_of_default}")
     return schema
+
+
+def name_type(value: Json) -> str | None:
+    """Return the type that a text names, in whatever language; None when it names none."""
+    return _TYPES.get(value.strip().casefold()) if isinstance(value, str) else None
 
 
 class _ExpandedSize:
@@ -261,117 +273,6 @@ def _hidden_characters(text: str) -> UsageError:
     )
 
 
-# -- the arguments of a call
-
-
-def accept(
-    schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = ""
-) -> dict[str, Json]:
-    """Return `arguments` with defaults filled and query-string types coerced, valid against
-    `schema`.
-
-    `UsageError` EINVAL says what is wrong with them otherwise.
-    """
-    merged = fill(schema, arguments)
-    problem = _first_problem(schema, merged)
-    if problem:
-        raise UsageError(
-            "EINVAL", problem, source=source, suggestion="give what the schema asks for"
-        )
-    return merged
-
-
-def fill(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """Return `arguments` with the defaults of `schema`'s properties, and each value read as its
-    property describes it, within objects as well.
-    """
-    properties = schema.get("properties")
-    parts = properties if isinstance(properties, dict) else {}
-    filled = {
-        name: part["default"]
-        for name, part in parts.items()
-        if isinstance(part, dict) and "default" in part
-    }
-    for name, value in arguments.items():
-        filled[name] = coerce(parts.get(name), value)
-    return filled
-
-
-def coerce(part: Json, value: Json) -> Json:
-    """Return `value` as the schema `part` means it.
-
-    A query string knows texts alone, and a model writes a number in quotes now and then: where the
-    schema describes a number, a boolean, null or JSON, a text is read as that. One value becomes a
-    list of one where a list is described. Everything else stays as it is.
-    """
-    if not isinstance(part, dict):
-        return value
-    types = _find_types(part)
-    if isinstance(value, str) and types and "string" not in types:
-        value = _read_text(value, types)
-    single = isinstance(value, str | int | float)
-    if single and "array" in types and not _has_type(value, types):
-        value = [value]
-    if isinstance(value, list):
-        return [coerce(part.get("items"), element) for element in value]
-    if isinstance(value, dict) and "properties" in part:
-        return fill(part, value)
-    return value
-
-
-def _find_types(part: Mapping[str, Json]) -> frozenset[str]:
-    """Return the types that `part` allows, as far as it names them or lists its values."""
-    declared = part.get("type")
-    if isinstance(declared, list):
-        return frozenset(name for name in declared if isinstance(name, str))
-    if declared is not None:
-        return frozenset([declared] if isinstance(declared, str) else ())
-    values: list[Json] = []
-    listed = part.get("enum")
-    if isinstance(listed, list):
-        values = listed
-    elif "const" in part:
-        values = [part["const"]]
-    return frozenset(
-        next((name for name in _TYPES if _has_type(value, (name,))), "") for value in values
-    )
-
-
-def _read_text(text: str, types: frozenset[str]) -> Json:
-    if "boolean" in types and not types & {"integer", "number"} and text in _BITS:
-        return _BITS[text]
-    if types.isdisjoint(_TYPES):
-        return text
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    return value if _has_type(value, types) else text
-
-
-def _has_type(value: Json, types: Iterable[str]) -> bool:
-    return any(_is_type(value, name) for name in types)
-
-
-def _is_type(value: Json, name: str) -> bool:
-    match name:
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "null":
-            return value is None
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-    return False
-
-
 # -- evaluation within a time budget
 
 
@@ -397,7 +298,8 @@ class _ValidationDeadline:
         """Accept every value, as `conforms` does."""
 
 
-def _first_problem(schema: Mapping[str, Json], instance: Json) -> str:
+def find_problem(schema: Mapping[str, Json], instance: Json) -> str:
+    """Return what is wrong with a value, empty when it is valid against the schema."""
     validator = _Validator(dict(schema), format_checker=_ValidationDeadline())
     try:
         error = next(validator.iter_errors(instance), None)

@@ -7,7 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sigil import builtin_tools
-from sigil.builtin_tools import original_arguments, portable_schema
+from sigil.builtin_tools import (
+    CANNOT_WRITE,
+    WRITE_IT,
+    original_arguments,
+    portable_schema,
+    read_arguments,
+)
 from sigil.errors import SigilError, ToolError, UsageError, one_line
 from sigil.mcp.jsonrpc import PARAMS, RpcError
 from sigil.mcp.working_set import ResidentTools
@@ -80,7 +86,9 @@ class Toolbox:
                 text = self._query_registry(arguments)
             elif name == builtin_tools.RUN:
                 ref = arguments.get("capability")
-                input = arguments.get("input", {})
+                input = arguments.get("input") or {}
+                if isinstance(input, str):
+                    input = read_arguments(input)
                 if not isinstance(ref, str) or not set(arguments) <= {"capability", "input"}:
                     raise ToolError("EINVAL", "give capability, a name, and input, an object")
                 if not isinstance(input, dict):
@@ -139,7 +147,12 @@ class Toolbox:
             details = {"description": hit.offer.description, "schema": hit.offer.schema}
             rows.append({**builtin_tools.hit_row(hit), **details})
         total = found.total - len(found.hits) + len(hits)
-        return dumps({"items": rows, "total": total, **evicted}).decode()
+        if hits:
+            best = hits[0].offer
+            how = f"now call {builtin_tools.RUN} with capability {best.name!r} and its input"
+        else:
+            how = WRITE_IT if self.require_deploy else CANNOT_WRITE
+        return dumps({"items": rows, "total": total, "next": how, **evicted}).decode()
 
     def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> str:
         output = self.registry.run(ref, arguments, self.caller).output

@@ -15,7 +15,7 @@ from typing import Protocol
 from sigil import strict_json
 from sigil.access.grants import home_of, how_to_grant
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
-from sigil.manifest import schema
+from sigil.manifest.arguments import accept
 from sigil.manifest.languages import HOST
 from sigil.manifest.model import Manifest
 from sigil.manifest.permission_rules import (
@@ -161,7 +161,7 @@ class Executor:
         call = self._recorder.record_start(capability, link.caller)
         secrets = None
         try:
-            body = strict_json.dumps(schema.accept(capability.manifest.input, arguments))
+            body = strict_json.dumps(accept(capability.manifest.input, arguments))
             _require_no_placeholder(body, capability.manifest)
             grants = derive_grants(capability.manifest)
             services = None

@@ -25,7 +25,7 @@ SIGIL = (
     ("network", "mcp", "builtin_tools"),
     ("settings",),
     ("storage",),
-    ("protocol", "rows", "json_fields", "strict_json", "errors"),
+    ("protocol", "rows", "json_fields", "strict_json", "lenient_json", "errors"),
 )
 """Sigil's packages and modules in layers: each may import its own layer and those below."""
 

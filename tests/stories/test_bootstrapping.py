@@ -119,7 +119,7 @@ def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_onl
     assert report["summary"]["complete"] == 20
     assert report["summary"]["tokens"] > 100_000
     assert offered(bodies[0]) == ["sigil_query", "sigil_deploy"]
-    assert results(bodies[1]) == ['{"ok":{"items":[],"total":0}}']
+    assert results(bodies[1])[0].startswith('{"ok":{"items":[],"total":0,"next":"nothing fits')
     assert not (Path(environment["UNCAGED_DATA"]) / "uncaged.db").exists()
 
 

@@ -59,6 +59,13 @@ class Rules:
         """Return whether the agent may create capabilities in a chat with this role."""
         return {"members": role != "guest", "owners": role == "owner", "none": False}[self.deploy]
 
+    def never_deploys(self, role: Role, *, private: bool) -> bool:
+        """Return whether nobody who writes in a chat may have capabilities created there.
+
+        The people of a group may have other roles than this one.
+        """
+        return self.deploy == "none" or (private and not self.may_deploy(role))
+
     def get_allowance(self, role: Role) -> Allowance:
         """Return what somebody with this role may use in a day."""
         return {"owner": NO_LIMIT, "member": self.member, "guest": self.guest}[role]

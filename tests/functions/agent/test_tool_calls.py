@@ -11,6 +11,7 @@ import pytest
 from functions.agent.context import FULL
 from functions.agent.messages import RUNTIME_MARK
 from functions.wiring import AgentRuntime
+from sigil.builtin_tools import CANNOT_WRITE, NO_DEPLOY_TEXT, WRITE_IT
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import tell
 
@@ -210,3 +211,87 @@ def test_a_large_window_pages_in_all_that_is_found(runtime: Open, model: Scripte
     rows = [read_ok(result) for result in results(model.bodies[1])]
     assert not any("note" in row for row in rows)
     assert all("tool" in item for row in rows for item in row["items"])
+
+
+def test_a_query_says_which_tool_to_call_next(runtime: Open, model: ScriptedModel) -> None:
+    home = runtime(llm_url=model.url, library="builtin")
+    follow(model, find("encode text in base64", limit=1), find("compare two texts"))
+    tell(home, "go")
+
+    one, several = (read_ok(result) for result in results(model.bodies[-1]))
+    assert one["next"] == "now call cap_encode"
+    best = several["items"][0]["tool"]
+    assert several["next"] == f"now call {best}, or whichever of these fits better"
+
+
+def test_a_query_that_finds_nothing_shows_the_call_that_writes_it(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, library="none")
+    model.then(call(("sigil_query", {"query": "reverse a text"})), say("ok"))
+    tell(home, "go")
+
+    shown = read_ok(results(model.bodies[-1])[0])["next"]
+    shape = json.loads(shown[shown.index("{") :])
+    assert "sigil_deploy" in shown
+    deploy = next(
+        tool["function"]
+        for tool in model.bodies[0]["tools"]
+        if tool["function"]["name"] == "sigil_deploy"
+    )
+    assert (
+        set(deploy["parameters"]["required"])
+        <= set(shape)
+        <= set(deploy["parameters"]["properties"])
+    )
+
+
+def test_the_call_that_is_shown_deploys_once_its_gaps_are_filled(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, library="none")
+    spec = json.loads(WRITE_IT[WRITE_IT.index("{") :])
+    spec.update(name="shout", execute="return input.text.toUpperCase()")
+    spec["description"] = "Shout."
+    spec["tests"] = [{"input": {"text": "a"}, "output": "A"}]
+    model.then(call(("sigil_deploy", spec)), call(("cap_shout", {"value": "hi"})), say("ok"))
+    tell(home, "go")
+
+    deployed, ran = results(model.bodies[-1])
+    assert read_ok(deployed)["next"] == "now call cap_shout"
+    assert ran == '{"ok":"HI"}'
+
+
+def test_where_nobody_may_deploy_a_query_and_the_tool_say_so_in_one_line(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, library="none", deploy="none")
+    model.then(
+        call(("sigil_query", {"query": "reverse a text"})),
+        call(("sigil_deploy", {"description": "x", "schema": {}, "execute": "return 1"})),
+        say("ok"),
+    )
+    tell(home, "go")
+
+    assert offered(model.bodies[0]) == ["sigil_query", "sigil_deploy"]
+    assert model.bodies[0]["tools"][1]["function"]["description"] == NO_DEPLOY_TEXT
+    found, refused = results(model.bodies[-1])
+    assert read_ok(found)["next"] == CANNOT_WRITE
+    assert json.loads(refused.partition("\n")[0])["error"]["code"] == "EPERM"
+
+
+def test_arguments_that_are_nearly_json_are_taken_and_others_show_a_right_call(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, library="builtin")
+    model.then(
+        call(("sigil_query", "{'query': 'hash a text', 'limit': 1,}")),
+        call(("cap_hash", '```json\n{"text": "x"}\n```'), ("cap_hash", "x")),
+        say("ok"),
+    )
+    tell(home, "go")
+
+    taken, refused = results(model.bodies[-1])[1:]
+    assert taken.startswith('{"ok":"2d711642b726b044')
+    error = json.loads(refused.partition("\n")[0])["error"]
+    assert (error["code"], error["suggestion"]) == ("EJSON", 'call it with {"text":"…"}')

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from functions.agent.toolset import DEPLOY, STATIC
+from functions.agent.tokens import CHARACTERS_A_TOKEN
+from functions.agent.toolset import DEPLOY, STATIC, define_tools
 from functions.wiring import AgentRuntime
 from sigil.errors import ToolError
 from sigil.protocol import Caller
+from sigil.strict_json import canonical
 
 MODEL = Caller("main", "telegram:1", owner=True, author="model")
 TEXT: str = next(
@@ -31,7 +33,15 @@ def run(home: AgentRuntime, name: str, **arguments: Any) -> Any:
 
 
 def test_how_to_make_a_capability_is_told_in_few_words() -> None:
-    assert len(TEXT.split()) <= 220
+    assert len(TEXT.split()) <= 160
+    tokens = len(canonical(STATIC[1])) / CHARACTERS_A_TOKEN
+    assert tokens <= 480
+
+
+def test_where_nobody_may_deploy_its_tool_says_so_in_one_line() -> None:
+    names = [tool["function"]["name"] for tool in define_tools((), deploys=False)]
+    assert names == [tool["function"]["name"] for tool in STATIC]
+    assert len(canonical(define_tools((), deploys=False)[1])) / CHARACTERS_A_TOKEN <= 60
 
 
 def test_the_example_is_one(runtime: Callable[..., AgentRuntime]) -> None:
@@ -48,7 +58,10 @@ def test_the_example_is_one(runtime: Callable[..., AgentRuntime]) -> None:
 
 def test_a_module_does_as_well(runtime: Callable[..., AgentRuntime]) -> None:
     home = runtime()
-    module = re.findall(r"^export default \{.*\}$", TEXT, re.MULTILINE)[0]
+    module = (
+        "export default { async fetch(request, env) { const input = await request.json();"
+        " return Response.json(input); } }"
+    )
     deployed(home, "echo", module)
     assert run(home, "echo", word="語") == {"word": "語"}
 

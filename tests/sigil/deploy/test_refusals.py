@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -119,13 +120,83 @@ def test_a_name_in_another_spelling_is_told_in_ours(
     assert refusal(name=name).suggestion == meant
 
 
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        (
+            {"n": "integer"},
+            {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+        ),
+        (
+            {"n": {"type": "Int", "description": "The number"}},
+            {
+                "type": "object",
+                "properties": {"n": {"type": "integer", "description": "The number"}},
+                "required": ["n"],
+            },
+        ),
+        (
+            {"type": "object", "properties": {"n": {"type": "number", "required": True}}},
+            {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]},
+        ),
+        (
+            {"type": "object", "properties": {"n": "str"}, "required": "n"},
+            {"type": "object", "required": ["n"], "properties": {"n": {"type": "string"}}},
+        ),
+        (
+            {"properties": {"n": {"type": "list", "items": "float"}}},
+            {
+                "type": "object",
+                "properties": {"n": {"type": "array", "items": {"type": "number"}}},
+            },
+        ),
+    ],
+)
+def test_a_schema_in_another_form_is_answered_with_ours(
+    refusal: Callable[..., SigilError], sent: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    problem = refusal(schema=sent)
+    told = problem.as_dict()["suggestion"].removeprefix("send schema as ")
+    assert json.loads(told) == meant
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"input": {"n": 10}, "expected": "X"}, {"input": {"n": 10}, "output": "X"}),
+        ({"args": {"n": 10}, "result": "X"}, {"input": {"n": 10}, "output": "X"}),
+        ({"n": 10, "output": "X"}, {"input": {"n": 10}, "output": "X"}),
+        ({"input": 10, "output": "X"}, {"input": {"n": 10}, "output": "X"}),
+        ({"input": {"n": 0}, "error": "not positive"}, {"input": {"n": 0}, "error": "EINVAL"}),
+    ],
+)
+def test_a_golden_test_in_another_form_is_answered_with_ours(
+    refusal: Callable[..., SigilError], sent: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    told = refusal(tests=[sent]).as_dict()["suggestion"].removeprefix("send the test as ")
+    assert json.loads(told) == meant
+
+
+def test_a_golden_test_that_cannot_pass_as_it_is_written_says_how_it_could(
+    refusal: Callable[..., SigilError],
+) -> None:
+    wrong_input = refusal(tests=[{"input": {"m": 10}, "output": "X"}])
+    assert wrong_input.suggestion == (
+        'the schema refuses the input of test 1: write "input": {"n":1}'
+    )
+    wrong_type = refusal(execute="return 5", tests=[{"input": {"n": 1}, "output": "5"}])
+    assert wrong_type.suggestion == ('test 1 expects another type than it gets: write "output": 5')
+    unrounded = refusal(execute="return 0.1 + 0.2", tests=[{"input": {"n": 1}, "output": 0.3}])
+    assert "Math.round(x * 100) / 100" in unrounded.suggestion
+
+
 def test_who_names_no_field_of_a_test_is_told_its_fields(
     refusal: Callable[..., SigilError],
 ) -> None:
-    problem = refusal(tests=[{"input": {"n": 10}, "expected": "X"}])
+    problem = refusal(tests=[{"input": {"n": 10}, "outcome": "X"}])
 
     assert (problem.message, problem.suggestion) == (
-        "tests[1].expected: no such field",
+        "tests[1].outcome: no such field",
         "the fields are input, output, error, http",
     )
     assert refusal(tests=[{"inputs": {"n": 10}, "output": "X"}]).suggestion == "did you mean input?"

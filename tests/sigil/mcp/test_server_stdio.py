@@ -119,7 +119,7 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(
         "source": "shout",
         "code": "EINVAL",
         "message": "'text' is a required property",
-        "suggestion": "give what the schema asks for",
+        "suggestion": 'call it with {"text":"…"}',
     }
     found = text(results[-4])["items"][0]
     assert (found["capability"], found["tool"], found["schema"]["required"]) == (

@@ -1,0 +1,456 @@
+"""Reads the arguments of a call as the schema of its capability means them.
+
+Defaults are filled, the texts of a query string become what the schema describes, and what a model
+wrote a little wrong is taken where it has one meaning: null for what is optional, an enum's value
+in another case, "10,000" for a number, "pear, apple" for a list. A value that is right already
+stays as it is. Whatever has no meaning, or two, is refused with a call that would be right.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import orjson
+
+from sigil import lenient_json
+from sigil.builtin_tools import suggest_call
+from sigil.errors import UsageError
+from sigil.json_fields import as_sequence
+from sigil.manifest.numerals import read_numeral
+from sigil.manifest.schema import find_problem
+from sigil.manifest.units import Mentions, is_percent, is_share, means_unit
+from sigil.protocol import Json
+
+NUMBER_CHARACTERS = 64
+"""A longer text is read as no number."""
+EXACT_MOST = 2**53
+"""Up to here a float is a whole number for sure."""
+ELEMENTS_MOST = 1_000
+ELEMENT_WORDS = 5
+"""A text with longer elements than so many words is prose, and not a list."""
+_TYPES = ("string", "boolean", "integer", "number", "null", "array", "object")
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+_LEFT_OUT = frozenset(("", "null", "none", "undefined"))
+"""Texts that stand for an argument that is not given, where a text is not asked for."""
+_WRAPPERS = frozenset(("input", "arguments", "args", "parameters", "params", "kwargs"))
+_BESIDE_WRAPPER = frozenset(("name", "tool", "function", "type"))
+_SCHEMA_WORDS = frozenset(("type", "title", "description", "value"))
+_LIST_NAMES = frozenset(("items", "item", "list", "values", "elements", "array"))
+_ANY_NAME = frozenset(
+    "input value text string data content query q arg argument number num n x s".split()
+)
+"""Names that say nothing: where one argument is asked for, it is meant."""
+_SPACES = re.compile(r"[\s_-]+")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s_-]+(?=\d)")
+_IGNORED = re.compile(
+    r"[\s_'\"`()]+|(?<!\d)[-./:,]+(?!\d)|(?<=\d)[-./:,]+(?!\d)|(?<=[^\W\d])-+(?=\d)"
+)
+_BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_GROUPED = re.compile(r"\d{1,3}(?:[, '.]\d{3})+")
+
+
+def accept(
+    schema: Mapping[str, Json], arguments: Mapping[str, Json], *, source: str = ""
+) -> dict[str, Json]:
+    """Return `arguments` as `schema` means them, valid against it.
+
+    `UsageError` EINVAL says what is wrong with them otherwise, and shows a call that is right.
+    """
+    merged = fill(schema, arguments)
+    problem = find_problem(schema, merged)
+    if problem:
+        raise UsageError("EINVAL", problem, source=source, suggestion=_suggest(schema, merged))
+    return merged
+
+
+def fill(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """Return `arguments` with the defaults of `schema`'s properties, and each value read as its
+    property describes it, within objects as well.
+    """
+    return _fill(schema, _unwrap(schema, arguments), _definitions_of(schema))
+
+
+def _suggest(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> str:
+    """Return a call that would be right; it keeps the arguments that are."""
+    definitions = _definitions_of(schema)
+    parts = _properties_of(schema)
+    right: dict[str, Json] = {}
+    wrong: dict[str, Json] = {}
+    for name, value in arguments.items():
+        if name not in parts:
+            continue
+        if find_problem({"$defs": definitions, "properties": {name: parts[name]}}, {name: value}):
+            wrong[name] = value
+        else:
+            right[name] = value
+    resolved = {name: _resolve(part, definitions) for name, part in parts.items()}
+    return suggest_call({**schema, "properties": resolved}, right, wrong)
+
+
+# -- objects
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What else says what a value means.
+
+    `name` is its property's, `parts` describe that property and the others of the object, and
+    `others` are the object's values.
+    """
+
+    name: str
+    parts: Mapping[str, Json]
+    others: Mapping[str, Json]
+    definitions: Mapping[str, Json]
+
+
+def _fill(
+    schema: Mapping[str, Json], arguments: Mapping[str, Json], definitions: Mapping[str, Json]
+) -> dict[str, Json]:
+    parts = _properties_of(schema)
+    filled = {
+        name: part["default"]
+        for name, part in parts.items()
+        if isinstance(part, dict) and "default" in part
+    }
+    needed = as_sequence(schema.get("required"))
+    names = _match_names(schema, arguments)
+    for given, value in arguments.items():
+        name = names.get(given, given)
+        part = _resolve(parts.get(name), definitions)
+        is_optional = name not in needed or name in filled
+        if is_optional and _is_left_out(schema, name, part, value, definitions):
+            continue
+        filled[name] = _coerce(part, value, _Context(name, parts, arguments, definitions))
+    return filled
+
+
+def _properties_of(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _definitions_of(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    definitions = schema.get("$defs")
+    return definitions if isinstance(definitions, dict) else {}
+
+
+def _resolve(part: Json, definitions: Mapping[str, Json]) -> Json:
+    """Return the part of a schema that describes a value: what a reference leads to, and of "this
+    or null" this.
+    """
+    if not isinstance(part, dict):
+        return part
+    ref = part.get("$ref")
+    if isinstance(ref, str):
+        found = definitions.get(ref.removeprefix("#/$defs/"))
+        if isinstance(found, dict) and "$ref" not in found:
+            part = {**found, **{key: value for key, value in part.items() if key != "$ref"}}
+    for key in ("anyOf", "oneOf"):
+        branches = part.get(key)
+        if isinstance(branches, list) and "type" not in part:
+            described = [each for each in branches if each != {"type": "null"}]
+            if len(described) == 1 and isinstance(described[0], dict):
+                return {**part, **described[0]}
+    return part
+
+
+def _is_left_out(
+    schema: Mapping[str, Json],
+    name: str,
+    part: Json,
+    value: Json,
+    definitions: Mapping[str, Json],
+) -> bool:
+    """Return whether a value says that an optional argument is not given."""
+    if isinstance(value, str):
+        if value.strip().casefold() not in _LEFT_OUT or not isinstance(part, dict):
+            return False
+        types = _find_types(part)
+        listed = part.get("enum")
+        if isinstance(listed, list):
+            return _match_choice(part, value) not in listed
+        return bool(types) and types.isdisjoint(("string", "null"))
+    if value is not None:
+        return False
+    original = _properties_of(schema).get(name)
+    if original is None:
+        return schema.get("additionalProperties") is False
+    return bool(find_problem({"$defs": definitions, "properties": {"x": original}}, {"x": None}))
+
+
+def _match_names(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, str]:
+    """Return the property that each argument of an unknown name means, where it means one."""
+    parts = _properties_of(schema)
+    unknown = [name for name in arguments if name not in parts]
+    is_open = schema.get("additionalProperties", False) is not False
+    if not unknown or is_open or "patternProperties" in schema:
+        return {}
+    names: dict[str, str] = {}
+    for given in unknown:
+        meant = [name for name in parts if _fold_name(name) == _fold_name(given)]
+        if len(meant) == 1 and meant[0] not in arguments and meant[0] not in names.values():
+            names[given] = meant[0]
+    required = as_sequence(schema.get("required"))
+    needed = [name for name in parts if name in required or not required]
+    is_nameless = len(arguments) == 1 and _fold_name(unknown[0]) in _ANY_NAME
+    if not names and is_nameless and len(needed) == 1:
+        names[unknown[0]] = needed[0]
+    return names
+
+
+def _unwrap(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the arguments that a model put into an object of their own, as `{"input": {…}}`."""
+    parts = _properties_of(schema)
+    wrappers = [name for name in arguments if name in _WRAPPERS]
+    if len(wrappers) != 1 or wrappers[0] in parts:
+        return arguments
+    beside = arguments.keys() - wrappers
+    if not beside <= _BESIDE_WRAPPER or any(name in parts for name in beside):
+        return arguments
+    inner = arguments[wrappers[0]]
+    if isinstance(inner, str):
+        with suppress(orjson.JSONDecodeError):
+            inner = lenient_json.read_json(inner)
+    if not isinstance(inner, dict):
+        return arguments
+    known = {_fold_name(name) for name in parts}
+    return inner if any(_fold_name(name) in known for name in inner) else arguments
+
+
+def _fold_name(name: str) -> str:
+    """Return what `from_unit`, `fromUnit` and `From unit` have in common."""
+    return _SPACES.sub("", name).casefold()
+
+
+# -- values
+
+
+def _coerce(part: Json, value: Json, context: _Context) -> Json:
+    """Return `value` as the schema `part` means it; as it is where that is right, or unknown."""
+    if not isinstance(part, dict):
+        return value
+    types = _find_types(part)
+    if not types:
+        return value
+    if not _has_type(value, types):
+        value = _read_single(value, types)
+        value = _read_value(part, value, types, context)
+    elif isinstance(value, str):
+        value = _match_choice(part, value)
+    if isinstance(value, float) and "integer" in types and "number" not in types:
+        return int(value) if _is_type(value, "integer") else value
+    if isinstance(value, list):
+        items = _resolve(part.get("items"), context.definitions)
+        return [_coerce(items, element, context) for element in value]
+    if isinstance(value, dict) and "properties" in part:
+        return _fill(part, value, context.definitions)
+    return value
+
+
+def _read_single(value: Json, types: frozenset[str]) -> Json:
+    """Return the value that stands alone in a list, or in a piece of schema, where neither is
+    asked for.
+    """
+    inner: Json = None
+    if isinstance(value, list):
+        if len(value) == 1 and "array" not in types:
+            inner = value[0]
+    elif isinstance(value, dict) and "object" not in types and value.keys() <= _SCHEMA_WORDS:
+        inner = value.get("value")
+    return value if inner is None or isinstance(inner, list | dict) else inner
+
+
+def _read_value(
+    part: Mapping[str, Json], value: Json, types: frozenset[str], context: _Context
+) -> Json:
+    """Return a value of the wrong type as one of `types`, where it means one."""
+    if isinstance(value, str):
+        value = _match_choice(part, _read_text(part, value, types, context))
+    elif isinstance(value, bool):
+        pass
+    elif isinstance(value, int):
+        if "boolean" in types and value in (0, 1):
+            value = bool(value)
+        elif "string" in types:
+            value = _match_choice(part, str(value))
+    if "array" in types and not _has_type(value, types):
+        return _read_list(part, value, context)
+    return value
+
+
+def _find_types(part: Mapping[str, Json]) -> frozenset[str]:
+    """Return the types that `part` allows, as far as it names them or lists its values."""
+    declared = part.get("type")
+    if isinstance(declared, list):
+        return frozenset(name for name in declared if isinstance(name, str))
+    if declared is not None:
+        return frozenset([declared] if isinstance(declared, str) else ())
+    values: list[Json] = []
+    listed = part.get("enum")
+    if isinstance(listed, list):
+        values = listed
+    elif "const" in part:
+        values = [part["const"]]
+    return frozenset(
+        next((name for name in _TYPES if _has_type(value, (name,))), "") for value in values
+    )
+
+
+def _has_type(value: Json, types: Iterable[str]) -> bool:
+    return any(_is_type(value, name) for name in types)
+
+
+def _is_type(value: Json, name: str) -> bool:
+    match name:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            if isinstance(value, float):
+                return value.is_integer() and abs(value) <= EXACT_MOST
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "null":
+            return value is None
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+    return False
+
+
+# -- texts
+
+
+def _match_choice(part: Mapping[str, Json], value: Json) -> Json:
+    """Return the one listed value that a text means, in whatever case and punctuation."""
+    listed = part.get("enum", [part["const"]] if "const" in part else None)
+    if not isinstance(value, str) or not isinstance(listed, list) or value in listed:
+        return value
+    choices = [choice for choice in listed if isinstance(choice, str)]
+    for fold in (str.strip, _fold_case, _fold_choice):
+        folded = fold(value)
+        meant = [choice for choice in choices if fold(choice) == folded]
+        if len(meant) == 1 and folded:
+            return meant[0]
+    return value
+
+
+def _fold_case(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).strip().casefold()
+
+
+def _fold_choice(text: str) -> str:
+    """Return what `SHA-256`, `sha_256` and "sha256" have in common.
+
+    A sign, and what stands between two digits, tells values apart, and stays.
+    """
+    return _IGNORED.sub("", _BETWEEN_DIGITS.sub("-", _fold_case(text)))
+
+
+def _read_text(
+    part: Mapping[str, Json], text: str, types: frozenset[str], context: _Context
+) -> Json:
+    """Return the number, the boolean, null or the JSON that a text is."""
+    if types.isdisjoint(_TYPES) or "string" in types:
+        return text
+    is_numeric = not types.isdisjoint(("integer", "number"))
+    if "boolean" in types and not is_numeric:
+        read = _BOOLEANS.get(text.strip().casefold())
+        if read is not None:
+            return read
+    with suppress(orjson.JSONDecodeError):
+        value = lenient_json.read_json(text)
+        if _has_type(value, types):
+            return value
+    if is_numeric and len(text) <= NUMBER_CHARACTERS:
+        number = _read_number(part, text, context)
+        if number is not None and _has_type(number, types):
+            return number
+    return text
+
+
+def _read_number(part: Mapping[str, Json], text: str, context: _Context) -> int | float | None:
+    """Return the number that a text says, None when it says none or may say two.
+
+    A unit is dropped where the name, the description or another argument says the same one.
+    """
+    numeral = read_numeral(text)
+    if numeral is None:
+        return None
+    if not numeral.unit:
+        return numeral.value
+    description = part.get("description")
+    said = f"{context.name} {description if isinstance(description, str) else ''}"
+    if is_percent(numeral.unit):
+        most = part.get("maximum")
+        shares = is_share(said) or (isinstance(most, int | float) and 0 < most <= 1)
+        if shares and not is_percent(said):
+            return round(numeral.value / 100, 12)
+        return numeral.value if is_percent(said) and not shares else None
+    schema_texts = [
+        f"{name} {other.get('description', '')}"
+        for name, other in context.parts.items()
+        if isinstance(other, dict) and name != context.name
+    ]
+    values = [value for value in context.others.values() if isinstance(value, str)]
+    if means_unit(numeral.unit, Mentions(said, values, schema_texts)):
+        return numeral.value
+    return None
+
+
+# -- lists
+
+
+def _read_list(part: Mapping[str, Json], value: Json, context: _Context) -> Json:
+    """Return a value as the list that it means; one value is a list of one."""
+    items = _resolve(part.get("items"), context.definitions)
+    types = _find_types(items) if isinstance(items, dict) else frozenset[str]()
+    if isinstance(value, dict):
+        inner = next(iter(value.values())) if len(value) == 1 else None
+        names = {context.name.casefold(), *_LIST_NAMES}
+        if isinstance(inner, list) and next(iter(value)).casefold() in names:
+            return inner
+        if value and list(value) == [str(number) for number in range(len(value))]:
+            return list(value.values())
+        return [value] if "object" in types else value
+    if isinstance(value, str) and value.strip() and types <= {"string", "integer", "number"}:
+        return _split_text(value, is_numeric=bool(types) and "string" not in types)
+    return [value] if isinstance(value, str | int | float) else value
+
+
+def _split_text(text: str, *, is_numeric: bool) -> Json:
+    """Return the elements that a text lists; the text itself where it may be read in two ways."""
+    inner = text.strip()
+    if inner[0] == "[" and inner[-1] == "]":
+        inner = inner[1:-1].strip()
+    if "\n" in inner:
+        elements = [_BULLET.sub("", line, count=1) for line in inner.splitlines()]
+    elif ";" in inner:
+        elements = inner.split(";")
+    elif is_numeric and _GROUPED.fullmatch(inner):
+        return text  # 10,200 is one number or two
+    elif is_numeric:
+        elements = re.split(r",\s+" if re.search(r",\s", inner) else r"[,\s]+", inner)
+    else:
+        elements = re.split(r"[,，、]", inner)
+    elements = [element.strip().strip("\"'").strip() for element in elements]
+    if len(elements) > 1 and "\n" not in inner:
+        elements[-1] = elements[-1].removeprefix("and ")
+    elements = [element for element in elements if element]
+    is_prose = inner[-1:] in (".", "!", "?") or any(
+        len(element.split()) > ELEMENT_WORDS for element in elements
+    )
+    if not elements or len(elements) > ELEMENTS_MOST or (is_prose and "\n" not in inner):
+        return [text]
+    return list[Json](elements)

@@ -1,0 +1,65 @@
+"""Reads a number as people write it: with separators, a sign, and a unit beside it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+LARGEST = 2**63
+_NUMERAL = re.compile(
+    r"(?P<before>[^\d+.,-]{0,8}?)\s*(?P<digits>[+-]?[\d.][\d.,' _’]*(?:[eE][+-]?\d{1,3})?)"
+    r"\s*(?P<after>[^\d]{0,32})"
+)
+_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))")
+_GROUPED = (
+    (re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"), ",", "."),
+    (re.compile(r"[+-]?\d{1,3}(?:[ '_’]\d{3})+(?:[.,]\d+)?"), " '_’", ","),
+    (re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"), ".", ","),
+    (re.compile(r"[+-]?\d{1,3}(?:\.\d{3}){2,}"), ".", ","),
+)
+"""How thousands are grouped: the form, the separators, and what stands before decimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numeral:
+    """A number and the unit that stands beside it, empty when there is none."""
+
+    value: int | float
+    unit: str
+
+
+def read_numeral(text: str) -> Numeral | None:
+    """Return the number that a text is; None for any other text.
+
+    A comma before three digits groups them, as in 10,000; before others it is a decimal comma.
+    """
+    plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-").strip()
+    found = _NUMERAL.fullmatch(plain)
+    if not found:
+        return None
+    before = found["before"].strip()
+    after = found["after"].strip()
+    if before and after:
+        return None
+    value = _read_digits(found["digits"].strip())
+    if value is None or abs(value) >= LARGEST:
+        return None
+    return Numeral(value, before or after)
+
+
+def _read_digits(digits: str) -> int | float | None:
+    if _DECIMAL_COMMA.fullmatch(digits):
+        digits = digits.replace(",", ".")
+    else:
+        for form, separators, decimal in _GROUPED:
+            if form.fullmatch(digits):
+                digits = digits.translate({ord(separator): None for separator in separators})
+                digits = digits.replace(decimal, ".")
+                break
+    if not _PLAIN.fullmatch(digits):
+        return None
+    is_whole = digits.lstrip("+-").isdigit()
+    value = int(digits) if is_whole else float(digits)
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,221 @@
+"""Texts of a query string, and what else a caller writes a little wrong, are read as the schema
+means them; what has no meaning, or two, is answered with a call that is right.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from sigil.builtin_tools import read_arguments
+from sigil.errors import UsageError
+from sigil.manifest import schema
+from sigil.manifest.arguments import accept, fill
+from sigil.manifest.package import parse_toml
+from sigil.protocol import Json
+from tests.sigil.manifest.near_misses import NEAR_MISSES, NearMiss
+
+JSON = some.recursive(
+    some.none() | some.booleans() | some.integers(-5, 5) | some.text("1[]{}ntf", max_size=4),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.dictionaries(some.sampled_from("ab"), inner, max_size=2)
+    ),
+    max_leaves=8,
+)
+KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "read"),
+    [
+        ({"type": "integer"}, "12", 12),
+        ({"type": "integer"}, "1.5", "1.5"),
+        ({"type": "number"}, "1e3", 1000.0),
+        ({"type": "boolean"}, "true", True),
+        ({"type": "boolean"}, "1", True),
+        ({"type": "boolean"}, "0", False),
+        ({"type": ["boolean", "integer"]}, "1", 1),
+        ({"type": ["string", "integer"]}, "1", "1"),
+        ({"type": "null"}, "null", None),
+        ({"type": "object"}, '{"a":1}', {"a": 1}),
+        ({"type": "array", "items": {"type": "integer"}}, "[1,2]", [1, 2]),
+        ({"type": "array", "items": {"type": "integer"}}, ["1", "2"], [1, 2]),
+        ({"type": "array", "items": {"type": "integer"}}, "1", [1]),
+        ({"type": "array", "items": {"type": "string"}}, "a", ["a"]),
+        ({"type": ["array", "string"]}, "a", "a"),
+        ({"enum": [1, 2, 3]}, "2", 2),
+        ({"enum": ["1", 2]}, "2", "2"),
+        ({"const": True}, "true", True),
+        ({"properties": {"k": {"type": "integer", "default": 4}}, "type": "object"}, {}, {"k": 4}),
+        ({"properties": {"k": {"type": "integer"}}, "type": "object"}, '{"k":"3"}', {"k": 3}),
+        (
+            {
+                "type": "array",
+                "items": {"type": "object", "properties": {"k": {"type": "boolean"}}},
+            },
+            [{"k": "true"}],
+            [{"k": True}],
+        ),
+        (True, "1", "1"),
+        ({}, "1", "1"),
+    ],
+)
+def test_a_value_is_read_as_its_property_wants_it(part: Json, value: Json, read: Json) -> None:
+    assert fill({"properties": {"x": part}}, {"x": value}) == {"x": read}
+
+
+@given(some.sampled_from(KINDS), JSON)
+def test_what_is_right_already_is_left_as_it_is(kind: str, value: Json) -> None:
+    accepted = schema.check({"properties": {"x": {"type": kind}}})
+    if not schema.find_problem(accepted, {"x": value}):
+        assert accept(accepted, {"x": value}) == {"x": value}
+
+
+LIBRARY = Path(__file__).parents[3] / "capabilities"
+
+
+def read_schema(capability: str) -> dict[str, Json]:
+    """Return the schema of a capability of the library."""
+    manifest, _ = parse_toml((LIBRARY / capability / "sigil.toml").read_text(encoding="utf-8"))
+    return manifest.input
+
+
+@pytest.mark.parametrize("miss", [miss for miss in NEAR_MISSES if miss[2] is not None], ids=str)
+def test_a_near_miss_with_one_meaning_is_taken(miss: NearMiss) -> None:
+    capability, sent, meant = miss
+    accepted = read_schema(capability)
+    assert meant is not None
+    assert accept(accepted, read_arguments(sent)) == accept(accepted, meant)
+
+
+def test_forty_two_of_forty_six_near_misses_are_taken() -> None:
+    assert len(NEAR_MISSES) == 46
+    assert sum(meant is not None for _, _, meant in NEAR_MISSES) >= 42
+
+
+@pytest.mark.parametrize(
+    ("capability", "sent", "shown"),
+    [
+        (
+            "unit-convert",
+            {"value": "26.2 miles", "to": "km"},
+            'call it with {"value":26.2,"from":"…","to":"km"}',
+        ),
+        (
+            "case-convert",
+            {"text": "a b", "to": "snake_case"},
+            'call it with {"text":"a b","to":"snake"}',
+        ),
+        ("hash", {}, 'call it with {"text":"…"}'),
+        (
+            "hash",
+            {"text": "x" * 100, "algorithm": "sha"},
+            f'call it with {{"text":"{"x" * 39}…","algorithm":"sha1"}}',
+        ),
+        ("statistics", {"x": "10,200"}, 'call it with {"x":[1]}'),
+        (
+            "loan-plan",
+            {"amount": "ten thousand", "rate": 5, "months": 12},
+            'call it with {"amount":1,"rate":5,"months":12}',
+        ),
+    ],
+)
+def test_what_is_not_taken_is_answered_with_a_call_that_is_right(
+    capability: str, sent: dict[str, Json], shown: str
+) -> None:
+    with pytest.raises(UsageError, match="EINVAL") as caught:
+        accept(read_schema(capability), sent)
+    assert caught.value.suggestion == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"enum": ["m", "M"]}, "μ"),
+        ({"enum": ["1.5", "15"]}, "1-5"),
+        ({"enum": ["a-b", "a_b"]}, "A B"),
+        ({"enum": ["c"]}, "c++"),
+        ({"enum": ["1", "2"]}, "-1"),
+        ({"type": "number", "description": "The distance in km"}, "5 miles"),
+        ({"type": "number", "description": "How long it is"}, "5 in"),
+        ({"type": "number", "description": "The rate"}, "6%"),
+        ({"type": "number"}, "1 2"),
+        ({"type": "number"}, "3 to 5"),
+        ({"type": "integer"}, "2.5"),
+        ({"type": "integer"}, "9" * 30),
+        ({"type": "array", "items": {"type": "number"}}, "10,200"),
+        ({"type": "string"}, 1.10),
+        ({"type": "string"}, True),
+        ({"type": "string"}, ["a", "b"]),
+        ({"type": "object"}, "a"),
+        ({"type": "boolean"}, "maybe"),
+        ({"type": "boolean"}, 2),
+    ],
+)
+def test_a_value_with_two_meanings_or_none_is_refused(part: Json, value: Json) -> None:
+    accepted = schema.check({"properties": {"x": part}, "required": ["x"]})
+    with pytest.raises(UsageError, match="EINVAL"):
+        accept(accepted, {"x": value})
+
+
+def test_a_currency_stays_where_an_argument_asks_for_one() -> None:
+    accepted = read_schema("currency-rates")
+    with pytest.raises(UsageError, match="amount"):
+        accept(accepted, {"amount": "$100", "from": "EUR"})
+
+
+def test_a_text_of_a_list_is_split_where_it_lists_and_not_where_it_is_prose() -> None:
+    accepted = {"properties": {"x": {"type": "array", "items": {"type": "string"}}}}
+    split = {
+        "pear": ["pear"],
+        "pear, apple, and fig": ["pear", "apple", "fig"],
+        "梨、苹果": ["梨", "苹果"],
+        "a b; c": ["a b", "c"],
+        "Dear Sir, I write to you today about it.": ["Dear Sir, I write to you today about it."],
+    }
+    for text, elements in split.items():
+        assert accept(accepted, {"x": text}) == {"x": elements}
+
+
+def test_null_is_left_alone_where_it_is_a_value_and_refused_where_one_is_needed() -> None:
+    nullable = {"properties": {"x": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}
+    assert accept(nullable, {"x": None}) == {"x": None}
+    assert accept(nullable, {"x": "1,000"}) == {"x": 1000}
+    needed = {"properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    with pytest.raises(UsageError, match="null is not of type 'integer'"):
+        accept(needed, {"x": None})
+    assert accept({"properties": {"x": {}}}, {"x": None}) == {"x": None}
+
+
+def test_a_name_of_its_own_is_kept_where_a_schema_lets_any_name_in() -> None:
+    closed = {"properties": {"max_items": {"type": "integer"}}}
+    assert accept(closed, {"maxItems": 3}) == {"max_items": 3}
+    assert accept({**closed, "additionalProperties": True}, {"maxItems": 3}) == {"maxItems": 3}
+    assert accept(closed, {"maxItems": 3, "max_items": 4}) == {"maxItems": 3, "max_items": 4}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            {"properties": {"x": {"type": "integer", "default": "x"}}},
+            "the default of x: \"x\" is not of type 'integer'",
+        ),
+        (
+            {
+                "properties": {"x": {"$ref": "#/$defs/n", "default": 0}},
+                "$defs": {"n": {"minimum": 1}},
+            },
+            "the default of x: 0 is less than",
+        ),
+        ({"a": {"type": "string"}}, '"a" is not a keyword: properties go into "properties"'),
+    ],
+)
+def test_a_schema_by_which_no_call_could_pass_or_fail_is_refused(wrong: Json, said: str) -> None:
+    with pytest.raises(UsageError, match="ESCHEMA") as caught:
+        schema.check(wrong)
+    assert said in caught.value.message
