@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 import orjson
 
 from sigil.errors import UsageError
-from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
 Kind = Literal["message", "mail", "task", "wakeup", "continue"]
 KINDS = get_args(Kind)
@@ -28,6 +28,8 @@ without waiting for the chat's turns.
 """
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
+QUOTE_LIMIT = 2_000
+"""Characters of a quote that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,34 @@ class Sender(Stored):
 
 
 @dataclass(frozen=True, slots=True)
+class Quote(Stored):
+    """A thing that a message points at or holds, and that its sender did not write there.
+
+    `relation`: `reply` (the message that is answered), `passage` (the part of it that the sender
+    marked), `forward`, `bot` (written through another bot), or what the message holds: `location`,
+    `venue`, `contact`, `poll`, `checklist`, `dice`, `sticker`. `author` is the name that its writer
+    uses, `by` their id with its platform, each empty when it is not known; `ours` says that we
+    wrote it. `text` has its first `QUOTE_LIMIT` characters, `length` counts all of them.
+    """
+
+    relation: str
+    text: str
+    author: str = ""
+    by: str = ""
+    ours: bool = False
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Event(Stored):
     """One thing that happened to a session.
 
     `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the
     platform's own time (ms, 15 digits) and update id (20 digits), never by arrival. `at`: seconds
     since the epoch, the platform's own time. `addressed`: whom a group message names (`@bot`),
-    empty when it is surely for us. `private`: only the sender writes into the session.
+    empty when it is surely for us. `private`: only the sender writes into the session. `quotes`:
+    what the message points at, and what it holds beside its text. `joined`: the sender has taken us
+    into this group; `addressed` then has the name that they see.
     """
 
     id: str
@@ -60,6 +83,8 @@ class Event(Stored):
     reply_to: str = ""
     addressed: tuple[str, ...] = ()
     private: bool = False
+    quotes: tuple[Quote, ...] = later(())
+    joined: bool = later(False)
 
     @property
     def platform(self) -> str:

@@ -155,7 +155,7 @@ def build_app(
         server.include_router(sigil_http.build_router(lambda: local_registry, gate))
     server.include_router(chat_routes(runtime, gate))
     server.include_router(admin.router(runtime, gate))
-    deps = webhook.WebhookDeps(runtime.channels, runtime.queue)
+    deps = webhook.WebhookDeps(runtime.channels, runtime.queue, runtime.stores.kv)
     server.include_router(webhook.router(lambda: deps))
     sigil_http.add_error_handling(server)
     return server

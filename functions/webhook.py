@@ -14,21 +14,28 @@ from mangum import Mangum
 from functions import log, wiring
 from functions.channels.base import Channel
 from functions.channels.base import PlatformRequest as Incoming
+from functions.overheard import keep_message
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.http.body import read_body
 from sigil.http.status_codes import status_of
+from sigil.storage.kv import KV
 
 BODY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookDeps:
-    """The channels that may send events, by platform, and the queue that takes them."""
+    """The channels that may send events, by platform, and the queue that takes them.
+
+    `kv` keeps what people of a group say to each other, where an owner said so; None: nothing of
+    that is kept.
+    """
 
     channels: Mapping[str, Channel]
     queue: Queue
+    kv: KV | None = None
 
 
 def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
@@ -54,7 +61,7 @@ def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
             # before the body is read: a stranger's request costs neither memory nor time
             channel.verify_head(incoming)
             incoming = replace(incoming, body=await read_body(request, BODY_BYTES))
-            return await run_in_threadpool(_enqueue_events, channel, deps.queue, incoming)
+            return await run_in_threadpool(_enqueue_events, channel, deps, incoming)
         except BackendError as problem:
             return retry_later_response(problem)
         except (Refused, UsageError) as problem:
@@ -82,12 +89,16 @@ def retry_later_response(problem: BackendError) -> JSONResponse:
     return JSONResponse({"error": problem.as_dict()}, 503, {"retry-after": "5"})
 
 
-def _enqueue_events(channel: Channel, queue: Queue, incoming: Incoming) -> Response:
+def _enqueue_events(channel: Channel, deps: WebhookDeps, incoming: Incoming) -> Response:
     """Answer 200 only once every event is durable; the platform sends the rest again."""
     channel.verify(incoming)
-    for event in channel.parse(incoming.body):
-        queue.put(event)
+    events = channel.parse(incoming.body)
+    for event in events:
+        deps.queue.put(event)
         log.step("enqueued", event)
+    overheard = None if events or deps.kv is None else channel.parse_overheard(incoming.body)
+    if overheard and deps.kv is not None:
+        keep_message(deps.kv, overheard)
     return JSONResponse({"ok": True})
 
 

@@ -243,6 +243,8 @@ def open_app(
         limits=_make_safety_limits(settings),
         helpers=make_helpers(),
         redact=_make_redactor(settings),
+        # with another queue the webhook may have no store, and on AWS it has none
+        may_listen=not settings.queue,
     )
 
 

@@ -17,6 +17,7 @@ from functions.agent.turn import GAVE_UP, NeedsIsolation, WorkerBudget, abandon_
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
 from functions.events import Event
+from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
 from functions.reply_sender import (
@@ -177,6 +178,7 @@ def handle_event(
         return
     channel = runtime.channels.get(event.platform)
     if channel and not channel.is_for_us(event):
+        keep_message(runtime.stores.kv, make_overheard(event))
         return
     if event.is_inquiry and not spent:
         with _lost_body_is_final():

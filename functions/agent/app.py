@@ -90,6 +90,8 @@ class App:
     helpers: ServiceHelpers = field(default_factory=ServiceHelpers)
     redact: Callable[[str], str] = keep_text
     """Takes the secrets of the settings out of a text that is sent."""
+    may_listen: bool = True
+    """Whether the webhook can keep what people of a group say to each other."""
     failures: deque[tuple[str, Failure]] = field(
         default_factory=lambda: deque(maxlen=FAILURES_MOST)
     )

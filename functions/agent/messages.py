@@ -4,22 +4,29 @@ The origin of a person's message says where it came from: the name in it is its 
 else is the runtime's. It is stored as `telegram` for a private chat and as
 `telegram 42 member · Alice` for a group: the platform, the end of the sender's id and their role
 stand before the first separator, where no name reaches.
+
+What a message points at, and what was said in a group since the last reply, stands above a person's
+own words, each part between delimiters that nothing inside can close: it is data.
 """
 
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta
 
+from functions.agent import unopened
 from functions.agent.access import roles
-from functions.agent.sanitize import clean_text, escape_delimiters
-from functions.events import Event
+from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones
+from functions.events import QUOTE_LIMIT, Event, Quote
+from functions.overheard import OverheardMessage
 from sigil.errors import one_line
 from sigil.protocol import Json, Offer
 from sigil.storage.stored import Shape, Stored
@@ -56,6 +63,25 @@ FILE_CHARACTERS: Final = 200
 ID_CHARACTERS: Final = 12
 """A longer id is shown by its last `ID_TAIL` characters."""
 ID_TAIL: Final = 8
+QUOTED: Final = "QUOTED"
+GROUP: Final = "GROUP"
+"""The names of the delimiters around what a message points at, and what others said meanwhile."""
+ZONES: Final = (GROUP, QUOTED)
+QUOTE_LEAST: Final = 100
+"""Characters of a quote that are shown however small the window is."""
+CLEANED_CHARACTERS: Final = 100
+"""So many characters may leave a quote, as nobody sees them, before it is said to be cut."""
+SEEN_CHARACTERS: Final = 200
+"""Characters that are quoted of an answer which the model sees anyway."""
+OVERHEARD_CHARACTERS: Final = 6_000
+"""The most characters of what others said that a message is shown with."""
+_HEADS: Final = {
+    "reply": "in reply to",
+    "passage": "in reply to this passage of",
+    "forward": "forwarded from",
+    "bot": "written through the bot",
+}
+_NOT_OF_A_WORD: Final = re.compile(r"\W+")
 _ROLES: Final = frozenset(get_args(roles.Role))
 _DOTS: Final = "·•‧∙⋅・･᛫⸱⸳ꞏᐧ\u0387●◦⦁⚫⏺∘⸰🞄"
 _QUOTES: Final = '"“”„‟″‶＂«»〝〞〟❝❞ˮʺ🙶🙷🙸'
@@ -145,6 +171,15 @@ def find_unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     return ()
 
 
+def find_last_said(messages: Sequence[Message]) -> Message | None:
+    """Return the last message of a person, None when there is none."""
+    for message in reversed(messages):
+        by_person = message.role == "user" and message.origin != RUNTIME_ORIGIN
+        if by_person and not message.content.endswith(SCHEDULED_NOTE):
+            return message
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class CallResult:
     """The result of a tool call.
@@ -165,24 +200,121 @@ class CallResult:
     listed: Mapping[str, Json] | None = None
 
 
-def user_message(event: Event, role: roles.Role) -> Message:
-    """Return the message with which an event enters the history; `role` is its sender's."""
-    text = describe_event(event)
+def user_message(
+    event: Event,
+    role: roles.Role,
+    overheard: Sequence[OverheardMessage] = (),
+    room: float = inf,
+) -> Message:
+    """Return the message with which an event enters the history; `role` is its sender's.
+
+    `overheard` is what others said in the group meanwhile. Quotes and these take at most a part of
+    `room` estimated tokens.
+    """
+    text = describe_event(event, int(min(QUOTE_LIMIT, max(room / 8, QUOTE_LEAST))))
+    if overheard:
+        most = int(min(OVERHEARD_CHARACTERS, max(room / 4, QUOTE_LEAST)))
+        text = f"{format_overheard(overheard, most)}\n{text}"
     if event.kind in SCHEDULED_KINDS:
         text = f"{text}\n{SCHEDULED_NOTE}"
     return Message("user", text, at=event.at, origin=origin_of(event, role))
 
 
-def describe_event(event: Event) -> str:
-    """Return an event's text, without what its writer does not see, and a line for each file."""
-    text = clean_text(event.text)
-    lines = [text] if text else []
+def shorten_own_words(event: Event, messages: Sequence[Message]) -> Event:
+    """Return an event whose quote of the agent's last answer is short: that is in sight anyway.
+
+    In a group, answering it is how people go on.
+    """
+    last = next((each.content for each in reversed(messages) if each.role == "assistant"), "")
+    # a platform shows an answer without its marks
+    seen = _NOT_OF_A_WORD.sub("", last)
+
+    def shorten(quote: Quote) -> Quote:
+        begin = quote.text[:SEEN_CHARACTERS]
+        is_answer = quote.ours and quote.relation == "reply"
+        if is_answer and _NOT_OF_A_WORD.sub("", begin) in seen:
+            return replace(quote, text=begin)
+        return quote
+
+    return replace(event, quotes=tuple(map(shorten, event.quotes)))
+
+
+def describe_event(event: Event, most: int = QUOTE_LIMIT) -> str:
+    """Return what an event points at, its text without what its writer does not see, and a line for
+    each file. A quote has at most `most` characters.
+    """
+    lines = [_format_quote(quote, event, most) for quote in event.quotes]
+    text = escape_zones(clean_text(event.text), ZONES)
+    if text:
+        lines.append(text)
+    is_read = {quote.relation for quote in event.quotes}
     for attachment in event.attachments:
         kind = one_line(str(attachment.get("kind") or "file"), 40)
         name = str(attachment.get("name") or "")
         label = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
-        lines.append(f"[{kind}: {label}]")
+        if kind not in is_read:
+            note = unopened.NOTE if unopened.is_closed(attachment) else ""
+            lines.append(f"[{kind}: {label}{note}]")
     return "\n".join(lines)
+
+
+def _format_quote(quote: Quote, event: Event, most: int) -> str:
+    """Return a quote between delimiters, below a line of the runtime's that says what it is."""
+    head = _HEADS.get(quote.relation) or clean_name(quote.relation, 20)
+    if quote.relation in _HEADS:
+        if quote.ours:
+            author = "you"
+        elif quote.by == event.sender.id:
+            author = "the sender"
+        else:
+            name = quote_name(quote.author) if quote.author else ""
+            author = SEPARATOR.join(filter(None, (name, _shorten_id(quote.by))))
+        head = f"{head} {author or 'somebody'}"
+    text = clean_text(quote.text)
+    length = max(quote.length, len(text))
+    text = text[:most]
+    if length > len(text) + CLEANED_CHARACTERS or length > most:
+        head += f"{SEPARATOR}the first {len(text):,} of {length:,} characters"
+    return delimit_text(QUOTED, f"[{head}]\n{text}")
+
+
+def format_overheard(messages: Sequence[OverheardMessage], most: int) -> str:
+    """Return what people said in a group to somebody else, a line for each message, the newest of
+    them up to `most` characters.
+    """
+    lines: list[str] = []
+    for message in reversed(messages):
+        name = quote_name(message.sender.name) if message.sender.name else ""
+        when = time.strftime("%m-%d %H:%M", time.gmtime(max(message.at, 0.0)))
+        who = SEPARATOR.join(filter(None, (when, name, _shorten_id(message.sender.id))))
+        line = f"[{who}] {one_line(clean_text(message.text), most)}"
+        most -= len(line)
+        if most < 0:
+            lines.append("[earlier messages are left out]")
+            break
+        lines.append(line)
+    return delimit_text(GROUP, "\n".join(reversed(lines)))
+
+
+def read_own_words(content: str) -> str:
+    """Return what a message's sender wrote, without what stands between delimiters above it."""
+    while True:
+        opened = next((name for name in ZONES if content.startswith(f"<<{name}>>\n")), "")
+        _, closing, rest = content.partition(f"\n<</{opened}>>")
+        if not (opened and closing):
+            return content
+        content = rest.removeprefix("\n")
+
+
+def remove_delimiters(content: str) -> str:
+    """Return a message's content without the runtime's lines around what it points at."""
+    lines = content.split("\n")
+    delimiters = {f"<<{mark}{name}>>" for name in ZONES for mark in ("", "/")}
+    kept = []
+    for before, line in zip(["", *lines], lines, strict=False):
+        if line not in delimiters and before != f"<<{QUOTED}>>":
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def remove_silence(event: Event, answer: str) -> str:
@@ -201,14 +333,17 @@ def origin_of(event: Event, role: roles.Role) -> str:
     """Return the origin of an event's message, as it is stored."""
     if event.private:
         return event.platform
-    # the part of an id that tells people of one chat apart
-    sender = event.sender.id.partition(":")[2] or event.sender.id
-    sender = _NOT_OF_AN_ID.sub("_", sender)
-    if len(sender) > ID_CHARACTERS:
-        sender = f"…{sender[-ID_TAIL:]}"
+    sender = _shorten_id(event.sender.id)
     head = " ".join(filter(None, (event.platform, sender, role)))
     name = clean_name(event.sender.name)
     return f"{head}{SEPARATOR}{name}" if name else head
+
+
+def _shorten_id(id: str) -> str:
+    """Return the part of an id that tells people of one chat apart."""
+    sender = id.partition(":")[2] or id
+    sender = _NOT_OF_AN_ID.sub("_", sender)
+    return f"…{sender[-ID_TAIL:]}" if len(sender) > ID_CHARACTERS else sender
 
 
 def format_origin(origin: str) -> str:

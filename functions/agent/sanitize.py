@@ -10,6 +10,7 @@ import html
 import json
 import re
 import unicodedata
+from collections.abc import Collection
 
 from sigil.protocol import Json
 
@@ -86,6 +87,18 @@ def escape_delimiters(text: str) -> str:
     return _DELIMITER.sub(
         lambda found: f"‹‹/{found[1].strip()}››" if found[1] else f"‹‹{found[2]}››", text
     )
+
+
+def escape_zones(text: str, names: Collection[str]) -> str:
+    """Return a text in which nothing looks like the delimiters of these names; others stay."""
+
+    def escape(found: re.Match[str]) -> str:
+        name = (found[1] or found[2]).strip()
+        if name.upper() not in names:
+            return found[0]
+        return f"‹‹/{name}››" if found[1] else f"‹‹{name}››"
+
+    return _DELIMITER.sub(escape, text)
 
 
 def sanitize_result(content: str) -> str:

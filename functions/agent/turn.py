@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from functions.agent import tokens
+from functions import overheard
+from functions.agent import tokens, unopened
 from functions.agent.access.roles import Role
 from functions.agent.app import App, TurnStep, Watch, ignore_step
-from functions.agent.commands import pairing, table
+from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
 from functions.agent.context import Preamble
@@ -23,8 +24,10 @@ from functions.agent.memory.documents import Doc
 from functions.agent.messages import (
     SCHEDULED_KINDS,
     Message,
+    find_last_said,
     find_unanswered,
     remove_silence,
+    shorten_own_words,
     user_message,
 )
 from functions.agent.model import outage
@@ -39,7 +42,7 @@ from functions.agent.session.store import SessionHandle
 from functions.agent.session.trace import save_trace
 from functions.agent.side_request import SECONDS, SideRequests
 from functions.agent.tool_calls import ToolCallContext
-from functions.events import Event
+from functions.events import Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from sigil.protocol import Caller, Json
 from sigil.storage.kv import Key, keys
@@ -106,13 +109,18 @@ class NeedsIsolation(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """The values that the steps of one turn share; `role` is that of the event's sender."""
+    """The values that the steps of one turn share; `role` is that of the event's sender.
+
+    `listens_since` says from which event's order on the agent reads along in the group; empty where
+    it does not.
+    """
 
     app: App
     watch: Watch
     worker: WorkerBudget
     role: Role
     breakers: Breakers
+    listens_since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,7 @@ class TurnRecords:
     """The stored records that a turn begins with, read by one request.
 
     `seen` says that the event was handled before. `role` is the sender's, `breakers` know of halts
-    and the budget, `documents` are those of the prompt.
+    and the budget, `documents` are those of the prompt. `listens_since` is as in `TurnContext`.
     """
 
     opened: SessionHandle
@@ -128,6 +136,7 @@ class TurnRecords:
     role: Role
     breakers: Breakers
     documents: tuple[Doc, ...]
+    listens_since: str
 
 
 def read_turn_records(event: Event, app: App, opened: SessionHandle | None = None) -> TurnRecords:
@@ -145,9 +154,12 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         breakers.list_keys(),
         people.list_keys(event),
         documents.list_keys(session),
+        [keys.listening(session)] if event.kind == "message" and not event.private else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, seen, safety, person, written = ([next(items) for _ in group] for group in groups)
+    head, seen, safety, person, written, listening = (
+        [next(items) for _ in group] for group in groups
+    )
     breakers.use_items(safety)
     if opened is None:
         opened = app.sessions.decode_head(session, head[0])
@@ -157,6 +169,7 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         people.take_role(event, person),
         breakers,
         documents.decode_for_prompt(session, written),
+        overheard.find_start(listening[0]) if listening else "",
     )
 
 
@@ -190,7 +203,7 @@ def run_turn(
         if not opened.document.turn:
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
-    context = TurnContext(app, watch, worker, records.role, records.breakers)
+    context = TurnContext(app, watch, worker, records.role, records.breakers, records.listens_since)
     return _begin_turn(opened, event, records.documents, context)
 
 
@@ -259,6 +272,9 @@ def _begin_turn(
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
 
+    if unopened.is_all(event):
+        return _answer_unopened(_with_safety(opened, begun), turn, context)
+
     # may its sender?
     refusal = app.allowances.begin_turn(event, context.role)
     if refusal is not None:
@@ -275,14 +291,47 @@ def _begin_turn(
     app.allowances.record_tokens(event, context.role, turn.usage.total, turn.began)
     if document.consolidated != opened.document.consolidated:
         preamble = app.build_preamble(opened.key)  # memory has changed
-    if tokens.of_text(event.text) > room:
+    length = tokens.of_text(event.text)
+    if length > room:
         breakers.settle(document.safety)
         notice = TOO_LONG.format(window=app.model.window)
         return close_turn(opened.with_document(document), app, turn, notice, in_history=False)
 
-    document = document.add(user_message(event, context.role))
+    heard = _read_overheard(document, event, context)
+    said = shorten_own_words(event, document.messages)
+    document = document.add(user_message(said, context.role, heard, room - length))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
     return _run_and_close(opened, preamble, context)
+
+
+def _read_overheard(
+    document: Document, event: Event, context: TurnContext
+) -> Sequence[overheard.OverheardMessage]:
+    """Return what people said to each other since the last message that the model got."""
+    if not context.listens_since:
+        return ()
+    session = keys.session_of(context.app.name, event.session)
+    got = find_last_said(document.messages)
+    # messages of the same second may come twice rather than never
+    since = max(context.listens_since, order_of(got.at, 0) if got else "")
+    return overheard.read_messages(context.app.kv, session, since, event.order)
+
+
+def _answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHandle:
+    """Answer a message of which nothing can be opened, without a request to the model.
+
+    The history has it. Of several that come together, such as an album, one is answered.
+    """
+    event = turn.event
+    before = find_last_said(opened.document.messages)
+    message = user_message(event, context.role)
+    text = unopened.ALONE.format(kinds=unopened.describe_kinds(event))
+    if before and before.origin == message.origin and unopened.NOTE in before.content:
+        text = "" if abs(event.at - before.at) < unopened.SAME_SECONDS else text
+    document = opened.document.add(message)
+    if text:
+        document = document.add(Message("assistant", text, at=context.app.clock.now()))
+    return close_turn(opened.with_document(document), context.app, turn, text, in_history=False)
 
 
 def _answer_without_turn(
@@ -295,6 +344,9 @@ def _answer_without_turn(
     app = context.app
     role = context.role
     event = turn.event
+    if event.joined:
+        # whoever it was: one sentence, and nothing that a stranger could not see anyway
+        return close_turn(opened, app, turn, groups.write_greeting(event, app), in_history=False)
     if not app.rules.may_talk(role):
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
     if event.is_control:
@@ -354,7 +406,7 @@ def _gets_notice(other: Event, event: Event, app: App) -> bool:
 
     It is when it is a message to us, no command, of somebody who may talk.
     """
-    if other.kind != "message" or other.text.lstrip().startswith(("/", "\uff0f")):
+    if other.kind != "message" or other.joined or other.text.lstrip().startswith(("/", "\uff0f")):
         return False
     if other.addressed not in ((), event.addressed):
         return False
@@ -467,7 +519,13 @@ def _run_and_close(
     # the id is of this checkpoint alone, so that no continuation is queued twice
     name = f"{_continuation_prefix(turn)}{document.next_seq}.{turn.waits}"
     continuation = replace(
-        turn.event, id=name, kind="continue", text="", attachments=(), addressed=()
+        turn.event,
+        id=name,
+        kind="continue",
+        text="",
+        attachments=(),
+        addressed=(),
+        quotes=(),
     )
     return replace(app.sessions.save(opened, document), next=continuation)
 
@@ -528,7 +586,10 @@ def close_turn(
         for call in find_unanswered(document.messages):
             document = document.add(Message("tool", INTERRUPTED, at=now, call_id=call.id))
         document = document.add(Message("assistant", text, at=now))
-    text = missed_messages.mention_missed(turn.trace, remove_silence(event, text))
+    text = remove_silence(event, text)
+    if in_history and turn.rounds:
+        text = unopened.mention(event, text)
+    text = missed_messages.mention_missed(turn.trace, text)
     outbox = document.outbox
     if text:
         reply = Outgoing(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from functions.events import Event
+from functions.overheard import OverheardMessage
 from sigil.errors import BackendError
 
 
@@ -28,8 +29,8 @@ class Busy(BackendError):
 
 
 class Channel(Protocol):
-    """A chat platform. The webhook uses `verify_head`, `verify` and `parse`, which never wait for
-    the network; the worker uses the rest.
+    """A chat platform. The webhook uses `verify_head`, `verify` and the two that parse, which never
+    wait for the network; the worker uses the rest.
     """
 
     def verify_head(self, request: PlatformRequest) -> None:
@@ -44,6 +45,9 @@ class Channel(Protocol):
         """Return the events in a verified body, none for what does not concern us; `UsageError`
         with EINVAL when it is no JSON object.
         """
+
+    def parse_overheard(self, body: bytes) -> OverheardMessage | None:
+        """Return what a verified body says in a group to nobody in particular, if it is that."""
 
     def is_for_us(self, event: Event) -> bool:
         """Return whether a group's message that names somebody (`event.addressed`) names us. May

@@ -40,7 +40,7 @@ ENTRY_POINTS = (
     "cli",
 )
 PACKAGES = ("channels", "agent", "queues")
-COMMON = ("events", "settings", "clock", "log", "plugins", "http_connection")
+COMMON = ("events", "overheard", "settings", "clock", "log", "plugins", "http_connection")
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ENTRY_POINTS,
@@ -63,6 +63,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "queues": COMMON,
     "agent": (*COMMON, "queues"),
     "log": ("events",),
+    "overheard": ("events",),
     **dict.fromkeys(("events", "settings", "clock", "plugins", "http_connection", "turn_lock"), ()),
 }
 """What each package and module of the agent may import. `alerts` is for the entry points and the
@@ -71,7 +72,7 @@ wiring alone: a turn is done when they are sent. Of the queues, the agent may se
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*ENTRY_POINTS, "wiring")),
     **dict.fromkeys(
-        (*PACKAGES, "events"),
+        (*PACKAGES, "events", "overheard"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),
     ),
     "plugins": ("errors",),

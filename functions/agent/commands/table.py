@@ -10,8 +10,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
+from functions import overheard
 from functions.agent.app import App
-from functions.agent.commands import memory, pairing, soul, status
+from functions.agent.commands import groups, memory, pairing, soul, status
 from functions.agent.commands.command import (
     Command,
     CommandCall,
@@ -137,6 +138,9 @@ def run_new(call: CommandCall) -> CommandResult:
     if reason and REASONS[reason].unlocks:
         reader = NoticeReader(owner=call.role == "owner", alone=call.event.private)
         locked = f" It stays locked. {write_notice(replace(safety, reason=reason), reader)}"
+    if not call.event.private:
+        # what people said to each other before is not part of the new session either
+        overheard.pass_over(app.kv, call.session, call.event.order)
     return CommandResult(f"New session started.{locked}", replace(call.document, messages=()))
 
 
@@ -184,6 +188,7 @@ COMMANDS: Final[Commands] = {
     **pairing.COMMANDS,
     **soul.COMMANDS,
     **memory.COMMANDS,
+    **groups.COMMANDS,
     "stop": Command("ends the turn that is running", run_control),
     "halt": Command(
         "halts me in every chat, or only here; for owners", run_control, arguments="[here]"

@@ -16,7 +16,13 @@ from dataclasses import dataclass
 import orjson
 
 from functions.agent import tokens
-from functions.agent.messages import RUNTIME_MARK, ToolCall, Usage
+from functions.agent.messages import (
+    RUNTIME_MARK,
+    ToolCall,
+    Usage,
+    read_own_words,
+    remove_delimiters,
+)
 from functions.agent.model import offline_arguments, offline_documents
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.prompt import FunctionCall, PromptMessage, ToolDefinition
@@ -211,4 +217,6 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[str, list[AnsweredCal
         done.append(
             AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))
         )
-    return words.strip(), done
+    own = read_own_words(words)
+    # a message may have nothing but what it passes on
+    return (own if own.strip() else remove_delimiters(words)).strip(), done

@@ -24,6 +24,8 @@ _LINE = re.compile(
 _TO_KEEP = re.compile(
     r"\s*(?:(?:please\s+)?remember\b(?:\s+that\b)?|请?记住)[\s:：,，]*(\S.*)", re.IGNORECASE
 )
+_NOT_OWN = re.compile(r"(?:<<|‹‹)(GROUP|QUOTED)(?:>>|››).*?(?:<<|‹‹)/\1(?:>>|››)\s*", re.DOTALL)
+"""What others said, above the words of the person who points at it."""
 _PERSONALITY = re.compile(r"^##[ \t]+Personality[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -69,7 +71,8 @@ def write_entry(transcript: str) -> str:
     for message in messages:
         called.update(filter(None, message.tools.split(", ")))
         if message.role == "USER" and message.text:
-            text = one_line(" ".join(message.text.split()), SAID_CHARACTERS)
+            own = _NOT_OWN.sub("", message.text).strip() or message.text
+            text = one_line(" ".join(own.split()), SAID_CHARACTERS)
             spoken.append(f"{message.name}: “{text}”" if message.name else f"“{text}”")
     began = f"[{messages[0].time}] " if messages else ""
     count = "1 message" if len(messages) == 1 else f"{len(messages)} messages"
@@ -83,7 +86,8 @@ def update_memory(memory: str, transcript: str) -> str:
     news: list[str] = []
     for message in _parse_transcript(transcript):
         if message.role == "USER":
-            for line in message.text.split("\n"):
+            # nobody has something remembered by what another person wrote
+            for line in _NOT_OWN.sub("", message.text).split("\n"):
                 found = _TO_KEEP.fullmatch(line)
                 if found:
                     news.append(f"- {one_line(found[1])}")

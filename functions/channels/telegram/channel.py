@@ -13,8 +13,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from functions.channels.base import PlatformRequest
-from functions.channels.telegram.updates import parse_update
+from functions.channels.telegram.updates import parse_overheard, parse_update
 from functions.events import Event
+from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
 
@@ -110,6 +111,10 @@ class Telegram:
     def parse(self, body: bytes) -> list[Event]:
         """Return the event of an update (at most one)."""
         return parse_update(body, self.bot, self._agent)
+
+    def parse_overheard(self, body: bytes) -> OverheardMessage | None:
+        """Return what an update says in a group to nobody in particular."""
+        return parse_overheard(body, self.bot, self._agent)
 
     def is_for_us(self, event: Event) -> bool:
         """Return whether our name is among those that the message names."""

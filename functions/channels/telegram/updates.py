@@ -1,21 +1,30 @@
 """Updates of the Bot API are read as events (https://core.telegram.org/bots/api#update).
 
 They are read tolerantly: Telegram's own samples lack fields that its reference calls required, and
-a field that is odd counts as absent. Only new messages of people are events: edits, channel posts,
-bots, buttons and service messages are none.
+a field that is odd counts as absent. Only new messages of people are events, and that somebody took
+us into a group: edits, channel posts, bots, buttons and all other service messages are none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TypedDict
+from collections.abc import Iterable
+from dataclasses import replace
 
 import orjson
 
+from functions.channels.telegram.contents import (
+    Message,
+    is_foreign,
+    list_attachments,
+    list_quotes,
+    raw_text,
+    read_name,
+)
 from functions.channels.visible_text import clean_text
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
-from sigil.errors import UsageError, one_line
+from functions.overheard import OverheardMessage, make_overheard
+from sigil.errors import UsageError
 from sigil.json_fields import (
     ID_LIMIT,
     as_integer,
@@ -23,21 +32,12 @@ from sigil.json_fields import (
     as_sequence,
     as_string,
 )
-from sigil.protocol import Json
 
-Message = Mapping[str, Json]
 _GROUPS = ("group", "supergroup")
 _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
-_FOREIGN = {
-    "forward_origin": "[forwarded]",
-    "forward_date": "[forwarded]",
-    "via_bot": "[from another bot]",
-}
-"""The fields of a message whose sender did not write it: its text is data, and no command."""
-_FILES = ("animation", "document", "audio", "video", "voice", "video_note", "sticker")
-_FILE_ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
-_MIME = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
+_ANSWERED = ("reply", "passage")
+"""What a message answers is no contents of its own."""
 
 
 def parse_update(body: bytes, bot: int, agent: str) -> list[Event]:
@@ -45,39 +45,83 @@ def parse_update(body: bytes, bot: int, agent: str) -> list[Event]:
 
     `UsageError` (EINVAL): `body` is no JSON object.
     """
+    update = _read_update(body)
+    event = _read_event(update, bot, agent)
+    if event is None:
+        return []
+    message = as_mapping(update.get("message"))
+    joined = _find_own_arrival(message, bot)
+    if joined is not None:
+        return [replace(event, joined=True, addressed=joined)]
+    addressed = _find_addressed(message, bot)
+    if addressed is None or not _has_contents(event):
+        return []
+    return [replace(event, addressed=addressed)]
+
+
+def parse_overheard(body: bytes, bot: int, agent: str) -> OverheardMessage | None:
+    """Return what somebody said in a group to nobody in particular; None for everything else."""
+    update = _read_update(body)
+    message = as_mapping(update.get("message"))
+    event = _read_event(update, bot, agent)
+    if event is None or event.private or not _has_contents(event):
+        return None
+    return make_overheard(event) if _find_addressed(message, bot) is None else None
+
+
+def _read_update(body: bytes) -> Message:
     try:
         update = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise UsageError("EINVAL", "the update is not JSON", source="telegram") from None
     if not isinstance(update, dict):
         raise UsageError("EINVAL", "the update is not a JSON object", source="telegram")
+    return update
+
+
+def _read_event(update: Message, bot: int, agent: str) -> Event | None:
+    """Return the event of a person's message, whomever it addresses; None when it is none."""
     number = as_integer(update.get("update_id"), 0)
     message = as_mapping(update.get("message"))
     session = _read_session(message)
     sender = _read_sender(message)
-    addressed = _find_addressed(message, bot)
-    if number is None or not session or sender is None or addressed is None:
-        return []
-    files = list_attachments(message)
-    text = _read_text(message, bool(files))
-    if not text.strip() and not files:
-        return []
+    if number is None or not session or sender is None:
+        return None
     at = float(as_integer(message.get("date"), 0) or 0)
-    event = Event(
+    return Event(
         id=f"telegram:{bot}:{number}",
         kind="message",
         agent=agent,
         session=session,
         sender=sender,
-        text=text,
+        text=_read_text(message),
         at=at,
         order=order_of(at, number),
-        attachments=files,
+        attachments=list_attachments(message),
         reply_to=str(as_integer(message.get("message_id"), 1) or ""),
-        addressed=addressed,
         private=as_mapping(message.get("chat")).get("type") == "private",
+        quotes=list_quotes(message, bot),
     )
-    return [event]
+
+
+def _has_contents(event: Event) -> bool:
+    """Return whether a message says or holds anything that we know of: service messages do not."""
+    if event.text.strip() or event.attachments:
+        return True
+    own = [quote for quote in event.quotes if quote.relation not in _ANSWERED]
+    return any(quote.text or quote.relation == "sticker" for quote in own)
+
+
+def _find_own_arrival(message: Message, bot: int) -> tuple[str, ...] | None:
+    """Return our name, as the message tells it, when its sender took us into the group."""
+    if as_mapping(message.get("chat")).get("type") not in _GROUPS:
+        return None
+    for member in map(as_mapping, as_sequence(message.get("new_chat_members"))[:100]):
+        if as_integer(member.get("id"), 1) == bot:
+            name = as_string(member.get("username")).lower()
+            return (name,) if _NAME.fullmatch(f"@{name}") else ()
+    # only its first members get this message
+    return () if message.get("group_chat_created") is True else None
 
 
 def _read_session(message: Message) -> str:
@@ -102,9 +146,7 @@ def _read_sender(message: Message) -> Sender | None:
     number = as_integer(user.get("id"), 1)
     if number is None or user.get("is_bot", False) is not False or "sender_chat" in message:
         return None
-    names = (as_string(user.get("first_name")), as_string(user.get("last_name")))
-    name = " ".join(filter(None, names)) or as_string(user.get("username"))
-    return Sender(f"telegram:{number}", one_line(name, 100))
+    return Sender(f"telegram:{number}", read_name(user))
 
 
 def _find_addressed(message: Message, bot: int) -> tuple[str, ...] | None:
@@ -137,22 +179,18 @@ def _find_addressed(message: Message, bot: int) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys([*named, *mentioned])) or None
 
 
-def _read_text(message: Message, has_files: bool) -> str:
-    """Return the text without a leading command's `@bot`; marked when its sender did not write
-    it.
+def _read_text(message: Message) -> str:
+    """Return what the sender wrote, without a leading command's `@bot`.
+
+    It is empty for what somebody else wrote: that is data and no command, and stands in a quote.
     """
-    text = _raw_text(message)
-    mark = next((mark for field, mark in _FOREIGN.items() if field in message), "")
-    if mark and (text.strip() or has_files):
-        return clean_text(f"{mark}\n{text}").rstrip("\n")[:TEXT_LIMIT]
+    if is_foreign(message):
+        return ""
+    text = raw_text(message)
     for kind, offset, command, _ in _read_entities(message):
         if kind == "bot_command" and offset == 0 and (match := _COMMAND.fullmatch(command)):
             text = match[1] + text[len(command) :]
     return clean_text(text)[:TEXT_LIMIT]
-
-
-def _raw_text(message: Message) -> str:
-    return as_string(message.get("text")) or as_string(message.get("caption"))
 
 
 def _read_entities(message: Message) -> Iterable[tuple[str, int, str, int | None]]:
@@ -160,7 +198,7 @@ def _read_entities(message: Message) -> Iterable[tuple[str, int, str, int | None
 
     Offsets are UTF-16 units.
     """
-    encoded = _raw_text(message).encode("utf-16-le")
+    encoded = raw_text(message).encode("utf-16-le")
     field = "entities" if as_string(message.get("text")) else "caption_entities"
     for entity in map(as_mapping, as_sequence(message.get(field))[:100]):
         offset = as_integer(entity.get("offset"), 0)
@@ -170,41 +208,3 @@ def _read_entities(message: Message) -> Iterable[tuple[str, int, str, int | None
         text = encoded[2 * offset : 2 * (offset + length)].decode("utf-16-le", "ignore")
         user = as_integer(as_mapping(entity.get("user")).get("id"), 1)
         yield as_string(entity.get("type")), offset, text, user
-
-
-class Attachment(TypedDict):
-    """A file of a message; `size` in bytes, 0 when unknown, other unknown fields are empty."""
-
-    kind: str
-    file_id: str
-    name: str
-    size: int
-    mime: str
-
-
-def list_attachments(message: Message) -> tuple[Attachment, ...]:
-    """Return the files of a message, to be fetched later; nothing is downloaded here."""
-    sizes = [as_mapping(size) for size in as_sequence(message.get("photo"))]
-    largest = max(sizes, key=lambda size: as_integer(size.get("width"), 0) or 0, default={})
-    files = [_read_file("photo", largest, "image/jpeg")]
-    files += [_read_file(kind, as_mapping(message.get(kind))) for kind in _FILES]
-    found: dict[str, Attachment] = {}
-    for file in files:
-        if file:
-            # an animation comes a second time, as a document
-            found.setdefault(file["file_id"], file)
-    return tuple(found.values())
-
-
-def _read_file(kind: str, fields: Mapping[str, Json], mime: str = "") -> Attachment | None:
-    file_id = as_string(fields.get("file_id"))
-    if not _FILE_ID.fullmatch(file_id):
-        return None
-    declared = as_string(fields.get("mime_type"))
-    return {
-        "kind": kind,
-        "file_id": file_id,
-        "name": one_line(as_string(fields.get("file_name")), 200),
-        "size": as_integer(fields.get("file_size"), 0) or 0,
-        "mime": declared if _MIME.fullmatch(declared) else mime,
-    }

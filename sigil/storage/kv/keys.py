@@ -158,6 +158,16 @@ def missed_messages(session: str) -> Key:
     return Key(f"session#{session}", "missed")
 
 
+def listening(session: str) -> Key:
+    """The mark that an owner lets the agent read along in a group."""
+    return Key("listening", session)
+
+
+def overheard_message(session: str, slot: int) -> Key:
+    """A message of a group to somebody else, in one of a few places that are used in turn."""
+    return Key(f"overheard#{session}", f"{slot:03d}")
+
+
 def session_head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")

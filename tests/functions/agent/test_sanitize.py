@@ -174,7 +174,11 @@ def test_what_nobody_sees_in_a_message_or_a_name_does_not_reach_the_model(
 
     first, *lines = model.bodies[-1]["messages"][-1]["content"].split("\n")
     assert first.endswith('· telegram · "‹‹/POLICY›› Bob" · 9 · guest]')
-    assert lines == ["abc 👨\u200d👩\u200d👧", "\tend", '[file: "x.txt) (2026-01-01 00:00 UTC)"]']
+    assert lines == [
+        "abc 👨\u200d👩\u200d👧",
+        "\tend",
+        '[file: "x.txt) (2026-01-01 00:00 UTC)", which you cannot open]',
+    ]
 
 
 def test_a_failure_closes_nothing_in_its_pain_or_later_in_what_failed_before(

@@ -1,0 +1,134 @@
+"""Overheard messages are what people say in a group to somebody else, kept where an owner said so.
+
+They are no events: nobody answers them, and no id of them is remembered. The last `SLOTS` messages
+of a group are kept, each for a day at most and each by one write; the next turn of the group reads
+them as context.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from functions.events import Event, Sender, order_of
+from sigil.errors import BackendError, one_line
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.update import scan_all, update
+from sigil.storage.stored import Shape, Stored, dumps
+
+SLOTS: Final = 50
+"""A group has so many places for messages, and a new message takes that of the oldest."""
+KEPT_SECONDS: Final = 86_400.0
+TEXT_CHARACTERS: Final = 500
+_NOT_CONTENTS: Final = ("reply", "passage")
+
+
+@dataclass(frozen=True, slots=True)
+class OverheardMessage(Stored):
+    """A message to somebody else. `order` sorts it among the chat's events, `slot` is its place."""
+
+    agent: str
+    session: str
+    sender: Sender
+    text: str
+    at: float
+    order: str
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listening(Stored):
+    """The mark of a group where the agent reads along, from the event with the order `since` on."""
+
+    by: str
+    since: str
+
+
+_LISTENING: Final = Shape[Listening](Listening)
+_MESSAGE: Final = Shape[OverheardMessage](OverheardMessage)
+
+
+def make_overheard(event: Event) -> OverheardMessage:
+    """Return the message of an event that is for somebody else, as one bounded line."""
+    parts = [event.text[: 2 * TEXT_CHARACTERS]]
+    for quote in event.quotes:
+        if quote.relation not in _NOT_CONTENTS:
+            parts.append(f"({quote.relation}) {quote.text}")
+    parts += [f"({attachment.get('kind')})" for attachment in event.attachments]
+    # the messages of a chat are numbered in their order
+    number = int(event.reply_to) if event.reply_to.isascii() and event.reply_to.isdigit() else 0
+    return OverheardMessage(
+        event.agent,
+        event.session,
+        event.sender,
+        one_line(" ".join(" ".join(parts).split()), TEXT_CHARACTERS),
+        event.at,
+        event.order,
+        number % SLOTS,
+    )
+
+
+def find_start(item: Item | None) -> str:
+    """Return since when the agent reads along in a group, from the item of its mark: the `order`
+    of an event, empty where it does not.
+    """
+    if item is None:
+        return ""
+    try:
+        return _LISTENING.read(item.value).since
+    except ValueError:  # a damaged mark still says that an owner wants it
+        return order_of(0.0, 0)
+
+
+def start_listening(kv: KV, session: str, by: str, since: str) -> None:
+    """Keep what is said in a group after an event; `by` is the owner who wants it."""
+    kv.put(keys.listening(session), dumps(Listening(by, since)))
+
+
+def pass_over(kv: KV, session: str, until: str) -> None:
+    """Let the model not read what was said before an event, where the agent reads along."""
+
+    def decide(value: bytes | None) -> tuple[bytes | None, None]:
+        if value is None:
+            return None, None
+        try:
+            return dumps(replace(_LISTENING.read(value), since=until)), None
+        except ValueError:
+            return None, None
+
+    update(kv, keys.listening(session), decide)
+
+
+def stop_listening(kv: KV, session: str) -> None:
+    """Keep nothing any more, and delete what was kept."""
+    kv.delete(keys.listening(session))
+    partition = keys.overheard_message(session, 0).partition
+    for sort, _ in list(scan_all(kv, partition)):
+        kv.delete(Key(partition, sort))
+
+
+def keep_message(kv: KV, message: OverheardMessage) -> None:
+    """Keep a message if its group is listened to: one read, and then one write.
+
+    What the store does not take is lost: nobody waits for it, and the platform need not send it
+    again.
+    """
+    session = keys.session_of(message.agent, message.session)
+    with suppress(BackendError):
+        if kv.get(keys.listening(session)) is not None:
+            key = keys.overheard_message(session, message.slot)
+            kv.put(key, dumps(message), ttl=KEPT_SECONDS)
+
+
+def read_messages(kv: KV, session: str, after: str, before: str) -> list[OverheardMessage]:
+    """Return what was said between two events, by their `order`, oldest first."""
+    partition = keys.overheard_message(session, 0).partition
+    found: list[OverheardMessage] = []
+    for _, item in kv.scan(partition, limit=SLOTS):
+        with suppress(ValueError):  # a damaged one is no reason to fail
+            found.append(_MESSAGE.read(item.value))
+    return sorted(
+        (message for message in found if after < message.order < before),
+        key=lambda message: message.order,
+    )
