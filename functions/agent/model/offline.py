@@ -10,8 +10,10 @@ everything around it is real.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 import orjson
 
@@ -23,10 +25,13 @@ from functions.agent.messages import (
     read_own_words,
     remove_delimiters,
 )
-from functions.agent.model import offline_arguments, offline_documents
+from functions.agent.model import offline_arguments, offline_documents, offline_memory
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.agent.prompt import FunctionCall, PromptMessage, ToolDefinition
-from functions.agent.toolset import DEPLOY, QUERY
+from functions.agent.model.offline_answers import NOTHING_KNOWN, describe_result
+from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
+from functions.agent.model.offline_talk import answer_talk
+from functions.agent.prompt import FunctionCall, FunctionDefinition, PromptMessage, ToolDefinition
+from functions.agent.toolset import DEPLOY, QUERY, is_capability
 from sigil.errors import one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
@@ -38,7 +43,10 @@ HOW = (
     " in a code fence, for example\n\nmake a capability reverse-text\n```js\nreturn"
     " [...input.text].reverse().join('')\n```"
 )
-NOT_FOUND = f"I found no capability for this. {HOW}"
+NOT_FOUND = (
+    "I do not understand this: I am only the offline model. Ask me “what can you do?” for examples."
+    " A language model (UNCAGED_LLM_URL) would understand more."
+)
 _MAKE = re.compile(
     r"\b(?:make|write|create|build|deploy|define)\s+(?:(?!of\b)[\w'-]+\s+){0,5}?capabilit(?:y|ies)\b"
     "|[\u505a\u5199\u521b\u9020\u90e8].{0,15}\u80fd\u529b",
@@ -48,7 +56,8 @@ _MAKE = re.compile(
 for it.
 """
 TRIES = 3
-REMEMBER = tool_of("remember")
+REMEMBER, RECALL, FORGET = map(tool_of, ("remember", "recall", "forget"))
+_STAMP = re.compile(r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2}) ([^\s\]·]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +95,8 @@ class OfflineModel:
         if document is not None:
             usage = count_usage(document.arguments)
             return ModelReply(calls=(document,), usage=usage, finish="tool_calls")
-        words, done = _read_turn(request.messages)
-        plan = _make_plan(words, done, request.tools)
+        said, done = _read_turn(request.messages)
+        plan = _make_plan(said, done, request.tools)
         if isinstance(plan, str):
             return ModelReply(text=f"{plan}\n\n{SIGNATURE}", usage=count_usage(plan))
         name, arguments = plan
@@ -100,19 +109,29 @@ def sign_text(text: str, model: str) -> str:
     return f"{text}\n\n{SIGNATURE}" if model == NAME else text
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A person's words, and the time and zone of their stamp; None and empty without one."""
+
+    words: str
+    now: datetime | None = None
+    zone: str = ""
+
+
 Plan = str | tuple[str, dict[str, Json]]
 """An answer, or a tool and its arguments."""
 
 
-def _make_plan(words: str, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
+def _make_plan(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
     if not tools:
         return _format_answer(done[-1]) if done else NOT_FOUND
-    spec = offline_arguments.find_deploy(words)
+    spec = offline_arguments.find_deploy(said.words)
     if spec:
         return _plan_deploy(spec, done)
-    if _MAKE.search(words):
+    if _MAKE.search(said.words):
         return HOW
-    return _plan_call(words, done, tools)
+    talk = "" if done else answer_talk(said.words, said.now, said.zone)
+    return talk or _plan_call(said, done, tools)
 
 
 def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
@@ -134,54 +153,126 @@ def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
     )
 
 
-def _plan_call(words: str, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
+def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
     """Return the call of a capability that fits the words, a search for one, or the answer."""
-    if done and done[-1].name != QUERY and done[-1].error is None:
-        return _format_answer(done[-1])
-    tried = {call.name for call in done}
-    found: list[str] = []
-    for call in done:
-        if call.name == QUERY:
-            items = as_sequence(as_mapping(call.ok).get("items"))
-            found.extend(as_string(as_mapping(item).get("tool")) for item in items)
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
-    note = offline_documents.find_note(words)
-    if note and REMEMBER in by_name and REMEMBER not in tried:
-        return REMEMBER, {"type": "note", "payload": note, "source": "user"}
-    candidates = found if QUERY in tried else []
-    for name, function in by_name.items():
-        if name.startswith("cap_") and offline_arguments.is_mentioned(words, function):
-            candidates = [*candidates, name]
-    for name in candidates:
-        if name not in by_name or name in tried or name == REMEMBER:
+    queries = {as_string(call.arguments.get("query")) for call in done if call.name == QUERY}
+    called = [call for call in done if call.name != QUERY]
+    if offline_memory.find_wish_to_forget(said.words):
+        return _plan_forgetting(said.words, called, by_name, queries)
+    note = offline_memory.find_note(said.words)
+    if note and not called:
+        if REMEMBER in by_name:
+            return REMEMBER, {"type": "note", "payload": note, "source": "user"}
+        if "remember" not in queries:
+            return QUERY, {"query": "remember"}
+    if called and called[-1].error is None:
+        return _answer_or_recall(said.words, called)
+    readings = read_request(Request(said.words, said.now))
+    tried = {call.name for call in called}
+    for reading in readings:
+        usable = reading.tool not in tried and len(tried) < TRIES
+        if usable and _takes(by_name.get(reading.tool), reading.arguments):
+            return reading.tool, reading.arguments or {}
+    own = _plan_own(said.words, by_name, tried)
+    if own:
+        return own
+    if not queries:
+        return QUERY, {"query": said.words[:200] or "help"}
+    if called:
+        return _format_answer(called[-1])
+    for reading in readings:
+        if reading.tool not in by_name and reading.capability not in queries and len(queries) < 3:
+            return QUERY, {"query": reading.capability}
+        if reading.tool in by_name and reading.arguments is None:
+            return reading.ask
+    return _ask_for_input(said.words, by_name) or NOT_FOUND
+
+
+def _takes(function: FunctionDefinition | None, arguments: dict[str, Json] | None) -> bool:
+    """Return whether a tool's schema has these arguments and no other required one.
+
+    A person's own capability can have a name of the library's.
+    """
+    if function is None or arguments is None:
+        return False
+    properties = as_mapping(function["parameters"].get("properties"))
+    required = map(as_string, as_sequence(function["parameters"].get("required")))
+    return arguments.keys() <= properties.keys() and all(name in arguments for name in required)
+
+
+def _plan_own(
+    words: str, by_name: Mapping[str, FunctionDefinition], tried: set[str]
+) -> tuple[str, dict[str, Json]] | None:
+    """Return the call of a capability that is not the library's; the words must name a part of it.
+
+    The last that was paged in comes first.
+    """
+    for name in reversed([*by_name]):
+        if not _is_own(name) or name in tried or len(tried) >= TRIES:
             continue
-        arguments = offline_arguments.fill_arguments(words, by_name[name])
-        if arguments is not None and len(tried) <= TRIES:
-            return name, arguments
-    if QUERY not in tried:
-        return QUERY, {"query": words[:200] or "help"}
-    if done[-1].error:
-        return _format_answer(done[-1])
-    known = next((by_name[name] for name in found if name in by_name), None)
-    if known is None:
-        return NOT_FOUND
-    parameters = ", ".join(as_mapping(known["parameters"].get("properties")))
-    return (
-        f"I found `{known['name']}` ({known['description']}) but could not tell its input"
-        f" ({parameters}) from your words. Put the text in quotes."
-    )
+        if offline_arguments.is_mentioned(words, by_name[name]):
+            arguments = offline_arguments.fill_arguments(words, by_name[name])
+            if arguments is not None:
+                return name, arguments
+    return None
+
+
+def _ask_for_input(words: str, by_name: Mapping[str, FunctionDefinition]) -> str:
+    """Return what to ask for when a capability is named and its input is not; empty for none."""
+    for name in reversed([*by_name]):
+        if _is_own(name) and offline_arguments.is_mentioned(words, by_name[name]):
+            known = by_name[name]
+            parameters = ", ".join(as_mapping(known["parameters"].get("properties")))
+            return (
+                f"I found `{name}` ({known['description']}) but could not tell its input"
+                f" ({parameters}) from your words. Put the text in quotes."
+            )
+    return ""
+
+
+def _is_own(tool: str) -> bool:
+    return is_capability(tool) and tool not in LIBRARY_TOOLS
+
+
+def _answer_or_recall(words: str, called: Sequence[AnsweredCall]) -> Plan:
+    """Return the answer, or, for a question about the person, another look into the memory."""
+    last = called[-1]
+    nothing = last.name == RECALL and not as_sequence(as_mapping(last.ok).get("items"))
+    if nothing and last.arguments and offline_memory.is_about_person(words):
+        return RECALL, {}
+    return _format_answer(last)
+
+
+def _plan_forgetting(
+    words: str,
+    called: Sequence[AnsweredCall],
+    by_name: Mapping[str, FunctionDefinition],
+    queries: set[str],
+) -> Plan:
+    """Return the next step of forgetting: recall what is meant, then forget it by its id."""
+    about = offline_memory.find_wish_to_forget(words)
+    last = called[-1] if called else None
+    if last and last.error:
+        return _format_answer(last)
+    if last and last.name == FORGET:
+        return f"Forgotten: {offline_memory.find_item(called[0].ok, about)[1]}"
+    if last is None:
+        if RECALL in by_name:
+            return RECALL, {"query": about}
+        return NOT_FOUND if "recall" in queries else (QUERY, {"query": "recall"})
+    id, text = offline_memory.find_item(last.ok, about)
+    if not text:
+        return NOTHING_KNOWN
+    if FORGET in by_name:
+        return FORGET, {"id": id}
+    return NOT_FOUND if "forget" in queries else (QUERY, {"query": "forget"})
 
 
 def _format_answer(last: AnsweredCall) -> str:
     if last.error:
         return f"That did not work: {_describe_error(last)}"
-    if last.name == REMEMBER:
-        return f"Remembered: {last.arguments['payload']}"
-    if isinstance(last.ok, str):
-        return f"```\n{last.ok}\n```" if "\n" in last.ok else last.ok or "(an empty text)"
-    if isinstance(last.ok, dict | list):
-        return f"```json\n{orjson.dumps(last.ok, option=orjson.OPT_INDENT_2).decode()}\n```"
-    return orjson.dumps(last.ok).decode()
+    return describe_result(last.name, last.arguments, last.ok)
 
 
 def _describe_error(last: AnsweredCall) -> str:
@@ -190,14 +281,23 @@ def _describe_error(last: AnsweredCall) -> str:
     return one_line(f"{error.get('code', '')}: {error.get('message', '')}{help}")
 
 
-def _read_turn(messages: Sequence[PromptMessage]) -> tuple[str, list[AnsweredCall]]:
-    """Return the user's last words, without the runtime's stamp, and the calls answered since."""
+def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredCall]]:
+    """Return what the user said last, and the calls answered since."""
     start = 0
     for place, message in enumerate(messages):
         by_runtime = str(message.get("content")).startswith(RUNTIME_MARK)
         if message["role"] == "user" and not by_runtime:
             start = place
-    words = str(messages[start].get("content") or "").partition("\n")[2] if messages else ""
+    content = str(messages[start].get("content") or "") if messages else ""
+    head, _, words = content.partition("\n")
+    stamp = _STAMP.match(head)
+    own = read_own_words(words)
+    # a message may have nothing but what it passes on
+    words = (own if own.strip() else remove_delimiters(words)).strip()
+    said = _Said(words)
+    if stamp:
+        with suppress(ValueError):
+            said = _Said(words, datetime.fromisoformat(stamp[1]), stamp[2])
     calls: dict[str, FunctionCall] = {}
     for message in messages[start:]:
         for call in message.get("tool_calls") or ():
@@ -207,16 +307,14 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[str, list[AnsweredCal
         if message["role"] != "tool" or message["tool_call_id"] not in calls:
             continue
         function = calls[message["tool_call_id"]]
-        content = as_string(message["content"])
+        answer = as_string(message["content"])
         try:
             arguments = orjson.loads(function["arguments"])
-            result = orjson.loads(content.partition("\n")[0])
+            result = orjson.loads(answer.partition("\n")[0])
         except orjson.JSONDecodeError:
-            done.append(AnsweredCall(function["name"], {}, ok=content))
+            done.append(AnsweredCall(function["name"], {}, ok=answer))
             continue
         done.append(
             AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))
         )
-    own = read_own_words(words)
-    # a message may have nothing but what it passes on
-    return (own if own.strip() else remove_delimiters(words)).strip(), done
+    return said, done

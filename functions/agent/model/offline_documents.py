@@ -11,6 +11,7 @@ import orjson
 from functions.agent.memory.documents import CAPS
 from functions.agent.messages import ToolCall
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY, ModelRequest
+from functions.agent.model.offline_memory import find_note
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 200
@@ -20,9 +21,6 @@ _LINE = re.compile(
     r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\] (USER|ASSISTANT|TOOL)((?: \([^:]*\))?)(?: \[tools:"
     r" ([^\]]*)\])?: ?(.*)",
     re.ASCII,
-)
-_TO_KEEP = re.compile(
-    r"\s*(?:(?:please\s+)?remember\b(?:\s+that\b)?|请?记住)[\s:：,，]*(\S.*)", re.IGNORECASE
 )
 _NOT_OWN = re.compile(r"(?:<<|‹‹)(GROUP|QUOTED)(?:>>|››).*?(?:<<|‹‹)/\1(?:>>|››)\s*", re.DOTALL)
 """What others said, above the words of the person who points at it."""
@@ -88,18 +86,12 @@ def update_memory(memory: str, transcript: str) -> str:
         if message.role == "USER":
             # nobody has something remembered by what another person wrote
             for line in _NOT_OWN.sub("", message.text).split("\n"):
-                found = _TO_KEEP.fullmatch(line)
-                if found:
-                    news.append(f"- {one_line(found[1])}")
+                note = find_note(line)
+                if note:
+                    news.append(f"- {one_line(note)}")
     known = memory.split("\n") if memory else [HEAD, ""]
     fresh = [line for line in dict.fromkeys(news) if line not in known]
     return "\n".join([*known, *fresh]) if fresh else memory
-
-
-def find_note(text: str) -> str:
-    """Return what somebody wants to be remembered in their first line; empty when nothing."""
-    found = _TO_KEEP.fullmatch(text.partition("\n")[0])
-    return found[1] if found else ""
 
 
 def shorten_memory(memory: str) -> str:

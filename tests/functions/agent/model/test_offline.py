@@ -29,9 +29,9 @@ from tests.functions.agent.talk import tell
         ("把 10 公里换算成英里", "6.21371192237"),
         ("add 30 days to 2024-01-31", "2024-03-01"),
         ("2024年1月1日到2024年12月25日有多少天", "359"),
-        ("统计字数：你好，世界", '"words": 4'),
-        ("how many words are in: to be or not to be", '"words": 6'),
-        ("extract `\\d+` from `order 66 of 2024`", '"2024"'),
+        ("统计字数：你好，世界", "Words: 4"),
+        ("how many words are in: to be or not to be", "Words: 6"),
+        ("extract `\\d+` from `order 66 of 2024`", "66\n2024"),
         ('from the json `{"user": {"name": "Ann"}}` get `user.name`', "Ann"),
     ],
 )
@@ -63,7 +63,7 @@ def test_what_begins_with_remember_is_kept_at_once_and_recalled(
 
     for session in ("telegram:7", "telegram:8"):
         (reply,) = tell(home, asked, session=session)
-        assert (f'"payload": "{kept}"' in reply) == (session == "telegram:7")
+        assert (f"- {kept}" in reply) == (session == "telegram:7")
         assert not home.app.sessions.open(
             keys.session_of("main", session)
         ).document.safety.counters.failures

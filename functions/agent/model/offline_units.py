@@ -1,0 +1,163 @@
+"""Units of measurement in a person's words: which value of which unit is wanted in which other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from functions.agent.model.offline_values import NUMBER, to_number
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A value with its unit, and the unit that is wanted, both as the person wrote them."""
+
+    value: int | float
+    unit: str
+    wanted: str
+
+
+_SPOKEN = {
+    "mi": "miles",
+    "km": "kilometres",
+    "m": "metres",
+    "cm": "centimetres",
+    "mm": "millimetres",
+    "in": "inches",
+    "ft": "feet",
+    "yd": "yards",
+    "nmi": "nautical miles",
+    "kg": "kilograms",
+    "g": "grams",
+    "mg": "milligrams",
+    "lb": "pounds",
+    "oz": "ounces",
+    "st": "stone",
+    "t": "tonnes",
+    "C": "°C",
+    "F": "°F",
+    "L": "litres",
+    "mL": "millilitres",
+    "gal": "gallons",
+    "qt": "quarts",
+    "pt": "pints",
+    "cup": "cups",
+    "tbsp": "tablespoons",
+    "tsp": "teaspoons",
+    "fl oz": "fluid ounces",
+    "h": "hours",
+    "min": "minutes",
+    "s": "seconds",
+    "d": "days",
+    "week": "weeks",
+    "month": "months",
+    "year": "years",
+    "ha": "hectares",
+    "acre": "acres",
+    "m2": "square metres",
+    "km2": "square kilometres",
+    "ft2": "square feet",
+    "J": "joules",
+    "kJ": "kilojoules",
+    "cal": "calories",
+    "W": "watts",
+    "hp": "horsepower",
+    "deg": "degrees",
+    "rad": "radians",
+    "ly": "light years",
+    "kn": "knots",
+    "B": "bytes",
+}
+_LETTERS = frozenset(
+    """
+    m km dm cm mm µm um nm in ft yd mi nmi au ly kg g mg µg ug t lb lbs oz st ct °c c °f f °k k l ml
+    cl dl cc m3 cm3 in3 ft3 gal qt pt tbsp tsp bbl m2 km2 cm2 mm2 ha acre ac ft2 in2 yd2 mi2 m² km²
+    cm² m³
+    sqm sqft m/s mps km/h kmh kph mph ft/s fps kn kt km/s s sec ms µs us ns min h hr d wk mo yr b
+    kb mb gb tb pb kib mib gib tib pib bit kbit mbit gbit tbit pa hpa kpa mpa bar mbar atm psi mmhg
+    torr inhg j kj mj cal kcal wh kwh mwh btu ev w mw kw gw hp ps n kn lbf kgf dyn hz khz mhz ghz
+    rpm km/l l/100km mpg deg ° rad mrad grad
+    """.split()
+)
+_WORDS = frozenset(
+    """
+    meter metre kilometer kilometre decimeter decimetre centimeter centimetre millimeter millimetre
+    micrometer micrometre micron nanometer inch inche foot feet yard mile nauticalmile lightyear
+    kilogram kilogramme kilo gram gramme milligram microgram tonne metricton ton pound ounce stone
+    carat celsius centigrade fahrenheit kelvin rankine degreescelsius degreesfahrenheit
+    degreecelsius degreefahrenheit degc degf liter litre milliliter millilitre centiliter
+    centilitre deciliter cubicmeter cubicmetre cubiccentimeter cubicinch cubicfoot cubicfeet gallon
+    usgallon ukgallon imperialgallon quart pint cup fluidounce floz tablespoon teaspoon barrel
+    squaremeter squaremetre squarekilometer squarekilometre squarefoot squarefeet squareinch
+    squareyard squaremile hectare acre meterspersecond metrespersecond kilometersperhour
+    kilometresperhour milesperhour feetpersecond knot second millisecond microsecond nanosecond
+    minute hour day week fortnight month year decade century centurie byte kilobyte megabyte
+    gigabyte terabyte petabyte kibibyte mebibyte gibibyte tebibyte kilobit megabit gigabit pascal
+    hectopascal kilopascal megapascal millibar atmosphere joule kilojoule megajoule calorie
+    kilocalorie watthour kilowatthour megawatthour electronvolt watt kilowatt megawatt gigawatt
+    horsepower newton hertz kilohertz megahertz gigahertz milespergallon litersper100km
+    litresper100km kilometersperliter degree radian milliradian arcminute arcsecond impgal ukpint
+    """.split()
+)
+_CHINESE = (
+    "平方公里|平方千米|平方米|平方厘米|平方英尺|平方英里|立方米|立方厘米|公里每小时|千米每小时|英里每小时|米每秒"
+    "|摄氏度|华氏度|开尔文|公里|千米|厘米|毫米|微米|分米|英里|海里|英寸|英尺|光年|公尺|公斤|千克|毫克|盎司|市斤"
+    "|毫升|公升|加仑|汤匙|公顷|英亩|小时|分钟|星期|个月|千焦|大卡|卡路里|千瓦时|千瓦|马力|字节|弧度|兆帕|千帕|米|码"
+    "|克|吨|磅|斤|两|里|尺|寸|升|杯|亩|秒|天|周|年|度"
+)
+_UNIT = r"(?:°\s?[CFK]\b|[A-Za-zµ°][A-Za-zµ°/²³]*\d{0,3}[a-z]*)"
+_UNITS = rf"{_UNIT}(?:\s{_UNIT}){{0,2}}"
+_ENGLISH = (
+    rf"({NUMBER})\s*({_UNITS}?)\s+(?:[a-z]+\s+)?(?:to|in|into|as)\s+(?:how many\s+)?({_UNITS})",
+    rf"how many ({_UNITS}?)\s+(?:are|is|in|make|does|do|would|equals?)\s+(?:there\s+)?"
+    r"(?:in\s+|be\s+)?"
+    rf"({NUMBER})\s*({_UNITS})",
+    rf"how many ({_UNITS}?)\s+(?:are|is|in|make)\s+(?:there\s+)?(?:in\s+)?(an?)\s+({_UNITS})",
+    rf"({NUMBER})\s*({_UNITS}?)\s+(?:is|are|equals?|=)\s+(?:how many|how much in)\s+({_UNITS})",
+    rf"({NUMBER})\s*({_UNITS}?)\s*(?:=|->|→)\s*\??\s*({_UNITS})",
+)
+_ASIAN = (
+    rf"({NUMBER})\s*({_CHINESE}|{_UNIT})\s*(?:换算|换|转换|转|变|等于|是|合|有|折合|相当于|化)(?:成|为|算成)?"
+    rf"\s*(?:多少|几)?\s*(?:个)?\s*({_CHINESE}|{_UNIT})"
+)
+_ASIAN_HEAT = rf"(华氏|摄氏)\s*({NUMBER})\s*度.*?(摄氏|华氏)"
+
+
+def find_conversion(words: str) -> Conversion | None:
+    """Return the conversion of units that the words ask for; None when they ask for none."""
+    heat = re.search(_ASIAN_HEAT, words)
+    if heat:
+        return Conversion(to_number(heat[2]), f"{heat[1]}度", f"{heat[3]}度")
+    asian = re.search(_ASIAN, words)
+    if asian:
+        return Conversion(to_number(asian[1]), asian[2], asian[3])
+    for place, pattern in enumerate(_ENGLISH):
+        for found in re.finditer(pattern, words, re.IGNORECASE):
+            first, second, third = found.groups()
+            if place in (1, 2):
+                first, second, third = second, third, first
+            unit = _find_unit(second)
+            wanted = _find_unit(third)
+            if unit and wanted:
+                value = 1 if first.lower() in ("a", "an") else to_number(first)
+                return Conversion(value, unit, wanted)
+    return None
+
+
+def say_unit(symbol: str, asked: str) -> str:
+    """Return a unit as a word; the person's own word where they used one."""
+    if len(asked) > 3 or not asked.isascii():
+        return asked
+    return _SPOKEN.get(symbol, symbol)
+
+
+def _find_unit(words: str) -> str:
+    """Return the longest beginning of the words that names a unit; empty for none."""
+    parts = words.split()
+    for length in range(len(parts), 0, -1):
+        squeezed = "".join(parts[:length])
+        lower = squeezed.lower()
+        known = lower in _LETTERS or lower in _WORDS or lower.removesuffix("s") in _WORDS
+        if known or lower.removesuffix("es") in _WORDS:
+            return " ".join(parts[:length])
+    return ""

@@ -1,0 +1,208 @@
+"""Values that stand in a person's words: numbers, dates, lists, pairs, JSON, quoted texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from sigil.protocol import Json
+
+NUMBER = r"(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTH = rf"(?:{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in MONTHS)})\.?"
+DATE = (
+    r"(?:\d{4}-\d{1,2}-\d{1,2}"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH},? \d{{4}}"
+    rf"|{MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}"
+    r"|\d{4} ?年 ?\d{1,2} ?月 ?\d{1,2} ?[日号])"
+)
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|(?<!\w)'([^']+)'(?!\w)|`([^`]+)`")
+_FENCED = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
+_COLON = re.compile(r":(?:[ \t]+|[ \t]*\n)|：\s*")
+_AND = re.compile(
+    r"\s*(?:,\s*(?:and|or)?|，|、|;|\n|\s(?:and|or|und)\s|\s?和\s?)\s*", re.IGNORECASE
+)
+_STAND_INS = frozenset(
+    """
+    a an the this that these those my your our some it its two of from following above long text
+    texts string strings word words sentence paragraph heading headline title link url website page
+    web webpage mail email address message data list lists line lines file files document documents
+    html source number numbers value values token jwt here json csv schema template file name names
+    for to in into with safe and article post
+    """.split()
+)
+_CHINESE_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
+_CHINESE_UNITS = {"十": 10, "百": 100, "千": 1_000}
+_WORD_NUMBERS = {
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "a": 1,
+    "an": 1,
+}
+
+
+def to_number(text: str) -> int | float:
+    """Return a number as people write it, `1,234.5`."""
+    plain = text.replace(",", "").replace("−", "-")
+    number = float(plain)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def find_numbers(words: str) -> list[int | float]:
+    """Return the numbers that stand in the words, in order."""
+    return [to_number(found) for found in re.findall(NUMBER, words)]
+
+
+def find_number(words: str, pattern: str) -> int | float | None:
+    """Return the number that a pattern's first group finds; None for none."""
+    found = re.search(pattern.replace("NUMBER", NUMBER), words, re.IGNORECASE)
+    return to_number(found[1]) if found else None
+
+
+def count_of(word: str) -> int:
+    """Return what `two` or `2` counts; 0 for no number."""
+    return int(word) if word.isascii() and word.isdigit() else _WORD_NUMBERS.get(word.lower(), 0)
+
+
+def read_chinese_numbers(words: str) -> str:
+    """Return the words with numbers such as 一百万 and 三十 in digits."""
+
+    def replace(found: re.Match[str]) -> str:
+        total = section = digit = 0
+        for sign in found[0]:
+            if sign in _CHINESE_DIGITS:
+                digit = _CHINESE_DIGITS[sign]
+            elif sign in _CHINESE_UNITS:
+                section += (digit or 1) * _CHINESE_UNITS[sign]
+                digit = 0
+            else:
+                total += (section + digit or 1) * (10_000 if sign == "万" else 100_000_000)
+                section = digit = 0
+        return str(total + section + digit)
+
+    return re.sub(r"[零一二三四五六七八九两十百千万亿]+", replace, words)
+
+
+def find_dates(words: str) -> list[str]:
+    """Return the dates that stand in the words, as they are written."""
+    return re.findall(DATE, words, re.IGNORECASE)
+
+
+def name_days(words: str, today: date | None) -> str:
+    """Return the words with the date in place of today, tomorrow and yesterday."""
+    if today is None:
+        return words
+    for pattern, ahead in ((r"today|now|今天", 0), (r"tomorrow|明天", 1), (r"yesterday|昨天", -1)):
+        day = date.fromordinal(today.toordinal() + ahead)
+        words = re.sub(rf"(?<![a-z])(?:{pattern})(?![a-z])", day.isoformat(), words, flags=re.I)
+    return words
+
+
+def find_quoted(words: str) -> list[str]:
+    """Return what stands in quotes, in order."""
+    return [next(filter(None, groups)) for groups in _QUOTED.findall(words)]
+
+
+def find_text(words: str, *patterns: str) -> str:
+    """Return the text that the words are about: fenced, quoted, after a colon, or where one of the
+    patterns has its first group. Empty when there is none, or only words that stand in for one.
+    """
+    fenced = _FENCED.search(words)
+    if fenced:
+        return fenced[1].rstrip("\n")
+    quoted = find_quoted(words)
+    if quoted:
+        return quoted[0]
+    after = find_after_colon(words)
+    if after:
+        return after
+    for pattern in patterns:
+        found = re.search(pattern, words, re.IGNORECASE | re.DOTALL)
+        if found:
+            return drop_stand_in(found[1])
+    return ""
+
+
+def find_after_colon(words: str) -> str:
+    """Return what stands after a colon, or below the first line; empty for nothing."""
+    parts = _COLON.split(words, maxsplit=1)
+    if len(parts) > 1 and parts[1].strip() and len(parts[0].split()) <= 12:
+        return parts[1].strip()
+    return words.partition("\n")[2].strip()
+
+
+def drop_stand_in(text: str) -> str:
+    """Return a text; empty for one such as `this text` that only stands in for it."""
+    plain = text.strip().strip("?？。").strip()
+    if all(word.lower().strip(".,") in _STAND_INS for word in plain.split()):
+        return ""
+    return plain
+
+
+def find_pair(words: str, *patterns: str) -> tuple[str, str] | None:
+    """Return two texts: quoted, or where one of the patterns has its two groups."""
+    quoted = find_quoted(words)
+    if len(quoted) > 1:
+        return quoted[0], quoted[1]
+    for pattern in patterns:
+        found = re.search(pattern, words, re.IGNORECASE | re.DOTALL)
+        if found and drop_stand_in(found[1]) and drop_stand_in(found[2]):
+            return found[1].strip(), found[2].strip().rstrip("?？")
+    return None
+
+
+def split_list(text: str) -> list[str]:
+    """Return the items of a list that people write: `a, b and c`, or a line each."""
+    if "\n" in text.strip():
+        items = [re.sub(r"^\s*(?:[-*•]|\d+[.)])\s+", "", line) for line in text.split("\n")]
+    else:
+        items = _AND.split(text)
+    return [item.strip() for item in items if item.strip()]
+
+
+def find_documents(words: str) -> list[Json]:
+    """Return the JSON objects and lists that stand in the words, in order."""
+    decoder = json.JSONDecoder()
+    found: list[Json] = []
+    place = 0
+    tries = 0
+    while tries < 100:
+        tries += 1
+        starts = [at for at in (words.find("{", place), words.find("[", place)) if at >= 0]
+        if not starts:
+            break
+        try:
+            value, place = decoder.raw_decode(words, min(starts))
+            found.append(value)
+        except (ValueError, RecursionError):
+            place = min(starts) + 1
+    return found
+
+
+def has_only_numbers(items: Sequence[str]) -> bool:
+    """Return whether each of the items is a number."""
+    return all(re.fullmatch(NUMBER, item) for item in items)

@@ -1,0 +1,231 @@
+"""Every example that a library capability carries, asked of the offline model.
+
+An example that has all it needs is answered with the result. One that only stands for a kind of
+request (`sort these lines alphabetically`) is answered with what is missing, and with the shape of
+a whole request.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from functions.wiring import AgentRuntime
+from tests.functions.agent.talk import tell
+
+LIBRARY = Path(__file__).parents[4] / "capabilities"
+ANSWERS = {
+    "what is 2^10 + 5*3": "^1039$",
+    "calculate (3 + 4) * 12 / 7": "^12$",
+    "what is 15% of 80": "^12$",
+    "square root of 2: sqrt(2)": r"^1\.41421",
+    "calculate factorial(25)": "^15511210043330985984000000$",
+    "计算 128 * 46 等于多少": "^5888$",
+    "convert userFirstName to snake_case": "^user_first_name$",
+    "write hello world in camelCase": "^helloWorld$",
+    "把 user_name 转成驼峰命名": "^userName$",
+    "make a pie chart of the shares 40, 35 and 25": "(?s)SVG picture.*<svg",
+    "convert the color #663399 to rgb and hsl": r"rgb\(102 51 153\)",
+    "what is the contrast ratio of #777 on white": r"4\.47",
+    "hex code of the css color tomato": "#ff6347",
+    "把颜色 #ff8800 转成 rgb": r"rgb\(255 136 0\)",
+    "crc32 of 123456789": "^cbf43926$",
+    "modbus crc16 of the bytes 01 03 00 00 00 0A": "^cdc5$",
+    "when does the cron expression 0 9 * * 1 run next after 2024-03-05": "^2024-03-11T09:00",
+    "next five runs of crontab */15 * * * *": r"^20\d\d-\d\d-\d\dT\d\d:(?:00|15|30|45)",
+    "check my cron schedule 30 4 1,15 * *": r"^20\d\d-\d\d-(?:01|15)T04:30",
+    "cron表达式 0 0 * * 0 下次什么时候运行": r"^20\d\d-\d\d-\d\dT00:00",
+    "exchange rate from USD to EUR": "EPERM.*api.frankfurter.dev",
+    "how much are 250 dollars in euros": "EPERM.*api.frankfurter.dev",
+    "what was the exchange rate of GBP to JPY on 2020-03-16": "EPERM.*api.frankfurter.dev",
+    "100 美元等于多少人民币，按现在的汇率": "EPERM.*api.frankfurter.dev",
+    "how many business days are between 2024-03-01 and 2024-03-31": "Business days: 21",
+    "when is easter in 2025": "2025-04-20",
+    "show the calendar page of february 2024": "29",
+    "which date is the fourth thursday of november 2024": "2024-11-28",
+    "2024 年 3 月有多少个工作日": "Business days: 21",
+    "add 30 days to 2024-01-31": "2024-03-01",
+    "how many days are between 2024-01-01 and 2024-03-01": r"\b60\b",
+    "what weekday is 29 February 2024": "Thursday",
+    "3 weeks before March 1, 2024": "2024-02-09",
+    "write 2024-03-05 as Tuesday, 5 March 2024": "Tuesday, 5 March 2024",
+    "2024年1月1日到2024年12月25日有多少天": r"\b359\b",
+    "encode hello world in base64": "^aGVsbG8gd29ybGQ=$",
+    "decode aGVsbG8gd29ybGQ= from base64": "^hello world$",
+    "url encode: a b&c=d": "^a%20b%26c%3Dd$",
+    "what is hello in hex": "^68656c6c6f$",
+    "把 hello world 用 base64 编码": "^aGVsbG8gd29ybGQ=$",
+    "forget what I told you about my ex": "^I remember nothing about this",
+    "delete from memory: the invoice number": "^I remember nothing about this",
+    "forget everything about Ada": "^I remember nothing about this",
+    "忘掉我的生日": "^I remember nothing about this",
+    "how far is 48.8566, 2.3522 from 51.5074, -0.1278 as the crow flies": r"343\.55",
+    "bearing from 40.7128 N 74.006 W to 35.6762 N 139.6503 E": r"332\.99",
+    "which point is 100 km north-east (bearing 45) of 0, 0": r"0\.63",
+    "hash hello world with sha256": "^b94d27b9934d3e08a52e52d7da7dabfa",
+    "md5 of hello world": "^5eb63bbbe01eeed093cb22bb8f5acdc3$",
+    "sha512 checksum of: to be or not to be": "^[0-9a-f]{128}$",
+    "计算 hello world 的 sha256 哈希": "^b94d27b9934d3e08a52e52d7da7dabfa",
+    "decode html entities like &amp;eacute;": "^&eacute;$",
+    "what becomes of 1000 at 5% compound interest in 10 years": r"1647\.01",
+    "net present value of the cash flows -1000, 300, 420, 680 at 10%": r"130\.73",
+    "irr of the cash flows -1000, 300, 420, 680": r"16\.3",
+    "saving 200 a month for 20 years at 7 percent": r"104185|10\d{4}\.",
+    "本金 10000，年利率 3%，复利 5 年后是多少": r"11616\.17",
+    "subnet mask and host range of 192.168.1.10/24": r"255\.255\.255\.0",
+    "is the ip 10.1.2.3 in the network 10.1.0.0/16": "(?i)contains.*yes|true",
+    "split the subnet 10.0.0.0/22 into /24": r"10\.0\.3\.0/24",
+    "计算 192.168.0.0/26 的子网掩码和可用地址": r"255\.255\.255\.192",
+    'what changed between the json `{"a": 1}` and `{"a": 2}`': "op replace, path /a, value 2",
+    'from the json `{"user": {"name": "Ann"}}` get `user.name`': "Ann",
+    'query json `[{"price": 5}, {"price": 15}]` with `$[?(@.price < 10)]`': "5",
+    'use jsonpath on `{"a": [1, 2, 3]}`: `a[-1]`': "^3$",
+    'sum of the prices in `[{"p": 1}, {"p": 2}]` by `$[*].p | sum`': "^3$",
+    '用路径查询 JSON `{"a": {"b": 1}}` 的 `a.b`': "^1$",
+    'does `{"age": "x"}` fit the json schema `{"properties": {"age": {"type": "integer"}}}`': (
+        '(?i)"?valid"?: (?:no|false)'
+    ),
+    "how many edits between kitten and sitting": "Distance: 3",
+    "fuzzy match colour with color": "Distance: 1",
+    "计算 kitten 和 sitting 的编辑距离": "Distance: 3",
+    "monthly payment of a mortgage of 200000 at 6% over 30 years": r"1199\.1",
+    "how long does it take to pay off a loan of 10000 with 250 a month at 8 percent": r"Months: \d\d",
+    "贷款一百万，年利率 4%，三十年，月供多少": r"4774\.15",
+    'make a markdown table of `[{"name": "Ann", "age": 7}]`': r"\| name",
+    "determinant of the matrix [[1, 2], [3, 4]]": "^-2$",
+    "multiply the matrices [[1, 2], [3, 4]] and [[5, 6], [7, 8]]": r"(?s)19.*22.*43.*50",
+    "convert 255 to binary": "^11111111$",
+    "what is 0xff in decimal": "^255$",
+    "write -5 in 8-bit two's complement": "^11111011$",
+    "把二进制 1011 转成十进制": "^11$",
+    "format 1234567.891 with thousands separators and two decimals": r"^1,234,567\.89$",
+    "write 0.1234 as a percent with one decimal": r"^12\.3%$",
+    "show 1536000 bytes as a human readable size": "MB",
+    "把 1234567 写成千分位格式": "^1,234,567$",
+    "spell out 1234567 in english words": "^one million two hundred thirty-four thousand",
+    "write the amount 1520.75 dollars in words for a cheque": "(?i)one thousand five hundred",
+    "which number is two thousand and five": "2005",
+    "数字 342 的英文写法": "^three hundred forty-two$",
+    "把 1680.32 写成人民币大写": "^壹仟陆佰捌拾元叁角贰分$",
+    "prime factors of 600851475143": "71 × 839 × 1471 × 6857",
+    "is 1000000007 a prime number": "^1000000007 is a prime number",
+    "factorize 360": "2³ × 3² × 5",
+    "97 是不是质数": "^97 is a prime number",
+    "make a qr code for https://example.com": "(?s)SVG picture.*<svg",
+    "generate a uuid": "^[0-9a-f]{8}-",
+    "make a strong random password of 24 characters": r"^\S{24}$",
+    "roll 2d6+3": r"^\d+$",
+    "pick two winners at random from Ann, Bob, Cleo and Dan": "^(?:Ann|Bob|Cleo|Dan)\n(?:A|B|C|D)",
+    "生成一个 1 到 100 的随机数": r"^\d+$",
+    "what do you know about me": "^I remember nothing about this",
+    "recall the facts about Ada": "^I remember nothing about this",
+    "look up memory: my favourite tea": "^I remember nothing about this",
+    "你还记得我的生日吗": "^I remember nothing about this",
+    "extract `\\d+` from `order 66 of 2024`": "^66\n2024$",
+    "find all matches of `[\\w.]+@[\\w.]+` in `ask ann@example.com or bob@example.org`": (
+        "^ann@example.com\nbob@example.org$"
+    ),
+    "use the regex `(?<key>\\w+)=(?<value>\\w+)` on `a=1 b=2`": '"key": "b"',
+    "用正则 `\\d+` 提取 `房间 101 和 102` 里的数字": "^101\n102$",
+    "remember that my daughter is allergic to nuts": "^Remembered: my daughter is allergic to nuts",
+    "save to memory: the invoice number is 4711": "^Remembered: the invoice number is 4711",
+    "keep in mind that I prefer tea": "^Remembered: I prefer tea",
+    "记住我的生日是五月三日": "^Remembered: 我的生日是五月三日",
+    "write 1994 in roman numerals": "^MCMXCIV$",
+    "what number is the roman numeral MMXXIV": "^2024$",
+    "convert XLII from roman": "^42$",
+    "2024 的罗马数字怎么写": "^MMXXIV$",
+    "what did I say about the trip last month": "^I remember nothing about this",
+    "search the chat history for the address of the hotel": "^I remember nothing about this",
+    "find the message in which we talked about the budget": "^I remember nothing about this",
+    "在聊天记录里查找酒店地址": "^I remember nothing about this",
+    "area of a circle with radius 2": r"12\.566",
+    "volume of a cylinder with radius 3 and height 10": r"282\.74",
+    "angles of a triangle with the sides 3, 4 and 5": r"53\.13",
+    "perimeter of a rectangle of 4 by 6": "Perimeter: 20",
+    "半径为 3 的球的体积": r"113\.09",
+    "make a url slug from Crème Brûlée & Co.": "^creme-brulee-and-co$",
+    "slugify the title Hello, World!": "^hello-world$",
+    "what is the median and standard deviation of 2, 4, 4, 5, 9": "Median: 4",
+    "the average of these numbers: 3, 7, 11": "Mean: 7",
+    "求 3, 5, 8, 13 的平均数和标准差": r"Mean: 7\.25",
+    "render the template Hello {{name}} with name Ann": "^Hello Ann$",
+    "jaro-winkler score of MARTHA and MARHTA": r"0\.961",
+    "bigram overlap of night and nacht": r"0\.25",
+    "how many words are in: to be or not to be": "Words: 6",
+    "count the characters of: naïve café 🇫🇷": "Characters: 12",
+    "统计字数：你好，世界": "Words: 4",
+    "what is 2024-03-05 10:30 New York time in Tokyo": "2024-03-06T00:30",
+    "convert 9:00 on 2024-11-04 in Berlin to UTC and Beijing time": "2024-11-04T16:00",
+    "unix timestamp 1709600000 as a date": "2024-03-05T00:53:20",
+    "北京时间 2024-03-05 15:00 是伦敦几点": "2024-03-05T07:00",
+    "convert 10 km to miles": r"^10 kilometres = 6\.21371192237 miles$",
+    "convert 100 fahrenheit to celsius": r"37\.77",
+    "72 kg to pounds": r"158\.73",
+    "convert 120 km/h to mph": r"74\.56",
+    "convert 5 GB to MiB": r"4768\.37",
+    "把 10 公里换算成英里": r"6\.21371192237 英里",
+    "parse the url https://example.com:8080/a/b?x=1&y=2#top": "8080",
+    "is the iban DE89 3704 0044 0532 0130 00 valid": "^Yes, ",
+    "validate the card number 4111 1111 1111 1111": "^Yes, ",
+    "is 978-0-306-40615-7 a correct isbn": "^Yes, ",
+    "校验身份证号 11010519491231002X": "^Yes, ",
+    "what is the weather in Bern": "EPERM.*open-meteo.com",
+    "will it rain in London tomorrow": "EPERM.*open-meteo.com",
+    "temperature in New York in fahrenheit": "EPERM.*open-meteo.com",
+    "北京今天天气怎么样": "EPERM.*open-meteo.com",
+}
+"""What the answer to an example has, where the example has all it needs."""
+
+
+def list_examples() -> list[tuple[str, str]]:
+    found = []
+    for path in sorted(LIBRARY.glob("*/sigil.toml")):
+        capability = tomllib.loads(path.read_text())["capability"]
+        found.extend((capability["name"], example) for example in capability["examples"])
+    return found
+
+
+def test_every_example_of_the_library_is_answered_or_asked_about(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    home = runtime(library="builtin", tokens_per_day=0)
+    wrong = []
+    for place, (name, example) in enumerate(list_examples()):
+        (reply,) = tell(home, example, session=f"telegram:{1_000 + place}")
+        answer = reply.partition("\n\n—")[0]
+        wanted = ANSWERS.get(example) or rf"^I need more for {name}: write everything in one"
+        if not re.search(wanted, answer):
+            wrong.append((name, example, answer[:160]))
+
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_the_table_of_answers_has_no_example_that_is_gone() -> None:
+    examples = {example for _, example in list_examples()}
+    missing = sorted(ANSWERS.keys() - examples)
+
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("is 9780306406157 a valid isbn", "^Yes, 9780306406157 "),
+        ("is 9780306406158 a valid isbn?", "^No, 9780306406158 "),
+        ("what is 26.2 miles in km", r"^26\.2 miles = 42\.1648128 kilometres"),
+        ("How many kilometres are 26.2 miles?", r"^26\.2 miles = 42\.1648128 kilometres"),
+        ("华氏100度是摄氏多少度", r"37\.77"),
+        ("180 C oven in Fahrenheit", r"^180 °C = 356 Fahrenheit"),
+    ],
+)
+def test_arguments_are_taken_whole_and_units_are_words(
+    runtime: Callable[..., AgentRuntime], said: str, answer: str
+) -> None:
+    (reply,) = tell(runtime(library="builtin"), said)
+
+    assert re.search(answer, reply)

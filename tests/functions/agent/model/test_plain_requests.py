@@ -1,0 +1,62 @@
+"""Plain requests as people write them: how many the offline model answers usefully."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from functions.agent.model.offline import SIGNATURE
+from functions.wiring import AgentRuntime
+from tests.functions.agent.model.plain_requests import KEPT, REFUSED, TUNING
+from tests.functions.agent.talk import tell
+
+KEPT_FLOOR = 0.75
+TUNING_FLOOR = 0.9
+
+
+@pytest.mark.parametrize(
+    ("requests", "floor"),
+    [(TUNING, TUNING_FLOOR), (KEPT, KEPT_FLOOR)],
+    ids=["those it was made with", "those it never saw"],
+)
+def test_most_plain_requests_are_answered_usefully(
+    runtime: Callable[..., AgentRuntime],
+    requests: Sequence[tuple[tuple[str, ...], str]],
+    floor: float,
+) -> None:
+    home = runtime(library="builtin")
+    wrong = []
+    for place, (said, wanted) in enumerate(requests):
+        reply = ""
+        for words in said:
+            (reply,) = tell(home, words, session=f"telegram:{100 + place}")
+            assert reply.endswith(SIGNATURE)
+        if not re.search(wanted, reply):
+            wrong.append((said[-1], reply.partition("\n\n—")[0][:200]))
+
+    useful = 1 - len(wrong) / len(requests)
+    assert useful >= floor, f"{useful:.0%} useful; not so: {wrong}"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "translate hello to German",
+        "write me a poem about the sea",
+        "what's the capital of France?",
+        "who won the world cup in 1998",
+        "summarize the news",
+        "play some music",
+        "order a pizza",
+        "翻译 hello",
+        "erzähl mir einen Witz",
+    ],
+)
+def test_what_it_does_not_understand_is_refused_and_never_answered(
+    runtime: Callable[..., AgentRuntime], said: str
+) -> None:
+    (reply,) = tell(runtime(library="builtin"), said)
+
+    assert re.search(REFUSED, reply)
