@@ -47,6 +47,8 @@ _STAND_INS = frozenset(
     for to in into with safe and article post
     """.split()
 )
+STAND_IN_WORDS = 6
+"""A longer text stands for itself, whatever its words are."""
 _CHINESE_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
 _CHINESE_UNITS = {"十": 10, "百": 100, "千": 1_000}
 _WORD_NUMBERS = {
@@ -158,7 +160,9 @@ def find_after_colon(words: str) -> str:
 def drop_stand_in(text: str) -> str:
     """Return a text; empty for one such as `this text` that only stands in for it."""
     plain = text.strip().strip("?？。").strip()
-    if all(word.lower().strip(".,") in _STAND_INS for word in plain.split()):
+    words = plain.split()
+    stands_in = all(word.lower().strip(".,") in _STAND_INS for word in words)
+    if stands_in and len(words) <= STAND_IN_WORDS:
         return ""
     return plain
 
