@@ -6,7 +6,7 @@ The wiring makes it once for a process.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,8 +24,9 @@ from functions.agent.context import (
     count_available_tokens,
     count_overhead,
 )
-from functions.agent.memory.documents import Doc, Documents
+from functions.agent.memory.documents import Documents
 from functions.agent.memory.helpers import ServiceHelpers
+from functions.agent.memory.outline import Outline
 from functions.agent.model.base import Failure, Model
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits
@@ -33,7 +34,8 @@ from functions.agent.safety.guides import Guide, load_guide
 from functions.agent.session.store import Sessions
 from functions.clock import SYSTEM, Clock
 from sigil.protocol import Registry
-from sigil.storage.kv import KV
+from sigil.storage.kv import KV, Item, Key
+from sigil.storage.kv.base import get_many
 
 CALLERS = 16
 FAILURES_MOST = 100
@@ -124,14 +126,28 @@ class App:
         """Return the daily limits of its people."""
         return Allowances(self.kv, self.name, self.rules, self.clock.now)
 
-    def build_preamble(self, session: str, documents: tuple[Doc, ...] | None = None) -> Preamble:
+    def list_preamble_keys(self, session: str) -> list[Key]:
+        """Return the keys of what the system message of a session (S of the keys) is made from."""
+        return [*self._outline(session).list_keys(), *self.documents.list_keys(session)]
+
+    def build_preamble(self, session: str, items: Sequence[Item | None] | None = None) -> Preamble:
         """Return the system message of a session (S of the keys).
 
-        The documents are read, unless those that were just read are given.
+        `items` were just read at `list_preamble_keys`; without them they are read.
         """
-        if documents is None:
-            documents = self.documents.list_for_prompt(session)
-        return build_preamble(self.name, documents, self.model.window * PREAMBLE_SHARE)
+        if items is None:
+            items = get_many(self.kv, self.list_preamble_keys(session))
+        outline = self._outline(session)
+        totals = len(outline.list_keys())
+        return build_preamble(
+            self.name,
+            self.documents.decode_for_prompt(session, items[totals:]),
+            self.model.window * PREAMBLE_SHARE,
+            outline.write(items[:totals]),
+        )
+
+    def _outline(self, session: str) -> Outline:
+        return Outline(self.kv, session, self.documents.agent, self.helpers.terms)
 
     def count_room(self, preamble: Preamble, ratio: float) -> float:
         """Return the estimated tokens that history and tools may take; `ratio` corrects them."""

@@ -27,6 +27,10 @@ from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Caller, Json, Offer, Registry, capability_of
 from sigil.strict_json import dumps
 
+RECALL = "recall"
+REMEMBERED = "remembered"
+"""The field of a query's result with what this chat remembers of what was asked for."""
+ANSWER_IT = "answer with what is remembered where it says it; otherwise call what fits"
 MOST = 16
 """So many calls of a round are run."""
 RESULT_CHARACTERS = 16_000
@@ -53,6 +57,15 @@ def refuse_service(offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> 
     raise ToolError("ENOTOOL", f"{offer.name} does not run here", source=offer.name)
 
 
+FindRemembered = Callable[[str], Sequence[Mapping[str, Json]]]
+"""Returns what this chat remembers that a query asks for, the best first, perhaps nothing."""
+
+
+def find_nothing(query: str) -> Sequence[Mapping[str, Json]]:
+    """Return nothing: this chat remembers nothing."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCallContext:
     """The context in which a turn's calls are answered.
@@ -61,6 +74,7 @@ class ToolCallContext:
     `never_deploys` whether that is so for everybody in it.
     `stopped` says whether the turn was told to stop or is halted, `retry` how long transient
     failures are waited for, and `serve` answers calls of the agent's own services.
+    `find_remembered` says what a query finds in memory, beside capabilities.
     """
 
     registry: Registry
@@ -71,6 +85,7 @@ class ToolCallContext:
     stopped: Callable[[], bool] = lambda: False
     retry: Retry = NO_RETRY
     serve: Serve = refuse_service
+    find_remembered: FindRemembered = find_nothing
 
 
 def answer_calls(
@@ -158,9 +173,15 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
     while True:
         shorter = _list_loads(result.call, {**listed, "items": items}, result.loads)
         unpaged = [number for number, item in enumerate(items) if "tool" not in item]
-        if len(shorter.content) <= share or not unpaged:
+        if len(shorter.content) <= share:
             return replace(shorter, ms=result.ms)
-        del items[unpaged[-1]]
+        remembered = as_sequence(listed.get(REMEMBERED))
+        if unpaged:
+            del items[unpaged[-1]]
+        elif remembered:
+            listed = {**listed, REMEMBERED: list(remembered[:-1])}
+        else:
+            return replace(shorter, ms=result.ms)
 
 
 def cut_result(result: CallResult, share: int) -> CallResult:
@@ -263,10 +284,7 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
     if call.name == QUERY:
         asked = read_arguments(call.arguments, builtin_tools.QUERY_SCHEMA)
         text, limit = builtin_tools.read_query(asked)
-        found = context.registry.query(text, context.caller, limit=limit)
-        loads = tuple(hit.offer for hit in found.hits)
-        listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
-        return _list_loads(call, listed, loads)
+        return _answer_query(context, call, text, limit)
     if call.name == DEPLOY:
         if not context.may_deploy:
             raise Refused(
@@ -285,6 +303,25 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
         return CallResult(call, sanitize_result(served.decode()))
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
+
+
+def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: int) -> CallResult:
+    """Return the capabilities that a query finds, and what is remembered of what it asks for.
+
+    With the latter comes `recall`, which finds more.
+    """
+    found = context.registry.query(text, context.caller, limit=limit)
+    hits = list(found.hits)
+    remembered = context.find_remembered(text)
+    if remembered and RECALL not in [hit.offer.name for hit in hits]:
+        for hit in context.registry.query(RECALL, context.caller, limit=1).hits:
+            if hit.offer.name == RECALL:
+                hits.append(hit)
+                found = replace(found, hits=tuple(hits), total=found.total + 1)
+    listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
+    if remembered:
+        listed = {REMEMBERED: [dict(thing) for thing in remembered], **listed, "next": ANSWER_IT}
+    return _list_loads(call, listed, tuple(hit.offer for hit in hits))
 
 
 def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:

@@ -20,7 +20,6 @@ from functions.agent.commands.control import handle_control
 from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict
 from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, RoundContext, run_rounds
-from functions.agent.memory.documents import Doc
 from functions.agent.messages import (
     SCHEDULED_KINDS,
     Message,
@@ -36,16 +35,17 @@ from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.table import call_service
+from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
 from functions.agent.session.document import OUTBOX_MOST, SEEN_MOST, Document, Outgoing, Turn
 from functions.agent.session.store import SessionHandle
 from functions.agent.session.trace import save_trace
 from functions.agent.side_request import SECONDS, SideRequests
-from functions.agent.tool_calls import ToolCallContext
+from functions.agent.tool_calls import FindRemembered, ToolCallContext, find_nothing
 from functions.events import Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from sigil.protocol import Caller, Json
-from sigil.storage.kv import Key, keys
+from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.base import get_many
 
 ATTEMPTS = 3
@@ -128,14 +128,15 @@ class TurnRecords:
     """The stored records that a turn begins with, read by one request.
 
     `seen` says that the event was handled before. `role` is the sender's, `breakers` know of halts
-    and the budget, `documents` are those of the prompt. `listens_since` is as in `TurnContext`.
+    and the budget, `prompt` are the items that the system message is made from. `listens_since` is
+    as in `TurnContext`.
     """
 
     opened: SessionHandle
     seen: bool
     role: Role
     breakers: Breakers
-    documents: tuple[Doc, ...]
+    prompt: Sequence[Item | None]
     listens_since: str
 
 
@@ -147,17 +148,16 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
     session = keys.session_of(app.name, event.session)
     breakers = app.make_breakers(session)
     people = app.people
-    documents = app.documents
     groups: tuple[Sequence[Key], ...] = (
         [] if opened else [keys.session_head(session)],
         [keys.seen_event(session, event.id)],
         breakers.list_keys(),
         people.list_keys(event),
-        documents.list_keys(session),
+        app.list_preamble_keys(session),
         [keys.listening(session)] if event.kind == "message" and not event.private else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, seen, safety, person, written, listening = (
+    head, seen, safety, person, prompt, listening = (
         [next(items) for _ in group] for group in groups
     )
     breakers.use_items(safety)
@@ -168,7 +168,7 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         seen[0] is not None or event.id in opened.document.seen,
         people.take_role(event, person),
         breakers,
-        documents.decode_for_prompt(session, written),
+        prompt,
         overheard.find_start(listening[0]) if listening else "",
     )
 
@@ -204,7 +204,7 @@ def run_turn(
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
     context = TurnContext(app, watch, worker, records.role, records.breakers, records.listens_since)
-    return _begin_turn(opened, event, records.documents, context)
+    return _begin_turn(opened, event, records.prompt, context)
 
 
 def abandon_turn(event: Event, app: App) -> SessionHandle:
@@ -242,11 +242,11 @@ def _give_up_turn(
 
 
 def _begin_turn(
-    opened: SessionHandle, event: Event, documents: tuple[Doc, ...], context: TurnContext
+    opened: SessionHandle, event: Event, prompt: Sequence[Item | None], context: TurnContext
 ) -> SessionHandle:
     """Run the event's own turn, or answer the event where that takes no request to the model.
 
-    `documents` are those of the prompt, as they were just read.
+    `prompt` are the items that the system message is made from, as they were just read.
     """
     app = context.app
     breakers = context.breakers
@@ -282,7 +282,7 @@ def _begin_turn(
 
     # make room for the turn in the window, and let memory hear of what leaves
     opened = _with_safety(opened, begun)
-    preamble = app.build_preamble(opened.key, documents)
+    preamble = app.build_preamble(opened.key, prompt)
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
@@ -463,6 +463,9 @@ def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) ->
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
     caller = Caller(app.name, event.session, role == "owner" and event.private, "model")
     services = CallContext(app, session, caller.owner, event.sender.id, event.id)
+    find_in_memory: FindRemembered = find_nothing
+    if preamble.has_outline:
+        find_in_memory = partial(find_remembered, services)
     calls = ToolCallContext(
         registry=app.registry,
         caller=caller,
@@ -472,6 +475,7 @@ def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) ->
         stopped=partial(breakers.must_end, event.id),
         retry=Retry(app.clock, min(deadline, worker.until), app.limits.call_seconds),
         serve=partial(call_service, services),
+        find_remembered=find_in_memory,
     )
 
     def check_allowance(turn: Turn) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 
 from sigil.storage.kv import KV, keys
+from sigil.storage.kv.base import KEYS_MOST, get_many
 from sigil.storage.kv.update import update
 
 MOST: Final = 4_096
@@ -63,8 +64,16 @@ class ThingPostings:
     def find(self, terms: Collection[str]) -> dict[str, tuple[int, ...]]:
         """Return the ids of each term, the newest last, without terms that nothing has."""
         found: dict[str, tuple[int, ...]] = {}
-        for bucket, group in _group_by_bucket(terms).items():
-            lists = self._read_bucket(bucket)
+        groups = _group_by_bucket(terms)
+        places = [keys.thing_index(self._scope, bucket) for bucket in groups]
+        items = [
+            item
+            for batch in range(0, len(places), KEYS_MOST)
+            for item in get_many(self._kv, places[batch : batch + KEYS_MOST])
+        ]
+        for (bucket, group), item in zip(groups.items(), items, strict=True):
+            stored = _decode_lists(item.value if item else None)
+            lists = self._read_bucket(bucket) if stored is None else stored
             for term in group:
                 ids = lists.get(_cut_term(term))
                 if ids is not None:

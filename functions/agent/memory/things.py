@@ -5,17 +5,19 @@ They are stored by their id, and found again by key, by what they are about, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nlargest
-from math import log
+from math import exp2, log
+from operator import itemgetter
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from functions.agent.memory.helpers import Terms
 from functions.agent.memory.postings import ThingPostings
+from functions.agent.memory.related_words import RelatedWords, is_spaced, load_related_words
 from functions.agent.memory.thing import (
     NAME_CHARACTERS,
     Kind,
@@ -31,13 +33,18 @@ from functions.agent.memory.thing import (
 )
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all, update
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 THINGS_MOST: Final = 20_000
 CHARACTERS_MOST: Final = 2_000_000
 """The room for things of one chat, and for an agent's shared things."""
 RECENT: Final = 50
+USED: Final = 50
+"""So many of the things that are recalled are known as such."""
+HALF_LIFE: Final = 30 * 86_400.0
+"""After so many seconds a recall counts half."""
 ENOUGH: Final = 256
 """When rarer words have found so many candidates, commoner ones only order them."""
 READ: Final = 24
@@ -49,6 +56,16 @@ ABOUT: Final = "@"
 """The term that leads to the things about something begins like this; no word is spelt so."""
 FAINT: Final = 0.3
 """The weight of a single character, where a script writes no spaces: its pairs say more."""
+WEAK: Final = 0.3
+"""The weight of a word that questions are full of."""
+UNKNOWN: Final = 0.5
+"""The weight of a word that nothing remembered has."""
+RELATED: Final = 0.6
+"""The weight of a word of the same subject in the place of the question's own."""
+SAME_SCRIPT: Final = 1.1
+"""How much more a thing scores that is written like the question."""
+QUESTION_TERMS: Final = 40
+"""A text of more terms is no question: its words are looked for as they are."""
 SURE: Final = 0.4
 """The share of a score that hangs on the confidence."""
 STRONG: Final = 1.5
@@ -60,12 +77,32 @@ UNREADABLE: Final = Thing("fact", ("something", "that cannot", "be read"), "", 0
 
 
 @dataclass(frozen=True, slots=True)
+class ThingUse(Stored):
+    """How much a thing is recalled: every recall counts one, and half of that after `HALF_LIFE`.
+
+    `weight` is the sum at the time `at`, in seconds since 1970.
+    """
+
+    id: str
+    weight: float
+    at: float
+
+    def measure_at(self, at: float) -> float:
+        """Return the weight at another time."""
+        return self.weight * exp2(min((self.at - at) / HALF_LIFE, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
 class ThingsCount(Stored):
-    """The number of things and of their characters, and the ids written last, the newest first."""
+    """The number of things and of their characters, and the ids written last, the newest first.
+
+    `used` are the things that are recalled, the most used first.
+    """
 
     count: Annotated[int, Meta(ge=0)] = 0
     characters: Annotated[int, Meta(ge=0)] = 0
     recent: tuple[str, ...] = ()
+    used: tuple[ThingUse, ...] = later(())
 
 
 _COUNT: Final = Shape[ThingsCount](ThingsCount, required=("count", "characters", "recent"))
@@ -77,6 +114,21 @@ class Recalled:
 
     thing: Thing
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTerm:
+    """A term of a question, the things that have it, and those that only have a related term.
+
+    The weights are what each of them scores with it.
+    """
+
+    term: str
+    related: frozenset[str]
+    ids: tuple[int, ...]
+    related_ids: tuple[int, ...]
+    weight: float
+    related_weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +169,7 @@ class Things:
             surer = self._find_surer_value(thing)
             placed = replace(thing, mark=thing.source) if surer else thing
             item = self._kv.get(keys.thing(self._scope, placed.id))
-            before = _read_thing(placed.id, item)
+            before = self.read_item(placed.id, item)
             if surer is None and before and _is_weaker_value(placed, before):
                 continue  # somebody was faster, and surer
             after = placed
@@ -159,7 +211,7 @@ class Things:
         item = self._kv.get(keys.thing(self._scope, id))
         if item is None:
             return None
-        thing = _read_thing(id, item)
+        thing = self.read_item(id, item)
         self._kv.delete(keys.thing(self._scope, id), expect=item.version)
         if thing:
             self._index.drop(int(id, 16), self._list_index_terms(thing))
@@ -168,7 +220,7 @@ class Things:
 
     def get(self, id: str) -> Thing | None:
         """Return the thing of this id; None when there is none, or it is damaged."""
-        return _read_thing(id, self._kv.get(keys.thing(self._scope, id)))
+        return self.read_item(id, self._kv.get(keys.thing(self._scope, id)))
 
     def get_value(self, key: str) -> Thing | None:
         """Return the value under a key, in whatever letters."""
@@ -206,28 +258,64 @@ class Things:
 
     def list_newest(self, limit: int) -> list[Thing]:
         """Return the things written last, the newest first."""
-        things = [self.get(id) for id in self._read_count().recent[:limit]]
-        return [thing for thing in things if thing]
+        return self._get_all(self._read_count().recent[:limit])
+
+    def list_outline(self, totals: Item | None, used: int, most: int) -> tuple[str, ...]:
+        """Return the ids of at most `most` things, at most `used` of them by how often they are
+        recalled, the others by when they were written.
+
+        `totals` was just read at the key of the scope's totals.
+        """
+        count = self._decode_count(totals.value if totals else None)
+        ids = [use.id for use in count.used[:used]]
+        return tuple(dict.fromkeys((*ids, *count.recent)))[:most]
+
+    def count_uses(self, ids: Collection[str], now: float) -> None:
+        """Note that these things were recalled. After too many lost races nothing is noted."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            count = self._decode_count(value)
+            weights = {use.id: use.measure_at(now) for use in count.used}
+            for id in ids:
+                weights[id] = weights.get(id, 0.0) + 1.0
+            ranked = sorted(weights.items(), key=lambda pair: -pair[1])[:USED]
+            used = tuple(ThingUse(id, round(weight, 3), now) for id, weight in ranked)
+            return dumps(replace(count, used=used)), None
+
+        if ids:
+            with suppress(Conflict):
+                update(self._kv, keys.thing_totals(self._scope), decide)
+
+    @staticmethod
+    def read_item(id: str, item: Item | None) -> Thing | None:
+        """Return the stored thing; None when there is none, or it is damaged."""
+        try:
+            return decode_thing(id, item.value) if item else None
+        except BackendError:
+            return None
 
     def find(
         self, words: str, limit: int, kind: Kind | None = None, subject: str = ""
     ) -> list[Recalled]:
-        """Return the things that say these words, the best first; the newest first among equals."""
+        """Return the things that say these words or speak of the same in others, the best first.
+
+        Among equals the newest comes first.
+        """
+        related = load_related_words(self._terms)
         terms = self._terms(words)
-        lists = self._index.find(terms)
+        others = _list_related(terms, related)
+        lists = self._index.find({*terms, *(other for group in others.values() for other in group)})
         total = self._read_count().count + 1
-        weights: dict[str, float] = {}
-        for term in terms:
-            is_character = len(term) == 1 and not term.isascii()
-            rarity = log(1 + total / max(len(lists.get(term, ())), 1))
-            weights[term] = (FAINT if is_character else 1.0) * rarity
+        question = [_weigh_term(term, others[term], lists, total, related) for term in terms]
         within = {int(id, 16) for id in self.list_about(subject)} if subject else None
-        scores = _score_candidates(lists, weights, within)
+        ranked = nlargest(READ, _score_candidates(question, within).items(), key=itemgetter(1))
         found: list[Recalled] = []
-        for id in nlargest(READ, scores, key=scores.__getitem__):
-            thing = self.get(f"{id:016x}")
-            if thing and kind in (None, thing.kind):
-                found.append(Recalled(thing, self._score_thing(thing, weights)))
+        for thing in self._get_all([f"{id:016x}" for id, _ in ranked]):
+            if kind in (None, thing.kind):
+                score = self._score_thing(thing, question)
+                if is_spaced(thing.in_words) == is_spaced(words):
+                    score = min(score * SAME_SCRIPT, 1.0)
+                found.append(Recalled(thing, round(score, 3)))
         found.sort(key=sort_key)
         close = [each for each in found if each.score and each.score >= found[0].score * CLOSE]
         return self.add_surer_values(close[:limit])[:limit]
@@ -235,24 +323,37 @@ class Things:
     def scan(self) -> Iterator[Thing]:
         """Yield every thing, by its id, without damaged ones."""
         for id, item in scan_all(self._kv, keys.thing(self._scope, "").partition, page=500):
-            thing = _read_thing(id, item)
+            thing = self.read_item(id, item)
             if thing:
                 yield thing
 
-    def _score_thing(self, thing: Thing, weights: Mapping[str, float]) -> float:
-        about = self._terms(thing.about)
+    def _get_all(self, ids: Sequence[str]) -> list[Thing]:
+        """Return the things of these ids, in order, without those that are gone or damaged."""
+        items = get_many(self._kv, [keys.thing(self._scope, id) for id in ids]) if ids else []
+        things = [self.read_item(id, item) for id, item in zip(ids, items, strict=True)]
+        return [thing for thing in things if thing]
+
+    def _score_thing(self, thing: Thing, question: Sequence[QuestionTerm]) -> float:
+        about = self._list_terms(thing.texts[:1])
         others = self._list_terms(thing.texts[1:])
         score = 0.0
-        for term, weight in weights.items():
-            if term in about:
-                score += weight * STRONG
-            elif term in others:
-                score += weight
-        best = sum(weights.values()) * STRONG or 1.0
-        return round(score / best * (1 - SURE + SURE * thing.confidence), 3)
+        for term in question:
+            if term.term in about:
+                score += term.weight * STRONG
+            elif term.term in others:
+                score += term.weight
+            elif term.related & about:
+                score += term.related_weight * STRONG
+            elif term.related & others:
+                score += term.related_weight
+        best = sum(max(term.weight, term.related_weight) for term in question) * STRONG or 1.0
+        return score / best * (1 - SURE + SURE * thing.confidence)
 
     def _list_terms(self, texts: Iterable[str]) -> frozenset[str]:
-        return frozenset(term for text in texts for term in self._terms(text))
+        """Return the terms of the texts, and the known words that their compounds are made of."""
+        found = {term for text in texts for term in self._terms(text)}
+        related = load_related_words(self._terms)
+        return frozenset(found.union(*map(related.split_compound, found)))
 
     def _list_index_terms(self, thing: Thing) -> frozenset[str]:
         return self._list_terms(thing.texts) | {_about_term(thing.about)}
@@ -293,13 +394,17 @@ class Things:
         def decide(value: bytes | None) -> tuple[bytes, None]:
             count = self._decode_count(value)
             recent = tuple(each for each in count.recent if each != id)
+            used = count.used
             if things >= 0:
                 recent = (id, *recent)[:RECENT]
+            else:
+                used = tuple(use for use in used if use.id != id)
             after = replace(
                 count,
                 count=max(count.count + things, 0),
                 characters=max(count.characters + characters, 0),
                 recent=recent,
+                used=used,
             )
             return dumps(after), None
 
@@ -321,18 +426,56 @@ def _is_weaker_value(thing: Thing, before: Thing) -> bool:
     return contradicts and not outranks(thing, before)
 
 
+def _list_related(terms: Collection[str], related: RelatedWords) -> Mapping[str, frozenset[str]]:
+    """Return the related terms of each term; those of a long text are not looked for."""
+    if len(terms) > QUESTION_TERMS:
+        return dict.fromkeys(terms, frozenset())
+    return {term: related.list_related(term) for term in terms}
+
+
+def _weigh_term(
+    term: str,
+    others: frozenset[str],
+    lists: Mapping[str, tuple[int, ...]],
+    total: int,
+    related: RelatedWords,
+) -> QuestionTerm:
+    """Return a term of a question with what it counts among `total` things: the rarer, the more."""
+    ids = lists.get(term, ())
+    found = {id for other in others for id in lists.get(other, ())}
+    found.difference_update(ids)
+    is_unspaced = not term.isascii()
+    share = 1.0
+    if is_unspaced and len(term) == 1:
+        share = FAINT
+    elif related.is_weak(term) or term.isdigit():
+        share = WEAK
+    elif not ids and not found:
+        # a pair of characters is mostly of two words; a word that nothing has says something
+        share = 0.0 if is_unspaced else UNKNOWN
+    return QuestionTerm(
+        term,
+        others,
+        ids,
+        tuple(found),
+        share * log(1 + total / max(len(ids), 1)) if ids or not found else 0.0,
+        share * RELATED * log(1 + total / len(found)) if found else 0.0,
+    )
+
+
 def _score_candidates(
-    lists: Mapping[str, tuple[int, ...]], weights: Mapping[str, float], within: set[int] | None
+    question: Sequence[QuestionTerm], within: set[int] | None
 ) -> dict[int, float]:
     """Return for each id the sum of the weights of its terms; the rarest terms come first."""
+    lists = [(term.ids, term.weight) for term in question if term.ids]
+    lists += [(term.related_ids, term.related_weight) for term in question if term.related_ids]
     scores: dict[int, float] = {}
-    for term in sorted(lists, key=lambda term: len(lists[term])):
-        ids: Iterable[int] = reversed(lists[term])
+    for found, weight in sorted(lists, key=lambda pair: len(pair[0])):
+        ids: Iterable[int] = reversed(found)
         if within is not None:
             ids = [id for id in ids if id in within]
         if len(scores) >= ENOUGH:
             ids = scores.keys() & set(ids)
-        weight = weights[term]
         for id in ids:
             scores[id] = scores.get(id, 0.0) + weight
     return scores
@@ -340,11 +483,3 @@ def _score_candidates(
 
 def _about_term(text: str) -> str:
     return ABOUT + fold(text)[:NAME_CHARACTERS]
-
-
-def _read_thing(id: str, item: Item | None) -> Thing | None:
-    """Return the stored thing; None when there is none, or it is damaged."""
-    try:
-        return decode_thing(id, item.value) if item else None
-    except BackendError:
-        return None

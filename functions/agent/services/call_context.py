@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from functions.agent.app import App
-from functions.agent.memory.things import Things
+from functions.agent.memory.things import Recalled, Things
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
 
@@ -39,6 +39,13 @@ class CallContext:
     def shared(self) -> Things:
         """The things that every chat of the agent recalls."""
         return Things(self.app.kv, self.app.documents.agent, self.app.helpers.terms)
+
+    def count_uses(self, found: Sequence[tuple[Recalled, bool]]) -> None:
+        """Note that these things were recalled, each with whether all chats share it."""
+        now = self.app.clock.now()
+        for shared, things in ((False, self.things), (True, self.shared)):
+            ids = [each.thing.id for each, is_shared in found if is_shared == shared]
+            things.count_uses(ids, now)
 
     def require_owner(self) -> None:
         """Raise `Refused` EPERM unless an owner asks in a chat of their own."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from functions.agent.memory.related_words import asks_about_oneself, is_question
 from functions.agent.memory.thing import (
     FIELDS,
     USER,
@@ -44,6 +45,13 @@ SURER = (
 """The note to the model about a value that contradicts a surer one."""
 ONE_THING = "give one of these: key and value; subject, predicate and object; type and payload"
 USUAL, MOST = 8, 20
+USES = 3
+"""The best answers of a recall count as used, so many of them."""
+ASKED_LEAST, QUESTION_LEAST, OWN_LEAST = 0.5, 0.25, 0.08
+"""The score that a thing needs to be shown with a query for capabilities, with one that is a
+question, and with one that is about the person who asks.
+"""
+QUERY_CHARACTERS = 500
 ABOUT_MOST = 200
 """At most so many things about one subject are read, the newest."""
 AT_ONCE = 100
@@ -94,11 +102,32 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     found = [(each, False) for each in own] + [(each, True) for each in shared]
     found.sort(key=lambda pair: sort_key(pair[0]))
     ranked = bool(read_text(arguments, "query"))
+    if any(read_text(arguments, name) for name in ("query", "key", "subject")):
+        context.count_uses(found[:USES])
     items = []
     for each, is_shared in found[:limit]:
         score = each.score if ranked else None
         items.append(describe_thing(each.thing, shared=is_shared, score=score))
     return {"items": items, "found": len(items)}
+
+
+def find_remembered(context: CallContext, query: str) -> list[dict[str, Json]]:
+    """Return the things that a query for capabilities asks for as well, the best first.
+
+    They have to say enough of it: most queries ask for no thing.
+    """
+    words = clean_text(query)[:QUERY_CHARACTERS]
+    least = ASKED_LEAST
+    if asks_about_oneself(words):
+        least = OWN_LEAST
+    elif is_question(words):
+        least = QUESTION_LEAST
+    found = [(each, False) for each in context.things.find(words, USUAL)]
+    found += [(each, True) for each in context.shared.find(words, USUAL)]
+    found = [pair for pair in found if pair[0].score >= least]
+    found.sort(key=lambda pair: sort_key(pair[0]))
+    context.count_uses(found[:1])
+    return [describe_thing(each.thing, shared=shared) for each, shared in found[:USUAL]]
 
 
 def forget(context: CallContext, arguments: Arguments) -> Json:

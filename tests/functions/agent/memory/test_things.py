@@ -92,27 +92,27 @@ def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_m
 ) -> None:
     kv = Falling()
     things = Things(kv, S, TERMS)
-    things.save(value("drink", "green tea"))
+    things.save(value("motto", "carpe diem"))
 
     kv.left = write
     try:
-        things.save(value("drink", "black coffee"))
+        things.save(value("motto", "memento mori"))
     except SystemExit:
-        left = things.get_value("drink")
+        left = things.get_value("motto")
         assert left is not None
         assert texts(things, left.texts[1]) == [left.texts[1]]
     kv.left = 10**9
-    things.save(value("drink", "black coffee"))
+    things.save(value("motto", "memento mori"))
 
-    assert texts(things, "coffee black") == ["black coffee"]
-    assert texts(things, "green tea") == []
+    assert texts(things, "mori memento") == ["memento mori"]
+    assert texts(things, "carpe diem") == []
     kv.left = write
     with suppress(SystemExit):
-        things.drop(value("drink", "x").id)
+        things.drop(value("motto", "x").id)
     kv.left = 10**9
-    assert texts(things, "coffee black") == [] or write == 0
-    things.drop(value("drink", "x").id)
-    assert things.get_value("drink") is None
+    assert texts(things, "mori memento") == [] or write == 0
+    things.drop(value("motto", "x").id)
+    assert things.get_value("motto") is None
 
 
 def test_two_workers_that_write_at_once_lose_nothing() -> None:

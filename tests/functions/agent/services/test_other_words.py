@@ -1,0 +1,168 @@
+"""Of 200 things that a chat was told to remember, those that a question in other words asks for are
+there three weeks later: in the outline or in the result of one `sigil_query`.
+
+The first half of the set served to tune the words; the second half did not.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+
+from functions.agent.memory.related_words import RelatedWords
+from functions.agent.memory.thing import FIELDS, Kind, Thing, check_thing
+from functions.agent.services.call_context import CallContext
+from functions.agent.services.things import find_remembered
+from functions.wiring import AgentRuntime, make_helpers
+from tests.fakes.model import ScriptedModel, call, offered, results, say
+from tests.functions.agent.memory.memories import SESSION
+from tests.functions.agent.services.conftest import Chat
+from tests.functions.agent.talk import tell
+
+SET = Path(__file__).with_name("remembered.tsv")
+BEGIN = 1_790_000_000.0
+THINGS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    language: str
+    thing: Thing
+    question: str
+
+
+def read_set() -> list[Asked]:
+    rows = []
+    with SET.open(encoding="utf-8") as file:
+        lines = [line for line in file if not line.startswith("#")]
+    for number, (language, told, question) in enumerate(
+        csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    ):
+        kind: Kind = "fact" if " | " in told else "kv"
+        texts = tuple(told.split(" | " if kind == "fact" else " = ", 2 if kind == "fact" else 1))
+        assert len(texts) == len(FIELDS[kind]), told
+        thing = check_thing(Thing(kind, texts, "user", 1.0, BEGIN + number))
+        rows.append(Asked(language, thing, question))
+    return rows
+
+
+@pytest.fixture
+def told(home: AgentRuntime) -> CallContext:
+    """A chat that remembers all things of the set."""
+    context = CallContext(home.app, SESSION)
+    for asked in read_set():
+        context.things.save(asked.thing)
+    return context
+
+
+def find_missing(told: CallContext, rows: Sequence[Asked]) -> list[Asked]:
+    """Those whose thing is not among what a query with the question shows."""
+    missing = []
+    for asked in rows:
+        found = find_remembered(told, asked.question)
+        if asked.thing.id not in [str(row["id"]) for row in found]:
+            missing.append(asked)
+    return missing
+
+
+@pytest.mark.parametrize("half", ["tuned", "kept"])
+def test_nine_of_ten_questions_in_other_words_find_what_was_told(
+    told: CallContext, half: str
+) -> None:
+    rows = read_set()
+    assert len(rows) == THINGS
+    rows = rows[half == "kept" :: 2]
+
+    missing = find_missing(told, rows)
+
+    assert len(missing) <= len(rows) // 10, "\n".join(
+        f"{asked.question} ({asked.thing.in_words})" for asked in missing
+    )
+
+
+UNRELATED = (
+    "encode hello world in base64",
+    "sha256 hash",
+    "convert miles to kilometres",
+    "roman numerals",
+    "format json",
+    "generate a uuid",
+    "calculate compound interest",
+    "levenshtein distance between two strings",
+    "make a qr code",
+    "extract emails with a regex",
+    "prime factors of 360",
+    "csv to json",
+    "wrap text at 80 columns",
+    "Zinseszins berechnen",
+    "Text in Großbuchstaben umwandeln",
+    "把文本转换成大写",
+    "计算圆的面积",
+    "生成二维码",
+    "standard deviation",
+    "diff two texts",
+)
+
+
+def test_requests_for_capabilities_hardly_ever_bring_a_thing(told: CallContext) -> None:
+    shown = [query for query in UNRELATED if find_remembered(told, query)]
+
+    assert len(shown) <= 1, shown
+
+
+@pytest.mark.parametrize(
+    ("thing", "question", "answer"),
+    [
+        (
+            {"subject": "my wife", "predicate": "was born on", "object": "14 March"},
+            "when is my wife's birthday?",
+            "14 March",
+        ),
+        (
+            {"key": "pet", "value": "Mimi, a grey cat"},
+            "what did I say about my cat",
+            "Mimi, a grey cat",
+        ),
+        ({"key": "生日", "value": "5月3日"}, "我的生日是哪天", "5月3日"),
+    ],
+)
+def test_the_question_itself_brings_what_was_remembered_and_recall_in_one_query(
+    chat: Chat, model: ScriptedModel, thing: dict[str, str], question: str, answer: str
+) -> None:
+    chat.gets("remember", {**thing, "source": "user"})
+    tell(chat.home, "/new")
+    model.then(call(("sigil_query", {"query": question})), say("so it is"))
+
+    assert tell(chat.home, question, sender="telegram:42") == ["so it is"]
+
+    (read,) = results(model.bodies[-1])
+    (found,) = orjson.loads(read)["ok"]["remembered"]
+    assert answer in found.values()
+    assert (found["source"], found["by"]) == ("user", "telegram:42")
+    assert "cap_recall" in offered(model.bodies[-1])
+
+
+def test_a_chat_that_remembers_nothing_gets_capabilities_alone(
+    chat: Chat, model: ScriptedModel
+) -> None:
+    chat.gets("remember", {"key": "cat", "value": "Mimi", "source": "user"})
+    model.then(call(("sigil_query", {"query": "my cat"})), say("which cat?"))
+
+    assert tell(chat.home, "my cat?", session="telegram:8") == ["which cat?"]
+
+    (read,) = results(model.bodies[-1])
+    assert "remembered" not in orjson.loads(read)["ok"]
+
+
+def test_german_compounds_and_other_languages_lead_to_the_same_subject() -> None:
+    related = RelatedWords(make_helpers().terms)
+
+    assert "wife" in related.list_related("ehefrau")
+    assert {"妻子", "ehefrau"} <= related.list_related("spous")
+    assert related.split_compound("autoversicherung") == {"auto", "versicherung"}
+    assert related.split_compound("base64encode") == frozenset()
