@@ -150,7 +150,7 @@ def event(number: int) -> Event:
         "main",
         "telegram:7",
         Sender("telegram:1"),
-        "hello",
+        "is there tea?",  # small talk needs no second request
         at,
         order,
         reply_to=name,
