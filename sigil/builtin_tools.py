@@ -21,7 +21,7 @@ import orjson
 from sigil import lenient_json
 from sigil.errors import ToolError, one_line
 from sigil.json_fields import as_mapping, as_sequence
-from sigil.protocol import Deployed, Found, Hit, Json
+from sigil.protocol import Deployed, Found, Hit, Json, WeakHit
 
 QUERY: Final = "sigil_query"
 DEPLOY: Final = "sigil_deploy"
@@ -62,6 +62,7 @@ execute "return [...input.text].reverse().join('')", tests [{"input":{"text":"ab
 NO_DEPLOY_TEXT: Final = (
     "Never call this: no capabilities may be created in this chat. Say what is missing instead."
 )
+QUERY_WEAK: Final = "if one in weak can do it, query its name; else: "
 WRITE_IT: Final = (
     "nothing fits: write it yourself, then call it. Call sigil_deploy with"
     ' {"name":"…","description":"…","schema":{"type":"object","required":["text"],"properties":'
@@ -309,9 +310,19 @@ def found_row(found: Found, *, may_deploy: bool = True) -> dict[str, Json]:
     """
     items: list[Json] = [hit_row(hit) for hit in found.hits]
     row: dict[str, Json] = {"items": items, "total": found.total}
+    if found.weak:
+        row["weak"] = [weak_row(each) for each in found.weak]
     if items:
         return {**row, **next_call(items)}
-    return {**row, "next": WRITE_IT if may_deploy else CANNOT_WRITE}
+    how = WRITE_IT if may_deploy else CANNOT_WRITE
+    return {**row, "next": QUERY_WEAK + how if found.weak else how}
+
+
+def weak_row(weak: WeakHit) -> dict[str, Json]:
+    """Return what the model reads of a capability that was not paged in; a query for its name does
+    that.
+    """
+    return {"capability": weak.name, "description": weak.description}
 
 
 def next_call(items: Sequence[Json]) -> dict[str, Json]:

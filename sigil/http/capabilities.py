@@ -16,7 +16,7 @@ from sigil.catalog.views import interface_row
 from sigil.errors import Conflict, UsageError
 from sigil.http import pagination
 from sigil.http.request import SEALED, AuthorizedRequest, Name, RequestBody, json_response
-from sigil.protocol import Json, deployed_row, glimpse_row, hit_row, is_name, report_row
+from sigil.protocol import Json, deployed_row, glimpse_row, is_name, query_page, report_row
 from sigil.rows import REPORT_TYPE, ListRow
 from sigil.strict_json import loads, read_object
 
@@ -75,8 +75,7 @@ def query(request: AuthorizedRequest) -> Response:
         glimpses = request.registry.explore(text, request.caller, limit=limit)
         return json_response({"items": [glimpse_row(glimpse) for glimpse in glimpses]})
     found = request.registry.query(text, request.caller, limit=limit)
-    rows = [hit_row(hit, request.registry, request.caller) for hit in found.hits]
-    return json_response({"items": rows, "total": found.total})
+    return json_response(query_page(found, request.registry, request.caller))
 
 
 def inspect(request: AuthorizedRequest) -> Response:

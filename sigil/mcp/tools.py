@@ -152,7 +152,9 @@ class Toolbox:
             how = f"now call {builtin_tools.RUN} with capability {best.name!r} and its input"
         else:
             how = WRITE_IT if self.require_deploy else CANNOT_WRITE
-        return dumps({"items": rows, "total": total, "next": how, **evicted}).decode()
+        weak = [builtin_tools.weak_row(each) for each in found.weak if each.kind != "host"]
+        fields: dict[str, Json] = {"weak": weak} if weak and len(hits) < limit else {}
+        return dumps({"items": rows, "total": total, **fields, "next": how, **evicted}).decode()
 
     def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> str:
         output = self.registry.run(ref, arguments, self.caller).output

@@ -15,8 +15,8 @@ from typing import TypeVar
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.public import EVERYWHERE, PublicCapabilities, foreign_offer, full_name
 from sigil.catalog.records import Record
-from sigil.protocol import Caller, Found, Glimpse, Hit
-from sigil.search import DamagedIndexError, Encoder, Filter, Index, diversify
+from sigil.protocol import Caller, Found, Glimpse, Hit, WeakHit
+from sigil.search import DamagedIndexError, Encoder, Filter, Index, IndexHit, diversify
 from sigil.search.index_sync import Follower
 from sigil.search.snapshots import SnapshotStore
 from sigil.search.sources import NamespaceSource, PublicSource, Source
@@ -27,6 +27,9 @@ from sigil.storage.kv.base import get_many
 WIDE = 50
 NAMESPACES = 256
 """Namespaces in the index, those that asked last; another one is read again when it asks."""
+
+WEAK_MOST = 2
+"""Capabilities that fit too little, at most, which are named beside what was found."""
 
 FAIR = 2
 """Answers of one other namespace that come before the further ones of all."""
@@ -69,8 +72,8 @@ class CatalogSearch:
         """
 
         def find_once() -> Found:
-            hits = self._index.search(text, WIDE, within=caller.sees, among=_reach_filter(caller))
-            ours = [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
+            answer = self._index.find(text, WIDE, within=caller.sees, among=_reach_filter(caller))
+            ours = self._list_nearest(answer.hits, caller)
             theirs = self._foreign_hits(text, caller)
             mine = tuple(
                 Hit(record.offer, score, record.manifest.description)
@@ -80,7 +83,9 @@ class CatalogSearch:
                 Hit(foreign_offer(record), score, record.manifest.description)
                 for record, score in self._load_public(theirs, limit - len(mine))
             )
-            return Found((*mine, *others), len(ours) + len(theirs))
+            found = (*mine, *others)
+            weak = self._load_weak(answer.weak, caller) if len(found) < limit else ()
+            return Found(found, len(ours) + len(theirs), weak)
 
         return self._retry_damaged(find_once, caller)
 
@@ -125,6 +130,16 @@ class CatalogSearch:
         hits = self._index.search(text, WIDE, within=(EVERYWHERE,), among=foreign_filter)
         hits.sort(key=lambda hit: foreign_filter.rank_in_namespace(hit.ref) >= FAIR)
         return [(hit.ref, hit.score) for hit in hits]
+
+    def _list_nearest(self, hits: Iterable[IndexHit], caller: Caller) -> list[tuple[str, float]]:
+        return [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
+
+    def _load_weak(self, hits: Iterable[IndexHit], caller: Caller) -> tuple[WeakHit, ...]:
+        records = self._load_records(self._list_nearest(hits, caller), WEAK_MOST)
+        return tuple(
+            WeakHit(record.name, record.manifest.description, record.offer.kind)
+            for record, _ in records
+        )
 
     def _load_records(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
         """Yield the first `limit` records that are still there."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sigil.search.words import SUM, has_sum
+from sigil.search.shapes import find_shapes
+from sigil.search.words import normalize_spelling
 
 NAME_PARTS: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|[-_]")
 FIELD_LIMIT: Final = 4_000
@@ -51,6 +52,14 @@ class IndexHit:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexAnswer:
+    """The hits of a query, best first, and the best of what fits too little to be one."""
+
+    hits: list[IndexHit]
+    weak: list[IndexHit]
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """Weight of a word in the field; how much a long field dilutes it (b of BM25); the length in
     words that dilutes nothing.
@@ -71,6 +80,8 @@ DESCRIPTION: Final = Field(1.0, 0.5, 20)
 EXAMPLES: Final = Field(0.5, 0.5, 20)
 PARAMETER_NAMES: Final = Field(0.4, 0.75, 4)
 PARAMETER_DESCRIPTIONS: Final = Field(0.5, 0.6, 30)
+SHAPE: Final = 1.0
+"""The strength of a shape that an alias or an example has."""
 INNER: Final = Field(0.4, 0.6, 30)
 """A field of its own, so that a large schema does not dilute the parameters at its top."""
 
@@ -81,29 +92,48 @@ def term_strengths(
     """Return term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which
     only a query knows.
     """
-    texts_of_fields: tuple[tuple[Field, Iterable[str]], ...] = (
+    found: dict[str, float] = {}
+    for field_, texts in (
         (NAME, (document.name,)),
-        (ALIASES, document.aliases),
         (TAGS, document.tags),
         (DESCRIPTION, (document.description,)),
         (EXAMPLES, document.examples),
         (PARAMETER_NAMES, document.parameters),
         (PARAMETER_DESCRIPTIONS, document.parameters.values()),
         (INNER, document.inner),
-    )
-    found: dict[str, float] = {}
-    for field_, texts in texts_of_fields:
+    ):
         text = "\n".join(texts)[:FIELD_LIMIT]
-        if not text:
-            continue
         words = list(terms(text))
         each = field_.per_word(len(words))
         for word in words:
             found[word] = found.get(word, 0.0) + each
-    sums = sum(map(has_sum, document.examples))
-    if sums:
-        found[SUM] = sums * EXAMPLES.per_word(round(EXAMPLES.length))
+    for word, strength in _alias_strengths(document.aliases, terms).items():
+        found[word] = found.get(word, 0.0) + strength
+    for text in (*document.aliases, *document.examples):
+        for shape in find_shapes(normalize_spelling(text[:FIELD_LIMIT])):
+            found[shape] = SHAPE
     return {term: STRONGEST * weight / (SATURATION + weight) for term, weight in found.items()}
+
+
+def _alias_strengths(
+    aliases: Iterable[str], terms: Callable[[str], Iterable[str]]
+) -> dict[str, float]:
+    """Return term → its strength in the aliases.
+
+    Each is a name of its own: what a thing is called besides takes nothing from it, and a word in
+    many of them counts as in the best.
+    """
+    found: dict[str, float] = {}
+    left = FIELD_LIMIT
+    for alias in aliases:
+        words = list(terms(alias[:left]))
+        left -= len(alias)
+        if left <= 0:
+            break
+        each = ALIASES.per_word(len(words))
+        for word in words:
+            found[word] = max(found.get(word, 0.0), each)
+    return found
 
 
 def summarize(document: IndexDocument) -> str:

@@ -189,7 +189,7 @@ class FileDocuments:
                 word = self._terms[number]
                 if not self._gone or self.count_holders(word):
                     words[word] = count
-        return select_closest(len(mine), words)
+        return select_closest(term, words)
 
     def rank_best(
         self, weights: Mapping[str, float], count: int, share: float

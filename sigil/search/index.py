@@ -12,13 +12,19 @@ from operator import itemgetter
 from typing import Final
 
 from sigil.search.dense import Encoder, QueryVector, quantize
-from sigil.search.document import IndexDocument, IndexHit, summarize, term_strengths
+from sigil.search.document import (
+    IndexAnswer,
+    IndexDocument,
+    IndexHit,
+    summarize,
+    term_strengths,
+)
 from sigil.search.entries import IndexEntry
 from sigil.search.file_documents import FileDocuments
 from sigil.search.group import Group, Part
 from sigil.search.index_file import DamagedIndexError, rules_version
 from sigil.search.index_writer import write_index
-from sigil.search.matching import Scored, find_answers
+from sigil.search.matching import Answers, Scored, find_answers
 from sigil.search.postings import rarity
 from sigil.search.query import Query
 from sigil.search.ranking import Candidate
@@ -145,10 +151,23 @@ class Index:
         queries: 1 the name itself, 0.99 an alias, below it the root of the share that a document
         has of what the query could give. Equal ones come in the order of their names.
         """
+        return self.find(query, limit, within=within, among=among).hits
+
+    def find(
+        self,
+        query: str,
+        limit: int,
+        *,
+        within: Collection[str] | None = None,
+        among: Filter | None = None,
+    ) -> IndexAnswer:
+        """Return what `search` does, and beside it at most `limit` documents that fit too little,
+        the best first.
+        """
         read = self._read_query(query)
         with self._lock:
             best = self._find_best(read, limit, self._select_groups(within), among)
-            return [IndexHit(entry.ref, round(score, 3)) for entry, score, _ in best]
+            return IndexAnswer(_list_hits(best.found), _list_hits(best.weak))
 
     def find_candidates(
         self,
@@ -168,7 +187,7 @@ class Index:
         with self._lock:
             groups = self._select_groups(within)
             if read:
-                best = self._find_best(read, limit, groups, among)
+                best = self._find_best(read, limit, groups, among).found
                 drawn = [
                     (entry.ref, score, _find_terms(entry.ref, groups)) for entry, score, _ in best
                 ]
@@ -200,17 +219,20 @@ class Index:
 
     def _find_best(
         self, query: Query, limit: int, groups: list[Group], among: Filter | None
-    ) -> list[Scored]:
+    ) -> Answers:
         parts = [part for group in groups for part in group.parts]
         if among is None:
             return find_answers(query, parts, self._tokenizer, limit)
-        passed: list[Scored] = []
+        passed = Answers([], [])
         for times in WIDER:
-            found = find_answers(query, parts, self._tokenizer, limit * times)
-            passed = [each for each in found if among(each[0].ref)]
-            if len(passed) >= limit or len(found) < limit * times:
+            answers = find_answers(query, parts, self._tokenizer, limit * times)
+            passed = Answers(
+                [each for each in answers.found if among(each[0].ref)],
+                [each for each in answers.weak if among(each[0].ref)],
+            )
+            if len(passed.found) >= limit or len(answers.found) < limit * times:
                 break
-        return passed[:limit]
+        return Answers(passed.found[:limit], passed.weak[:limit])
 
     def _select_groups(self, within: Collection[str] | None) -> list[Group]:
         names = self._groups if within is None else dict.fromkeys(within)
@@ -219,6 +241,10 @@ class Index:
 
 Drawn = tuple[str, float, Collection[str]]
 """A candidate's reference, score and terms."""
+
+
+def _list_hits(scored: list[Scored]) -> list[IndexHit]:
+    return [IndexHit(entry.ref, round(score, 3)) for entry, score, _ in scored]
 
 
 def _draw_sample(groups: list[Group], among: Filter | None) -> list[Drawn]:

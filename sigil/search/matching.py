@@ -22,22 +22,30 @@ EXACT_NAME: Final = 1.0
 EXACT_ALIAS: Final = 0.99
 INEXACT: Final = 0.98
 ALIAS_FACTOR: Final = 1.25
-"""The points of a document count so much more when one of its aliases occurs in the query."""
+WORD_FACTOR: Final = 0.125
+"""The points of a document count so much more when one of its aliases occurs in the query, and more
+for each word beyond two: nobody says `what did we talk about` by chance.
+"""
 
 MANY_ALIASES: Final = 5
-"""Aliases from which on a document is taken at its word: a query for none of them has to be
-answered well otherwise.
+"""Aliases from which on a document meets so many queries by chance that its points alone say
+little.
 """
-GOOD: Final = ((8.0, 0.3), (5.5, 0.6))
-"""Well otherwise: so many points, and so large a share of the weight of the query's words. Measured
-on questions to the standard library, half of which nothing in it answers.
+COVERED: Final = 3.0
+NAMED: Final = 1.2
+EVIDENCE: Final = 3.65
+"""Such a document needs so much evidence: its points in words that one document has, COVERED for
+all of the query's words (less for a part of them), and NAMED for a name or an alias in it. Measured
+on the half for tuning of the plain requests of `scripts/bench search`, of which nothing in the
+library can do two in five.
 """
 BESIDE: Final = 0.35
 """The share of the best document's points that any other needs."""
 FEW_WORDS: Final = 3
 """Words up to which a query is answered by any document that has all of them:
-`miles to kilometers`, `finance`.
+`miles to kilometers`, `finance`. One of more words has to have WELL of its points besides.
 """
+WELL: Final = 0.2
 ALL: Final = 0.999
 
 Scored = tuple[IndexEntry, float, float]
@@ -48,9 +56,10 @@ Scored = tuple[IndexEntry, float, float]
 class Cutoff:
     """Decides what is too little to be an answer to one query.
 
-    It goes by the points alone, and for a document that has many aliases, by
-    those words. `phrase`: the query; `terms`: those that it asks for; `content_terms` returns a
-    text's terms but for stop words. `exploring`: any document with a word of the query passes.
+    It goes by the points alone, and for a document that has many aliases, by those words and how
+    much of the query it covers. `phrase`: the query; `terms`: those that it asks for;
+    `content_terms` returns a text's terms but for stop words. `exploring`: any document with a word
+    of the query passes.
     """
 
     query: QueryWeights
@@ -69,29 +78,46 @@ class Cutoff:
         """
         for name in (entry.called, *entry.aliases):
             words = self.content_terms(name)
-            if words and words.issubset(self.terms):
+            # what is one word only without its grammar (order by, all capitals) names nothing
+            if words.issubset(self.terms) and (len(words) > 1 or (words and " " not in name)):
                 return True
         return entry.is_named_in(self.phrase)
 
     def passes(
-        self, entry: IndexEntry, points: float, best: float, terms: Callable[[], Iterable[str]]
+        self,
+        entry: IndexEntry,
+        points: float,
+        best: float,
+        terms: Callable[[], Iterable[str]],
+        *,
+        named: bool,
     ) -> bool:
         """Return whether an entry with these points and `terms` is an answer; `best`: the most
-        points that any entry has.
+        points that any entry has; `named`: a part of the query is its name or an alias.
         """
         if self.exploring:
             return True
-        few_words = len(self.content_terms(self.phrase)) <= FEW_WORDS
-        if few_words and self.query.measure_coverage(terms()) >= ALL:
-            return True
-        if best < self.query.least_points:
-            return entry.is_named_in(self.phrase)
-        if len(entry.aliases) < MANY_ALIASES or points >= GOOD[0][0] * 3:
-            return True
+        asked = self.content_terms(self.phrase)
+        called = self.content_terms(entry.called)
+        if called and len(asked) <= len(called) and called.issubset(self.terms):
+            return True  # its name and nothing else, perhaps with a typing error
         covered = self.query.measure_coverage(terms())
-        if any(points >= least and covered >= share for least, share in GOOD):
+        if covered >= ALL and (len(asked) <= FEW_WORDS or self.query.share_of_most(points) >= WELL):
             return True
-        return self.is_named(entry)
+        if len(entry.aliases) < MANY_ALIASES:
+            return best >= self.query.least_points or named or entry.is_named_in(self.phrase)
+        evidence = points / self.query.rarest + COVERED * covered
+        return evidence >= EVIDENCE or (
+            evidence >= EVIDENCE - NAMED and (named or self.is_named(entry))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The documents that answer a query, and the best of those that are too little of an answer."""
+
+    found: list[Scored]
+    weak: list[Scored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +138,12 @@ class _Match:
         return id(self.part), self.number
 
 
-def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: int) -> list[Scored]:
+def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: int) -> Answers:
     """Return at most `limit` documents of these parts, the best first; equal ones come in the order
     of their names.
     """
     if limit < 1:
-        return []
+        return Answers([], [])
     weights = weigh_terms(query.terms, parts)
     cutoff = Cutoff(
         weights,
@@ -127,6 +153,7 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
         query.exploring,
     )
     scored: dict[str, Scored] = {}
+    weak: dict[str, Scored] = {}
     matches = _match_words(query, parts, cutoff, limit)
     best = max((match.points for match in matches), default=0.0)
     if query.vector:
@@ -134,10 +161,10 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
             scored[answer[0].ref] = answer
     else:
         for match in matches:
-            if _is_answer(match, cutoff, best):
-                entry = match.entry
-                score = _to_score(weights.share_of_most(match.points))
-                scored[entry.ref] = entry, score, match.points
+            chosen = scored if _is_answer(match, cutoff, best) else weak
+            entry = match.entry
+            score = _to_score(weights.share_of_most(match.points))
+            chosen[entry.ref] = entry, score, match.points
     for part in parts:
         for phrase in {query.phrase, query.tool_name} - {""}:
             for number, points in part.find_called(phrase, weights.weights):
@@ -149,7 +176,10 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
         entry, score, points = each
         return -score, -points, entry.name, entry.ref
 
-    return sorted(scored.values(), key=best_first)[:limit]
+    below = (each for ref, each in weak.items() if ref not in scored)
+    return Answers(
+        sorted(scored.values(), key=best_first)[:limit], sorted(below, key=best_first)[:limit]
+    )
 
 
 def _match_words(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) -> list[_Match]:
@@ -162,9 +192,11 @@ def _match_words(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) ->
         for part in parts:
             for number, points in part.find_called(span, weights):
                 if part.get_entry(number).aliases:
-                    found[id(part), number] = _Match(
-                        part, number, points * ALIAS_FACTOR, named=True
-                    )
+                    further = max(len(span.split()) - 2, 0)
+                    raised = points * (ALIAS_FACTOR + WORD_FACTOR * further)
+                    known = found.get((id(part), number))
+                    if known is None or known.points < raised:
+                        found[id(part), number] = _Match(part, number, raised, named=True)
     return list(found.values())
 
 
@@ -197,10 +229,10 @@ def _fuse_meaning(
 
 
 def _is_answer(match: _Match, cutoff: Cutoff, best: float) -> bool:
-    if match.points < cutoff.beside * best:
+    if match.points <= 0 or match.points < cutoff.beside * best:
         return False
     terms = partial(match.part.list_terms, match.number)
-    return match.named or cutoff.passes(match.entry, match.points, best, terms)
+    return cutoff.passes(match.entry, match.points, best, terms, named=match.named)
 
 
 def _to_score(share: float) -> float:

@@ -11,7 +11,7 @@ from sigil.search.document import STRONGEST
 from sigil.search.group import Part
 from sigil.search.postings import rarity
 from sigil.search.spelling import MOST_SIMILAR, most_similar
-from sigil.search.words import QUERY_LIMIT, QueryTerms, Tokenizer, normalize_phrase
+from sigil.search.words import QUERY_LIMIT, QueryTerms, Tokenizer, normalize_phrase, swap_letters
 
 TOOL_PREFIX: Final = "cap_"
 MOST_TERMS: Final = 64
@@ -23,11 +23,12 @@ SWAPPED_WEIGHT: Final = 1.0
 that nobody knows by that.
 """
 
-# Points of score that the best document needs: FEWEST, and LEAST_SHARE of the most that the query
-# could give. But ENOUGH is enough however long the query's payload is, and MOST_SHARE however
-# common its few words are. Measured on MetaTool and Seal-Tools, together with BESIDE of
-# `matching.py`: together they cost 0.4 and 0.1 points of recall@5 there.
-FEWEST: Final = 4.5
+# Points of score that the best document needs: FEWEST, FEWEST_RARE times the rarity of a word that
+# one document has, which grows with their number, and LEAST_SHARE of the most that the query could
+# give. But ENOUGH is enough however long the query's payload is, and MOST_SHARE however common its
+# few words are. Measured on MetaTool and Seal-Tools, together with BESIDE of `matching.py`.
+FEWEST: Final = 3.3
+FEWEST_RARE: Final = 0.8
 LEAST_SHARE: Final = 0.02
 ENOUGH: Final = 12.0
 MOST_SHARE: Final = 0.2
@@ -61,15 +62,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class QueryWeights:
-    """Term → weight, and the score of a document that had every term at its strongest."""
+    """Term → weight, the score of a document that had every term at its strongest, and the rarity
+    of a word that one document has.
+    """
 
     weights: Mapping[str, float]
     most: float
+    rarest: float
 
     @property
     def least_points(self) -> float:
         """The points that the best document needs to be an answer."""
-        return min(max(FEWEST, LEAST_SHARE * self.most), ENOUGH, MOST_SHARE * self.most)
+        least = max(FEWEST, FEWEST_RARE * self.rarest, LEAST_SHARE * self.most)
+        return min(least, ENOUGH, MOST_SHARE * self.most)
 
     def measure_coverage(self, terms: Iterable[str]) -> float:
         """Return the share of the weight of the query's words, unknown ones too, that a document
@@ -96,18 +101,16 @@ def weigh_terms(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
     unknown = [term for term in query.weights if not holders[term] and term not in query.optional]
     most = sum(known.values()) + rarity(0, documents) * sum(query.weights[term] for term in unknown)
     for term in unknown[:MOST_UNKNOWN]:
-        for other, counts in _find_corrections(term, query, parts):
+        for other, counts in _find_corrections(term, parts):
             weight = counts * query.weights[term] * rarity(_count_holders(other, parts), documents)
             known[other] = known.get(other, 0.0) + weight
     rarest = sorted(known.items(), key=lambda item: (-item[1], item[0]))
-    return QueryWeights(dict(rarest[:MOST_TERMS]), STRONGEST * most)
+    return QueryWeights(dict(rarest[:MOST_TERMS]), STRONGEST * most, rarity(1, documents))
 
 
-def _find_corrections(
-    term: str, query: QueryTerms, parts: Sequence[Part]
-) -> list[tuple[str, float]]:
+def _find_corrections(term: str, parts: Sequence[Part]) -> list[tuple[str, float]]:
     """Return the words that an unknown one may have been meant to be, with what each counts."""
-    swapped = [word for word in dict.fromkeys(query.swapped(term)) if _count_holders(word, parts)]
+    swapped = [word for word in dict.fromkeys(swap_letters(term)) if _count_holders(word, parts)]
     if swapped:
         return [(word, SWAPPED_WEIGHT) for word in swapped[:MOST_SIMILAR]]
     candidates = [candidate for part in parts for candidate in part.similar_words(term)]

@@ -14,6 +14,8 @@ from typing import Final
 MOST_SIMILAR: Final = 2
 LEAST_LIKENESS: Final = 0.5
 SHORTEST: Final = 4
+SURE_LENGTH: Final = 6
+"""Letters from which on a word may begin with another letter than the one it looks like."""
 # a number in a word is its meaning: sha256 is no sha512
 LETTERS: Final = re.compile(r"[^\W\d_]+")
 
@@ -46,20 +48,23 @@ class SimilarWords:
             return []
         mine = list_grams(word)
         shared = Counter(chain.from_iterable(self._words.get(gram, ()) for gram in mine))
-        return select_closest(len(mine), shared)
+        return select_closest(word, shared)
 
 
-def select_closest(mine: int, shared: Mapping[str, int]) -> list[tuple[float, str]]:
-    """Return what `SimilarWords.find` does for a word with `mine` groups; `shared`: how many of
-    them each other word has too.
+def select_closest(word: str, shared: Mapping[str, int]) -> list[tuple[float, str]]:
+    """Return what `SimilarWords.find` does for a word; `shared`: how many of its groups each other
+    word has too.
+
+    Few get the first letter of a short word wrong: `oven` is not `proven`.
     """
+    mine = len(list_grams(word))
     found: list[tuple[float, str]] = []
-    for word, count in shared.items():
+    for other, count in shared.items():
         # half of both means at least a third of one: spares most of the comparisons
-        if 3 * count >= mine:
-            likeness = 2 * count / (mine + len(list_grams(word)))
+        if 3 * count >= mine and (other[0] == word[0] or len(word) >= SURE_LENGTH):
+            likeness = 2 * count / (mine + len(list_grams(other)))
             if likeness >= LEAST_LIKENESS:
-                found.append((likeness, word))
+                found.append((likeness, other))
     return nsmallest(MOST_SIMILAR, found, key=_likest_first)
 
 

@@ -16,6 +16,8 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Final, cast
 
+from sigil.search.shapes import drop_payloads, find_shapes
+
 _STOP_WORDS: Final = """
     a an the this that these those here there and or but if then else than so of at by for with
     about to from up down in out on off over under into onto as is am are was were be been being
@@ -31,6 +33,54 @@ _STOP_WORDS: Final = """
 """
 STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 """Words that carry nothing in a query: grammar, courtesy and greetings. Documents keep them."""
+
+_OTHER_STOP_WORDS: Final = {
+    "de": """
+        der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren
+        bin bist hat habe haben hast wird werden wurde kann kannst konnen soll will wollen mochte
+        ich du er sie es wir ihr mir mich dir dich uns euch sein seine mein meine meinen meinem
+        meiner dein deine deinen dieser diese dieses diesen diesem wie was wer wo wann welche
+        welcher welches welchen viel viele von vom zu zum zur in im ins mit auf aus bei bis fur
+        uber unter nach vor an am als so nicht kein keine mach mache machen gib gibt zeig zeige
+        bitte danke hallo heute jetzt
+        brauche hol sag schreib schreibe dass wenn dann um man noch auch nur sehr etwas
+    """,
+    "fr": """
+        le la les un une des du de et ou mais est sont etait etre ai as avons avez ont a au aux je
+        tu il elle on nous vous ils elles me moi te toi se mon ma mes ton ta tes son sa ses ce cet
+        cette ces que qui quoi quel quelle quels quelles quand comment combien dans sur sous avec
+        pour par en entre ne pas y si s l d j n m t c qu fais fait font faut donne dis peux peut
+        veux bonjour merci
+    """,
+    "es": """
+        el la los las un una unos unas y o pero es son era ser estar esta este esto estos estas he
+        ha han hay yo tu me mi mis te ti su sus nos que quien cual cuando como cuanto cuantos
+        cuanta cuantas donde de del al a en con por para sin sobre entre no se lo le haz dame
+        hola gracias
+    """,
+}
+OTHER_STOP_WORDS: Final = {
+    language: frozenset(words.split()) for language, words in _OTHER_STOP_WORDS.items()
+}
+"""The same in other languages, without accents. They count only where the text is in theirs: `die`
+and `war` are English words.
+"""
+_TELLING: Final = {
+    "de": frozenset(
+        "der das den dem ein eine einen und ist sind ich mir mich wie wer wann welche welcher"
+        " welches viel viele von zu zum mit aus fur uber nach bitte dieser diese diesen diesem"
+        " wenn dass zwischen".split()
+    ),
+    "fr": frozenset(
+        "le les un une des du et est sont je tu nous vous mon ma ces cette ce que qui quel quelle"
+        " quand comment combien dans avec pour par entre".split()
+    ),
+    "es": frozenset(
+        "el los las una son mi mis que cual cuando como cuanto cuantos del con por para"
+        " esta este".split()
+    ),
+}
+"""Those of them that hardly any other language of these has."""
 
 
 _TRADITIONAL: Final = (
@@ -61,8 +111,10 @@ SNOWBALL_ALIAS: Final = "sigil.search._snowball"
 QUERY_LIMIT: Final = 2_000
 """Characters of a query that are read."""
 WORD_LIMIT: Final = 40
-SWAPPED_LETTERS_MINIMUM: Final = 5
-"""Letters of a word from which on two of them may have changed places."""
+SWAPPED_LETTERS_MINIMUM: Final = 4
+"""Letters of a stem from which on two of them may have changed places."""
+KEPT_ENDING: Final = "at"
+"""What the stem of `calcluate` keeps of it, and that of `calculate` does not."""
 PHRASE_LIMIT: Final = 80
 STEMS_REMEMBERED: Final = 32_768
 PHRASES_REMEMBERED: Final = 16_384
@@ -72,16 +124,15 @@ SPANNED_WORDS: Final = 40
 """Words of a phrase whose spans are looked at."""
 SPAN_WORDS: Final = 5
 SPAN_CHARACTERS: Final = 8
-SUM: Final = "="
-"""The term of a query or an example with a sum in it, such as `17 * 23 + 4` or `15% of 80`; no word
-is spelt like that.
-"""
-SUM_WEIGHT: Final = 3.0
-"""The weight of a sum in a query: it says without a word what is asked for."""
+SHAPE_WEIGHT: Final = 2.5
+"""The weight of a shape in a query: it says without a word what is asked for."""
 FAINT_WEIGHT: Final = 0.5
 """The weight of a number, or of one character of a pair, in a query: they are mostly payload or
 chance.
 """
+FILLERS: Final = frozenset("many much long far big old tall high often".split())
+"""Words that say little, but may belong to what something is called: how many words, how far."""
+FILLER_WEIGHT: Final = 0.5
 
 # kana, Han, Hangul, and Thai to Khmer, which write no spaces between words either
 UNSPACED: Final = (
@@ -95,10 +146,6 @@ WORD: Final = re.compile(f"[{UNSPACED}]+|[{EMOJI}]|(?:[^\\W_{UNSPACED}]|[\u0900-
 ASCII_WORD: Final = re.compile("[a-z0-9]+")
 IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]").match
 CAMEL: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# a minus or a slash between bare digits may be a date, a number of a book or of a telephone
-SUMS: Final = re.compile(
-    r"(?:(?<![\w.])[0-9][0-9.,]*|\))\s*(?:[*×÷^+]|%\s*(?:of|von|de|的)?|\s[-/]\s)\s*[-(]?[0-9]"
-)
 NUMBERED: Final = re.compile(r"(?<![^\W_])([A-Za-z]+)[-_]([0-9]{1,16})(?![^\W_])")
 # accents, and what is not seen: soft hyphen, zero-width and bidirectional marks, byte order mark
 IGNORED: Final = dict.fromkeys(
@@ -144,14 +191,10 @@ def _load_english() -> type:
 class QueryTerms:
     """The terms of a query with the weight of each, and those that count only if some document has
     them.
-
-    `swapped` returns what a term would be, had two letters beside each other changed places in its
-    word.
     """
 
     weights: dict[str, float]
     optional: frozenset[str]
-    swapped: Callable[[str], list[str]]
 
 
 class Tokenizer:
@@ -162,6 +205,11 @@ class Tokenizer:
     def __init__(self) -> None:
         self._stem: Callable[[str], str] = make_stemmer()
         self._stop_words = STOP_WORDS | {self._stem(word) for word in STOP_WORDS}
+        self._stop_words_of = {
+            language: words | {self._stem(word) for word in words}
+            for language, words in OTHER_STOP_WORDS.items()
+        }
+        self._fillers = {self._stem(word) for word in FILLERS}
         self._remembered = lru_cache(maxsize=PHRASES_REMEMBERED)(self._content_terms)
 
     def terms(self, text: str) -> list[str]:
@@ -172,28 +220,38 @@ class Tokenizer:
     def query_terms(self, text: str) -> QueryTerms:
         """Return the terms of a query without its stop words; its first `QUERY_LIMIT` characters
         are read.
+
+        What stands in quotes, and what is plainly payload, counts only where a document has it.
         """
-        text = text[:QUERY_LIMIT]
-        folded = normalize_spelling(text)
-        plain, joined = self._split_terms(folded[:QUERY_LIMIT])
+        folded = normalize_spelling(text[:QUERY_LIMIT])[:QUERY_LIMIT]
+        plain, joined = self._split_terms(folded)
+        stop_words = self._stop_words | self._other_stop_words(folded)
+        asked = drop_payloads(folded)
+        wanted: set[str] = set(plain)
+        if asked != folded:
+            wanted = set(self._split_terms(asked)[0])
         paired: set[str] = set()
         for term in plain:
             if len(term) == 2 and IS_UNSPACED(term):
                 paired.update(term)
         weights: dict[str, float] = {}
+        optional = set(joined).difference(plain)
         for term in plain + joined:
-            if term not in self._stop_words:
-                faint = term in paired or term.isdigit()
-                weights[term] = FAINT_WEIGHT if faint else 1.0
-        if has_sum(text):
-            weights[SUM] = SUM_WEIGHT
-        words = [word[:WORD_LIMIT] for word in ASCII_WORD.findall(folded.casefold())]
-        word_of = {self._stem(word): word for word in words}
-
-        def swapped(term: str) -> list[str]:
-            return [self._stem(word) for word in swap_letters(word_of.get(term, ""))]
-
-        return QueryTerms(weights, frozenset({*joined, SUM}).difference(plain), swapped)
+            if term in stop_words:
+                continue
+            if term in self._fillers:
+                weights[term] = FILLER_WEIGHT
+                optional.add(term)
+            elif term in paired or term.isdigit() or not (term in wanted or term in optional):
+                weights[term] = FAINT_WEIGHT
+            else:
+                weights[term] = 1.0
+            if term not in wanted or term.isdigit():
+                optional.add(term)
+        for shape in find_shapes(folded):
+            weights[shape] = SHAPE_WEIGHT
+            optional.add(shape)
+        return QueryTerms(weights, frozenset(optional))
 
     def content_terms(self, phrase: str) -> frozenset[str]:
         """Return the terms of a phrase without its stop words; those of short phrases are
@@ -204,7 +262,15 @@ class Tokenizer:
         return self._content_terms(phrase)
 
     def _content_terms(self, phrase: str) -> frozenset[str]:
-        return frozenset(self._stem_words(phrase)) - self._stop_words
+        terms = frozenset(self._stem_words(phrase))
+        return terms - self._stop_words - self._other_stop_words(phrase)
+
+    def _other_stop_words(self, text: str) -> frozenset[str]:
+        """Return the stop words of the language, beside English and Chinese, that a text is in."""
+        words = set(ASCII_WORD.findall(text.casefold()))
+        counts = {language: len(words & telling) for language, telling in _TELLING.items()}
+        language = max(counts, key=counts.__getitem__)
+        return self._stop_words_of[language] if counts[language] else frozenset()
 
     def _split_terms(self, text: str) -> tuple[list[str], list[str]]:
         """Return the terms as they are written, and those that only people who write in one word
@@ -246,22 +312,22 @@ def normalize_spelling(text: str) -> str:
     return unicodedata.normalize("NFKC", plain).translate(SIMPLER)
 
 
-def swap_letters(word: str) -> list[str]:
-    """Return the word with each two letters beside each other swapped, its first one excepted; a
-    short word has none.
+def swap_letters(stem: str) -> list[str]:
+    """Return a stem with each two letters beside each other swapped, its first one excepted, and
+    that without the ending which a wrong word keeps; a short one has none.
+
+    To stem each swapped word anew took half of a query's time.
     """
-    if len(word) < SWAPPED_LETTERS_MINIMUM or not word.isalpha():
+    if len(stem) < SWAPPED_LETTERS_MINIMUM or not stem.isalpha():
         return []
-    return [
-        word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-        for at in range(1, len(word) - 1)
-        if word[at] != word[at + 1]
+    swapped = [
+        stem[:at] + stem[at + 1] + stem[at] + stem[at + 2 :]
+        for at in range(1, len(stem) - 1)
+        if stem[at] != stem[at + 1]
     ]
-
-
-def has_sum(text: str) -> bool:
-    """Return whether there is something to calculate in the text."""
-    return SUMS.search(text) is not None
+    if stem.endswith(KEPT_ENDING):
+        swapped += [word.removesuffix(KEPT_ENDING) for word in swapped]
+    return swapped
 
 
 def normalize_phrase(text: str) -> str:

@@ -54,18 +54,17 @@ def _explore(shell: Shell, text: str, limit: int) -> None:
 
 
 def _search(shell: Shell, text: str, limit: int) -> None:
-    from sigil.protocol import hit_row
+    from sigil.protocol import query_page
 
-    items = []
     with shell.open_registry() as opened:
         found = opened.registry.query(text, opened.caller, limit=limit)
-        if shell.printer.json:
-            items = [hit_row(hit, opened.registry, opened.caller) for hit in found.hits]
-    if shell.printer.json:
-        shell.printer.document({"items": items, "total": found.total})
+        page = query_page(found, opened.registry, opened.caller) if shell.printer.json else None
+    if page is not None:
+        shell.printer.document(page)
         return
+    names = ", ".join(each.name for each in found.weak)
     if not found.hits:
-        shell.printer.note("nothing found")
+        shell.printer.note(f"nothing found; nearest: {names}" if names else "nothing found")
         return
     rows = []
     for hit in found.hits:

@@ -201,3 +201,19 @@ def test_a_huge_schema_is_read_in_part_and_hides_nothing_of_what_the_capability_
     assert [hit.offer.name for hit in registry.query("value7", PERSON).hits] == ["vast"]
     assert registry.query("value399", PERSON).hits == ()
     assert [hit.offer.name for hit in registry.query("herring", PERSON).hits] == ["plain"]
+
+
+def test_what_fits_too_little_is_named_and_a_query_for_its_name_finds_it(garden: Garden) -> None:
+    for crop in ("carrot", "radish"):
+        garden.deploy(
+            f"plant-{crop}", f"Plant a {crop}.", aliases=tuple(f"{crop} {n}" for n in "abcde")
+        )
+    finder = garden.finder()
+    found = finder.find("how do I cook a radish with cream and vinegar", MAIN, 3)
+    assert found.hits == ()
+    assert found.total == 0
+    assert [(weak.name, weak.description) for weak in found.weak] == [
+        ("plant-radish", "Plant a radish.")
+    ]
+    (hit,) = finder.find("plant-radish", MAIN, 1).hits
+    assert hit.offer.name == "plant-radish"

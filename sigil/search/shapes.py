@@ -1,0 +1,181 @@
+"""Shapes are what figures and payloads look like: two units of one quantity, a date, a color, an
+address.
+
+A request often says more by them than by its words: `180 C oven in Fahrenheit`. A document has the
+shapes of its aliases and examples, so any capability can be found by them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+SUM: Final = "="
+"""The term of a text with a sum in it, such as `17 * 23 + 4` or `15% of 80`; no word is spelt like
+that, nor like the other shapes.
+"""
+
+# a minus or a slash between bare digits may be a date, a number of a book or of a telephone
+_SUM: Final = re.compile(
+    r"(?:(?<![\w.])[0-9][0-9.,]*|\))\s*"
+    r"(?:[*×÷^+]|(?:%|percent|prozent|pour cent)\s*(?:of|von|de|的)?|\s[-/]\s)"
+    r"\s*[-(]?[0-9]"
+)
+_MONTHS: Final = (
+    "jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|f[ée]vr(?:ier)?|mar(?:ch|s)?|märz|apr(?:il)?|avril"
+    "|ma[iy]|june?|juni|juin|july?|juli|juillet|aug(?:ust)?|août|sept?(?:ember|embre)?"
+    "|o[ck]t(?:ober|obre)?|nov(?:ember|embre)?|de[cz](?:ember)?|d[ée]cembre"
+)
+_PAYLOADS: Final = {
+    "=url": r"\bhttps?://\S+",
+    "=token": r"\beyj[\w-]{6,}(?:\.[\w-]+)*",
+    "=color": r"#(?:[0-9a-f]{6}|[0-9a-f]{3})\b",
+    "=ip": r"\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b",
+    "=iban": r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?\b",
+    "=card": r"(?<![\w.,-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b",
+    "=radix": r"\b0[xbo][0-9a-f]+\b",
+    "=encoded": r"\b[a-z0-9+/]{6,}={1,2}(?!\w)",
+    "=cron": r"(?<!\S)(?=[^\n]*\*)(?:[\d*/,-]+ ){4}[\d*/,a-z-]+(?!\S)",
+    "=markup": r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?>",
+    "=template": r"\{\{.{1,40}?\}\}",
+    "=rows": r"\[\s*\[",
+    "=places": r"-?\b\d{1,3}\.\d+\s*,\s*-?\d{1,3}\.\d+",
+    "=timestamp": r"(?<![\w.])1\d{9}(?:\d{3})?(?![\w.])",
+    "=equation": r"\b\d*[a-z]\s*[-+]\s*\d*[a-z]\s*=\s*-?\d",
+    "=date": (
+        r"\b\d{4}-\d{1,2}-\d{1,2}\b|\b\d{1,2}\.\s?\d{1,2}\.\s?\d{4}\b|\d{4}\s?年\s?\d{1,2}\s?月"
+        rf"|\b\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s+(?:of\s+)?(?:{_MONTHS})\b"
+        rf"|\b(?:{_MONTHS})\s+\d{{1,2}}(?:,?\s+\d{{4}}|st|nd|rd|th)\b"
+    ),
+    "=numbers": r"(?<![\w.])-?\d+(?:\.\d+)?(?:\s*[,、，;]\s*-?\d+(?:\.\d+)?){3,}",
+}
+"""Term → what it is. The words within are payload: they say little about what is wanted."""
+_ROMAN: Final = re.compile(r"\b(?=[MDCLXVI]{4})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})[IVX]*\b")
+_QUOTED: Final = re.compile('["“”„«「]([^"“”„«»「」\n]{1,400})["“”»」]')
+
+# In the spelling of `normalize_spelling`, casefolded: without accents, and ss for ß.
+_UNITS: Final = {
+    "length": {
+        "mm": "millimet(?:er|re)s?|mm|毫米",
+        "cm": "[cz]entimet(?:er|re)[sn]?|cm|厘米|公分",
+        "m": "(?<=[0-9] )m|met(?:er|re)[sn]?|(?<![厘毫千])米",
+        "km": "[kc]ilomet(?:er|re)[sn]?|kms?|公里|千米",
+        "mi": "miles?|meilen?|英里",
+        "ft": "feet|foot|ft|fuss|pieds?|英尺",
+        "in": "inch(?:es)?|zoll|pouces?|英寸",
+        "yd": "yards?|yd|码",
+    },
+    "mass": {
+        "g": "(?<=[0-9] )g|gramm?(?:e?s)?|(?<!千)克",
+        "kg": "kilos?|[kc]ilogramm?(?:e?s)?|kgs?|公斤|千克",
+        "lb": "pounds?|lbs?|pfund|livres?|磅",
+        "oz": "ounces?|oz|unzen?|onces?|盎司",
+        "st": "stones?",
+        "t": "tons?|tonnes?|tonnen?|吨",
+        "jin": "斤",
+    },
+    "temperature": {
+        "c": "celsius|centigrade|°c|(?<=[0-9] )c|摄氏度?|℃",
+        "f": "fahrenheit|°f|(?<=[0-9] )f|华氏度?|℉",
+        "k": "kelvin|开尔文",
+    },
+    "volume": {
+        "l": "lit(?:er|re)[sn]?|升",
+        "ml": "millilit(?:er|re)[sn]?|ml|毫升",
+        "gal": "gallon(?:s|en)?|加仑",
+        "cup": "cups?|tassen?|tasses?|杯",
+        "pint": "pints?|品脱",
+        "tbsp": "tablespoons?|tbsp|esslöffel",
+        "tsp": "teaspoons?|tsp|teelöffel",
+    },
+    "speed": {
+        "mph": "mph|miles per hour|英里每小时",
+        "kmh": "km/h|kmh|kph|公里每小时|stundenkilometer",
+        "kn": "knots?|knoten|节",
+        "ms": "m/s|米每秒",
+    },
+    "data": {
+        "b": "bytes?|字节",
+        "kb": "ki?b|kilobytes?",
+        "mb": "mi?b|megabytes?",
+        "gb": "gi?b|gigabytes?",
+        "tb": "ti?b|terabytes?",
+    },
+    "area": {
+        "acre": "acres?|英亩",
+        "ha": "hectares?|hektar|公顷",
+        "m2": "square met(?:er|re)s?|quadratmeter|平方米|m²",
+        "ft2": "square feet|平方英尺",
+        "mu": "亩",
+    },
+    "money": {
+        "usd": r"usd|dollars?|us\$|\$|美元|美金|刀",
+        "eur": "eur|euros?|€|欧元",
+        "gbp": "gbp|pounds?|pfund|livres?|£|英镑",
+        "jpy": "jpy|yens?|日元|日圆",
+        "cny": "cny|rmb|yuan|人民币",
+        "chf": "chf|francs?|franken|法郎",
+        "inr": "inr|rupees?|rupien|卢比",
+        "hkd": "hkd|港币|港元",
+        "krw": "krw|won|韩元",
+    },
+}
+
+
+def _compile_units() -> dict[str, re.Pattern[str]]:
+    """Return for each quantity what finds its units, each as a group of its own."""
+    compiled = {}
+    for quantity, units in _UNITS.items():
+        groups = "|".join(f"(?P<{unit}>{words})" for unit, words in units.items())
+        compiled[quantity] = re.compile(f"(?<![a-z])(?:{groups})(?![a-z])")
+    return compiled
+
+
+_QUANTITIES: Final = _compile_units()
+_FIGURES_APART: Final = re.compile("(?<=[0-9])(?=[a-z°])")
+_COMPILED: Final = {term: re.compile(shape) for term, shape in _PAYLOADS.items()}
+_HINTS: Final = re.compile(r"[0-9#<{\[=]|https?:|eyj", re.IGNORECASE)
+"""What every payload has something of: most texts are spared the rest."""
+
+
+def has_sum(text: str) -> bool:
+    """Return whether there is something to calculate in the text."""
+    return _SUM.search(text) is not None
+
+
+def find_shapes(text: str) -> set[str]:
+    """Return the terms of the shapes that a text has; it is in one spelling, see `words`."""
+    folded = text.casefold()
+    found = set(find_units(folded))
+    if has_sum(text):
+        found.add(SUM)
+    if _ROMAN.search(text):
+        found.add("=roman")
+    if _HINTS.search(text):
+        found.update(term for term, shape in _COMPILED.items() if shape.search(folded))
+    return found
+
+
+def find_units(folded: str) -> Iterator[str]:
+    """Yield the term of each quantity of which a text has two units."""
+    apart = _FIGURES_APART.sub(" ", folded)
+    for quantity, pattern in _QUANTITIES.items():
+        if len({match.lastgroup for match in pattern.finditer(apart)}) > 1:
+            yield f"=2{quantity}" if quantity == "money" else "=2units"
+
+
+def drop_payloads(text: str) -> str:
+    """Return a text without its payloads and without what is quoted in it."""
+    text = _ROMAN.sub(" ", _QUOTED.sub(" ", text))
+    if _HINTS.search(text):
+        for pattern in _CUT_OUT:
+            text = pattern.sub(" ", text)
+    return text
+
+
+_CUT_OUT: Final = [
+    re.compile(shape, re.IGNORECASE)
+    for term, shape in _PAYLOADS.items()
+    if term not in ("=equation", "=rows")
+]
