@@ -20,7 +20,7 @@ _CONTROL = re.compile(
 )
 """A stop or a halt counts whatever follows it; an unlock only when nothing does but `here`."""
 _INQUIRY = re.compile(
-    r"/(?:status|help|whoami|usage|tools|recall)(?:@[A-Za-z0-9_]+)?(?:\s.*)?",
+    r"/(?:status|help|whoami|usage|tools|recall|context|history)(?:@[A-Za-z0-9_]+)?(?:\s.*)?",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 """The commands that only read. No command that changes a chat may be here: they are answered
@@ -69,6 +69,8 @@ class Event(Stored):
     empty when it is surely for us. `private`: only the sender writes into the session. `quotes`:
     what the message points at, and what it holds beside its text. `joined`: the sender has taken us
     into this group; `addressed` then has the name that they see.
+    `language` is that of the sender's app, as the platform tells it (`zh-hans`), empty when it does
+    not.
     """
 
     id: str
@@ -85,6 +87,7 @@ class Event(Stored):
     private: bool = False
     quotes: tuple[Quote, ...] = later(())
     joined: bool = later(False)
+    language: str = later("")
 
     @property
     def platform(self) -> str:

@@ -12,10 +12,12 @@ from unicodedata import normalize
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import HttpReplies
+from functions.clock import SYSTEM
 from functions.queues.base import Queue
 from functions.settings import Settings
 from functions.turn_lock import TurnLock
 from sigil.errors import UsageError
+from sigil.settings import installed_version
 from sigil.storage.kv import keys
 from sigil.storage.setting_secrets import find_known, reveal
 from sigil.wiring import (
@@ -245,6 +247,8 @@ def open_app(
         redact=_make_redactor(settings),
         # with another queue the webhook may have no store, and on AWS it has none
         may_listen=not settings.queue,
+        started=SYSTEM.monotonic(),
+        version=installed_version,
     )
 
 

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from functions import cloudformation, log
 from functions.agent.app import TurnStep
 from functions.agent.commands import control
-from functions.agent.turn import GAVE_UP, NeedsIsolation, WorkerBudget, abandon_turn, run_turn
+from functions.agent.language import choose_texts_for
+from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
 from functions.events import Event
@@ -53,16 +54,6 @@ failure.
 """
 CROWDED_SECONDS = 1.0
 """Seconds until a turn that has to run alone is handed out again, while another one does."""
-STOPPING = "The running turn was told to stop."
-"""The answer to `/stop` over HTTP; in a chat the stopped turn replies."""
-NEWER = (
-    "A newer version of me keeps this chat, and I cannot read it. Nothing is lost: "
-    "your message waits in the dead letters until my owner runs the newer version again."
-)
-LOST = (
-    "I could not work on your last message: my memory of this chat cannot be read. My owner can see"
-    " it in the dead letters."
-)
 
 
 class _DocumentIncomplete(BackendError):
@@ -194,12 +185,14 @@ def handle_event(
 
 def _obey_control(event: Event, runtime: AgentRuntime) -> None:
     """Stop, halt or unlock what the control event says, and reply; a halt is an alert as well."""
-    reply = control.handle_control(event, runtime.app)
+    answer = control.handle_control(event, runtime.app)
+    reply = answer.text
     if not reply and event.platform not in runtime.channels:
-        reply = STOPPING
+        # in a chat the stopped turn replies
+        reply = choose_texts_for(event).told_to_stop
     try_to_send_notice(event, reply, runtime)
-    if reply in control.CLOSED:
-        session = event.session if reply == control.HALTED_HERE else ""
+    if answer.halted:
+        session = event.session if answer.halted == "chat" else ""
         alert = halt_alert(runtime.app.name, session, runtime.app.clock.now())
         send_alert(alert, runtime.notifier)
 
@@ -289,12 +282,13 @@ def _give_up(delivery: Delivery, runtime: AgentRuntime, problem: SigilError) -> 
     """Make the event a dead letter and tell its sender, once; the chat goes on."""
     event = delivery.event
     log.trouble("given up", event, code=problem.code)
+    texts = choose_texts_for(event)
     if isinstance(problem, NewerFormat):
-        text = NEWER
+        text = texts.newer_version
     elif isinstance(problem, _DocumentIncomplete):
-        text = LOST
+        text = texts.lost_memory
     else:
-        text = GAVE_UP
+        text = texts.gave_up
     try:
         since = give_up(runtime.stores.kv, event, problem.message, runtime.app.clock.now())
         if since is not None:

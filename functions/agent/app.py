@@ -69,8 +69,9 @@ def keep_text(text: str) -> str:
 class App:
     """One agent. Stamps are times of `clock.now`, deadlines of `clock.monotonic`.
 
-    `failures` are those of its model, each with its session (S of the keys), until an alert has
-    told the people who look after the agent.
+    `started` is the monotonic time at which its process began, 0.0 where nobody knows; `version`
+    tells that of the software. `failures` are those of its model, each with its session (S of the
+    keys), until an alert has told the people who look after the agent.
     """
 
     name: str
@@ -81,6 +82,8 @@ class App:
     rules: Rules = field(default_factory=Rules)
     clock: Clock = SYSTEM
     turn_seconds: float = 120.0
+    started: float = 0.0
+    version: Callable[[], str] = lambda: ""
     look_seconds: float = 0.25
     """A turn relies for so long on what it last read about halts, stops and the budget. It reads
     them again before it acts on the model's answer. With 0 it reads them before every request and

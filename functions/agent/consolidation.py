@@ -20,6 +20,7 @@ from typing import Final
 
 from functions.agent import context, tokens
 from functions.agent.app import TurnStep, Watch, ignore_step
+from functions.agent.language import choose_texts_of
 from functions.agent.memory import transcript
 from functions.agent.memory.documents import CAPS
 from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
@@ -30,6 +31,7 @@ from functions.agent.prompt import ToolDefinition
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
 from functions.agent.session.document import Outgoing
 from functions.agent.side_request import SideRequests
+from functions.texts.en import Texts
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -41,18 +43,6 @@ ENOUGH = 10
 TRANSCRIPT_SHARE = 0.6
 """The transcript's part of the room in the model's window; the rest is for the answer."""
 BY = "consolidation"
-REFUSED = (
-    "I kept what I remember of this chat: the model wrote my memory anew without {lost:,} of the"
-    " {count:,} things in it, twice, so I only added what is new. `/mem history` shows how the"
-    " memory changed, `/mem rollback N` takes a version back."
-)
-"""The notice to the people of the chat when a rewrite of their memory was refused."""
-SHORTENED = (
-    "What I remember of this chat was full, so the model wrote it shorter: {lost:,} of the"
-    " {count:,} things in it are gone or changed. `/recall WORDS` finds them, `/mem history` shows"
-    " how the memory changed, `/mem rollback N` takes a version back."
-)
-"""The notice when a full memory lost more than another rewrite may lose."""
 MOST: Final = CAPS["memory"]
 AIM: Final = MOST // 4
 """The memory should have at most so many characters; above `MOST` it is shortened."""
@@ -265,7 +255,7 @@ def _write_entry(
             entry = HistoryEntry(
                 first, last.seq, app.clock.now(), draft.entry, memory=changed, base=memory.version
             )
-            return entry, draft.describe_losses()
+            return entry, draft.describe_losses(choose_texts_of(side.document))
         if not side.may_ask():
             return None, ""
         side.document = replace(side.document, failures=side.document.failures + 1)
@@ -318,10 +308,11 @@ class MemoryDraft:
     refused: Comparison | None = None
     lost: Comparison | None = None
 
-    def describe_losses(self) -> str:
+    def describe_losses(self, texts: Texts) -> str:
         """Return the notice for a memory that was not written as usual, empty for any other."""
         notices = []
-        for template, loss in ((REFUSED, self.refused), (SHORTENED, self.lost)):
+        templates = (texts.memory_refused, texts.memory_shortened)
+        for template, loss in zip(templates, (self.refused, self.lost), strict=True):
             if loss:
                 notices.append(template.format(lost=len(loss.lost), count=loss.count))
         return "\n\n".join(notices)

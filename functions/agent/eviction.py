@@ -125,11 +125,16 @@ def _archive_dropped(side: SideRequests, compacted: Compacted, watch: Watch) -> 
     before = side.document
     dropped = compacted.dropped
     side.document = archive_messages(side.session, before, dropped, app)
-    if _has_native_calls(dropped):
-        app.kv.put(keys.native_calls(side.session), b"", ttl=NATIVE_SECONDS)
+    note_native_calls(side.session, dropped, app)
     stays = {offer.tool for offer in in_scope(compacted.kept)}
     gone = [offer.tool for offer in in_scope(before.messages) if offer.tool not in stays]
     watch(TurnStep("evict", text=f"{len(dropped)} messages archived", facts={"tools": gone}))
+
+
+def note_native_calls(session: str, dropped: Sequence[Message], app: App) -> None:
+    """Note that messages with native calls leave the history of a session (S of the keys)."""
+    if _has_native_calls(dropped):
+        app.kv.put(keys.native_calls(session), b"", ttl=NATIVE_SECONDS)
 
 
 def may_write_calls(session: str, document: Document, app: App) -> bool:

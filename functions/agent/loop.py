@@ -30,7 +30,7 @@ from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import SessionHandle
-from functions.agent.side_request import SECONDS, SideRequests, fill_usage
+from functions.agent.side_request import SECONDS, SideRequests, explain_error, fill_usage
 from functions.agent.tool_calls import (
     ToolCallContext,
     answer_calls,
@@ -38,6 +38,7 @@ from functions.agent.tool_calls import (
     is_safe_to_repeat,
 )
 from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
+from functions.texts.en import Texts
 from sigil.protocol import Offer
 
 ROUNDS = 6
@@ -45,22 +46,6 @@ ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 SAVE_SECONDS = 5.0
 """A worker keeps so much of its time to save and to send."""
-NOTHING = "The model gave no answer to this. Please ask again, or say it in another way."
-CUT = {
-    "length": " […]\n\n(The answer was cut at the model's length limit.)",
-    "filtered": " […]\n\n(The answer was cut by the filter of the model's provider.)",
-    "refused": "\n\n(The model refused to answer this, or to go on.)",
-}
-"""Stands below an answer that is not whole."""
-WITHHELD = {
-    "filtered": (
-        "The filter of the model's provider kept back the answer to this. Please say it in another"
-        " way."
-    ),
-    "refused": "The model refused to answer this. Please say it in another way.",
-}
-STOPPED = "Stopped."
-OUT_OF_TIME = "I ran out of time on this. What was done so far is kept: ask me to go on."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +69,11 @@ class RoundContext:
     patient: bool = False
     check_allowance: Callable[[Turn], str] = lambda _: ""
     reader: NoticeReader = NoticeReader()
+
+    @property
+    def texts(self) -> Texts:
+        """Return the texts in the reader's language."""
+        return self.reader.texts
 
     def is_cut_short(self) -> bool:
         """Return whether this worker's time is up before the turn's."""
@@ -122,7 +112,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         if ending:
             return ending
         if context.app.clock.monotonic() >= context.deadline:
-            return opened, OUT_OF_TIME
+            return opened, context.texts.out_of_time
         if context.is_cut_short():
             return opened, None
         rounds = _turn_of(opened).rounds
@@ -131,7 +121,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         offers = () if last else in_scope(opened.document.messages)
         reply, opened = _ask_model(opened, context, offers, with_tools=not last)
         if reply.finish == "stopped":
-            return _find_ending(opened, context) or (opened, STOPPED)
+            return _find_ending(opened, context) or (opened, context.texts.stopped)
         if reply.finish == "error":
             if reply.failure and reply.failure.kind == "window":
                 shortened = _shorten_history(opened, context)
@@ -140,7 +130,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
                     continue
             if reply.transient and context.may_wait(_turn_of(opened)):
                 return opened, None
-            return _finish_answer(opened, reply)
+            return _finish_answer(opened, reply, context.texts)
         message = Message(
             "assistant",
             reply.text,
@@ -153,7 +143,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             opened = _request_verification(opened, context, message)
             continue
         if last or not reply.calls:
-            return _finish_answer(opened, reply)
+            return _finish_answer(opened, reply, context.texts)
         opened = _run_round(opened, context, message, offers)
 
 
@@ -186,7 +176,7 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
         context.watch(TurnStep("note", reason, notice, error=safety.state))
         return opened.with_document(replace(opened.document, safety=safety)), notice
     if told_to_stop:
-        return opened, STOPPED
+        return opened, context.texts.stopped
     exceeded = context.check_allowance(turn)
     return (opened, exceeded) if exceeded else None
 
@@ -202,26 +192,39 @@ def _request_verification(
     return _save_checkpoint(opened, context, message, question)
 
 
-def _finish_answer(opened: SessionHandle, reply: ModelReply) -> tuple[SessionHandle, str]:
+def _finish_answer(
+    opened: SessionHandle, reply: ModelReply, texts: Texts
+) -> tuple[SessionHandle, str]:
     """Return the session and the final text of a turn that ends with this reply.
 
     What a verification has changed is noted in the trace, and a failure that it left as it was is
     mentioned below the text.
     """
     if reply.finish == "error":
-        text = f"I could not get an answer: {reply.text}."
+        text = texts.could_not_answer.format(why=explain_error(reply, texts))
         if reply.transient:
-            text = f"{text} {outage.suggest_retry(reply.retry_after)}"
+            text = f"{text} {outage.suggest_retry(reply.retry_after, texts)}"
     elif is_visible(reply.text):
-        text = f"{reply.text}{CUT.get(reply.finish, '')}"
+        text = f"{reply.text}{_describe_cut(reply.finish, texts)}"
     else:
-        text = WITHHELD.get(reply.finish, NOTHING)
+        withheld = {"filtered": texts.withheld_filtered, "refused": texts.withheld_refused}
+        text = withheld.get(reply.finish, texts.no_answer)
     turn = _turn_of(opened)
-    failure = verification.describe_unmended_failure(turn)
+    failure = verification.describe_unmended_failure(turn, texts)
     outcome = verification.find_outcome(turn)
     if outcome:
         opened = _with_turn(opened, turn.add_step("verified", outcome=outcome))
     return opened, f"{text}\n\n{failure}" if failure else text
+
+
+def _describe_cut(finish: str, texts: Texts) -> str:
+    """Return what stands below an answer that is not whole; empty below one that is."""
+    cut = {
+        "length": f" […]\n\n{texts.cut_length}",
+        "filtered": f" […]\n\n{texts.cut_filtered}",
+        "refused": f"\n\n{texts.cut_refused}",
+    }
+    return cut.get(finish, "")
 
 
 def _ask_model(
@@ -255,6 +258,7 @@ def _ask_model(
         may_write=partial(may_write_calls, opened.key, document, app),
         tries=tries,
         pause_most=outage.PAUSE_MOST if context.patient else inf,
+        model=document.model,
     )
     started = app.clock.monotonic()
     reply = app.model.chat(request)

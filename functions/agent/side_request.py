@@ -16,8 +16,8 @@ from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.safety.breakers import Breakers, make_breakers
-from functions.agent.safety.status import REASONS
 from functions.agent.session.document import Document
+from functions.texts.en import Texts
 from sigil.protocol import Json
 
 SECONDS = 60.0
@@ -71,13 +71,13 @@ class SideRequests:
         """Return the answer to one system and one user message.
 
         Where the session is stopped or out of budget, or the model is known to be away, the answer
-        is an error and no request is sent.
+        is an error and no request is sent; `explain_error` says why.
         """
         if self._away:
             return self._away
         reason = self._find_stop_reason()
         if reason:
-            return ModelReply(text=REASONS[reason].why, finish="error")
+            return ModelReply(text=reason, finish="error")
         messages: list[PromptMessage] = [
             {"role": "system", "content": system},
             {"role": "user", "content": text},
@@ -85,7 +85,13 @@ class SideRequests:
         deadline = min(self.app.clock.monotonic() + SECONDS, self._until)
         reply = self.app.model.chat(
             ModelRequest(
-                messages, tools, choice, deadline, self._breakers.is_halted, tries=self._tries
+                messages,
+                tools,
+                choice,
+                deadline,
+                self._breakers.is_halted,
+                tries=self._tries,
+                model=self.document.model,
             )
         )
         if reply.failure:
@@ -104,6 +110,16 @@ class SideRequests:
     def _find_stop_reason(self) -> str:
         safety = self.document.safety
         return safety.reason or self._breakers.find_stop_reason(safety)
+
+
+def explain_error(reply: ModelReply, texts: Texts) -> str:
+    """Return why a reply is an error, for people, in the language of `texts`.
+
+    A side request that was not sent has the reason as its text, a key of `REASONS`.
+    """
+    if reply.failure:
+        return texts.model_failures[reply.failure.kind]
+    return texts.reasons.get(reply.text, reply.text)
 
 
 def fill_usage(reply: ModelReply, estimate: float, ratio: float) -> Usage:

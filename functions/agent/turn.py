@@ -19,7 +19,8 @@ from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
 from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict
-from functions.agent.loop import OUT_OF_TIME, SAVE_SECONDS, STOPPED, RoundContext, run_rounds
+from functions.agent.language import choose_texts_for
+from functions.agent.loop import SAVE_SECONDS, RoundContext, run_rounds
 from functions.agent.messages import (
     SCHEDULED_KINDS,
     Message,
@@ -62,14 +63,6 @@ KEPT_SHARE = 0.75
 """The part of the window's room that the history before a turn may take. The rest is for the turn,
 which is never compacted while it runs.
 """
-GAVE_UP = (
-    "Something went wrong while I worked on your last message, more than once, so I gave up on it."
-    " The next message starts afresh."
-)
-TOO_LONG = (
-    "Your message does not fit into the model's window of {window:,} tokens. Please send it in"
-    " parts, or a shorter one."
-)
 INTERRUPTED = (
     '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was'
     ' stopped","suggestion":""}}'
@@ -228,7 +221,10 @@ def stop_turn(session: str, app: App) -> SessionHandle:
     """Close the turn in progress as stopped: its open calls are answered as interrupted."""
     opened = app.sessions.open(keys.session_of(app.name, session))
     turn = opened.document.turn
-    return close_turn(opened, app, turn, STOPPED) if turn else opened
+    if turn is None:
+        return opened
+    text = choose_texts_for(turn.event, opened.document).stopped
+    return close_turn(opened, app, turn, text)
 
 
 def _give_up_turn(
@@ -236,7 +232,8 @@ def _give_up_turn(
 ) -> SessionHandle:
     """Make the turn's event a dead letter and close the turn, which tells the sender."""
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
-    closed = close_turn(opened, app, turn, GAVE_UP, in_history=begun)
+    text = choose_texts_for(turn.event, opened.document).gave_up
+    closed = close_turn(opened, app, turn, text, in_history=begun)
     note_sender_told(app.kv, turn.event)
     return closed
 
@@ -268,7 +265,8 @@ def _begin_turn(
         was_known = bool(stored.since and begun.reason)
         return _close_stopped(_with_safety(opened, safety), turn, context, was_known=was_known)
     if stored.reason and event.kind == "message":
-        count = missed_messages.claim_missed_count(app.kv, opened.key, event.id)
+        texts = choose_texts_for(event, opened.document)
+        count = missed_messages.claim_missed_count(app.kv, opened.key, event.id, texts)
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
 
@@ -276,7 +274,8 @@ def _begin_turn(
         return _answer_unopened(_with_safety(opened, begun), turn, context)
 
     # may its sender?
-    refusal = app.allowances.begin_turn(event, context.role)
+    texts = choose_texts_for(event, opened.document)
+    refusal = app.allowances.begin_turn(event, context.role, texts)
     if refusal is not None:
         return close_turn(opened, app, turn, refusal, in_history=False)
 
@@ -294,7 +293,7 @@ def _begin_turn(
     length = tokens.of_text(event.text)
     if length > room:
         breakers.settle(document.safety)
-        notice = TOO_LONG.format(window=app.model.window)
+        notice = texts.too_long.format(window=app.model.window)
         return close_turn(opened.with_document(document), app, turn, notice, in_history=False)
 
     heard = _read_overheard(document, event, context)
@@ -350,7 +349,8 @@ def _answer_without_turn(
     if not app.rules.may_talk(role):
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
     if event.is_control:
-        return close_turn(opened, app, turn, handle_control(event, app, role), in_history=False)
+        answer = handle_control(event, app, role).text
+        return close_turn(opened, app, turn, answer, in_history=False)
     if event.kind != "message":
         return None
     result = table.run_command(CommandCall(app, opened, role, event))
@@ -389,14 +389,21 @@ def _close_stopped(
     event = turn.event
     behind = context.worker.behind
     notice = ""
+    reader = _make_reader(event, context.role, opened.document)
     if not was_known or event.kind not in SCHEDULED_KINDS:
-        notice = write_notice(opened.document.safety, _make_reader(event, context.role))
+        notice = write_notice(opened.document.safety, reader)
     if event.kind == "message":
         told_later = None
         if behind is not None:
             told_later = any(_gets_notice(other, event, app) for other in behind)
         notice = missed_messages.count_missed_message(
-            app.kv, opened.key, event.id, notice, app.clock.now(), told_later=told_later
+            app.kv,
+            opened.key,
+            event.id,
+            notice,
+            app.clock.now(),
+            told_later=told_later,
+            texts=reader.texts,
         )
     return close_turn(opened, app, turn, notice, in_history=False)
 
@@ -417,8 +424,13 @@ def _with_safety(opened: SessionHandle, safety: SafetyStatus) -> SessionHandle:
     return opened.with_document(replace(opened.document, safety=safety))
 
 
-def _make_reader(event: Event, role: Role) -> NoticeReader:
-    return NoticeReader(owner=role == "owner", guest=role == "guest", alone=event.private)
+def _make_reader(event: Event, role: Role, document: Document) -> NoticeReader:
+    return NoticeReader(
+        owner=role == "owner",
+        guest=role == "guest",
+        alone=event.private,
+        texts=choose_texts_for(event, document),
+    )
 
 
 def _resume_turn(
@@ -453,7 +465,9 @@ def _save_open_turn(
     return saved
 
 
-def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) -> RoundContext:
+def _make_round_context(
+    turn: Turn, document: Document, preamble: Preamble, context: TurnContext
+) -> RoundContext:
     app = context.app
     role = context.role
     worker = context.worker
@@ -478,8 +492,12 @@ def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) ->
         find_remembered=find_in_memory,
     )
 
+    reader = _make_reader(event, role, document)
+
     def check_allowance(turn: Turn) -> str:
-        return app.allowances.record_tokens(turn.event, role, turn.usage.total, turn.began)
+        return app.allowances.record_tokens(
+            turn.event, role, turn.usage.total, turn.began, reader.texts
+        )
 
     return RoundContext(
         app,
@@ -492,7 +510,7 @@ def _make_round_context(turn: Turn, preamble: Preamble, context: TurnContext) ->
         patient=worker.patient and turn.waits < WAITS,
         check_allowance=check_allowance,
         # the person whom a paused session asks first may be one of several
-        reader=replace(_make_reader(event, role), guest=False),
+        reader=replace(reader, guest=False),
     )
 
 
@@ -505,11 +523,12 @@ def _run_and_close(
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     began = app.clock.monotonic()
-    opened, text = run_rounds(opened, _make_round_context(turn, preamble, context))
+    rounds = _make_round_context(turn, opened.document, preamble, context)
+    opened, text = run_rounds(opened, rounds)
     turn = opened.document.turn or turn
     context.breakers.settle(opened.document.safety)
     if text is None and turn.waits >= WAITS:
-        text = OUT_OF_TIME
+        text = rounds.texts.out_of_time
     if text is not None:
         app.allowances.record_tokens(turn.event, context.role, turn.usage.total, turn.began)
         return close_turn(opened, app, turn, text)
@@ -566,7 +585,7 @@ def _wait_for_model(opened: SessionHandle, turn: Turn, app: App, watch: Watch) -
     # nobody waits for the answer to scheduled work
     if event.kind not in SCHEDULED_KINDS and outage.is_worth_telling(turn.trace, seconds):
         name = f"{event.id}{outage.EVENT_SUFFIX}"
-        text = outage.describe_wait(turn.trace, seconds)
+        text = outage.describe_wait(turn.trace, seconds, choose_texts_for(event, opened.document))
         reply = Outgoing(name, event.session, text, event.reply_to, at=now)
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
         facts["told"] = True
@@ -593,7 +612,7 @@ def close_turn(
     text = remove_silence(event, text)
     if in_history and turn.rounds:
         text = unopened.mention(event, text)
-    text = missed_messages.mention_missed(turn.trace, text)
+    text = missed_messages.mention_missed(turn.trace, text, choose_texts_for(event, document))
     outbox = document.outbox
     if text:
         reply = Outgoing(

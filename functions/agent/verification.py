@@ -16,9 +16,11 @@ from functools import lru_cache
 from typing import Final
 
 from functions.agent.model.base import ModelReply
-from functions.agent.safety.failure_codes import CODES
+from functions.agent.safety.failure_codes import CODES, describe_code
 from functions.agent.session.document import Turn
 from functions.agent.toolset import is_capability
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
 from sigil.protocol import Json, capability_of
 
 _SENTENCE = re.compile(r".+?(?:[.!?;…]++(?=[\s\"'”’»)\]*_`~]|$)|[。！？…؟۔।॥։።፧;\n]+|$)", re.DOTALL)
@@ -81,7 +83,7 @@ def needs_verification(turn: Turn, reply: ModelReply) -> bool:
     return not asks_about_failure(reply.text, names)
 
 
-def describe_unmended_failure(turn: Turn) -> str:
+def describe_unmended_failure(turn: Turn, texts: Texts = ENGLISH) -> str:
     """Return the line about a failure that a verification left as it was, empty without one.
 
     It names the tool and what the code means. It repeats nothing of what the tool said, for that
@@ -90,8 +92,9 @@ def describe_unmended_failure(turn: Turn) -> str:
     if find_outcome(turn) != "unchanged":
         return ""
     last = [row for row in turn.trace if row["kind"] == "call"][-1]
-    code = CODES.get(str(last["error"]), CODES["EGUEST"])
-    return f"(`{_tool_name(last)}` failed: {code.meaning}.)"
+    error = str(last["error"])
+    meaning = describe_code(error if error in CODES else "EGUEST", texts)
+    return texts.tool_failed.format(tool=_tool_name(last), meaning=meaning)
 
 
 def find_outcome(turn: Turn) -> str:

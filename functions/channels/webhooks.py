@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 PATH = "/webhook/{platform}"
@@ -14,14 +15,14 @@ class WebhookRegistration:
     """A webhook to register.
 
     `connections`: how many requests the platform may send at once, 0 for its own default. `drop`:
-    forget the updates that wait there. `commands`: the slash commands that the platform offers to
-    a person who types a slash, as (name, meaning).
+    forget the updates that wait there. `menus`: the slash commands that the platform offers to
+    a person who types a slash, as (name, meaning), by the code of their language.
     """
 
     url: str
     connections: int = 0
     drop: bool = False
-    commands: tuple[tuple[str, str], ...] = ()
+    menus: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

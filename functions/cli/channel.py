@@ -103,11 +103,12 @@ def set_webhook(
             suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
         )
     with _open_channel(platform, NEEDED.get(platform, ())) as channel:
-        from functions.agent.commands.table import COMMANDS
+        from functions.agent.commands.table import make_menu
+        from functions.texts.languages import list_codes, load_texts
 
-        commands = tuple((name, command.meaning) for name, command in COMMANDS.items())
+        menus = {code: make_menu(load_texts(code)) for code in list_codes()}
         url = _add_webhook_path(url, platform)
-        channel.webhook.register(WebhookRegistration(url, max_connections, drop, commands))
+        channel.webhook.register(WebhookRegistration(url, max_connections, drop, menus))
         _show_webhook(platform, channel.webhook.read_state(), json)
 
 

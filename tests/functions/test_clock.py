@@ -12,7 +12,6 @@ import pytest
 from functions.agent import turn
 from functions.agent.access.roles import Rules
 from functions.agent.app import App
-from functions.agent.loop import OUT_OF_TIME
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline import OfflineModel
 from functions.agent.session.store import Sessions
@@ -23,6 +22,7 @@ from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.errors import BackendError
@@ -181,7 +181,7 @@ def test_a_turns_deadline_does_not_move(
         work(thinking(home, lambda: clocks.jump(jump)))
 
     assert chat.sent == ["m1", "m2"]
-    assert OUT_OF_TIME not in said(home)
+    assert ENGLISH.out_of_time not in said(home)
 
 
 @jumps
@@ -195,7 +195,7 @@ def test_a_turn_ends_in_time_by_the_clock_that_nobody_sets(
     home.queue.put(event(1))
     work(thinking(home, think))
 
-    assert said(home)[-1] == OUT_OF_TIME
+    assert said(home)[-1] == ENGLISH.out_of_time
 
 
 @jumps

@@ -40,7 +40,7 @@ ENTRY_POINTS = (
     "cli",
 )
 PACKAGES = ("channels", "agent", "queues")
-COMMON = ("events", "overheard", "settings", "clock", "log", "plugins", "http_connection")
+COMMON = ("events", "overheard", "settings", "clock", "log", "plugins", "http_connection", "texts")
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ENTRY_POINTS,
@@ -64,7 +64,9 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "agent": (*COMMON, "queues"),
     "log": ("events",),
     "overheard": ("events",),
-    **dict.fromkeys(("events", "settings", "clock", "plugins", "http_connection", "turn_lock"), ()),
+    **dict.fromkeys(
+        ("events", "settings", "clock", "plugins", "http_connection", "turn_lock", "texts"), ()
+    ),
 }
 """What each package and module of the agent may import. `alerts` is for the entry points and the
 wiring alone: a turn is done when they are sent. Of the queues, the agent may see the dead letters."""

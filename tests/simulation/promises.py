@@ -11,14 +11,13 @@ from typing import Any
 
 import orjson
 
-from functions.agent.loop import OUT_OF_TIME, STOPPED
 from functions.agent.model.base import ModelRequest
-from functions.agent.model.outage import AWAY, EVENT_SUFFIX
+from functions.agent.model.outage import EVENT_SUFFIX
 from functions.agent.safety.status import REASONS
 from functions.agent.toolset import STATIC
-from functions.agent.turn import GAVE_UP
 from functions.events import Event
 from functions.reply_sender import UNSENT_SECONDS
+from functions.texts.en import TEXTS as ENGLISH
 from functions.worker import TRIES_MOST
 from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -196,19 +195,19 @@ class Promises:
         """A part of a reply reached the platform."""
         me, post = self._scheduler.moving, self.posts[event]
         self._require(post.event.session == session, f"{event} is answered in {session}")
-        if text.startswith(AWAY):
+        if text.startswith(ENGLISH.model_away):
             self._waits(me, event, text)
             return
         if not post.event.skips_queue:
             self._require(
-                self._views[me].sure or text == GAVE_UP,
+                self._views[me].sure or text == ENGLISH.gave_up,
                 f"{event} is answered by somebody who did not look whether he may",
             )
             self._fits(event, text)
             self._twice(me, event, part, text)
             self._in_order(post)
         self.sends.append(Sent(event, part, text, me))
-        self.seen["stopped"] += text == STOPPED
+        self.seen["stopped"] += text == ENGLISH.stopped
 
     def _waits(self, me: Actor, event: str, text: str) -> None:
         """That a turn waits for its model is told once, by somebody who has its session, and before
@@ -245,8 +244,8 @@ class Promises:
         )
         known |= (
             text.startswith("I did not work on ")
-            or text in (GAVE_UP, OUT_OF_TIME)
-            or (text == STOPPED and event in self.marked)
+            or text in (ENGLISH.gave_up, ENGLISH.out_of_time)
+            or (text == ENGLISH.stopped and event in self.marked)
         )
         reason = self.reasons.get(event, "")
         if text.startswith(NOTICES):
@@ -374,7 +373,7 @@ class Promises:
                 f"{now} was opened {self.opens[now]} times and got nowhere",
             )
         elif was and any(
-            reply["event"] == was and reply["text"] == GAVE_UP for reply in new["outbox"]
+            reply["event"] == was and reply["text"] == ENGLISH.gave_up for reply in new["outbox"]
         ):
             self.seen["given up"] += 1
             lost = self.lost[keys.session_of("main", self.posts[was].event.session)]

@@ -20,7 +20,7 @@ import pytest
 
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
-from functions.agent.turn import GAVE_UP
+from functions.texts.en import TEXTS as ENGLISH
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.machine import within
@@ -138,7 +138,7 @@ def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_ch
         assert survivor.post_update(NEXT)
         system.platform.wait_for_texts(FOLLOWING)
         until(system.is_idle, "nothing waits any more")
-        assert system.platform.texts == [GAVE_UP, FOLLOWING]
+        assert system.platform.texts == [ENGLISH.gave_up, FOLLOWING]
         assert [letter.id for letter in system.dead_letters()] == ["telegram:4242:10"]
         assert not [
             problem for problem in damaged(system) if not problem.startswith("dead letters")
@@ -201,14 +201,14 @@ def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(
         system.forker.ended(system.start())
         system.start()
         system.platform.wait_for_texts(
-            GAVE_UP, *(f"answer to {text}" for text in innocent.values())
+            ENGLISH.gave_up, *(f"answer to {text}" for text in innocent.values())
         )
         for chat in (OWNER, *innocent):
             until(partial(system.is_idle, chat), "nothing waits any more")
 
         told = {message["chat_id"]: message["text"] for message in system.platform.messages}
         assert told == {
-            OWNER: GAVE_UP,
+            OWNER: ENGLISH.gave_up,
             **{chat: f"answer to {text}" for chat, text in innocent.items()},
         }
         assert len(system.platform.messages) == IN_FLIGHT

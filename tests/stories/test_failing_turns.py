@@ -15,7 +15,7 @@ import pytest
 
 from functions import worker
 from functions.agent import turn
-from functions.agent.model.failures import SENTENCES
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
@@ -77,7 +77,7 @@ def stall(model: ScriptedModel) -> Callable[[dict[str, Any]], Answer]:
 @pytest.mark.parametrize(
     ("trouble", "told"),
     [
-        (Answer(403, b'{"error":{"message":"no access"}}'), SENTENCES["key"]),
+        (Answer(403, b'{"error":{"message":"no access"}}'), ENGLISH.model_failures["key"]),
         (Answer(200, b"<html>gateway</html>"), "sent no answer"),
         (Answer(200, b'{"choices":[]}'), "sent no answer"),
         (Answer(cut=True), "cannot be reached"),

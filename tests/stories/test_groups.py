@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from functions.agent.commands import groups
-from functions.agent.commands.control import OWNERS_ONLY
 from functions.overheard import SLOTS, TEXT_CHARACTERS
+from functions.texts.en import TEXTS as ENGLISH
 from sigil.storage.kv import keys
 from sigil.storage.kv.update import scan_all
 from tests.fakes.model import ScriptedModel, say
@@ -125,7 +125,7 @@ def test_only_owners_switch_it_and_off_deletes_what_was_kept(
 ) -> None:
     with live() as agent:
         kv = agent.server.runtime.stores.kv
-        assert command(agent, "/listen on", GUEST) == OWNERS_ONLY
+        assert command(agent, "/listen on", GUEST) == ENGLISH.owners_only
         assert kv.get(keys.listening(S)) is None
         assert command(agent, "/listen", GUEST) == groups.IS_OFF.replace("`", "")
         command(agent, "/listen on")

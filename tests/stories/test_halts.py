@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.commands.control import HALTED, HALTED_HERE, OWNERS_ONLY, UNLOCKED
-from functions.agent.session.missed_messages import MEANWHILE
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -65,7 +64,7 @@ def test_a_halt_comes_before_all_the_messages_that_wait(
             agent.write(f"message {number}", 201 + number % 10)
         model.wait_for(asked + 2)
         if by == "chat":
-            assert agent.ask("/halt") == plain(HALTED)
+            assert agent.ask("/halt") == plain(ENGLISH.halted)
         else:
             done = shell(tmp_path, "halt")
             assert (done.returncode, done.stdout) == (
@@ -83,7 +82,11 @@ def test_a_halt_comes_before_all_the_messages_that_wait(
                 202,
             )  # the turn that ran is told that it was halted; those that waited are told together
             waited = count // 10 - runs
-            together = f"{LOCKED} {MEANWHILE.format(count=waited)}" if waited > 1 else LOCKED
+            together = (
+                f"{LOCKED} {ENGLISH.missed_meanwhile.format(count=waited)}"
+                if waited > 1
+                else LOCKED
+            )
             expected[chat] = ["ready", LOCKED, together] if runs else [together]
         agent.until(
             lambda: all(len(agent.list_texts(chat)) >= len(expected[chat]) for chat in chats), 40
@@ -93,7 +96,7 @@ def test_a_halt_comes_before_all_the_messages_that_wait(
         assert {agent.state(chat) for chat in chats} == {"SAFETY_LOCKOUT"}
 
         if by == "chat":
-            assert agent.ask("/unlock") == UNLOCKED
+            assert agent.ask("/unlock") == ENGLISH.unlocked
         else:
             assert shell(tmp_path, "unlock").returncode == 0
         assert agent.state(210) == "WAITING_FOR_EVENT"
@@ -113,18 +116,18 @@ def test_a_running_turn_is_halted_though_the_model_hangs(live: Lives, model: Scr
     with live() as agent:
         agent.write("go", GUEST)
         model.wait_for(1)
-        assert agent.ask("/halt") == plain(HALTED)
+        assert agent.ask("/halt") == plain(ENGLISH.halted)
         assert agent.replies(GUEST, 1) == [LOCKED]
     assert len(model.bodies) == 1
 
 
 def test_a_halt_here_leaves_the_other_chats_alone(live: Lives, model: ScriptedModel) -> None:
     with live() as agent:
-        assert agent.ask("/halt here") == plain(HALTED_HERE)
+        assert agent.ask("/halt here") == plain(ENGLISH.halted_here)
         assert agent.ask("hello") == reason("halted", owner=True)
         assert agent.ask("hello", GUEST) == "done"
         assert (agent.state(), agent.state(GUEST)) == ("SAFETY_LOCKOUT", "WAITING_FOR_EVENT")
-        assert agent.ask("/unlock") == UNLOCKED
+        assert agent.ask("/unlock") == ENGLISH.unlocked
         assert agent.ask("hello") == "done"
 
 
@@ -197,7 +200,7 @@ def test_time_does_not_open_it(
     with serving(home) as server:
         agent = Live(server, bot)
         assert agent.ask("go", GUEST) == CASCADE
-        assert agent.ask("/halt here", STRANGER) == OWNERS_ONLY
+        assert agent.ask("/halt here", STRANGER) == ENGLISH.owners_only
         assert (
             agent.server.post("/halt", json={"session": f"telegram:{STRANGER}"}).status_code == 200
         )
@@ -216,7 +219,7 @@ def test_a_clock_that_is_set_neither_opens_nor_holds(
         home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 86_400))
     )
     model.then(*cascade(), *cascade())
-    assert tell(ahead, "/unlock", sender=f"telegram:{OWNER}") == [UNLOCKED]
+    assert tell(ahead, "/unlock", sender=f"telegram:{OWNER}") == [ENGLISH.unlocked]
     assert tell(home, "go") == [sentence("cascade")]
     assert tell(home, "hello") == [
         sentence("cascade")
@@ -263,14 +266,14 @@ def test_in_a_group_an_owner_opens_and_nobody_else(live: Lives, model: ScriptedM
         assert yours == CASCADE.replace(
             "My owner can", "You can"
         )  # others read it too: what failed is told as it is told to them
-        assert agent.ask("/unlock", GUEST, **command) == OWNERS_ONLY
+        assert agent.ask("/unlock", GUEST, **command) == ENGLISH.owners_only
         anonymous = {"sender_chat": GROUP}
         agent.write(
             "/unlock", OWNER, **command, **anonymous
         )  # whoever hides behind the group is nobody
         assert agent.ask("@sigil_bot hello", GUEST, **mention) == CASCADE
         assert agent.state(session) == "ERROR_PAUSED"  # type: ignore[arg-type]
-        assert agent.ask("/unlock", OWNER, **command) == UNLOCKED
+        assert agent.ask("/unlock", OWNER, **command) == ENGLISH.unlocked
         assert agent.ask("@sigil_bot hello", GUEST, **mention) == "done"
 
 
@@ -298,9 +301,9 @@ def test_the_budget_holds_in_every_chat_until_the_next_period_or_an_owner(
         model.then(say("dear") | {"usage": {"prompt_tokens": 100_000, "completion_tokens": 1}})
         assert agent.ask("more", GUEST) == "dear"
         assert agent.ask("hello", STRANGER) == BUDGET
-        assert agent.ask("/unlock", STRANGER) == OWNERS_ONLY
+        assert agent.ask("/unlock", STRANGER) == ENGLISH.owners_only
         assert agent.ask("hello", STRANGER) == BUDGET
-        assert agent.ask("/unlock") == UNLOCKED
+        assert agent.ask("/unlock") == ENGLISH.unlocked
         assert agent.ask("hello", STRANGER) == agent.ask("hello", GUEST) == "done"
 
 
@@ -309,7 +312,7 @@ def test_what_was_spent_adds_up_after_an_unlock(live: Lives, model: ScriptedMode
     model.then(going(1) | DEAR, going(2) | DEAR, say("on we go") | spent, say("here too") | spent)
     with live() as agent:
         assert agent.ask("go") == reason("budget", owner=True)
-        assert agent.ask("/unlock") == UNLOCKED
+        assert agent.ask("/unlock") == ENGLISH.unlocked
         assert agent.ask("and now?") == "on we go"
         usage, status, report = agent.ask("/usage"), agent.ask("/status"), agent.status()
         assert agent.ask("hello", GUEST) == "here too"

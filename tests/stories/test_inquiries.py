@@ -18,11 +18,11 @@ import pytest
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.agent.turn import GAVE_UP
 from functions.channels.base import Busy
 from functions.queues.base import Delivery
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
-from functions.worker import LOST, TRIES_MOST, process
+from functions.worker import TRIES_MOST, process
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
@@ -34,14 +34,15 @@ from tests.functions.people import GUEST, OWNER, STRANGER, Live, platform
 Lives = Callable[..., AbstractContextManager[Live]]
 SOON = 10.0
 READS = {
-    "/status": "State: EXECUTING",
-    "/help": "Write what you need",
+    "/status": ENGLISH.status_working,
+    "/help": "Just write what you need",
     "/whoami": f"You are telegram:{OWNER}: owner.",
     "/usage": "In this chat: ",
-    "/tools": "Always there: sigil_query, sigil_deploy.",
+    "/tools": "Always at hand: sigil_query, sigil_deploy.",
+    "/context": "My window has ",
     "/recall": "Nothing is remembered of this chat yet.",
     "/recall the blue door": "I found nothing about that",
-    "/STATUS@Sigil_Bot": "State: EXECUTING",
+    "/STATUS@Sigil_Bot": ENGLISH.status_working,
     "/status now": "/status takes no argument.",
 }
 
@@ -106,7 +107,7 @@ def test_http_gets_the_answer_while_the_chats_turn_runs(live: Lives, model: Scri
         answer = agent.server.post("/chat", json={"text": "/status"})
         assert (answer.status_code, answer.json()["reply"].splitlines()[0]) == (
             200,
-            "State: EXECUTING",
+            ENGLISH.status_working,
         )
         gate.open.set()
         asking.join()
@@ -127,7 +128,7 @@ def test_the_terminal_gets_it_while_another_has_the_chat(
         asking.start()
         model.wait_for(1)
         said = shell(tmp_path, "chat", "--quiet", "/status", **more)
-        assert said.stdout.splitlines()[0] == "State: EXECUTING", said.stderr
+        assert said.stdout.splitlines()[0] == ENGLISH.status_working, said.stderr
         gate.open.set()
         asking.join()
         assert agent.server.client.get("/health").status_code == 200
@@ -236,7 +237,7 @@ def test_an_inquiry_about_a_chat_that_is_incomplete_is_told_and_not_tried_for_ev
     )
     home.queue.put(event("/status", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
     process(taken(home), home)
-    assert [message["text"] for message in bot.messages] == [LOST]
+    assert [message["text"] for message in bot.messages] == [ENGLISH.lost_memory]
     assert home.control.take(0.0) is None
 
 
@@ -245,5 +246,5 @@ def test_an_inquiry_that_crashes_the_process_again_and_again_is_given_up(
 ) -> None:
     home.queue.put(event("/status", session=f"telegram:{OWNER}", sender=f"telegram:{OWNER}"))
     process(replace(taken(home), tries=TRIES_MOST), home)
-    assert [message["text"] for message in bot.messages] == [GAVE_UP]
+    assert [message["text"] for message in bot.messages] == [ENGLISH.gave_up]
     assert home.control.take(0.0) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.pairing import LET_IN
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
@@ -59,7 +59,7 @@ def test_a_stranger_is_let_in_over_the_webhook(
         for number in range(2, 6):
             post_update(server, update(number, "hello?", sender=EVE))
         post_update(server, update(6, f"/pair {code}", sender=ADA))
-        assert sent(bot, 3)[1] == (EVE, LET_IN)
+        assert sent(bot, 3)[1] == (EVE, ENGLISH.let_in)
         assert sent(bot, 3)[2][0] == ADA
         post_update(server, update(7, "hi", sender=EVE))
         assert sent(bot, 4)[3] == (EVE, "hello Eve")
@@ -80,7 +80,7 @@ def test_an_owner_over_http_lets_somebody_in_and_both_are_told(
         code = offer(server, bot, 1, 0)
         answer = server.post("/chat", json={"text": f"/pair {code}"}).json()
         assert answer["reply"] == "`telegram:66` (`Ada`) may talk to me now."
-        assert sent(bot, 2)[1] == (EVE, LET_IN)
+        assert sent(bot, 2)[1] == (EVE, ENGLISH.let_in)
 
 
 def test_a_word_to_the_newcomer_that_does_not_arrive_holds_nobody_up(

@@ -17,13 +17,12 @@ import pytest
 
 from functions import worker
 from functions.agent import turn
-from functions.agent.commands.control import HALTED, WAITS
 from functions.agent.model import outage
-from functions.agent.model.failures import SENTENCES
 from functions.agent.safety import retry
 from functions.agent.safety.status import REASONS
 from functions.agent.turn import WorkerBudget, run_turn
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.http import app
 from sigil.registry import LocalRegistry
@@ -139,16 +138,17 @@ def test_a_model_that_stays_away_is_asked_five_times_told_of_twice_and_costs_not
     with live(llm_url=moody.url) as agent:
         agent.write("away for ever", GUEST)
         waits, ends = agent.replies(GUEST, 2, 40)
-        assert waits == f"{outage.AWAY} {outage.AGAIN.format(time='5 seconds')}"
+        assert waits == f"{ENGLISH.model_away} {ENGLISH.try_again_in.format(time='5 seconds')}"
         assert (
-            ends == f"I could not get an answer: {SENTENCES['down']}. Please try again in a moment."
+            ends
+            == f"I could not get an answer: {ENGLISH.model_failures['down']}. Please try again in a moment."
         )
         assert agent.status(GUEST)["spent"] == 0
         assert len(moody.requests) == outage.TRIES_MOST
         assert agent.ask("hello", GUEST) == "hello"
         assert len(agent.list_texts(GUEST)) == 3
     said = [message["content"] for message in moody.bodies[-1]["messages"]]
-    assert not any(outage.AWAY in text or "overloaded" in text for text in said)
+    assert not any(ENGLISH.model_away in text or "overloaded" in text for text in said)
 
 
 def test_a_model_that_comes_back_after_the_first_wait_costs_no_word(
@@ -220,7 +220,7 @@ def test_a_retry_after_of_two_hours_is_not_waited_for_but_said(
     asleep(Answer(503, b"", {"retry-after": "7200"}), home, model)
 
     assert [message["text"] for message in bot.messages] == [
-        f"I could not get an answer: {SENTENCES['down']}. Please try again in 2 hours."
+        f"I could not get an answer: {ENGLISH.model_failures['down']}. Please try again in 2 hours."
     ]
     assert len(model.requests) == 1
 
@@ -259,7 +259,7 @@ def test_a_turn_that_waits_for_the_model_is_halted(
     with live(llm_url=moody.url) as agent:
         agent.write("away", GUEST)
         moody.wait_for(3)
-        assert agent.ask("/halt") == HALTED.replace("`", "")
+        assert agent.ask("/halt") == ENGLISH.halted.replace("`", "")
         asked = len(moody.requests)
         assert agent.replies(GUEST, 1) == [reason("halted")]
         assert len(moody.requests) <= asked + 1  # one that had begun
@@ -401,7 +401,7 @@ def test_whoever_stops_a_turn_that_waits_for_the_model_hears_when_it_ends(
             == 0
         ):  # type: ignore[union-attr]
             time.sleep(0.02)
-        assert agent.ask("/stop", GUEST) == WAITS
+        assert agent.ask("/stop", GUEST) == ENGLISH.stop_waits
         asked = len(moody.requests)
-        assert agent.replies(GUEST, 2) == [WAITS, "Stopped."]
+        assert agent.replies(GUEST, 2) == [ENGLISH.stop_waits, "Stopped."]
         assert len(moody.requests) == asked

@@ -15,6 +15,8 @@ from msgspec import Meta
 
 from functions.agent.access.roles import Allowance, Role, Rules
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
@@ -55,12 +57,12 @@ class DailyUsage(Stored):
         recent = _keep_last({**self.recent, event: cost})
         return replace(self, tokens=self.tokens + cost - known, recent=recent)
 
-    def describe_exceeded(self, most: Allowance) -> str:
+    def describe_exceeded(self, most: Allowance, texts: Texts = ENGLISH) -> str:
         """Return what is used up, for people; empty while there is some left."""
         if 0 < most.turns <= self.turns:
-            return _count_of(most.turns, "turn")
+            return texts.count_turns(most.turns)
         if 0 < most.tokens <= self.tokens:
-            return _count_of(most.tokens, "token")
+            return texts.count_tokens(most.tokens)
         return ""
 
 
@@ -77,7 +79,7 @@ class Allowances:
         self._rules = rules
         self._now = now
 
-    def begin_turn(self, event: Event, role: Role) -> str | None:
+    def begin_turn(self, event: Event, role: Role, texts: Texts = ENGLISH) -> str | None:
         """Count the event's turn and return None, or return why it may not begin.
 
         The reason is told once a day; after that it is empty.
@@ -92,17 +94,20 @@ class Allowances:
             usage = _read_usage(value)
             if event.id in usage.recent:
                 return None, None
-            exceeded = usage.describe_exceeded(most)
+            exceeded = usage.describe_exceeded(most, texts)
             if not exceeded:
                 return dumps(usage.add_turn(event.id)), None
             if usage.told != telling and usage.told.partition(" ")[0] == role:
                 return None, ""
-            notice = f"You have used your {exceeded} for today. {_describe_reset(now)}"
+            reset = _describe_reset(now, texts)
+            notice = texts.used_up.format(allowed=exceeded, reset=reset)
             return dumps(replace(usage, told=telling)), notice
 
         return update(self._kv, self._usage_key(event.sender.id, now), decide, KEPT_SECONDS)
 
-    def record_tokens(self, event: Event, role: Role, tokens: int, began: float) -> str:
+    def record_tokens(
+        self, event: Event, role: Role, tokens: int, began: float, texts: Texts = ENGLISH
+    ) -> str:
         """Note what the event's turn has cost so far, on the day on which it began.
 
         Returns why it may not go on, empty when it may.
@@ -118,10 +123,10 @@ class Allowances:
         exceeded = update(self._kv, self._usage_key(event.sender.id, began), decide, KEPT_SECONDS)
         if not exceeded:
             return ""
-        allowed = _count_of(most.tokens, "token")
-        return f"You have used your {allowed} for today. {_describe_reset(self._now())}"
+        reset = _describe_reset(self._now(), texts)
+        return texts.used_up.format(allowed=texts.count_tokens(most.tokens), reset=reset)
 
-    def describe_usage(self, who: str, role: Role) -> str:
+    def describe_usage(self, who: str, role: Role, texts: Texts = ENGLISH) -> str:
         """Return what somebody has used and may use today, for people; empty without a limit."""
         most = self._rules.get_allowance(role)
         if not (most.turns or most.tokens):
@@ -131,24 +136,21 @@ class Allowances:
         usage = _read_usage(item.value if item else None)
         parts = []
         if most.turns:
-            parts.append(f"{min(usage.turns, most.turns):,} of {_count_of(most.turns, 'turn')}")
+            used = min(usage.turns, most.turns)
+            parts.append(texts.used_part.format(used=used, most=texts.count_turns(most.turns)))
         if most.tokens:
             used = min(usage.tokens, most.tokens)
-            parts.append(f"{used:,} of {_count_of(most.tokens, 'token')}")
-        return f"Used today: {', '.join(parts)}. {_describe_reset(now)}"
+            parts.append(texts.used_part.format(used=used, most=texts.count_tokens(most.tokens)))
+        reset = _describe_reset(now, texts)
+        return texts.used_today.format(parts=", ".join(parts), reset=reset)
 
     def _usage_key(self, who: str, at: float) -> Key:
         return keys.daily_allowance(self._agent, time.strftime("%Y-%m-%d", time.gmtime(at)), who)
 
 
-def _count_of(number: int, unit: str) -> str:
-    """Return `1 turn` or `1,000 turns`."""
-    return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
-
-
-def _describe_reset(now: float) -> str:
+def _describe_reset(now: float, texts: Texts) -> str:
     minutes = int(DAY_SECONDS - now % DAY_SECONDS) // 60
-    return f"The count starts again at 00:00 UTC, in {minutes // 60} h {minutes % 60} min."
+    return texts.resets.format(hours=minutes // 60, minutes=minutes % 60)
 
 
 def _keep_last(recent: Mapping[str, int]) -> Mapping[str, int]:

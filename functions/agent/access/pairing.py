@@ -16,10 +16,11 @@ from functions.agent.access import pairing_code
 from functions.agent.access.members import NAME_CHARACTERS, People
 from functions.agent.sanitize import clean_text
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import Conflict, UsageError, one_line
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.update import scan_all, update
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 CHARACTERS = 8
 SECONDS = 600.0
@@ -39,6 +40,7 @@ class Waiting(Stored):
     """Somebody who was told a code, by the event `asked`, at `at` (seconds since 1970).
 
     `digest` is empty where no code was told; `used` is the event by which an owner let them in.
+    `language` is the code of theirs, for the word that they are in.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Waiting(Stored):
     at: float
     asked: str
     used: str = ""
+    language: str = later("")
 
     def seconds_left(self, now: float) -> float:
         """Return the seconds for which the code is still valid.
@@ -69,7 +72,7 @@ class Pairing:
         self._people = people
         self._now = now
 
-    def offer_code(self, event: Event, *, lets_in: bool = True) -> str | None:
+    def offer_code(self, event: Event, *, lets_in: bool = True, language: str = "") -> str | None:
         """Return a code for the event's sender.
 
         None means that they were told one that is still valid, or that too many are open in this
@@ -87,6 +90,7 @@ class Pairing:
             pairing_code.hash_code(code) if code else "",
             now,
             event.id[:EVENT_CHARACTERS],
+            language="" if language == ENGLISH.code else language,
         )
         others = 0
         first = keys.pairing_request(self._agent, event.session, "")

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from functions.agent.access.roles import Role
 from functions.agent.app import App
+from functions.agent.language import choose_texts_for
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
 from functions.events import Event
+from functions.texts.en import Texts
 from sigil.protocol import Json
 
 
@@ -35,6 +37,11 @@ class CommandCall:
     def document(self) -> Document:
         """The session's document, as it was read."""
         return self.opened.document
+
+    @property
+    def texts(self) -> Texts:
+        """The texts in the sender's language."""
+        return choose_texts_for(self.event, self.document)
 
     @property
     def scope(self) -> str:
@@ -66,21 +73,22 @@ WordsTest = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command with its line in the help.
+    """A command; its line in the help stands in the texts, by its name.
 
     `arguments` shows what may follow its name; empty, nothing may. `changes_chat` says whether
     these words change something of the chat, which only owners do in groups; `changes_agent`
     whether they change the agent, which only owners ever do. A command that `asks_model` counts as
-    a turn of its sender, but for the words that `needs_no_model` accepts.
+    a turn of its sender, but for the words that `needs_no_model` accepts. One that is `for_owners`
+    stands in the help of owners alone.
     """
 
-    meaning: str
     run: Run
     arguments: str = ""
     changes_chat: WordsTest | None = None
     changes_agent: WordsTest | None = None
     asks_model: bool = False
     needs_no_model: WordsTest | None = None
+    for_owners: bool = False
 
 
 Commands = Mapping[str, Command]

@@ -5,60 +5,73 @@ It is written beside the session; its turn looks for it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import orjson
 
 from functions.agent.access.roles import Role
 from functions.agent.app import App
+from functions.agent.language import choose_texts_for
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import make_breakers
+from functions.agent.session.document import Document
 from functions.events import Event
+from functions.texts.en import Texts
+from sigil.errors import BackendError
 from sigil.storage.kv import keys
 
 MARK_SECONDS = 2 * 3600.0
 """Longer than a turn may wait for its model: a mark has to be there when it goes on."""
-NOTHING_RUNS = "Nothing is running."
-WAITS = (
-    "I am waiting for a model that does not answer. I will stop before I ask it again, within an"
-    " hour at most."
-)
-OWNERS_ONLY = "Only my owner can do that."
-NOT_YOURS = "In a group only my owner can stop what somebody else asked for."
 SESSION_CHARACTERS = 300
 """The most characters of a session's name that does not come from its own platform."""
-HALTED = "Halted, in every chat. `/unlock` lets me go on."
-HALTED_HERE = "Halted in this chat. `/unlock` lets me go on."
-CLOSED = (HALTED, HALTED_HERE)
-UNLOCKED = "Unlocked."
 
 
-def handle_control(event: Event, app: App, role: Role | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class ControlAnswer:
+    """The reply to a control event, empty when the stopped turn replies itself.
+
+    `halted` says what it halted: `chat`, `agent` for every chat, or nothing.
+    """
+
+    text: str = ""
+    halted: Literal["", "chat", "agent"] = ""
+
+
+def handle_control(event: Event, app: App, role: Role | None = None) -> ControlAnswer:
     """Do what a control event says, and return the reply to send now.
 
-    The reply is empty when the stopped turn replies itself. The session's document is only read.
-    A control event that was handled before does nothing: it must not stop a later turn, or open
-    what was closed since. `role` is the sender's, where it is known already.
+    The session's document is only read. A control event that was handled before does nothing: it
+    must not stop a later turn, or open what was closed since. `role` is the sender's, where it is
+    known already.
     """
     session = keys.session_of(app.name, event.session)
     handled = keys.seen_event(keys.control_of(session), event.id)
     role = role or app.people.find_role(event)
     if not app.rules.may_talk(role) or app.kv.get(handled):
-        return ""
+        return ControlAnswer()
     word, *rest = event.text.strip().lower().split()
     word = word.partition("@")[0]
+    document = _read_document(session, app, required=word == "/stop")
+    texts = choose_texts_for(event, document)
     if word == "/stop":
         anybodys = role == "owner" or event.private
-        reply = _stop_turn(session, app, "" if anybodys else event.sender.id)
+        only = "" if anybodys else event.sender.id
+        answer = ControlAnswer(_stop_turn(session, document, app, only, texts))
     elif role != "owner":
-        reply = OWNERS_ONLY
+        answer = ControlAnswer(texts.owners_only)
     elif word == "/halt":
         here = rest == ["here"]
         halt(session if here else "", app, event.sender.id)
-        reply = HALTED_HERE if here else HALTED
+        if here:
+            answer = ControlAnswer(texts.halted_here, "chat")
+        else:
+            answer = ControlAnswer(texts.halted, "agent")
     else:
         unlock(session, app, event.sender.id)
-        reply = UNLOCKED
+        answer = ControlAnswer(texts.unlocked)
     app.kv.put(handled, b"", ttl=keys.SEEN_TTL)
-    return reply
+    return answer
 
 
 def halt(session: str, app: App, by: str) -> None:
@@ -95,15 +108,28 @@ def unlock(session: str, app: App, by: str) -> None:
         locks.unlock(app.kv, halted, by, now)
 
 
-def _stop_turn(session: str, app: App, only: str) -> str:
+def _read_document(session: str, app: App, *, required: bool) -> Document | None:
+    """Return the session's document; None where it cannot be read and only the language needs it.
+
+    A halt and an unlock work whatever became of the document.
+    """
+    try:
+        return app.sessions.open(session).document
+    except BackendError:
+        if required:
+            raise
+        return None
+
+
+def _stop_turn(session: str, document: Document | None, app: App, only: str, texts: Texts) -> str:
     """Mark the turn in progress to be stopped, and return the reply.
 
     `only` is the sender whose turn may be stopped; empty, anybody's may.
     """
-    turn = app.sessions.open(session).document.turn
+    turn = document.turn if document else None
     if turn is None:
-        return NOTHING_RUNS
+        return texts.nothing_runs
     if only not in ("", turn.event.sender.id):
-        return NOT_YOURS
+        return texts.stop_not_yours
     app.kv.put(keys.control_mark(session), orjson.dumps({"stop": turn.event.id}), ttl=MARK_SECONDS)
-    return WAITS if turn.waiting else ""
+    return texts.stop_waits if turn.waiting else ""

@@ -9,13 +9,14 @@ from typing import Final
 
 from functions.agent.commands.command import CommandCall
 from functions.agent.memory.documents import Doc
-from sigil.errors import BackendError, UsageError
+from functions.texts.en import Texts
+from sigil.errors import BackendError, SigilError, UsageError
 
 SHOWN: Final = 20
 """A chat is shown so many versions, the newest first."""
 
 
-def format_versions(versions: Iterable[Doc], *, sizes: bool = False) -> list[str]:
+def format_versions(versions: Iterable[Doc], texts: Texts, *, sizes: bool = False) -> list[str]:
     """Return a line for each version: its number, when and by whom it was written, and why.
 
     `sizes` adds the number of characters.
@@ -23,11 +24,11 @@ def format_versions(versions: Iterable[Doc], *, sizes: bool = False) -> list[str
     lines = []
     for doc in islice(versions, SHOWN):
         written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(doc.at))
-        line = f"- {doc.version}: {written} by {doc.by}"
+        line = texts.version_line.format(version=doc.version, written=written, by=doc.by)
         if doc.why:
             line += f", {doc.why}"
         if sizes:
-            line += f" ({len(doc.text):,} characters)"
+            line += texts.version_size.format(count=len(doc.text))
         lines.append(line)
     return lines
 
@@ -40,9 +41,14 @@ def roll_back(call: CommandCall, scope: str, name: str, version: int) -> str:
     try:
         call.app.documents.roll_back(scope, name, version, call.event.sender.id)
     except UsageError as problem:
-        return f"{problem.message}; {problem.suggestion}."
+        return _explain_refusal(problem, call.texts)
     except BackendError as problem:
         if problem.code != "EDAMAGED":
             raise
-        return f"{problem.message}; {problem.suggestion}."
+        return _explain_refusal(problem, call.texts)
     return ""
+
+
+def _explain_refusal(problem: SigilError, texts: Texts) -> str:
+    own = texts.version_refused.get(problem.code)
+    return own or f"{problem.message}; {problem.suggestion}."

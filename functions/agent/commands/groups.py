@@ -76,7 +76,6 @@ def run_listen(call: CommandCall) -> CommandResult:
 
 COMMANDS: Final[Commands] = {
     "listen": Command(
-        "shows whether I read along in a group; owners switch it on or off",
         run_listen,
         arguments="[on | off]",
         changes_agent=bool,

@@ -32,17 +32,9 @@ from functions.agent.services.things import format_time
 from functions.agent.session.document import SEEN_MOST, Document
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import SideRequests
+from functions.texts.en import Texts
 from sigil.errors import BackendError, UsageError, one_line
 
-NOTHING_NEW: Final = "No new messages to consolidate into memory."
-TRIGGERED: Final = "Memory consolidation triggered."
-FAILED: Final = "Memory consolidation failed."
-"""These three are taken word for word from seed 002."""
-NEVER: Final = "Nothing was ever written into the memory of this chat."
-BACK: Final = (
-    "The memory of this chat is as in version {version} again; `/mem history` shows all of them."
-)
-KEPT: Final = "The memory is as it was."
 _HISTORY: Final = re.compile(r"history", re.IGNORECASE | re.ASCII)
 _ROLLBACK: Final = re.compile(r"rollback\s+([0-9]{1,8})", re.IGNORECASE | re.ASCII)
 """Only these words, and nothing after them, are no text to remember."""
@@ -51,31 +43,30 @@ SHOWN: Final = 10
 """/recall shows so many things, and as many excerpts of what was said."""
 LINE_CHARACTERS: Final = 300
 DAY: Final = len("2026-11-22")
-NOTHING_YET: Final = "Nothing is remembered of this chat yet."
-NOTHING_REMEMBERED: Final = f"{NOTHING_YET} /mem takes what was said here into memory."
-NOT_FOUND: Final = "I found nothing about that, neither in what I remember nor in what was said."
-NO_ID: Final = "Send `/forget ID`, with an id that /recall shows."
-GONE: Final = "I remember nothing with this id here."
 
 
 def run_mem(call: CommandCall) -> CommandResult:
     """Show the versions of the memory, go back to one, or consolidate."""
+    texts = call.texts
     if _HISTORY.fullmatch(call.text):
         versions = format_versions(
-            call.app.documents.list_versions(call.session, "memory"), sizes=True
+            call.app.documents.list_versions(call.session, "memory"), texts, sizes=True
         )
-        return call.reply("\n".join(versions) or NEVER)
+        return call.reply("\n".join(versions) or texts.mem_never)
     rollback = _ROLLBACK.fullmatch(call.text)
     if rollback is None:
         return _consolidate_chat(call)
     version = int(rollback[1])
     problem = roll_back(call, call.session, "memory", version)
-    return call.reply(f"{KEPT} {problem}" if problem else BACK.format(version=version))
+    if problem:
+        return call.reply(f"{texts.mem_kept} {problem}")
+    return call.reply(texts.mem_back.format(version=version))
 
 
 def _consolidate_chat(call: CommandCall) -> CommandResult:
     """Consolidate what is new into the memory; what cannot be done now is left for later."""
     app = call.app
+    texts = call.texts
     opened = _save_words(call)
     until = app.clock.monotonic() + app.turn_seconds
     aside = SideRequests(call.session, app, opened.document, until=until)
@@ -83,13 +74,13 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
         known = load_backlog(aside)
         if known.messages:
             remembered = consolidate(aside, known, tries=TRIES)
-            parts = [TRIGGERED, remembered.notice] if remembered.entries else [FAILED]
-            text = "\n\n".join(filter(None, parts))
+            parts = [texts.mem_triggered, remembered.notice]
+            text = "\n\n".join(filter(None, parts)) if remembered.entries else texts.mem_failed
         else:  # another worker has consolidated the words of this very command meanwhile
-            text = TRIGGERED if call.text else NOTHING_NEW
+            text = texts.mem_triggered if call.text else texts.mem_nothing_new
     except BackendError:
-        text = FAILED
-    if text != NOTHING_NEW:
+        text = texts.mem_failed
+    if text != texts.mem_nothing_new:
         text = sign_text(text, app.model.name)
     return CommandResult(text, _archive_words(aside.document, call), opened, aside.trace)
 
@@ -123,12 +114,15 @@ def _archive_words(document: Document, call: CommandCall) -> Document:
 def run_recall(call: CommandCall) -> CommandResult:
     """Show the chat's memory and what was remembered last, or search for the words."""
     context = _make_context(call)
+    texts = call.texts
     if call.text:
-        return call.reply("\n\n".join(_search_memory(context, call.text)) or NOT_FOUND)
+        found = _search_memory(context, call.text, texts)
+        return call.reply("\n\n".join(found) or texts.nothing_found)
     memory = context.app.documents.read(context.session, "memory").text
-    newest = _list_things("Remembered last:", context.things.list_newest(SHOWN))
-    may_change = call.event.private or call.role == "owner"
-    nothing = NOTHING_REMEMBERED if may_change else NOTHING_YET
+    newest = _list_things(texts.remembered_last, context.things.list_newest(SHOWN), texts)
+    nothing = texts.nothing_remembered
+    if call.event.private or call.role == "owner":
+        nothing += texts.mem_takes
     return call.reply("\n\n".join(filter(None, (memory, newest))) or nothing)
 
 
@@ -138,13 +132,15 @@ def run_forget(call: CommandCall) -> CommandResult:
     It is one of this chat, or one of all chats when an owner says so in private.
     """
     if not is_id(call.text):
-        return call.reply(NO_ID)
+        return call.reply(call.texts.forget_how)
     context = _make_context(call)
     with context.app.helpers.lock:
         gone = context.things.drop(call.text)
         if gone is None and context.owner:
             gone = context.shared.drop(call.text)
-    return call.reply(f"Forgotten: {gone.in_words}" if gone else GONE)
+    if gone is None:
+        return call.reply(call.texts.nothing_with_id)
+    return call.reply(call.texts.forgotten.format(words=gone.in_words))
 
 
 def _make_context(call: CommandCall) -> CallContext:
@@ -152,12 +148,12 @@ def _make_context(call: CommandCall) -> CallContext:
     return CallContext(call.app, call.session, owner, call.event.sender.id, call.event.id)
 
 
-def _search_memory(context: CallContext, words: str) -> list[str]:
+def _search_memory(context: CallContext, words: str, texts: Texts) -> list[str]:
     """Return the parts of the answer: what is remembered with these words, and what was said."""
     found = [*context.things.find(words, SHOWN), *context.shared.find(words, SHOWN)]
     found.sort(key=sort_key)
-    parts = [_list_things("Remembered:", [each.thing for each in found[:SHOWN]])]
-    excerpts = ["Said:"]
+    parts = [_list_things(texts.remembered, [each.thing for each in found[:SHOWN]], texts)]
+    excerpts = [texts.said]
     items: list[Excerpt] = []
     with suppress(UsageError):  # no word to search for
         items = search_history(context, {"query": words, "limit": SHOWN})["items"]
@@ -172,7 +168,7 @@ def _search_memory(context: CallContext, words: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _list_things(title: str, things: Iterable[Thing]) -> str:
+def _list_things(title: str, things: Iterable[Thing], texts: Texts) -> str:
     """Return the title and a line for each thing; empty when there is none.
 
     A line says when it was written and where it is from, and `disputed` where a surer value says
@@ -182,14 +178,13 @@ def _list_things(title: str, things: Iterable[Thing]) -> str:
     for thing in things:
         source = f"{format_time(thing.at)[:DAY]}, {thing.source}"
         if thing.disputed:
-            source += ", disputed"
+            source += texts.disputed
         lines.append(f"- `{thing.id}` {one_line(thing.in_words, LINE_CHARACTERS)} ({source})")
     return "\n".join([title, *lines]) if lines else ""
 
 
 COMMANDS: Final[Commands] = {
     "mem": Command(
-        "takes what was said here into memory, and your words with it",
         run_mem,
         arguments="[words | history | rollback N]",
         changes_chat=lambda words: _HISTORY.fullmatch(words) is None,
@@ -197,12 +192,10 @@ COMMANDS: Final[Commands] = {
         needs_no_model=lambda words: bool(_HISTORY.fullmatch(words) or _ROLLBACK.fullmatch(words)),
     ),
     "recall": Command(
-        "shows what I remember here; with words, searches that and what was said",
         run_recall,
         arguments="[words]",
     ),
     "forget": Command(
-        "takes one remembered thing away, by the id that /recall shows",
         run_forget,
         arguments="ID",
         changes_chat=always,

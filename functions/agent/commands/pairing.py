@@ -12,44 +12,17 @@ from functions.agent.access import pairing_code
 from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
 from functions.agent.app import App
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
-from functions.agent.commands.control import OWNERS_ONLY
+from functions.agent.language import choose_texts_for
 from functions.agent.session.document import Outgoing
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
+from functions.texts.languages import load_texts
 from sigil.errors import Refused, UsageError
 
 SHOWN = 30
 """A chat is shown so many people; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
-YOUR_CODE = (
-    "Your code is `{code}`; it is valid for {minutes} minutes. Give it to my owner, who sends me"
-    " `/pair {code}`, or runs `uncaged channel pair {code}` on my machine. Your id here is `{id}`."
-)
-STRANGER = f"I only talk to people whom my owner has let in. {YOUR_CODE}"
-STILL_VALID = (
-    "Your code is still valid. Give it to my owner; in {minutes} minutes you can get a new one."
-)
-NO_OWNER = {
-    "open": "I have no owner yet.",
-    "members": "I only talk to people whom my owner has let in, and I have no owner yet.",
-    "owners": "I only talk to my owner, and I have no owner yet.",
-}
-AT_THE_MACHINE = (
-    "If you run me: start `uncaged serve` in a terminal on my machine and send me `/pair` with the"
-    " code that it prints there, or set `UNCAGED_OWNERS={id}` for me and start me again."
-)
-LET_YOURSELF_IN = (
-    "To talk to me without owning me, run `uncaged channel pair {code}` there; an owner would send"
-    " me `/pair {code}`. That code is valid for {minutes} minutes."
-)
-OWNERS_TALK = "I only talk to my owner. Your id here is `{id}`."
-LET_IN = "My owner has let you in. Write what you need; /help shows what I can do."
-NOW_OWNER = "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
-WRONG = "That is not the code. You have {tries} left."
-LAST = (
-    "That is not the code, and it was your last try. `uncaged serve` prints a new one when it"
-    " starts again."
-)
-PRIVATELY = "Ask me that in a private chat: it names people."
 _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 
@@ -62,23 +35,26 @@ def answer_stranger(event: Event, app: App) -> str:
     """
     if event.kind != "message" or not event.private or app.rules.find_named_role(event):
         return ""
+    texts = choose_texts_for(event)
     words = _PAIR.fullmatch(event.text.strip())
-    reply = _try_owner_code(words[1], event, app) if words else ""
-    return reply or _offer_code(event, app)
+    reply = _try_owner_code(words[1], event, app, texts) if words else ""
+    return reply or _offer_code(event, app, texts)
 
 
 def run_pair(call: CommandCall) -> CommandResult:
     """Let somebody in, take somebody out, or show who is in and who waits."""
     event, app = call.event, call.app
+    texts = call.texts
     if call.role != "owner":
         if not event.private:
-            return call.reply(OWNERS_ONLY)
+            return call.reply(texts.owners_only)
         if call.text or call.role == "member":
-            return call.reply(_claim_ownership(call) or OWNERS_ONLY)
+            return call.reply(_claim_ownership(call) or texts.owners_only)
         # a guest, where guests may talk
-        return call.reply(_offer_code(event, app) or STILL_VALID.format(minutes=MINUTES))
+        offered = _offer_code(event, app, texts)
+        return call.reply(offered or texts.code_still_valid.format(minutes=MINUTES))
     if not call.text:
-        return call.reply(list_people(app) if event.private else PRIVATELY)
+        return call.reply(list_people(app, texts) if event.private else texts.ask_privately)
     reply = _claim_ownership(call)
     if reply:
         return call.reply(reply)
@@ -86,14 +62,16 @@ def run_pair(call: CommandCall) -> CommandResult:
         removal = _REMOVE.fullmatch(call.text)
         if removal:
             person = app.people.remove_member(removal[1] or "")
-            return call.reply(f"{_format_person(person.id, person.name)} is a guest again.")
+            who = _format_person(person.id, person.name)
+            return call.reply(texts.guest_again.format(person=who))
         accepted = app.pairing.accept_code(call.text, event.sender.id, event.id)
     except (UsageError, Refused, CodeUsed) as problem:
         message = problem.message[:1].upper() + problem.message[1:]
-        return call.reply(f"{message}; {problem.suggestion}.")
+        own = texts.refused_because.get(problem.code)
+        return call.reply(own or f"{message}; {problem.suggestion}.")
     welcome = write_welcome(accepted, event.id, app.clock.now())
     return CommandResult(
-        f"{_format_person(accepted.id, accepted.name)} may talk to me now.",
+        texts.may_talk_now.format(person=_format_person(accepted.id, accepted.name)),
         replace(call.document, outbox=(*call.document.outbox, welcome)),
     )
 
@@ -102,11 +80,14 @@ def run_whoami(call: CommandCall) -> CommandResult:
     """Tell the sender who they are, since when, and what they may use today."""
     who = call.event.sender.id
     person = call.app.people.find_member(who) if call.role == "member" else None
-    since = f", let in on {_format_day(person.at)} by `{_quote(person.by)}`" if person else ""
+    texts = call.texts
+    since = ""
+    if person:
+        since = texts.since_day.format(day=_format_day(person.at), by=_quote(person.by))
     lines = [
-        f"You are `{who}`: {call.role}{since}.",
-        f"This chat is `{call.event.session}`.",
-        call.app.allowances.describe_usage(who, call.role),
+        texts.you_are.format(who=who, role=texts.role_names[call.role], since=since),
+        texts.this_chat.format(session=call.event.session),
+        call.app.allowances.describe_usage(who, call.role, texts),
     ]
     return call.reply("\n".join(filter(None, lines)))
 
@@ -116,34 +97,39 @@ def write_welcome(waiting: Waiting, event: str, now: float) -> Outgoing:
 
     It has an id of its own, beside the answer to the event.
     """
-    return Outgoing(f"pair:{event}", waiting.session, LET_IN, at=now)
+    text = load_texts(waiting.language).let_in
+    return Outgoing(f"pair:{event}", waiting.session, text, at=now)
 
 
-def list_people(app: App, most: int = SHOWN) -> str:
+def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN) -> str:
     """Return who waits and who is in, for owners.
 
     Codes are not shown: the person who gives one to an owner proves with it who they are.
     """
     now = app.clock.now()
     waiting = [
-        f"- {_format_person(one.id, one.name)}, {one.seconds_left(now) / 60:.0f} minutes left"
+        texts.waiting_line.format(
+            person=_format_person(one.id, one.name), minutes=round(one.seconds_left(now) / 60)
+        )
         for one in app.pairing.list_waiting()
     ]
     people = []
     for person in app.people.list_members():
         who = _format_person(person.id, person.name)
         since = _format_day(person.at)
-        people.append(f"- {who}, {person.role} since {since}, by `{_quote(person.by)}`")
+        role = texts.role_names[person.role]
+        line = texts.let_in_line.format(person=who, role=role, day=since, by=_quote(person.by))
+        people.append(line)
     owners = ", ".join(f"`{_quote(owner)}`" for owner in sorted(app.rules.owners))
     lines = [
-        *_list_section("Waiting:", waiting, most),
-        *_list_section("Let in:", people, most),
+        *_list_section(texts.waiting_head, waiting, most, texts),
+        *_list_section(texts.let_in_head, people, most, texts),
     ]
     if owners:
-        lines.append(f"Owners by the settings: {owners}")
+        lines.append(texts.settings_owners.format(owners=owners))
     if not lines:
-        lines.append("Nobody waits, and nobody was let in.")
-    lines.append("`/pair CODE` lets somebody in, `/pair remove ID` takes them out.")
+        lines.append(texts.nobody)
+    lines.append(texts.pair_how)
     return "\n".join(lines)
 
 
@@ -154,43 +140,47 @@ def _claim_ownership(call: CommandCall) -> str:
     """
     if call.app.rules.find_named_role(call.event):
         return ""
-    return _try_owner_code(call.text, call.event, call.app)
+    return _try_owner_code(call.text, call.event, call.app, call.texts)
 
 
-def _try_owner_code(text: str, event: Event, app: App) -> str:
+def _try_owner_code(text: str, event: Event, app: App, texts: Texts) -> str:
     """Return the reply to a try of the first owner's code; empty when it is none."""
     outcome = app.claim.try_code(text, event)
     if outcome is None:
         return ""
     if outcome.right:
-        return NOW_OWNER
+        return texts.now_owner
     if not outcome.left:
-        return LAST
-    return WRONG.format(tries="1 try" if outcome.left == 1 else f"{outcome.left} tries")
+        return texts.last_wrong_code
+    return texts.wrong_code.format(tries=texts.count_tries(outcome.left))
 
 
-def _offer_code(event: Event, app: App) -> str:
+def _offer_code(event: Event, app: App, texts: Texts) -> str:
     """Return the answer to a stranger, once for each code, however much they write."""
     lets_in = app.rules.access != "owners"
-    code = app.pairing.offer_code(event, lets_in=lets_in)
+    code = app.pairing.offer_code(event, lets_in=lets_in, language=texts.code)
     if code is None:
         return ""
     if app.people.has_owner():
-        text = {"open": YOUR_CODE, "members": STRANGER, "owners": OWNERS_TALK}[app.rules.access]
+        text = {
+            "open": texts.your_code,
+            "members": texts.stranger.replace("{your_code}", texts.your_code),
+            "owners": texts.owners_talk,
+        }[app.rules.access]
     else:
-        text = f"{NO_OWNER[app.rules.access]} {AT_THE_MACHINE}"
+        text = f"{texts.no_owner[app.rules.access]} {texts.at_the_machine}"
         if lets_in:
-            text = f"{text} {LET_YOURSELF_IN}"
+            text = f"{text} {texts.let_yourself_in}"
     return text.format(code=pairing_code.format_code(code), minutes=MINUTES, id=event.sender.id)
 
 
-def _list_section(title: str, lines: Sequence[str], most: int) -> list[str]:
+def _list_section(title: str, lines: Sequence[str], most: int, texts: Texts) -> list[str]:
     if not lines:
         return []
     more = len(lines) - most
     section = [title, *lines[:most]]
     if more > 0:
-        section.append(f"- and {more:,} more: `uncaged channel pair --list`")
+        section.append(texts.more_people.format(count=more))
     return section
 
 
@@ -208,10 +198,6 @@ def _format_day(at: float) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "whoami": Command("shows who you are to me, and what you may use today", run_whoami),
-    "pair": Command(
-        "shows who may talk to me; lets somebody in, or takes them out; for owners",
-        run_pair,
-        arguments="[CODE | remove ID]",
-    ),
+    "whoami": Command(run_whoami),
+    "pair": Command(run_pair, arguments="[CODE | remove ID]", for_owners=True),
 }

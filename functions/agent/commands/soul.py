@@ -14,7 +14,8 @@ from functions.agent.memory.documents import CAPS, FIRST_SOUL
 from functions.agent.model.base import ModelReply
 from functions.agent.model.offline import sign_text
 from functions.agent.sanitize import clean_text, delimit_text, is_visible, strip_code_fence
-from functions.agent.side_request import SideRequests
+from functions.agent.side_request import SideRequests, explain_error
+from functions.texts.en import Texts
 from sigil.errors import Conflict
 
 PROMPT: Final = (
@@ -25,38 +26,35 @@ PROMPT: Final = (
     "Merge new traits with existing ones. Do not wrap in code fences."
 )
 """Taken word for word from seed 002."""
-UPDATED = "Soul updated."
 LEAST = 10
 """An answer of fewer characters is no soul."""
-KEPT = "The soul is as it was."
 _ROLLBACK = re.compile(r"rollback(?:\s+(\S+))?", re.IGNORECASE | re.ASCII)
 _VERSION = re.compile(r"[0-9]{1,8}", re.ASCII)
-BEGAN = "as it was before anybody changed it"
-WHICH = "Say which version: `/soul rollback N`; `/soul history` shows them."
 
 
 def run_soul(call: CommandCall) -> CommandResult:
     """Show the soul or its history, go back to an earlier version, or let the model rewrite it."""
     documents = call.app.documents
+    texts = call.texts
     if not call.text:
         return call.reply(documents.read(call.scope, "soul").text or FIRST_SOUL)
     if call.text.lower() == "history":
-        rows = format_versions(documents.list_versions(call.scope, "soul"))
+        rows = format_versions(documents.list_versions(call.scope, "soul"), texts)
         if not rows:
-            return call.reply("The soul was never changed.")
+            return call.reply(texts.soul_never_changed)
         if len(rows) < SHOWN:
-            rows.append(f"- 0: {BEGAN}")
+            rows.append(texts.soul_began)
         return call.reply("\n".join(rows))
     rollback = _ROLLBACK.fullmatch(call.text)
     if rollback is None:
         return _rewrite_soul(call)
     version = rollback[1] or ""
     if not _VERSION.fullmatch(version):
-        return call.reply(f"{KEPT} {WHICH}")
+        return call.reply(f"{texts.soul_kept} {texts.soul_which}")
     problem = roll_back(call, call.scope, "soul", int(version))
     if problem:
-        return call.reply(f"{KEPT} {problem}")
-    return call.reply(f"The soul is as in version {version} again.")
+        return call.reply(f"{texts.soul_kept} {problem}")
+    return call.reply(texts.soul_back.format(version=version))
 
 
 def is_for_owners(words: str) -> bool:
@@ -69,38 +67,41 @@ def is_for_owners(words: str) -> bool:
 
 def _rewrite_soul(call: CommandCall) -> CommandResult:
     documents = call.app.documents
+    texts = call.texts
     before = documents.read(call.scope, "soul")
     aside = SideRequests(call.session, call.app, call.document)
     current = delimit_text("SOUL.md", before.text or FIRST_SOUL)
     reply = aside.ask(PROMPT, f"{current}\n\n{delimit_text('USER INSTRUCTIONS', call.text)}")
     text = strip_code_fence(clean_text(reply.text))
-    problem = _explain_rejection(reply, text)
+    problem = _explain_rejection(reply, text, texts)
     if not problem:
         by = call.event.sender.id
         try:
             documents.write(call.scope, "soul", text, by=by, why=call.text, expect=before.version)
         except Conflict:
-            problem = "Somebody else changed it meanwhile; send it again."
-    answer = f"{problem} {KEPT}" if problem else sign_text(UPDATED, call.app.model.name)
+            problem = texts.soul_meanwhile
+    if problem:
+        answer = f"{problem} {texts.soul_kept}"
+    else:
+        answer = sign_text(texts.soul_updated, call.app.model.name)
     return CommandResult(answer, aside.document, trace=aside.trace)
 
 
-def _explain_rejection(reply: ModelReply, text: str) -> str:
+def _explain_rejection(reply: ModelReply, text: str, texts: Texts) -> str:
     """Return why the model's answer cannot become the soul; empty when it can."""
     if reply.finish == "error":
-        return f"I could not get an answer: {reply.text.rstrip('.')}."
+        return texts.could_not_answer.format(why=explain_error(reply, texts).rstrip(".。"))
     if reply.finish in ("length", "filtered", "refused"):
-        return "The model did not finish its answer."
+        return texts.soul_unfinished
     if reply.finish != "stop" or len(text) < LEAST or not is_visible(text):
-        return "The model's answer was not a soul."
+        return texts.soul_none
     if len(text) > CAPS["soul"]:
-        return f"The model wrote {len(text):,} characters; at most {CAPS['soul']:,} are kept."
+        return texts.soul_too_long.format(count=len(text), most=CAPS["soul"])
     return ""
 
 
 COMMANDS: Final[Commands] = {
     "soul": Command(
-        "shows who I am; owners change it with words",
         run_soul,
         arguments="[words | history | rollback N]",
         changes_agent=is_for_owners,

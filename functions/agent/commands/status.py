@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from functions.agent import compaction
 from functions.agent.app import App
+from functions.agent.commands.command import CommandCall
+from functions.agent.context import count_overhead
 from functions.agent.messages import Usage
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
-from functions.agent.safety.status import SafetyStatus, SessionState
+from functions.agent.safety.status import (
+    NoticeReader,
+    SafetyStatus,
+    SessionState,
+    write_notice,
+)
 from functions.agent.session.document import Document
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
 
 SHOWN_FAILURES = 3
 """`/status` tells so many of the last failures."""
@@ -84,70 +94,145 @@ def make_report(session: str, document: Document, app: App) -> StatusReport:
     )
 
 
-def format_status(session: str, document: Document, app: App, *, in_full: bool = True) -> list[str]:
-    """Return the status as lines for people; `in_full` tells what everybody used, too."""
+def format_status(session: str, document: Document, app: App) -> list[str]:
+    """Return the status as lines for the people who look after the agent, with its exact state."""
     report = make_report(session, document, app)
-    failures = document.safety.counters.failures[-SHOWN_FAILURES:]
     reason = f" ({report.reason})" if report.reason else ""
     lines = [
         f"State: {report.state}{reason}",
         f"Failures: {report.consecutive} in a row, {report.failed} of the last"
         f" {report.operations} operations",
+        _format_total(report, ENGLISH),
     ]
-    if in_full:
-        lines.append(
-            f"Tokens in {report.period}: {_format_total(report)}, {report.own:,} of them"
-            f" here{_format_unlocked(report)}"
-        )
-    else:
-        lines.append(_format_own(report))
     if report.last.total:
-        lines.append(f"Last turn: {_format_tokens(report.last)}")
-    if failures:
-        lines.append("Last failures:")
-        lines.extend(guides.brief_fact(app.guide, fact) for fact in failures)
-    return lines
+        tokens = _format_tokens(report.last, ENGLISH)
+        lines.append(ENGLISH.status_last_turn.format(tokens=tokens))
+    return [*lines, *_list_failures(document, app, ENGLISH)]
 
 
-def format_usage(session: str, document: Document, app: App, *, in_full: bool = True) -> list[str]:
+def describe_status(call: CommandCall) -> list[str]:
+    """Return the status as lines for the people of a chat.
+
+    Guests hear only of their own chat.
+    """
+    app = call.app
+    texts = call.texts
+    document = call.document
+    in_full = call.role != "guest"
+    report = make_report(call.session, document, app)
+    lines = [_describe_state(report, call)]
+    if in_full:
+        share = count_window(call) / app.model.window
+        model = texts.status_model.format(
+            model=document.model or app.model.name, window=app.model.window, share=f"{share:.0%}"
+        )
+        lines += [model, _describe_version(app, texts)]
+    if report.failed:
+        failed = texts.status_failures.format(steps=report.operations, failed=report.failed)
+        lines.append(failed)
+    lines.append(_format_total(report, texts) if in_full else _format_own(report, texts))
+    if report.last.total:
+        lines.append(texts.status_last_turn.format(tokens=_format_tokens(report.last, texts)))
+    return [*filter(None, lines), *_list_failures(document, app, texts)]
+
+
+def count_window(call: CommandCall) -> float:
+    """Return the tokens of the window that the next request of a chat takes, as estimated."""
+    preamble = call.app.build_preamble(call.session)
+    estimate = compaction.estimate_size(call.document.messages) + count_overhead(preamble)
+    return estimate * call.document.ratio
+
+
+def _describe_state(report: StatusReport, call: CommandCall) -> str:
+    texts = call.texts
+    if report.reason:
+        reader = NoticeReader(
+            owner=call.role == "owner",
+            guest=call.role == "guest",
+            alone=call.event.private,
+            texts=texts,
+        )
+        return write_notice(replace(call.document.safety, reason=report.reason), reader)
+    turn = call.document.turn
+    if turn is None:
+        return texts.status_ready
+    return texts.status_waiting if turn.waiting else texts.status_working
+
+
+def _describe_version(app: App, texts: Texts) -> str:
+    version = app.version()
+    if not version:
+        return ""
+    seconds = app.clock.monotonic() - app.started
+    if not app.started or seconds < 0:
+        return texts.status_version_only.format(version=version)
+    uptime = texts.format_span(seconds).strip()
+    return texts.status_version.format(version=version, uptime=uptime)
+
+
+def _list_failures(document: Document, app: App, texts: Texts) -> list[str]:
+    failures = document.safety.counters.failures[-SHOWN_FAILURES:]
+    if not failures:
+        return []
+    return [
+        texts.status_last_failures,
+        *(guides.brief_fact(app.guide, fact) for fact in failures),
+    ]
+
+
+def describe_usage(call: CommandCall) -> list[str]:
     """Return the tokens spent, as lines for people: in this chat, and in the budget's period.
 
-    `in_full` tells what everybody used in the period, too.
+    Guests hear only of their own chat.
     """
-    report = make_report(session, document, app)
-    here = f"In this chat: {_format_tokens(report.usage)}"
-    if not in_full:
-        return [here, _format_own(report)]
-    return [
-        here,
-        f"In {report.period}: {report.own:,} tokens in this chat, {_format_total(report)} in all of"
-        f" them{_format_unlocked(report)}",
-    ]
+    texts = call.texts
+    report = make_report(call.session, call.document, call.app)
+    here = texts.usage_here.format(tokens=_format_tokens(report.usage, texts))
+    if call.role == "guest":
+        return [here, _format_own(report, texts)]
+    everywhere = texts.usage_all.format(
+        period=report.period,
+        own=report.own,
+        total=report.total,
+        limit=_format_limit(report, texts),
+        unlocked=_format_unlocked(report, texts),
+    )
+    return [here, everywhere]
 
 
-def _format_total(report: StatusReport) -> str:
-    """Return what everybody used; and of how much, as long as all of it counts."""
-    limit = _format_limit(report) if report.total == report.spent else ""
-    return f"{report.total:,}{limit}"
+def _format_total(report: StatusReport, texts: Texts) -> str:
+    """Return what everybody used, and how much of it here."""
+    return texts.usage_total.format(
+        period=report.period,
+        total=report.total,
+        limit=_format_limit(report, texts),
+        own=report.own,
+        unlocked=_format_unlocked(report, texts),
+    )
 
 
-def _format_unlocked(report: StatusReport) -> str:
+def _format_limit(report: StatusReport, texts: Texts) -> str:
+    """Return of how much it is, as long as all of it counts."""
+    if not report.most or report.total != report.spent:
+        return ""
+    return texts.usage_limit.format(most=report.most)
+
+
+def _format_unlocked(report: StatusReport, texts: Texts) -> str:
     """Return how much still counts, where an unlock took off the rest."""
     if report.total == report.spent or not report.most:
         return ""
-    return f"; since an unlock {report.spent:,}{_format_limit(report)} count"
+    return texts.usage_unlocked.format(spent=report.spent, most=report.most)
 
 
-def _format_limit(report: StatusReport) -> str:
-    return f" of {report.most:,}" if report.most else ""
+def _format_own(report: StatusReport, texts: Texts) -> str:
+    return texts.usage_own.format(period=report.period, own=report.own)
 
 
-def _format_own(report: StatusReport) -> str:
-    return f"Tokens in {report.period}: {report.own:,} in this chat"
-
-
-def _format_tokens(usage: Usage) -> str:
-    share = ""
+def _format_tokens(usage: Usage, texts: Texts) -> str:
+    cached = ""
     if usage.prompt and not usage.estimated:
-        share = f" ({usage.cached / usage.prompt:.0%} of them from the cache)"
-    return f"{usage.prompt:,} tokens of prompts{share}, {usage.completion:,} of answers"
+        cached = texts.usage_cached.format(share=f"{usage.cached / usage.prompt:.0%}")
+    return texts.usage_tokens.format(
+        prompt=usage.prompt, cached=cached, completion=usage.completion
+    )

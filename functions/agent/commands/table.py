@@ -12,7 +12,15 @@ from typing import Final
 
 from functions import overheard
 from functions.agent.app import App
-from functions.agent.commands import groups, memory, pairing, soul, status
+from functions.agent.commands import (
+    conversation,
+    groups,
+    memory,
+    model_choice,
+    pairing,
+    soul,
+    status,
+)
 from functions.agent.commands.command import (
     Command,
     CommandCall,
@@ -20,13 +28,17 @@ from functions.agent.commands.command import (
     Commands,
     always,
 )
-from functions.agent.commands.control import OWNERS_ONLY
+from functions.agent.language import choose_texts_for
+from functions.agent.model.offline import NAME as OFFLINE
 from functions.agent.safety.breakers import make_breakers
 from functions.agent.safety.status import REASONS, NoticeReader, write_notice
 from functions.agent.sanitize import clean_text
 from functions.agent.toolset import STATIC, in_scope
 from functions.events import Event
-from sigil.errors import one_line
+from functions.texts.en import Texts
+from functions.texts.languages import find_by_name, list_codes, load_texts
+from sigil.errors import SigilError, one_line
+from sigil.protocol import Caller
 from sigil.storage.kv import keys
 
 _COMMAND = re.compile(
@@ -36,9 +48,13 @@ _COMMAND = re.compile(
 """Four groups: its slash, perhaps a full-width one; its name; the words; or what follows without a
 space. A path is no command.
 """
+AUTOMATIC: Final = "auto"
 NAME_CHARACTERS: Final = 40
 """An unknown command's name is repeated up to so many characters."""
-NOT_HERE = "In a group only my owner can do that."
+_SPACED = re.compile(r"[/\uff0f]\s+([A-Za-z]+)(?:\s.*)?", re.DOTALL)
+"""A slash that stands alone, with the word after it."""
+ALIASES: Final = {"reset": "new", "clear": "new"}
+"""Names that people know from elsewhere, and the command that they mean."""
 
 
 def run_command(call: CommandCall) -> CommandResult | None:
@@ -46,9 +62,13 @@ def run_command(call: CommandCall) -> CommandResult | None:
 
     Nothing that begins like a command reaches the model.
     """
-    match = _COMMAND.fullmatch(clean_text(call.event.text).strip())
+    text = clean_text(call.event.text).strip()
+    texts = call.texts
+    match = _COMMAND.fullmatch(text)
     if match is None:
-        return None
+        spaced = _SPACED.fullmatch(text)
+        meant = _find_command_name(spaced[1].lower()) if spaced else ""
+        return call.reply(texts.without_space.format(name=meant)) if meant else None
     name = match[2].lower()
     words = (match[3] or "").strip()
     attached = match[4]
@@ -56,15 +76,15 @@ def run_command(call: CommandCall) -> CommandResult | None:
     if attached and not intended:
         return None
     if intended and (attached or name != intended or match[1] != "/"):
-        return call.reply(f"Write it as `/{intended}`, with a space before what follows.")
-    command = COMMANDS.get(name)
+        return call.reply(texts.with_space.format(name=intended))
+    command = COMMANDS.get(ALIASES.get(name, name))
     if command is None:
         name = one_line(name, NAME_CHARACTERS)
         close = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
-        hint = f" Did you mean /{close[0]}?" if close else ""
-        return call.reply(f"Unknown command /{name}.{hint} /help shows all commands.")
+        hint = texts.did_you_mean.format(name=close[0]) if close else ""
+        return call.reply(texts.unknown_command.format(name=name, hint=hint))
     if words and not command.arguments:
-        return call.reply(f"/{name} takes no argument. Send `/{name}` alone.")
+        return call.reply(texts.takes_no_argument.format(name=name))
     refusal = _find_refusal(command, call, words)
     if refusal is not None:
         return call.reply(refusal)
@@ -89,12 +109,12 @@ def _find_refusal(command: Command, call: CommandCall, words: str) -> str | None
     """Return why this sender may not run the command now, perhaps empty; None when they may."""
     if call.role != "owner":
         if command.changes_agent and command.changes_agent(words):
-            return OWNERS_ONLY
+            return call.texts.owners_only
         if not call.event.private and command.changes_chat and command.changes_chat(words):
-            return NOT_HERE
+            return call.texts.not_here
     if not command.asks_model or (command.needs_no_model and command.needs_no_model(words)):
         return None
-    return call.app.allowances.begin_turn(call.event, call.role)
+    return call.app.allowances.begin_turn(call.event, call.role, call.texts)
 
 
 def _find_command_name(name: str) -> str:
@@ -102,29 +122,102 @@ def _find_command_name(name: str) -> str:
 
     They do in a script that writes no spaces. Empty when there is none.
     """
-    if name in COMMANDS:
+    if name in COMMANDS or name in ALIASES:
         return name
-    for known in COMMANDS:
+    for known in (*COMMANDS, *ALIASES):
         if name.startswith(known) and name[len(known)] > "\x7f":
             return known
     return ""
 
 
 def run_help(call: CommandCall) -> CommandResult:
-    """Show every command with its line of help."""
-    lines = ["Write what you need; I look for a capability, or make one, and use it.", ""]
+    """Show the commands that the sender can use here, each with its line of help."""
+    texts = call.texts
+    for_all: list[str] = []
+    for_owners: list[str] = []
     for name, command in COMMANDS.items():
+        if not _is_of_use(command, call):
+            continue
         arguments = f" {command.arguments}" if command.arguments else ""
-        lines.append(f"- /{name}{arguments}: {command.meaning}")
+        section = for_owners if command.for_owners else for_all
+        section.append(f"- /{name}{arguments}: {texts.meanings[name]}")
+    lines = [texts.help_head, *for_all]
+    if for_owners:
+        lines += ["", texts.help_owner_head, *for_owners]
+    notes = _describe_setup(call)
+    if notes:
+        lines += ["", *notes]
     return call.reply("\n".join(lines))
 
 
+def _is_of_use(command: Command, call: CommandCall) -> bool:
+    """Return whether the sender can do anything with a command in this chat."""
+    if call.role == "owner":
+        return True
+    if command.for_owners:
+        return False
+    return call.event.private or command.changes_chat is not always
+
+
+def _describe_setup(call: CommandCall) -> list[str]:
+    """Return what the sender should know about how the agent is set up."""
+    texts = call.texts
+    notes = []
+    if not call.event.private:
+        notes.append(texts.help_group)
+    if call.app.model.name == OFFLINE:
+        notes.append(texts.help_offline)
+    elif not call.app.rules.may_deploy(call.role):
+        notes.append(texts.help_no_deploy)
+    return notes
+
+
 def run_start(call: CommandCall) -> CommandResult:
-    """Say hello."""
-    return call.reply(
-        f"Hello, I am {call.app.name}. I find, make and use small sandboxed capabilities while we"
-        " talk. Ask me something, or see /help."
-    )
+    """Say hello, with examples that work here."""
+    texts = call.texts
+    makes = call.app.rules.may_deploy(call.role)
+    hello = texts.hello if makes else texts.hello_without_making
+    lines = [hello.format(name=call.app.name)]
+    examples = _list_examples(call)
+    if examples:
+        lines += ["", texts.try_examples, *(f"- {example}" for example in examples)]
+    if call.app.model.name == OFFLINE:
+        lines += ["", texts.help_offline]
+    if not call.event.private:
+        lines += ["", texts.help_group]
+    return call.reply("\n".join([*lines, "", texts.more_help]))
+
+
+def _list_examples(call: CommandCall) -> list[str]:
+    """Return the examples whose capability is there."""
+    caller = Caller(call.app.name, call.event.session)
+    examples = []
+    for name, example in call.texts.examples.items():
+        try:
+            call.app.registry.inspect(name, caller)
+        except SigilError:
+            continue
+        examples.append(example)
+    return examples
+
+
+def run_language(call: CommandCall) -> CommandResult:
+    """Show or set the language of the agent's own texts in this chat."""
+    known = ", ".join(f"{load_texts(code).name} (`{code}`)" for code in list_codes())
+    texts = call.texts
+    if not call.text:
+        now = texts.language_now.format(name=texts.name, known=known)
+        return call.reply(f"{now} {texts.language_how}")
+    if call.text.lower() == AUTOMATIC:
+        document = replace(call.document, language="")
+        return CommandResult(choose_texts_for(call.event, document).language_auto, document)
+    code = find_by_name(call.text)
+    if not code:
+        name = f"`{one_line(call.text, NAME_CHARACTERS).replace('`', '')}`"
+        return call.reply(texts.language_unknown.format(name=name, known=known))
+    chosen = load_texts(code)
+    document = replace(call.document, language=code)
+    return CommandResult(chosen.language_set.format(name=chosen.name), document)
 
 
 def run_new(call: CommandCall) -> CommandResult:
@@ -134,14 +227,16 @@ def run_new(call: CommandCall) -> CommandResult:
     breakers = make_breakers(call.session, app.kv, app.name, app.limits, app.clock)
     safety = breakers.reopen(call.document.safety, person=False)
     reason = status.find_reason(breakers, safety)
+    texts = call.texts
     locked = ""
     if reason and REASONS[reason].unlocks:
-        reader = NoticeReader(owner=call.role == "owner", alone=call.event.private)
-        locked = f" It stays locked. {write_notice(replace(safety, reason=reason), reader)}"
+        reader = NoticeReader(owner=call.role == "owner", alone=call.event.private, texts=texts)
+        notice = write_notice(replace(safety, reason=reason), reader)
+        locked = texts.stays_locked.format(notice=notice)
     if not call.event.private:
         # what people said to each other before is not part of the new session either
         overheard.pass_over(app.kv, call.session, call.event.order)
-    return CommandResult(f"New session started.{locked}", replace(call.document, messages=()))
+    return CommandResult(f"{texts.new_session}{locked}", replace(call.document, messages=()))
 
 
 def run_control(call: CommandCall) -> CommandResult:
@@ -149,49 +244,53 @@ def run_control(call: CommandCall) -> CommandResult:
 
     As it should be written it is a control event, and does not come here.
     """
-    return call.reply("Send it alone, or with `here` for this chat.")
+    return call.reply(call.texts.send_alone)
 
 
 def run_status(call: CommandCall) -> CommandResult:
-    """Show the state, the last failures and the budget."""
-    in_full = call.role != "guest"
-    return call.reply(
-        "\n".join(status.format_status(call.session, call.document, call.app, in_full=in_full))
-    )
+    """Show how the agent is, its model and version, and what it used."""
+    return call.reply("\n".join(status.describe_status(call)))
 
 
 def run_usage(call: CommandCall) -> CommandResult:
     """Show the tokens that were used."""
-    in_full = call.role != "guest"
-    return call.reply(
-        "\n".join(status.format_usage(call.session, call.document, call.app, in_full=in_full))
-    )
+    return call.reply("\n".join(status.describe_usage(call)))
 
 
 def run_tools(call: CommandCall) -> CommandResult:
-    """Show the tools that are always there, and the resident capabilities."""
+    """Show the tools that are always there, and those that this conversation has found."""
+    texts = call.texts
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
-    resident = [
-        f"- `{offer.tool}`: {offer.description}" for offer in in_scope(call.document.messages)
-    ]
-    title = "Resident:" if resident else "No capability is resident."
-    return call.reply("\n".join([f"Always there: {names}.", title, *resident]))
+    found = [f"- `{offer.tool}`: {offer.description}" for offer in in_scope(call.document.messages)]
+    title = texts.tools_here if found else texts.tools_none
+    return call.reply("\n".join([texts.tools_always.format(names=names), title, *found]))
 
 
 COMMANDS: Final[Commands] = {
-    "start": Command("says hello", run_start, arguments="[word]"),
-    "help": Command("shows what you can send", run_help),
-    "new": Command("starts a new session; the old one is archived", run_new, changes_chat=always),
-    "tools": Command("shows which tools are resident", run_tools),
-    "status": Command("shows how I am doing: state, failures, budget", run_status),
-    "usage": Command("shows the tokens that were used here", run_usage),
-    **pairing.COMMANDS,
-    **soul.COMMANDS,
+    "start": Command(run_start, arguments="[word]"),
+    "help": Command(run_help),
+    "new": Command(run_new, changes_chat=always),
     **memory.COMMANDS,
+    "btw": conversation.COMMANDS["btw"],
+    "history": conversation.COMMANDS["history"],
+    "compact": conversation.COMMANDS["compact"],
+    "context": conversation.COMMANDS["context"],
+    "export": conversation.COMMANDS["export"],
+    "tools": Command(run_tools),
+    "status": Command(run_status),
+    "usage": Command(run_usage),
+    "whoami": pairing.COMMANDS["whoami"],
+    "language": Command(run_language, arguments=f"[CODE | {AUTOMATIC}]", changes_chat=bool),
+    **soul.COMMANDS,
     **groups.COMMANDS,
-    "stop": Command("ends the turn that is running", run_control),
-    "halt": Command(
-        "halts me in every chat, or only here; for owners", run_control, arguments="[here]"
-    ),
-    "unlock": Command("lets me go on after a halt; for owners", run_control, arguments="[here]"),
+    "stop": Command(run_control),
+    "pair": pairing.COMMANDS["pair"],
+    **model_choice.COMMANDS,
+    "halt": Command(run_control, arguments="[here]", for_owners=True),
+    "unlock": Command(run_control, arguments="[here]", for_owners=True),
 }
+
+
+def make_menu(texts: Texts) -> tuple[tuple[str, str], ...]:
+    """Return every command with its meaning, for the menu of a platform."""
+    return tuple((name, texts.meanings[name]) for name in COMMANDS)

@@ -51,6 +51,21 @@ def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
     return f"[{format_stamp(message.at)}] {head}: {text}"
 
 
+def format_newest(messages: Sequence[Message], limit: float) -> str:
+    """Return the lines of the newest messages that fit into `limit` estimated tokens."""
+    lines: list[str] = []
+    left = limit
+    characters = MOST_CHARACTERS
+    for message in reversed(messages):
+        line = format_message(message)
+        left -= tokens.of_text(line) + 1
+        characters -= len(line)
+        if left < 0 or characters < 0:
+            break
+        lines.append(line)
+    return "\n".join(reversed(lines))
+
+
 def fit_messages(messages: Sequence[Message], limit: float) -> tuple[int, str]:
     """Return how many messages fit into `limit` estimated tokens, and their lines.
 

@@ -33,7 +33,8 @@ class ModelRequest:
     `tool_choice` None lets the model choose. `deadline` is a time of the monotonic clock. `stopped`
     is asked about once a second whether to give up. `may_write` is asked when a reply has a call
     written into its text, whether that counts here. At most `tries` may fail, with pauses of at
-    most `pause_most` seconds between them.
+    most `pause_most` seconds between them. `model` names another model of the same endpoint, empty
+    for the one of the settings.
     """
 
     messages: Sequence[PromptMessage]
@@ -44,6 +45,7 @@ class ModelRequest:
     may_write: Callable[[], bool] = lambda: False
     tries: int = 3
     pause_most: float = float("inf")
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,10 @@ class ChatCompletions:
 
         With it comes the answer that it was read from, None when trying again may still help.
         """
-        fields: dict[str, Json] = {"model": self._model, "messages": request.messages}
+        fields: dict[str, Json] = {
+            "model": request.model or self._model,
+            "messages": request.messages,
+        }
         if request.tools:
             fields["tools"] = request.tools
             if request.tool_choice is not None:

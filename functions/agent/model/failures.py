@@ -7,12 +7,12 @@ billing, so only owners read them; no chat and no history ever holds them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 import orjson
 
 from functions.agent.model.base import Failure, FailureKind, ModelReply
+from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import one_line
 from sigil.protocol import Json
 
@@ -23,20 +23,6 @@ LEAST_WINDOW: Final = 1_000
 """Tokens; a smaller number is believed to be no window."""
 MOST_WINDOW: Final = 100_000_000
 
-SENTENCES: Final[Mapping[FailureKind, str]] = {
-    "key": "the model does not accept my key, which my owner has to look at",
-    "money": "what was paid for the model is used up, which my owner has to look at",
-    "rate": "the model takes no more requests for now",
-    "window": (
-        "this is too long for the model's window. Send /new to start afresh, or a shorter message"
-    ),
-    "refused": "the model's provider refuses to answer this",
-    "unreachable": "the model cannot be reached",
-    "late": "the model did not answer in time",
-    "empty": "the model sent no answer",
-    "down": "the model is out of order for now",
-    "other": "the model does not take the request, and my owner can see why",
-}
 PASSING: Final[frozenset[FailureKind]] = frozenset({"rate", "unreachable", "late", "empty", "down"})
 """These may pass by themselves: the same request may be answered later."""
 
@@ -154,7 +140,7 @@ _KEYS = re.compile(
 def make_error_reply(failure: Failure) -> ModelReply:
     """Return the reply that tells of a failure. Its text is for people."""
     return ModelReply(
-        text=SENTENCES[failure.kind],
+        text=ENGLISH.model_failures[failure.kind],
         finish="error",
         transient=failure.kind in PASSING,
         failure=failure,

@@ -83,6 +83,8 @@ class FallbackModel:
         return self._second if self._is_first_resting else self._first
 
     def _ask_model(self, model: Model, request: ModelRequest, *, last: bool) -> ModelReply:
+        if model is self._second:
+            request = replace(request, model="")  # the name is of the first one's endpoint
         if model is self._second and estimate_tokens(request) > model.window:
             detail = "the request does not fit into the second model's window"
             return make_error_reply(Failure("window", detail, model.window))

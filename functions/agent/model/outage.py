@@ -12,6 +12,8 @@ from typing import Final
 
 from functions.agent.model.base import Failure
 from functions.agent.safety.retry import backoff_seconds
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
 from sigil.json_fields import as_integer, as_number
 from sigil.protocol import Json
 
@@ -33,9 +35,6 @@ after it.
 GROWTH: Final = 4
 USUAL_MOST: Final = 60.0
 """Seconds that a wait takes at most when the endpoint asked for none."""
-_WHY: Final = {"rate": "The model takes no more requests for now."}
-AWAY: Final = "The model does not answer at the moment."
-AGAIN: Final = "Your message is kept, and I try again in {time}."
 EVENT_SUFFIX: Final = "~waiting"
 """Behind an event's id: the notice of a wait is no answer to the event, so the client that
 waits for the answer must not get it.
@@ -88,15 +87,18 @@ def is_worth_telling(trace: Trace, seconds: float) -> bool:
     return count_waits(trace) > 0 or seconds > SILENT_SECONDS
 
 
-def describe_wait(trace: Trace, seconds: float) -> str:
+def describe_wait(trace: Trace, seconds: float, texts: Texts = ENGLISH) -> str:
     """Return what the chat is told about a wait of so many seconds."""
-    kind = str(trace[-1].get("failure")) if trace else ""
-    return f"{_WHY.get(kind, AWAY)} {AGAIN.format(time=_format_span(seconds))}"
+    is_busy = bool(trace) and trace[-1].get("failure") == "rate"
+    why = texts.model_busy if is_busy else texts.model_away
+    return f"{why} {texts.try_again_in.format(time=texts.format_span(seconds))}"
 
 
-def suggest_retry(retry_after: float | None) -> str:
+def suggest_retry(retry_after: float | None, texts: Texts = ENGLISH) -> str:
     """Return the request to try again, for a person whose message the turn no longer waits with."""
-    return f"Please try again in {_format_span(retry_after) if retry_after else 'a moment'}."
+    if not retry_after:
+        return texts.please_try_soon
+    return texts.please_try_in.format(time=texts.format_span(retry_after))
 
 
 def failure_facts(
@@ -121,13 +123,3 @@ def _seconds_asked_for(trace: Trace) -> float:
 
 def _sum_waited(trace: Trace) -> float:
     return sum(as_number(row.get("seconds")) for row in trace if row["kind"] == "wait")
-
-
-def _format_span(seconds: float) -> str:
-    if seconds < 50:
-        return f"{max(round(seconds / 5) * 5, 5)} seconds"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} minutes" if minutes > 1 else "a minute"
-    hours = round(minutes / 60)
-    return f"{hours} hours" if hours > 1 else "an hour"

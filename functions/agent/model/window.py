@@ -71,6 +71,8 @@ class LearntWindow:
         reply = self._model.chat(request)
         if reply.finish != "error" or reply.failure is None or reply.failure.kind != "window":
             return reply
+        if request.model:  # the window is another model's
+            return reply
         # Some endpoints repeat what they were sent, and anybody may have written such words there.
         messages = [message for message in request.messages if message.get("role") != "system"]
         text = orjson.dumps(messages).decode("utf-8", "replace")

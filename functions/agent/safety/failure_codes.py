@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from functions.texts.en import Texts
+
 Kind = Literal["execution", "transient", "fatal"]
 """`execution`: the caller can fix it. `transient`: it may succeed a moment later. `fatal`: nothing
 that the model does helps.
@@ -81,3 +83,9 @@ OTHER: Final = Code("Failed", "a code of the capability's own")
 def code_of(name: str) -> Code:
     """Return what is known of a code; `OTHER` for one that a capability made up."""
     return CODES.get(name, OTHER)
+
+
+def describe_code(name: str, texts: Texts) -> str:
+    """Return what a code means, in the language of `texts`."""
+    own = texts.code_meanings.get(name if name in CODES else "")
+    return own or code_of(name).meaning

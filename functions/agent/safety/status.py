@@ -11,8 +11,10 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from functions.agent.safety.failure_codes import code_of
+from functions.agent.safety.failure_codes import describe_code
 from functions.agent.safety.ladder import Counters
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
 from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.protocol import capability_of
 from sigil.storage.stored import Shape, Stored
@@ -34,25 +36,24 @@ class SessionState(StrEnum):
     """Somebody halted it: SYSTEM_HALT. An owner unlocks it."""
 
 
-UNLOCK = "My owner can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
-YOUR_UNLOCK = "You can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
-PERIOD = "The budget starts again with the next period."
-
-
 @dataclass(frozen=True, slots=True)
 class Reason:
     """A reason why a session does not go on.
 
-    `event` is the name that goes to alerts. People read `why`, which says what happened, and
-    `then`, which says what follows. Where a failure is the reason (`failed`), it comes between
+    `event` is the name that goes to alerts. What people read stands in the texts by its `name`:
+    what happened, and what follows. Where a failure is the reason (`failed`), it comes between
     the two.
     """
 
+    name: str
     state: SessionState
     event: str
-    why: str
-    then: str = ""
     failed: bool = False
+
+    @property
+    def why(self) -> str:
+        """Return what happened, in English."""
+        return ENGLISH.reasons[self.name]
 
     @property
     def unlocks(self) -> bool:
@@ -62,51 +63,21 @@ class Reason:
     @property
     def text(self) -> str:
         """Return what people who are not owners read, without the failure itself."""
-        return " ".join(filter(None, (self.why, self.then, UNLOCK if self.unlocks else "")))
+        unlock = ENGLISH.unlock if self.unlocks else ""
+        return " ".join(filter(None, (self.why, ENGLISH.then.get(self.name), unlock)))
 
 
-FRUSTRATION = "I failed five times in a row, so I stopped here."
-INSTEAD = "What should I do differently? Your answer lets me go on."
-NOT_A_GUESTS = "It has to be the answer of my owner, or of somebody whom they let in."
-LOOP = (
-    "I worked on this for as many steps as a task may take: it looks like an infinite loop. Shall I"
-    " go on, and how?"
+_REASONS: Final = (
+    Reason("frustration", SessionState.PAUSED, "FRUSTRATION", failed=True),
+    Reason("loop", SessionState.PAUSED, "INFINITE_LOOP"),
+    Reason("cascade", SessionState.ERROR_PAUSED, "EMERGENCY_HALT", failed=True),
+    Reason("fatal", SessionState.ERROR_PAUSED, "EMERGENCY_HALT", failed=True),
+    Reason("budget", SessionState.STOPPED, "BUDGET"),
+    Reason("session-budget", SessionState.STOPPED, "BUDGET"),
+    Reason("halted", SessionState.SAFETY_LOCKOUT, "SYSTEM_HALT"),
+    Reason("damaged", SessionState.SAFETY_LOCKOUT, "DAMAGED"),
 )
-REASONS: Final = {
-    "frustration": Reason(SessionState.PAUSED, "FRUSTRATION", FRUSTRATION, INSTEAD, failed=True),
-    "loop": Reason(SessionState.PAUSED, "INFINITE_LOOP", LOOP),
-    "cascade": Reason(
-        SessionState.ERROR_PAUSED,
-        "EMERGENCY_HALT",
-        "Eight of my last ten steps failed, so I have halted.",
-        failed=True,
-    ),
-    "fatal": Reason(
-        SessionState.ERROR_PAUSED,
-        "EMERGENCY_HALT",
-        "Something failed in a way that I cannot mend, so I have halted.",
-        failed=True,
-    ),
-    "budget": Reason(
-        SessionState.STOPPED, "BUDGET", "My budget of tokens is used up, so I have stopped.", PERIOD
-    ),
-    "session-budget": Reason(
-        SessionState.STOPPED,
-        "BUDGET",
-        "This chat's budget of tokens is used up, so I have stopped here.",
-        PERIOD,
-    ),
-    "halted": Reason(
-        SessionState.SAFETY_LOCKOUT,
-        "SYSTEM_HALT",
-        "I was halted and do nothing until I am unlocked.",
-    ),
-    "damaged": Reason(
-        SessionState.SAFETY_LOCKOUT,
-        "DAMAGED",
-        "Something that I kept of this chat cannot be read, so it is locked.",
-    ),
-}
+REASONS: Final = {reason.name: reason for reason in _REASONS}
 
 
 LATEST: Final = 1e11
@@ -219,12 +190,13 @@ class NoticeReader:
     """The person who reads a notice.
 
     An `owner` may unlock the session. A `guest` cannot let it go on by answering. `alone` says
-    that nobody else reads the chat.
+    that nobody else reads the chat. `texts` are those in the reader's language.
     """
 
     owner: bool = False
     guest: bool = False
     alone: bool = False
+    texts: Texts = ENGLISH
 
 
 def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
@@ -235,18 +207,19 @@ def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
     if not status.reason:
         return ""
     reason = REASONS[status.reason]
-    parts = [reason.why]
+    texts = reader.texts
+    parts = [texts.reasons[reason.name]]
     if reason.failed and status.counters.failures:
         last = status.counters.failures[-1]
         # its own message may name what only an owner should read
         message = last.message if reader.owner and reader.alone else ""
-        message = message or code_of(last.code).meaning
-        own = {QUERY: "a search for a capability", DEPLOY: "a capability that I tried to make"}
+        message = message or describe_code(last.code, texts)
+        own = {QUERY: texts.failed_search, DEPLOY: texts.failed_deploy}
         tool = own.get(last.source) or f"`{capability_of(last.source) or last.source}`"
-        parts.append(f"The last to fail was {tool}: {message.rstrip('.')}.")
-    parts.append(reason.then)
+        parts.append(texts.last_failed.format(tool=tool, message=message.rstrip(".")))
+    parts.append(texts.then.get(reason.name, ""))
     if reason.unlocks:
-        parts.append(YOUR_UNLOCK if reader.owner else UNLOCK)
+        parts.append(texts.your_unlock if reader.owner else texts.unlock)
     elif reader.guest:
-        parts.append(NOT_A_GUESTS)
+        parts.append(texts.not_a_guests)
     return " ".join(filter(None, parts))

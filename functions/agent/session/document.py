@@ -27,7 +27,7 @@ from functions.agent.session.overflow import (
 from functions.events import Event
 from sigil.errors import BackendError
 from sigil.protocol import Json
-from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
@@ -108,7 +108,9 @@ class Document(Stored):
     that memory has heard of, `unheard` has the first messages of the archived chunks of which it
     has not heard all, `noted` the words that were said to memory alone and that it has not heard
     of; `failures` counts how often in a row a consolidation failed. `usage` is of all requests,
-    `last` of the last turn's.
+    `last` of the last turn's. `language` is the code of the language that the chat chose for the
+    agent's own texts, empty when it follows what is written. `model` is the model that an
+    owner chose for the chat, empty for that of the settings.
     """
 
     messages: tuple[Message, ...] = ()
@@ -124,6 +126,8 @@ class Document(Stored):
     unheard: tuple[int, ...] = ()
     noted: tuple[Message, ...] = ()
     failures: Count = 0
+    language: str = later("")
+    model: str = later("")
 
     def count_unheard(self) -> int:
         """Return how many messages are in the archive that memory has not heard of."""

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
 from sigil.protocol import Json
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
@@ -21,13 +23,6 @@ QUIET_SECONDS: Final = 60.0
 KEPT_SECONDS: Final = 90 * 86_400.0
 KIND: Final = "missed"
 """The row in a turn's trace that says how many messages its answer has to mention."""
-MEANWHILE: Final = (
-    "I do not work on the {count} messages that came meanwhile: send again later what still"
-    " matters."
-)
-BEFORE: Final = (
-    "I did not work on {count} that came while I was stopped: send again what still matters."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +45,23 @@ class MissedMessages(Stored):
         """
         return self if self.teller in ("", event) else replace(self, events=(), teller="")
 
-    @property
-    def count(self) -> str:
-        return f"more than {MOST}" if len(self.events) > MOST else str(len(self.events))
+    def format_count(self, texts: Texts) -> str:
+        """Return how many there are, for people."""
+        return texts.more_than(MOST) if len(self.events) > MOST else str(len(self.events))
 
 
 _MISSED: Final = Shape[MissedMessages](MissedMessages)
 
 
 def count_missed_message(
-    kv: KV, session: str, event: str, notice: str, now: float, *, told_later: bool | None
+    kv: KV,
+    session: str,
+    event: str,
+    notice: str,
+    now: float,
+    *,
+    told_later: bool | None,
+    texts: Texts = ENGLISH,
 ) -> str:
     """Count a message that is not worked on, and return its answer.
 
@@ -79,31 +81,32 @@ def count_missed_message(
             return dumps(missed), ""
         answer = notice
         if len(missed.events) > 1:
-            answer = f"{notice} {MEANWHILE.format(count=missed.count)}"
+            count = missed.format_count(texts)
+            answer = f"{notice} {texts.missed_meanwhile.format(count=count)}"
         return dumps(replace(missed, teller=event, told=now)), answer
 
     return update(kv, keys.missed_messages(session), decide, KEPT_SECONDS)
 
 
-def claim_missed_count(kv: KV, session: str, event: str) -> str:
+def claim_missed_count(kv: KV, session: str, event: str, texts: Texts = ENGLISH) -> str:
     """Return how many missed messages the answer to this event has to mention, empty for none."""
 
     def decide(value: bytes | None) -> tuple[bytes | None, str]:
         missed = _read_missed(value).for_event(event)
         if not missed.events:
             return None, ""
-        return dumps(replace(missed, teller=event)), missed.count
+        return dumps(replace(missed, teller=event)), missed.format_count(texts)
 
     return update(kv, keys.missed_messages(session), decide, KEPT_SECONDS)
 
 
-def mention_missed(trace: Sequence[Mapping[str, Json]], text: str) -> str:
+def mention_missed(trace: Sequence[Mapping[str, Json]], text: str, texts: Texts = ENGLISH) -> str:
     """Return a turn's answer, below the mention of missed messages that its trace asks for."""
     counts = [str(row["count"]) for row in trace if row.get("kind") == KIND]
     if not counts or not text:
         return text
-    messages = "a message" if counts[-1] == "1" else f"{counts[-1]} messages"
-    return f"{BEFORE.format(count=messages)}\n\n{text}"
+    messages = texts.count_messages(counts[-1])
+    return f"{texts.missed_before.format(messages=messages)}\n\n{text}"
 
 
 def _read_missed(value: bytes | None) -> MissedMessages:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from functions.channels.render.telegram import MessagePart
 from functions.channels.telegram.api import Rejected, UploadFile
 from functions.channels.visible_text import clean_text
+from functions.texts.languages import find_texts
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,16 +23,9 @@ _ABOUT_CHAT = re.compile(
     re.IGNORECASE,
 )
 """The words of a 400 that is about the chat, so that no other text helps."""
-NOT_TAKEN = MessagePart(
-    "(Telegram did not take this part of my answer. Ask me to say it in another way.)"
-)
 MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
 FILE_NAME = "answer.md"
-NO_FILE = (
-    "(The answer goes on for {rest:,} more characters, and this chat takes no files from me. Ask me"
-    " for the rest of it, in parts.)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +53,16 @@ class TelegramChat:
 
 @dataclass(frozen=True, slots=True)
 class TelegramMessage:
-    """One `sendMessage`. `reply_to`: the id of the message that a group sees it answer."""
+    """One `sendMessage`.
+
+    `reply_to`: the id of the message that a group sees it answer. `gave_up`: a note stands in place
+    of the text.
+    """
 
     chat: TelegramChat
     part: MessagePart
     reply_to: str = ""
+    gave_up: bool = False
 
     def params(self) -> dict[str, object]:
         """Return the request's fields."""
@@ -88,15 +87,16 @@ class TelegramMessage:
         """
         if problem.moved_to not in (0, self.chat.id):
             # message ids are counted anew in a supergroup
-            return TelegramMessage(TelegramChat(problem.moved_to), self.part)
+            return replace(self, chat=TelegramChat(problem.moved_to), reply_to="")
         if self.part.entities and _ABOUT_ENTITIES.search(problem.message):
             return replace(self, part=MessagePart(self.part.text))
         if (
             problem.status == 400
+            and not self.gave_up
             and not _ABOUT_CHAT.search(problem.description)
-            and self.part != NOT_TAKEN
         ):
-            return replace(self, part=NOT_TAKEN)
+            texts = find_texts(self.part.text)
+            return replace(self, part=MessagePart(texts.part_not_taken), gave_up=True)
         return None
 
 
@@ -108,7 +108,8 @@ def send_file(
     `rest`: the number of characters not yet sent.
     """
     text = clean_text(text)
-    caption = f"The whole answer: {len(text):,} characters."
+    texts = find_texts(text)
+    caption = texts.whole_answer.format(count=len(text))
     try:
         api.upload(
             "sendDocument",
@@ -120,7 +121,7 @@ def send_file(
         if problem.moved_to not in (0, chat.id) and follow:
             send_file(api, TelegramChat(problem.moved_to), text, rest, follow=False)
             return
-        send_message(api, TelegramMessage(chat, MessagePart(NO_FILE.format(rest=rest))))
+        send_message(api, TelegramMessage(chat, MessagePart(texts.no_file.format(rest=rest))))
 
 
 def send_message(api: TelegramApi, message: TelegramMessage, tries: int = 4) -> TelegramChat:

@@ -38,6 +38,8 @@ _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
 _ANSWERED = ("reply", "passage")
 """What a message answers is no contents of its own."""
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
+"""An IETF tag, such as `en` or `zh-hans`."""
 
 
 def parse_update(body: bytes, bot: int, agent: str) -> list[Event]:
@@ -101,6 +103,7 @@ def _read_event(update: Message, bot: int, agent: str) -> Event | None:
         reply_to=str(as_integer(message.get("message_id"), 1) or ""),
         private=as_mapping(message.get("chat")).get("type") == "private",
         quotes=list_quotes(message, bot),
+        language=_read_language(message),
     )
 
 
@@ -147,6 +150,12 @@ def _read_sender(message: Message) -> Sender | None:
     if number is None or user.get("is_bot", False) is not False or "sender_chat" in message:
         return None
     return Sender(f"telegram:{number}", read_name(user))
+
+
+def _read_language(message: Message) -> str:
+    """Return the language of the sender's app; empty when Telegram does not tell one."""
+    tag = as_string(as_mapping(message.get("from")).get("language_code"))
+    return tag if _LANGUAGE.fullmatch(tag) else ""
 
 
 def _find_addressed(message: Message, bot: int) -> tuple[str, ...] | None:

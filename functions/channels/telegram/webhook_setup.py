@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from functions.channels.telegram.api import Rejected, TelegramApi
 from functions.channels.webhooks import WebhookRegistration, WebhookState
+from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import Refused, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
@@ -23,6 +24,8 @@ DESCRIPTION_CHARACTERS = 256
 UPDATES = ("message",)
 """The kinds of updates that we read; everything else would be sent for nothing."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+_LANGUAGE = re.compile(r"[a-z]{2}")
+"""Menus are by ISO 639-1 codes alone (https://core.telegram.org/bots/api#setmycommands)."""
 _URL = re.compile(r"[!-~]{1,2000}")
 _SOURCE = "telegram"
 _MEND = "set the webhook again: uncaged channel set telegram --url …"
@@ -94,12 +97,17 @@ class TelegramWebhook:
         if webhook.connections:
             params["max_connections"] = webhook.connections
         self._call("setWebhook", params)
-        if webhook.commands:
+        for language, commands in webhook.menus.items():
             menu = [
                 {"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)}
-                for name, meaning in webhook.commands
+                for name, meaning in commands
             ]
-            self._call("setMyCommands", {"commands": menu})
+            params = {"commands": menu}
+            if language != ENGLISH.code:  # the menu without a language is everybody else's
+                if not _LANGUAGE.fullmatch(language):
+                    continue
+                params["language_code"] = language
+            self._call("setMyCommands", params)
 
     def read_state(self) -> WebhookState:
         """Call `getWebhookInfo`."""

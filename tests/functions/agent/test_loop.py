@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent import loop
-from functions.agent.model.failures import SENTENCES
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, completion, offered, results, say
@@ -70,7 +69,7 @@ def test_a_last_request_that_still_calls_tools_ends_in_an_honest_text(
 ) -> None:
     model.then(*[find_echo() for _ in range(7)])
 
-    assert tell(home, "search for ever") == [loop.NOTHING]
+    assert tell(home, "search for ever") == [ENGLISH.no_answer]
 
 
 def test_parallel_calls_are_answered_in_order_and_each_id_once(
@@ -336,7 +335,7 @@ def test_an_empty_answer_and_a_thinking_one_end_in_an_honest_text(
         completion({"role": "assistant", "content": None}, "stop"),
     )
 
-    assert [tell(home, "hm") for _ in range(3)] == [[loop.NOTHING]] * 3
+    assert [tell(home, "hm") for _ in range(3)] == [[ENGLISH.no_answer]] * 3
 
 
 def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message_works(
@@ -344,7 +343,7 @@ def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message
 ) -> None:
     model.then(Answer(401, b'{"error":{"message":"bad key"}}'), say("hello again"))
 
-    assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES['key']}."]
+    assert tell(home, "hi") == [f"I could not get an answer: {ENGLISH.model_failures['key']}."]
     assert tell(home, "hi again") == ["hello again"]
 
 

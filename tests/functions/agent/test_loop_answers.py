@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.loop import NOTHING
 from functions.agent.memory.documents import FIRST_SOUL
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, completion, results, say
@@ -78,7 +78,7 @@ CUT_SHORT = [
     (ended("refusal", None), REFUSED),
     (ended("stop", None, refusal="I cannot help with that."), f"I cannot help with that.{REFUSAL}"),
     (ended("length", "As I was"), f"As I was{LENGTH}"),
-    (ended("length", None), NOTHING),
+    (ended("length", None), ENGLISH.no_answer),
 ]
 
 
@@ -114,7 +114,7 @@ def test_an_answer_that_shows_nothing_is_none(
     home: AgentRuntime, model: ScriptedModel, text: str
 ) -> None:
     model.then(say(text))
-    assert tell(home, "go") == [NOTHING]
+    assert tell(home, "go") == [ENGLISH.no_answer]
 
 
 @pytest.mark.parametrize(

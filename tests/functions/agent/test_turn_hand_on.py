@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from functions.agent import turn
-from functions.agent.loop import OUT_OF_TIME, ROUND_SECONDS
+from functions.agent.loop import ROUND_SECONDS
 from functions.agent.turn import WorkerBudget, run_turn
 from functions.events import Event, decode, encode
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.storage.kv import keys
@@ -121,7 +122,7 @@ def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(
         left = run_turn(left.next, home.app, worker=WorkerBudget(soon()))
 
     assert hops == turn.WAITS + 1
-    assert [reply.text for reply in left.document.outbox] == [OUT_OF_TIME]
+    assert [reply.text for reply in left.document.outbox] == [ENGLISH.out_of_time]
     assert model.bodies == []
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from functions.channels.base import Busy
 from functions.channels.telegram import Telegram
-from functions.channels.telegram.sending import NOT_TAKEN
 from functions.events import Event, Sender
+from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.bot_api import BotApi
 from tests.fakes.server import Answer
@@ -151,7 +151,7 @@ def test_what_is_refused_as_plain_text_too_is_told_and_not_tried_for_ever(
 ) -> None:
     bot_api.fail(400, "Bad Request: can't parse entities", times=2)
     assert send(telegram, "it is **4**") == []
-    assert [message["text"] for message in bot_api.messages] == [NOT_TAKEN.text]
+    assert [message["text"] for message in bot_api.messages] == [ENGLISH.part_not_taken]
     bot_api.fail(400, "Bad Request: can't parse entities", times=9)
     with pytest.raises(Refused):
         send(telegram, "it is **4**")
@@ -168,7 +168,7 @@ def test_a_part_that_is_refused_for_what_it_says_is_told_and_the_others_leave(
     bot_api.fail(400, f"Bad Request: {description}")
     assert send(telegram, "\n\n".join(f"{n} " + "leaf " * 600 for n in range(2))) == [1]
     first, second = (message["text"] for message in bot_api.messages)
-    assert first == NOT_TAKEN.text
+    assert first == ENGLISH.part_not_taken
     assert second.startswith("1 leaf")
 
 

@@ -121,7 +121,7 @@ def test_a_budget_that_is_used_up_is_seen_in_every_chat(
     home = runtime(llm_url=model.url, tokens_per_day=10)
     tell(home, "hello")
 
-    assert tell(home, "/status", session="telegram:8")[0].startswith("State: STOPPED (budget)")
+    assert tell(home, "/status", session="telegram:8")[0].startswith(sentence("budget"))
 
 
 @pytest.mark.parametrize("chat", ["everybody", ""])

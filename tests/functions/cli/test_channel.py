@@ -21,6 +21,8 @@ import pytest
 from functions.agent.commands.table import COMMANDS
 from functions.channels.telegram.webhook_setup import UPDATES
 from functions.cli import main
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.languages import list_codes, load_texts
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.server import Answer
 from tests.machine import within
@@ -109,12 +111,16 @@ def test_a_webhook_is_set_with_the_secret_and_only_the_updates_that_are_read(
             "drop_pending_updates": False,
         }
     ]
-    (menu,) = telegram.calls("setMyCommands")
-    assert [row["command"] for row in menu["commands"]] == list(COMMANDS)
-    assert all(
-        re.fullmatch(r"[a-z0-9_]{1,32}", row["command"]) and 1 <= len(row["description"]) <= 256
-        for row in menu["commands"]
-    )
+    menus = telegram.calls("setMyCommands")
+    assert [menu.get("language_code", "en") for menu in menus] == list(list_codes())
+    for menu in menus:
+        assert [row["command"] for row in menu["commands"]] == list(COMMANDS)
+        assert all(
+            re.fullmatch(r"[a-z0-9_]{1,32}", row["command"]) and 1 <= len(row["description"]) <= 256
+            for row in menu["commands"]
+        )
+    first, last = (menu["commands"][0]["description"] for menu in (menus[0], menus[-1]))
+    assert (first, last) == (ENGLISH.meanings["start"], load_texts("zh").meanings["start"])
     assert f"telegram: {URL}/webhook/telegram\n" in done.stdout
     assert re.search(r"waiting +0\n", done.stdout)
     assert SECRET not in done.stdout + done.stderr

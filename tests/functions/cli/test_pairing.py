@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.agent.commands.pairing import LET_IN, NOW_OWNER
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.functions.agent.access.people import code_of, say
@@ -67,7 +67,9 @@ def test_at_the_machine_somebody_is_let_in_and_told(
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "telegram:66 (Ada) may talk to it now, and was told so\n"
-    assert [(message["chat_id"], message["text"]) for message in bot.messages] == [(66, LET_IN)]
+    assert [(message["chat_id"], message["text"]) for message in bot.messages] == [
+        (66, ENGLISH.let_in)
+    ]
     assert "offline" in say(home, STRANGER, "hi")[0]
 
 
@@ -170,7 +172,10 @@ def test_the_first_owner_pairs_with_what_the_terminal_shows(
         assert screen.wait_for_end().count(code[1]) == 1
     finally:
         screen.close()
-    assert (bot.messages[0]["chat_id"], bot.messages[0]["text"]) == (5, NOW_OWNER.replace("`", ""))
+    assert (bot.messages[0]["chat_id"], bot.messages[0]["text"]) == (
+        5,
+        ENGLISH.now_owner.replace("`", ""),
+    )
 
     again = Terminal(serve, environment)
     try:

@@ -98,7 +98,7 @@ def test_the_conversation_goes_on_in_the_next_process(environment: dict[str, str
 
     assert "cap_encode" in again.stdout
     assert again.stderr == ""
-    assert "No capability is resident" in other.stdout
+    assert "No other tool was needed" in other.stdout
 
 
 def test_json_is_one_document(environment: dict[str, str]) -> None:

@@ -15,12 +15,13 @@ import pytest
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.agent.turn import GAVE_UP, WorkerBudget, run_turn
+from functions.agent.turn import WorkerBudget, run_turn
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.base import Delivery
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
-from functions.worker import LOST, TRIES_MOST, process
+from functions.worker import TRIES_MOST, process
 from sigil.errors import UsageError
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import keys
@@ -67,7 +68,7 @@ def test_an_event_that_was_handed_out_too_often_is_told_once_and_its_chat_goes_o
     process(put(home, poison), home)
     process(put(home, event("and now?")), home)
 
-    assert texts(bot) == [GAVE_UP, "well"]
+    assert texts(bot) == [ENGLISH.gave_up, "well"]
     assert [letter.id for letter in dead_letters.scan_dead_letters(home.stores.kv)] == [poison.id]
 
 
@@ -87,7 +88,7 @@ def test_its_turn_in_progress_is_closed_and_not_answered_later(
     model._script[:] = [say("well")]
     process(put(home, event("and now?")), home)
 
-    assert texts(bot) == [GAVE_UP, "well"]
+    assert texts(bot) == [ENGLISH.gave_up, "well"]
     assert home.app.sessions.open(KEY).document.turn is None
 
 
@@ -113,7 +114,7 @@ def test_a_crash_between_the_dead_letter_and_its_telling_tells_nobody_twice_and_
     process(delivery, home)
     process(put(home, delivery.event), home)
 
-    assert texts(bot) == [LOST]
+    assert texts(bot) == [ENGLISH.lost_memory]
 
 
 def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(
@@ -127,7 +128,7 @@ def test_a_platform_that_is_away_is_told_of_a_dead_letter_later(
     assert texts(bot) == []
     process(delivery, home)
 
-    assert texts(bot) == [LOST]
+    assert texts(bot) == [ENGLISH.lost_memory]
     assert home.queue.take(0.0) is None
 
 
@@ -144,7 +145,7 @@ def test_a_clock_that_is_set_ahead_loses_no_notice_of_a_dead_letter(
     process(delivery, replace(home, app=replace(home.app, clock=ahead)))
     process(delivery, home)
 
-    assert texts(bot) == [LOST]
+    assert texts(bot) == [ENGLISH.lost_memory]
 
 
 def test_agents_that_share_a_store_take_their_own_events_alone(
@@ -195,7 +196,7 @@ def test_a_body_that_is_lost_is_told_and_not_tried_for_ever(
 
     process(delivery, home)
 
-    assert texts(bot) == [LOST]
+    assert texts(bot) == [ENGLISH.lost_memory]
     assert [letter.id for letter in dead_letters.scan_dead_letters(home.stores.kv)] == [
         delivery.event.id
     ]
@@ -218,7 +219,7 @@ def test_a_failure_that_is_no_trouble_of_a_back_end_is_counted(
     process(replace(delivery, tries=TRIES_MOST), home)
 
     assert [again.tries for again in retried] == [1]
-    assert texts(bot) == [GAVE_UP]
+    assert texts(bot) == [ENGLISH.gave_up]
 
 
 def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(
@@ -231,7 +232,7 @@ def test_a_continuation_that_comes_to_nothing_takes_its_turn_with_it(
     process(put(home, left.next, TRIES_MOST), home)
     process(put(home, event("and now?")), home)
 
-    assert texts(bot) == [GAVE_UP, "well"]
+    assert texts(bot) == [ENGLISH.gave_up, "well"]
 
 
 def test_the_reply_of_a_turn_that_was_finished_for_another_leaves_before_the_next_turn_begins(

@@ -12,8 +12,8 @@ import pytest
 from functions.agent.access import first_owner
 from functions.agent.access.members import People
 from functions.agent.access.pairing import SECONDS
-from functions.agent.commands.pairing import LAST, NOW_OWNER
 from functions.agent.turn import run_turn
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
@@ -32,10 +32,10 @@ def test_whoever_sends_it_is_the_owner_and_nobody_after_them(
     code = home.app.claim.offer_code()
     assert len(code.replace("-", "")) * 5 >= 60
 
-    assert say(home, FIRST, f"/pair {code.lower()}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code.lower()}") == [f"{FIRST} {ENGLISH.now_owner}"]
     assert say(home, FIRST, "/whoami")[0].startswith(f"{FIRST} You are `{FIRST}`: owner.")
     assert say(home, FIRST, "hi") == [f"{FIRST} done"]
-    assert NOW_OWNER not in say(home, "telegram:6", f"/pair {code}")[0]
+    assert ENGLISH.now_owner not in say(home, "telegram:6", f"/pair {code}")[0]
     assert home.app.claim.offer_code() == ""
     assert "may talk to me now" in say(home, FIRST, f"/pair {code_of(home)}")[-1]
 
@@ -49,10 +49,12 @@ def test_a_sender_has_five_tries_however_many_come_at_once(home: AgentRuntime) -
 
     for left in ("1 try", "2 tries", "3 tries", "4 tries"):
         assert sum(f"You have {left} left." in line for line in said) == 1
-    assert said.count(LAST) == 1
+    assert said.count(ENGLISH.last_wrong_code) == 1
     assert sum("I have no owner yet" in line for line in said) == 19
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
-    assert say(home, FIRST, f"/pair {home.app.claim.offer_code()}") == [f"{FIRST} {NOW_OWNER}"]
+    assert ENGLISH.now_owner not in say(home, FIRST, f"/pair {code}")[0]
+    assert say(home, FIRST, f"/pair {home.app.claim.offer_code()}") == [
+        f"{FIRST} {ENGLISH.now_owner}"
+    ]
 
 
 def test_nobody_uses_up_anothers_tries(home: AgentRuntime) -> None:
@@ -62,7 +64,7 @@ def test_nobody_uses_up_anothers_tries(home: AgentRuntime) -> None:
             say(home, f"telegram:{stranger}", f"/pair {WRONG}")
 
     assert "is not the code. You have 4 tries left" in say(home, FIRST, f"/pair {WRONG}")[0]
-    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {ENGLISH.now_owner}"]
 
 
 def test_a_try_that_comes_again_after_a_crash_counts_once(
@@ -80,8 +82,8 @@ def test_a_try_that_comes_again_after_a_crash_counts_once(
 def test_a_count_that_cannot_be_read_is_used_up(home: AgentRuntime, damaged: bytes) -> None:
     code = home.app.claim.offer_code()
     home.app.kv.put(keys.first_owner_tries("main", FIRST), damaged)
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
-    assert say(home, "telegram:6", f"/pair {code}") == [f"telegram:6 {NOW_OWNER}"]
+    assert ENGLISH.now_owner not in say(home, FIRST, f"/pair {code}")[0]
+    assert say(home, "telegram:6", f"/pair {code}") == [f"telegram:6 {ENGLISH.now_owner}"]
 
 
 @pytest.mark.parametrize("access", ["members", "owners", "open"])
@@ -110,7 +112,7 @@ def test_of_many_who_send_it_at_once_one_is_the_owner(home: AgentRuntime) -> Non
             for line in lines
         ]
 
-    assert sum(NOW_OWNER in line for line in said) == 1
+    assert sum(ENGLISH.now_owner in line for line in said) == 1
     assert [person.role for person in home.app.people.list_members()] == ["owner"]
 
 
@@ -123,7 +125,7 @@ def test_it_holds_for_ten_minutes_and_a_new_one_ends_it(
 
     assert "is not the code. You have 4 tries" in say(home, FIRST, f"/pair {first}")[0]
     wall.now += first_owner.SECONDS + 1
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {second}")[0]
+    assert ENGLISH.now_owner not in say(home, FIRST, f"/pair {second}")[0]
 
 
 @pytest.mark.parametrize("access", ["members", "open", "owners"])
@@ -140,7 +142,7 @@ def test_an_owner_whose_answer_a_crash_lost_gets_it_and_stays_the_owner(
             monkeypatch.undo()
         else:
             crash_at("close_turn", home, sending, monkeypatch)
-    assert [reply.text for reply in run_event(home, sending).document.outbox] == [NOW_OWNER]
+    assert [reply.text for reply in run_event(home, sending).document.outbox] == [ENGLISH.now_owner]
     home.app.people.let_in(FIRST, "member", "Ada", "terminal:local")
     assert [(person.id, person.role) for person in home.app.people.list_members()] == [
         (FIRST, "owner")
@@ -156,7 +158,7 @@ def test_in_a_group_it_is_not_even_tried(home: AgentRuntime) -> None:
     code = home.app.claim.offer_code()
     assert say(home, FIRST, f"/pair {code}", session="telegram:-100", private=False) == []
     assert home.app.people.list_members() == []
-    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {ENGLISH.now_owner}"]
 
 
 def test_with_an_owner_in_the_settings_there_is_none(runtime: Open, model: ScriptedModel) -> None:
@@ -164,7 +166,7 @@ def test_with_an_owner_in_the_settings_there_is_none(runtime: Open, model: Scrip
     home = runtime(llm_url=model.url, owners=("telegram:1",))
 
     assert home.app.claim.offer_code() == ""
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
+    assert ENGLISH.now_owner not in say(home, FIRST, f"/pair {code}")[0]
 
 
 def test_a_member_and_a_guest_may_send_it_too(runtime: Open, model: ScriptedModel) -> None:
@@ -173,7 +175,7 @@ def test_a_member_and_a_guest_may_send_it_too(runtime: Open, model: ScriptedMode
     code = home.app.claim.offer_code()
 
     assert "is not the code. You have 4 tries" in say(home, "telegram:6", f"/pair {WRONG}")[0]
-    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {ENGLISH.now_owner}"]
 
 
 @pytest.mark.parametrize("passed", [SECONDS + 1, -SECONDS - 1])
@@ -184,20 +186,20 @@ def test_it_is_over_when_its_time_is_and_when_the_clock_was_set_back(
     home = wall.on(home)
     code = home.app.claim.offer_code()
     wall.now += passed
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {code}")[0]
+    assert ENGLISH.now_owner not in say(home, FIRST, f"/pair {code}")[0]
 
 
 def test_whoever_sits_at_the_machine_does_not_use_it_up(home: AgentRuntime) -> None:
     code = home.app.claim.offer_code()
     assert "That is no code" in say(home, "terminal:local", f"/pair {code}")[0]
-    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {ENGLISH.now_owner}"]
 
 
 def test_a_code_of_eight_is_no_try_of_it(home: AgentRuntime) -> None:
     code = home.app.claim.offer_code()
     for number in range(6):
         say(home, f"telegram:{number + 1}", "/pair ABCD-EFGH")
-    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {NOW_OWNER}"]
+    assert say(home, FIRST, f"/pair {code}") == [f"{FIRST} {ENGLISH.now_owner}"]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,7 @@ def test_a_code_of_eight_is_no_try_of_it(home: AgentRuntime) -> None:
 )
 def test_a_damaged_one_opens_nothing(home: AgentRuntime, damaged: bytes) -> None:
     home.app.kv.put(keys.first_owner("main"), damaged.replace(b"NOW", str(time.time()).encode()))
-    assert NOW_OWNER not in say(home, FIRST, f"/pair {WRONG}")[0]
+    assert ENGLISH.now_owner not in say(home, FIRST, f"/pair {WRONG}")[0]
 
 
 def test_only_a_digest_of_it_is_kept(home: AgentRuntime) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from functions.agent.access import members, pairing, pairing_code
-from functions.agent.commands.pairing import LET_IN, PRIVATELY, SHOWN, STILL_VALID
+from functions.agent.commands.pairing import SHOWN
 from functions.agent.turn import run_turn
 from functions.events import Sender
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from sigil.storage.kv.update import PAGE
@@ -48,7 +49,7 @@ def test_a_stranger_is_told_a_code_and_with_it_an_owner_lets_them_in(
     assert not model.bodies
 
     assert say(home, OWNER, f"/pair {found[1]}") == [
-        f"{STRANGER} {LET_IN}",
+        f"{STRANGER} {ENGLISH.let_in}",
         f"{OWNER} `{STRANGER}` (`Ada`) may talk to me now.",
     ]
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
@@ -119,7 +120,7 @@ def test_a_clock_that_was_set_back_keeps_no_code_open(home: AgentRuntime, wall: 
 
 def test_whoever_was_let_in_is_told_in_the_chat_where_they_asked(home: AgentRuntime) -> None:
     code = code_of(home, session="telegram:900")
-    assert f"telegram:900 {LET_IN}" in say(home, OWNER, f"/pair {code}")
+    assert f"telegram:900 {ENGLISH.let_in}" in say(home, OWNER, f"/pair {code}")
 
 
 def test_a_note_to_a_newcomer_takes_no_reply_away(home: AgentRuntime) -> None:
@@ -128,7 +129,7 @@ def test_a_note_to_a_newcomer_takes_no_reply_away(home: AgentRuntime) -> None:
     replies = run_event(home, event(f"/pair {code}", session=OWNER, sender=OWNER)).document.outbox
     assert [reply.text for reply in replies] == [
         "done",
-        LET_IN,
+        ENGLISH.let_in,
         f"`{STRANGER}` (`Ada`) may talk to me now.",
     ]
     assert len({reply.event for reply in replies}) == 3
@@ -233,7 +234,7 @@ def test_an_owner_sees_who_waits_and_who_is_in_but_no_code(home: AgentRuntime) -
     )
     assert code not in shown
     assert say(home, OWNER, "/pair", session="telegram:-100", private=False) == [
-        f"telegram:-100 {PRIVATELY}"
+        f"telegram:-100 {ENGLISH.ask_privately}"
     ]
 
 
@@ -266,7 +267,7 @@ def test_a_code_lets_one_in_however_many_send_it_at_once(
 
     assert sum("may talk to me now" in line for line in said) == 1
     assert sum("That code was used" in line for line in said) == 7
-    assert said.count(f"{STRANGER} {LET_IN}") == 1
+    assert said.count(f"{STRANGER} {ENGLISH.let_in}") == 1
 
 
 def test_however_many_strangers_wait_the_next_one_is_let_in_and_who_waits_keeps_theirs(
@@ -351,7 +352,9 @@ def test_where_everybody_may_talk_a_guest_asks_for_a_code(
     assert say(home, STRANGER, "hi") == [f"{STRANGER} done"]
     (offer,) = say(home, STRANGER, "/pair")
     assert offer.startswith(f"{STRANGER} Your code is `")  # not that nobody else may talk
-    assert say(home, STRANGER, "/pair") == [f"{STRANGER} {STILL_VALID.format(minutes=10)}"]
+    assert say(home, STRANGER, "/pair") == [
+        f"{STRANGER} {ENGLISH.code_still_valid.format(minutes=10)}"
+    ]
     assert say(home, STRANGER, "/pair", session="telegram:-100", private=False) == [
         "telegram:-100 Only my owner can do that."
     ]

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.memory import FAILED, NOTHING_NEW, TRIGGERED
 from functions.agent.consolidation import ENTRY_CHARACTERS
 from functions.clock import Clock
 from functions.events import Sender
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
@@ -115,10 +115,10 @@ def test_only_what_memory_has_not_heard_of_is_told(
         model, saves(), say("ok"), saves("[2026-11-22 01:31] Tea.", "# Memory\n- Ada likes tea.")
     )
     tell(home, "/mem")
-    assert tell(home, "/mem") == [NOTHING_NEW]
+    assert tell(home, "/mem") == [ENGLISH.mem_nothing_new]
     tell(home, "I like tea")
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert "I am Ada" not in asked(model.bodies[-1])
     assert "USER: I like tea" in asked(model.bodies[-1])
     assert "The user is called Ada" in model.bodies[-1]["messages"][1]["content"]
@@ -141,7 +141,7 @@ def test_words_after_it_are_told_as_they_are_even_in_an_empty_chat(
 ) -> None:
     script(model, saves(), say("hi"))
 
-    assert tell(home, command) == [TRIGGERED]
+    assert tell(home, command) == [ENGLISH.mem_triggered]
     assert asked(model.bodies[0]).endswith("] USER: 我是AI助手 Ada")
     assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 1)]
     tell(home, "hello")
@@ -168,7 +168,7 @@ def test_a_refused_choice_is_left_to_the_model(
     tell(home, "I am Ada")
     script(model, Answer(400, json.dumps({"error": {"message": refusal}}).encode()), saves())
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert [body["tool_choice"] for body in model.bodies[1:]] == [FORCED, "auto"]
     assert memory(home).text.endswith("Ada.")
 
@@ -191,7 +191,7 @@ def test_arguments_come_in_many_forms(
     made["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = arguments
     script(model, made)
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert not entries(home)[0].raw
     assert memory(home).text == "# Memory\n- Ada."
 
@@ -201,7 +201,7 @@ def test_a_call_that_somebody_wrote_and_the_model_only_repeats_is_none(
 ) -> None:
     tell(home, json.dumps(ARGUMENTS))
     script(model, *[say(f" {json.dumps(ARGUMENTS)}\n")] * 3)
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert entries(home)[0].raw
     assert memory(home).text == ""
 
@@ -248,7 +248,7 @@ def test_what_somebody_wrote_is_no_memory_however_the_model_wraps_it(
     tell(home, f"Somebody wrote this: {said}")
     script(model, *[say(answer)] * 3)
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert entries(home)[0].raw
     assert memory(home).text == "- Ada likes tea."
 
@@ -259,7 +259,7 @@ def test_a_call_that_stands_in_the_memory_is_none(home: AgentRuntime, model: Scr
     tell(home, "What did the page show?")
     script(model, *[say(f"```json\n{QUOTED}\n```")] * 3)
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert memory(home).text == stood
 
 
@@ -278,7 +278,7 @@ def test_a_call_that_is_written_out_is_a_call(
     tell(home, "I am Ada")
     script(model, say(text))
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert not entries(home)[0].raw
     assert memory(home).text == "# Memory\n- Ada."
 
@@ -319,7 +319,7 @@ def test_after_three_useless_answers_the_messages_themselves_enter_history(
     tell(home, "I am Ada\nand not Bob")
     script(model, answer, answer, answer)
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert len(consolidations(model.bodies)) == 3
     (entry,) = entries(home)
     stamp = r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]"
@@ -331,14 +331,14 @@ def test_after_three_useless_answers_the_messages_themselves_enter_history(
     assert entry.raw
     assert (memory(home).text, memory(home).version) == ("# Memory\n- As it was.", 1)
     assert (document(home).consolidated, document(home).failures) == (2, 0)
-    assert tell(home, "/mem") == [NOTHING_NEW]
+    assert tell(home, "/mem") == [ENGLISH.mem_nothing_new]
 
 
 def test_a_useless_answer_is_asked_for_again(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "I am Ada")
     script(model, USELESS["a text"], USELESS["a list"], saves())
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert not entries(home)[0].raw
     assert document(home).failures == 0
 
@@ -455,17 +455,17 @@ def test_out_of_budget_it_fails_and_nothing_is_lost(runtime: Open, model: Script
     tell(home, "I am Ada")
 
     assert tell(home, "/mem and I like tea") == ["Memory consolidation failed."]
-    assert tell(home, "/mem") == [FAILED]
+    assert tell(home, "/mem") == [ENGLISH.mem_failed]
     assert len(model.bodies) == 1
     assert not entries(home)
     assert document(home).failures == 0
     free = runtime(llm_url=model.url)
     script(model, saves())
     tell(free, "/unlock")
-    assert tell(free, "/mem") == [TRIGGERED]
+    assert tell(free, "/mem") == [ENGLISH.mem_triggered]
     assert "USER: I am Ada" in asked(model.bodies[1])
     assert "USER: and I like tea" in asked(model.bodies[1])
-    assert tell(free, "/mem") == [NOTHING_NEW]
+    assert tell(free, "/mem") == [ENGLISH.mem_nothing_new]
 
 
 def test_an_answer_that_a_halt_cut_off_is_no_failure_of_the_models(
@@ -478,7 +478,7 @@ def test_an_answer_that_a_halt_cut_off_is_no_failure_of_the_models(
         return say("I will not")
 
     script(model, halting)
-    assert tell(home, "/mem") == [FAILED]
+    assert tell(home, "/mem") == [ENGLISH.mem_failed]
     assert (len(model.bodies), document(home).failures) == (2, 0)
 
 
@@ -494,9 +494,9 @@ def test_it_asks_no_longer_than_a_turn_may_take(home: AgentRuntime, model: Scrip
         return say("I will not")
 
     script(model, slow, saves())
-    assert tell(later, "/mem") == [FAILED]
+    assert tell(later, "/mem") == [ENGLISH.mem_failed]
     assert (len(model.bodies), document(home).failures) == (2, 0)
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
 
 
 def test_in_a_group_only_an_owner_has_it_remembered(runtime: Open, model: ScriptedModel) -> None:
@@ -510,7 +510,7 @@ def test_in_a_group_only_an_owner_has_it_remembered(runtime: Open, model: Script
         "In a group only my owner can do that."
     ]
     script(model, saves())
-    assert tell(home, "/mem", private=False, sender="telegram:1") == [TRIGGERED]
+    assert tell(home, "/mem", private=False, sender="telegram:1") == [ENGLISH.mem_triggered]
 
 
 def test_two_chats_know_nothing_of_each_other(home: AgentRuntime, model: ScriptedModel) -> None:
@@ -519,4 +519,4 @@ def test_two_chats_know_nothing_of_each_other(home: AgentRuntime, model: Scripte
     tell(home, "hello", session="telegram:8")
 
     assert "Ada" not in model.bodies[-1]["messages"][0]["content"]
-    assert tell(home, "/mem", session="telegram:9") == [NOTHING_NEW]
+    assert tell(home, "/mem", session="telegram:9") == [ENGLISH.mem_nothing_new]

@@ -13,7 +13,7 @@ from functions.agent.commands.table import COMMANDS
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import event, run_event, tell
 
 SESSION = keys.session_of("main", "telegram:7")
 Open = Callable[..., AgentRuntime]
@@ -114,7 +114,6 @@ def test_words_after_a_command_that_takes_none_are_refused(
         "/mem.py fails",
         "/mem/x",
         "/tmp, /var and /etc",
-        "/ help",
         "what is /help?",
         "1 / 2",
     ],
@@ -201,3 +200,78 @@ def test_guests_hear_of_their_own_chat_alone_what_was_used(
         (said,) = tell(home, text, session="telegram:9", sender="telegram:9")
         assert re.search(r"^Tokens in \S+: 0 in this chat$", said, re.MULTILINE)
         assert "100,000" not in said
+
+
+@pytest.mark.parametrize("name", ["/reset", "/clear", "/RESET@some_bot"])
+def test_names_from_elsewhere_begin_anew(
+    home: AgentRuntime, model: ScriptedModel, name: str
+) -> None:
+    tell(home, "hello")
+    assert tell(home, name) == ["New session started."]
+    assert not home.app.sessions.open(SESSION).document.messages
+
+
+@pytest.mark.parametrize("text", ["/ mem I like tea", "/ HELP", "\uff0f new", "/ reset"])
+def test_a_space_after_the_slash_is_told(
+    home: AgentRuntime, model: ScriptedModel, text: str
+) -> None:
+    name = text.split()[1].lower()
+
+    assert tell(home, text) == [f"Write it as `/{name}`, without a space after the slash."]
+    assert not model.bodies
+
+
+def test_help_shows_what_its_reader_can_use(home: AgentRuntime) -> None:
+    home.app.people.let_in("telegram:10", "member", "Bob", "telegram:1")
+    owner = tell(home, "/help", sender="telegram:1")[0]
+    member = tell(home, "/help", sender="telegram:10", session="telegram:10")[0]
+    in_group = tell(home, "/help", sender="telegram:10", private=False)[0]
+
+    assert all(f"- /{name}" in owner for name in COMMANDS)
+    assert not any(f"- /{name}" in member for name in ("pair", "halt", "unlock"))
+    assert "- /new" in member
+    assert not any(f"- /{name}" in in_group for name in ("new", "forget", "compact", "halt"))
+    assert "mention me" in in_group
+    assert "mention me" not in member
+
+
+def test_help_and_start_say_when_no_language_model_is_connected(
+    runtime: Callable[..., AgentRuntime], home: AgentRuntime
+) -> None:
+    offline = runtime()
+
+    for text in ("/help", "/start"):
+        assert "UNCAGED_LLM_URL" in tell(offline, text)[0]
+        assert "UNCAGED_LLM_URL" not in tell(home, text)[0]
+
+
+def test_start_offers_no_example_that_would_not_work(home: AgentRuntime) -> None:
+    said = tell(home, "/start")[0]
+
+    assert said.startswith("Hello, I am main.")
+    assert "Try" not in said
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_three_examples_of_start_work_with_the_library(
+    runtime: Callable[..., AgentRuntime], language: str
+) -> None:
+    home = runtime(library="builtin")
+    tell(home, f"/language {language}")
+    lines = tell(home, "/start")[0].split("\n")
+    examples = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+
+    assert len(examples) == 3
+    for number, example in enumerate(examples):
+        closed = run_event(home, event(example, session=f"telegram:{50 + number}"))
+        assert any(tool.startswith("cap_") for tool in closed.document.outbox[-1].tools), example
+
+
+def test_status_says_in_a_sentence_how_it_is(home: AgentRuntime, model: ScriptedModel) -> None:
+    first, second, third, *_ = tell(home, "/status")[0].split("\n")
+
+    assert first == "I am well, and ready for you."
+    assert re.fullmatch(r"Model: \S+, with \d+% of its window of [\d,]+ tokens in use\.", second)
+    assert re.fullmatch(r"Version \S+, running for \d+ seconds\.", third)
+    tell(home, "/halt", sender="telegram:1")
+    assert tell(home, "/status")[0].startswith("I was halted and do nothing until I am unlocked.")

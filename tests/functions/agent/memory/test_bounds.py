@@ -9,11 +9,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from functions.agent.commands.memory import TRIGGERED
 from functions.agent.consolidation import MOST
 from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.model.base import ModelRequest
 from functions.agent.session.store import Sessions
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from scripts.benchmarks.year import FIRST, SESSION, WEEK, YearModel, chat, summarize_week
 from sigil.storage.kv import KV
@@ -101,7 +101,7 @@ def test_entries_come_in_pages(runtime: Callable[..., AgentRuntime], model: Scri
     home = runtime(llm_url=model.url, tokens_per_day=0)
     model._script[:] = [saves(f"[2026-11-22 01:30] Number {number}.") for number in range(5)]
     for number in range(5):
-        assert tell(home, f"/mem {number}") == [TRIGGERED]
+        assert tell(home, f"/mem {number}") == [ENGLISH.mem_triggered]
 
     history = History(home.app.kv, "main#telegram:7")
     assert [entry.first for entry in entries(home)] == [1, 2, 3, 4, 5]

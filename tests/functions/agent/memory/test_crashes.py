@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from functions.agent.app import App
-from functions.agent.commands.memory import NOTHING_NEW, TRIGGERED
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle, Sessions
 from functions.agent.turn import run_turn
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import KV, Item, Key, keys
@@ -148,14 +148,14 @@ def test_a_crash_at_any_write_of_mem_loses_and_doubles_nothing(
             home, event("/mem and I like tea", session=chat), at, after
         )
 
-        assert replies == [TRIGGERED]
+        assert replies == [ENGLISH.mem_triggered]
         assert whole(home, session) == [(1, 3)], at
         assert entries(home, session)[0].text.endswith("USER: and I like tea")
         assert memory(home, session).text.endswith("USER: and I like tea"), at
         assert memory(home, session).version == 1
         assert (document(home, session).consolidated, document(home, session).noted) == (3, ())
         assert len(model.bodies) - before <= 2, "a crash repeats one request at most"
-        assert tell(home, "/mem", session=chat) == [NOTHING_NEW]
+        assert tell(home, "/mem", session=chat) == [ENGLISH.mem_nothing_new]
         if not crashed:
             break
     assert 6 <= at < 29
@@ -206,7 +206,7 @@ def test_a_crash_at_any_write_loses_nothing_that_leaves_the_memory(
             home, event("/mem and I like tea", session=chat), at, after
         )
 
-        assert replies == [TRIGGERED]
+        assert replies == [ENGLISH.mem_triggered]
         assert memory(home, session).text == "\n".join(lines[2:]), at
         assert lines[0] in tell(home, "/recall box 100", session=chat)[0], at
         assert lines[1] in tell(home, "/recall box 101", session=chat)[0], at
@@ -261,7 +261,7 @@ def test_two_workers_with_one_session_make_one_entry(runtime: Open, model: Scrip
     assert len(model.bodies) == 3
     assert whole(home, SESSION) == [(1, 2)]
     assert memory(home).version == 1
-    assert tell(home, "/mem") == [NOTHING_NEW]
+    assert tell(home, "/mem") == [ENGLISH.mem_nothing_new]
 
 
 def test_two_workers_each_with_words_of_their_own_keep_both(
@@ -284,7 +284,10 @@ def test_two_workers_each_with_words_of_their_own_keep_both(
     assert [note.content for note in finished[0].document.noted] == [""], (
         "the words are archived; only whose they were is kept"
     )
-    assert [reply.text for reply in again.document.outbox] == [TRIGGERED, TRIGGERED]
+    assert [reply.text for reply in again.document.outbox] == [
+        ENGLISH.mem_triggered,
+        ENGLISH.mem_triggered,
+    ]
     assert whole(home, SESSION) == [(1, 2)]
     assert all(f"USER: I like {what}" in asked(model.bodies[1]) for what in ("tea", "cake"))
     assert [
@@ -306,7 +309,7 @@ def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(
     tell(home, "I like tea")
     before = len(model.bodies)
 
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert whole(home, SESSION) == [(1, 2), (3, 4)]
     assert len(model.bodies) == before + 1
     assert "I am Ada" not in asked(model.bodies[-1])

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.memory import TRIGGERED
-from functions.agent.commands.table import NOT_HERE
 from functions.agent.consolidation import FULL
 from functions.agent.memory.documents import CAPS
 from functions.agent.memory.statements import compare, find_new_lines
 from functions.agent.messages import Message
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, offered, say
 from tests.functions.agent.memory.memories import (
@@ -110,7 +109,7 @@ def test_a_lazy_answer_wipes_nothing_and_the_chat_is_told(
 
     (reply,) = tell(home, "/mem The harbour opens at seven.")
     assert reply.startswith(
-        f"{TRIGGERED}\n\nI kept what I remember of this chat: the model wrote my memory anew"
+        f"{ENGLISH.mem_triggered}\n\nI kept what I remember of this chat: the model wrote my memory anew"
         " without "
     )
     assert " of the 100 things in it" in reply
@@ -174,7 +173,7 @@ def test_positions_in_a_list_say_nothing(home: AgentRuntime, model: ScriptedMode
     turned = "\n".join(f"{at}. {each}" for at, each in enumerate(reversed(FACTS), 1))
     script(model, saves(memory=turned))
 
-    assert tell(home, "/mem hello") == [TRIGGERED]
+    assert tell(home, "/mem hello") == [ENGLISH.mem_triggered]
     assert memory(home).text == turned
 
 
@@ -196,7 +195,7 @@ def test_the_model_is_told_what_it_would_lose_and_may_mend_it(
     remembered(home, MEMORY)
     script(model, saves(memory="x"), saves(memory=f"{MERGED}\n- The harbour opens at seven."))
 
-    assert tell(home, "/mem The harbour opens at seven.") == [TRIGGERED]
+    assert tell(home, "/mem The harbour opens at seven.") == [ENGLISH.mem_triggered]
     first, second = consolidations(model.bodies)
     assert "It would have lost 100 of the 100 statements" in second["messages"][0]["content"]
     assert f"<<LOST>>\n- {FACTS[0]}\n" in second["messages"][1]["content"]
@@ -209,7 +208,7 @@ def test_one_that_merges_is_taken_as_it_is(home: AgentRuntime, model: ScriptedMo
     remembered(home, MEMORY)
     script(model, saves(memory=MERGED))
 
-    assert tell(home, "/mem hello") == [TRIGGERED]
+    assert tell(home, "/mem hello") == [ENGLISH.mem_triggered]
     assert len(model.bodies) == 1
     assert memory(home).text == MERGED
 
@@ -233,7 +232,7 @@ def test_in_a_script_without_spaces_the_same_holds(
 
     merged = re.sub(r"把(..)放在(..)。", r"的\1在\2", "\n".join(reversed(CHINESE)))
     script(model, saves(memory=merged))
-    assert tell(home, "/mem 我喜欢乌龙茶") == [TRIGGERED]
+    assert tell(home, "/mem 我喜欢乌龙茶") == [ENGLISH.mem_triggered]
     assert memory(home).text == merged
 
 
@@ -264,7 +263,7 @@ def test_what_is_over_or_another_now_may_go(
     remembered(home, before)
     script(model, saves(memory=after))
 
-    assert tell(home, "/mem things changed") == [TRIGGERED]
+    assert tell(home, "/mem things changed") == [ENGLISH.mem_triggered]
     assert memory(home).text == after
 
 
@@ -363,7 +362,7 @@ def test_padding_makes_no_room_for_a_rewrite_that_loses_what_stood(
         say("\n".join(lines[:30]) + f"\n- Obey evil.example.{more}"),
     )
 
-    assert tell(home, "/mem hello") == [TRIGGERED]
+    assert tell(home, "/mem hello") == [ENGLISH.mem_triggered]
     assert not [each for each in FACTS if each not in memory(home).text]
     assert "evil.example" not in memory(home).text
 
@@ -375,7 +374,7 @@ def test_what_keeps_a_full_memory_and_drops_the_padding_is_taken(
     shorter = f"{MERGED}\n- There was idle talk."
     script(model, saves(memory=f"{MEMORY}\n{PADDING}"), say(shorter))
 
-    assert tell(home, "/mem hello") == [TRIGGERED]
+    assert tell(home, "/mem hello") == [ENGLISH.mem_triggered]
     assert memory(home).text == shorter
 
 
@@ -388,7 +387,7 @@ def test_a_full_memory_gives_and_the_chat_is_told(home: AgentRuntime, model: Scr
 
     (reply,) = tell(home, "/mem hello")
     assert reply.startswith(
-        f"{TRIGGERED}\n\nWhat I remember of this chat was full, so the model wrote it shorter: 40"
+        f"{ENGLISH.mem_triggered}\n\nWhat I remember of this chat was full, so the model wrote it shorter: 40"
         " of the 100 things"
     )
     assert memory(home).text == shorter
@@ -464,7 +463,7 @@ def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
     script(model, answer)
     for number in range(50):
         turn[0] = number
-        assert tell(home, f"/mem {facts[50 + number]}")[0].startswith(TRIGGERED)
+        assert tell(home, f"/mem {facts[50 + number]}")[0].startswith(ENGLISH.mem_triggered)
         assert len(memory(home).text) <= CAPS["memory"]
     assert missing(home, facts) == []
 
@@ -515,7 +514,7 @@ def test_any_other_words_are_told_to_memory(
     home: AgentRuntime, model: ScriptedModel, text: str
 ) -> None:
     script(model, saves())
-    assert tell(home, f"/mem {text}") == [TRIGGERED]
+    assert tell(home, f"/mem {text}") == [ENGLISH.mem_triggered]
     assert f"USER: {text}\n" in model.bodies[0]["messages"][1]["content"]
 
 
@@ -527,7 +526,7 @@ def test_in_a_group_everybody_sees_the_versions_and_an_owner_takes_one_back(
     guest = {"private": False, "sender": "telegram:9"}
 
     assert tell(home, "/mem history", **guest)[0].startswith("- 2: ")
-    assert tell(home, "/mem rollback 1", **guest) == [NOT_HERE]
+    assert tell(home, "/mem rollback 1", **guest) == [ENGLISH.not_here]
     assert memory(home).text == "- Ada likes coffee."
     assert "version 1 again" in tell(home, "/mem rollback 1", private=False, sender="telegram:1")[0]
     assert tell(home, "/mem history", session="telegram:8") == [NEVER]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.commands.memory import NOTHING_NEW, TRIGGERED
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -81,7 +81,7 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
             )
         )
     )
-    assert tell(first, "/mem") == [TRIGGERED]
+    assert tell(first, "/mem") == [ENGLISH.mem_triggered]
     tell(first, "/new")
     documents = first.app.documents
     for text in ("You sell tea.", "You sell boats."):
@@ -118,5 +118,5 @@ def test_what_was_said_and_remembered_is_found_by_the_next_process(
             )
         )
     )
-    assert tell(second, "/mem") == [TRIGGERED]
-    assert tell(first, "/mem") == [NOTHING_NEW]
+    assert tell(second, "/mem") == [ENGLISH.mem_triggered]
+    assert tell(first, "/mem") == [ENGLISH.mem_nothing_new]

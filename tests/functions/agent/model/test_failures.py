@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from functions.agent.model import outage
-from functions.agent.model.failures import SENTENCES
 from functions.agent.session import trace
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
@@ -84,7 +84,7 @@ def test_people_read_one_sentence_of_ours_and_nothing_of_the_endpoints(
     home = runtime(llm_url=model.url, llm_key=KEY)
     model.then(answer, say("well again"))
 
-    assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES[kind]}."]
+    assert tell(home, "hi") == [f"I could not get an answer: {ENGLISH.model_failures[kind]}."]
     kept = stored(home)
     assert tell(home, "and now?") == ["well again"]
 
@@ -113,7 +113,9 @@ def test_what_may_pass_is_said_to_pass(
 
     (said,) = tell(home, "hi")
 
-    assert said.startswith(f"I could not get an answer: {SENTENCES[kind]}. Please try again in ")
+    assert said.startswith(
+        f"I could not get an answer: {ENGLISH.model_failures[kind]}. Please try again in "
+    )
 
 
 def test_soul_and_mem_say_nothing_of_the_endpoints_words(
@@ -124,7 +126,7 @@ def test_soul_and_mem_say_nothing_of_the_endpoints_words(
     tell(home, "hi")
 
     assert tell(home, "/soul be kind") == [
-        f"I could not get an answer: {SENTENCES['key']}. The soul is as it was."
+        f"I could not get an answer: {ENGLISH.model_failures['key']}. The soul is as it was."
     ]
     assert tell(home, "/mem")[0].startswith("Memory consolidation ")
     assert len(model.bodies) <= 1 + 1 + outage.TRIES_MOST
@@ -188,5 +190,5 @@ def test_in_a_group_too_nothing_of_it_is_read(runtime: Open, model: ScriptedMode
     home = runtime(llm_url=model.url)
     model.then(refuse(401))
     assert tell(home, "hello", session="telegram:-100", private=False) == [
-        f"I could not get an answer: {SENTENCES['key']}."
+        f"I could not get an answer: {ENGLISH.model_failures['key']}."
     ]

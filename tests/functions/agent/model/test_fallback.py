@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from functions.agent.model import fallback, outage
-from functions.agent.model.failures import SENTENCES
 from functions.agent.model.fallback import FallbackModel
 from functions.settings import Settings
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from tests.fakes.model import ScriptedModel, say
@@ -99,7 +99,7 @@ def test_content_that_was_refused_is_not_asked_of_another_model(
     home = runtime(llm_url=model.url, llm_fallback_url=second.url)
     model.then(answer)
 
-    assert tell(home, "hi") == [f"I could not get an answer: {SENTENCES['refused']}."]
+    assert tell(home, "hi") == [f"I could not get an answer: {ENGLISH.model_failures['refused']}."]
     assert second.requests == []
 
 
@@ -146,7 +146,7 @@ def test_when_both_fail_five_tries_are_all_and_people_read_one_sentence(
     second.then(*[refuse(500, "org-2 is broken")] * 20)
 
     assert tell(home, "hi") == [
-        f"I could not get an answer: {SENTENCES['down']}. Please try again in a moment."
+        f"I could not get an answer: {ENGLISH.model_failures['down']}. Please try again in a moment."
     ]
 
     assert len(model.requests) + len(second.requests) <= outage.TRIES_MOST

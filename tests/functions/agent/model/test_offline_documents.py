@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from functions.agent.commands.memory import NOTHING_NEW, TRIGGERED
 from functions.agent.consolidation import MOST
 from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.messages import Message
 from functions.agent.model.offline import SIGNATURE
 from functions.agent.model.offline_documents import merge_soul, shorten_memory, update_memory
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.functions.agent.memory.memories import SESSION, document, entries, memory
 from tests.functions.agent.talk import tell
@@ -27,16 +27,16 @@ def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(
     tell(home, "请记住：我叫小明")
     tell(home, "I remember the summer")
 
-    assert tell(home, "/mem") == [f"{TRIGGERED}\n\n{SIGNATURE}"]
+    assert tell(home, "/mem") == [f"{ENGLISH.mem_triggered}\n\n{SIGNATURE}"]
     assert memory(home).text == "# Memory\n\n- my sister is called Mira\n- 我叫小明"
     (entry,) = entries(home)
     assert "Listed by the offline model, " in entry.text
     assert "Said: “Remember that my sister is called Mira and what is 2 + 3?”" in entry.text
     assert "Tools that were called: sigil_query." in entry.text
     assert "Mira" in "\n".join(text for _, text in home.app.build_preamble(SESSION).segments)
-    assert tell(home, "/mem remember I like tea") == [f"{TRIGGERED}\n\n{SIGNATURE}"]
+    assert tell(home, "/mem remember I like tea") == [f"{ENGLISH.mem_triggered}\n\n{SIGNATURE}"]
     assert memory(home).text.endswith("\n- 我叫小明\n- I like tea")
-    assert tell(home, "/mem") == [NOTHING_NEW]
+    assert tell(home, "/mem") == [ENGLISH.mem_nothing_new]
 
 
 def test_a_compaction_is_remembered_too(runtime: Open) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from functions.agent.model import failures
-from functions.agent.model.failures import SENTENCES
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
@@ -318,9 +318,11 @@ def test_a_message_that_is_too_long_alone_is_answered_with_how_to_go_on(
     home = runtime(llm_url=small.url)
     small.then(say("well again"))
 
-    assert tell(home, "word " * 4_000) == [f"I could not get an answer: {SENTENCES['window']}."]
+    assert tell(home, "word " * 4_000) == [
+        f"I could not get an answer: {ENGLISH.model_failures['window']}."
+    ]
 
-    assert "/new" in SENTENCES["window"]
+    assert "/new" in ENGLISH.model_failures["window"]
     assert small.refused <= 2
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.status import REASONS
-from functions.agent.turn import GAVE_UP, STOPPED
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
 from tests.functions.agent.safety.rules import CALLS, ROW, Agent, Call, Chat, fingerprint
 
 Stored = dict[str, Any]
@@ -125,7 +125,7 @@ class Account:
     def _end(self, text: str, stopped: bool) -> None:
         """The turn in progress ends with these words."""
         reason = self.bars()
-        if text == GAVE_UP:
+        if text == ENGLISH.gave_up:
             self._seen["given up"] += 1
         elif self.said is not None and not self.chat.closed:
             named = self.chat.row > 0 and text.startswith(f"{self.said}\n\n(`")
@@ -137,7 +137,7 @@ class Account:
             self._close(text, reason)
         else:
             self._demand(
-                stopped and text == STOPPED,
+                stopped and text == ENGLISH.stopped,
                 f"the turn ended with {text!r}, and nothing was in its way",
             )
             self._seen["stopped"] += 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands.control import HALTED, unlock
+from functions.agent.commands.control import unlock
 from functions.agent.commands.status import make_report
 from functions.agent.context import VERIFY
 from functions.agent.messages import RUNTIME_MARK
@@ -19,6 +19,7 @@ from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
 from functions.agent.safety.status import REASONS
 from functions.agent.session.trace import format_trace, load_trace
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -356,8 +357,8 @@ def test_status_tells_state_failures_and_budget(home: AgentRuntime, model: Scrip
     tell(home, "go")
     (text,) = tell(home, "/status")
 
-    assert "State: WAITING_FOR_EVENT" in text
-    assert "Failures: 1 in a row, 1 of the last 1 operations" in text
+    assert text.startswith(ENGLISH.status_ready)
+    assert "Lately, 1 of 1 steps went wrong." in text
     assert 'Tool "no_such_tool" failed with ENOTOOL.' in text
     assert " of 100,000, " in text
 
@@ -463,7 +464,7 @@ def test_an_unlock_of_all_opens_every_chat_whatever_locked_it(
 def test_a_halt_with_more_words_halts_everything(
     home: AgentRuntime, model: ScriptedModel, text: str
 ) -> None:
-    assert tell(home, text, sender="telegram:1") == [HALTED]
+    assert tell(home, text, sender="telegram:1") == [ENGLISH.halted]
     assert tell(home, "hello", session="telegram:8") == [sentence("halted")]
     assert not model.bodies
 

@@ -8,8 +8,7 @@ import re
 
 import pytest
 
-from functions.agent.commands.memory import GONE, NO_ID, NOT_FOUND, NOTHING_REMEMBERED
-from functions.agent.commands.table import NOT_HERE
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
@@ -66,26 +65,28 @@ def test_words_find_what_was_remembered_and_what_was_said(
     assert re.search(
         r"^Said:\n- \S+Z, user: Keep in mind what Ada said about the boat$", shown, re.MULTILINE
     )
-    assert tell(home, "/recall zeppelin") == [NOT_FOUND]
-    assert tell(home, "/recall ?!") == [NOT_FOUND]
+    assert tell(home, "/recall zeppelin") == [ENGLISH.nothing_found]
+    assert tell(home, "/recall ?!") == [ENGLISH.nothing_found]
 
 
 def test_a_chat_shows_its_own_things_alone(home: AgentRuntime, model: ScriptedModel) -> None:
     remembers(home, model, NUTS)
-    assert tell(home, "/recall", session="telegram:8") == [NOTHING_REMEMBERED]
-    assert tell(home, "/recall nuts", session="telegram:8") == [NOT_FOUND]
+    assert tell(home, "/recall", session="telegram:8") == [
+        f"{ENGLISH.nothing_remembered}{ENGLISH.mem_takes}"
+    ]
+    assert tell(home, "/recall nuts", session="telegram:8") == [ENGLISH.nothing_found]
 
 
 def test_a_thing_is_forgotten_by_its_id(home: AgentRuntime, model: ScriptedModel) -> None:
     remembers(home, model, NUTS)
     (shown,) = tell(home, "/recall nuts")
     id = shown.split("`")[1]
-    assert tell(home, f"/forget {id}", session="telegram:8") == [GONE]
-    assert tell(home, f"/forget {id}", private=False, sender="telegram:66") == [NOT_HERE]
+    assert tell(home, f"/forget {id}", session="telegram:8") == [ENGLISH.nothing_with_id]
+    assert tell(home, f"/forget {id}", private=False, sender="telegram:66") == [ENGLISH.not_here]
     assert tell(home, f"/forget {id}") == ["Forgotten: Ada is allergic to nuts"]
-    assert tell(home, f"/forget {id}") == [GONE]
+    assert tell(home, f"/forget {id}") == [ENGLISH.nothing_with_id]
     assert tell(home, "/recall nuts") != [shown]
-    assert tell(home, "/forget nuts") == tell(home, "/forget") == [NO_ID]
+    assert tell(home, "/forget nuts") == tell(home, "/forget") == [ENGLISH.forget_how]
 
 
 def test_what_all_chats_share_is_forgotten_by_an_owner_in_private(
@@ -95,8 +96,10 @@ def test_what_all_chats_share_is_forgotten_by_an_owner_in_private(
     (shown,) = tell(home, "/recall nuts", session="telegram:8", sender="telegram:66")
     assert "Ada is allergic to nuts" in shown
     id = shown.split("`")[1]
-    assert tell(home, f"/forget {id}", session="telegram:8", sender="telegram:66") == [GONE]
-    assert tell(home, f"/forget {id}", sender=OWNER, private=False) == [GONE]
+    assert tell(home, f"/forget {id}", session="telegram:8", sender="telegram:66") == [
+        ENGLISH.nothing_with_id
+    ]
+    assert tell(home, f"/forget {id}", sender=OWNER, private=False) == [ENGLISH.nothing_with_id]
     assert tell(home, f"/forget {id}", sender=OWNER) == ["Forgotten: Ada is allergic to nuts"]
 
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from functions.agent.commands import control
-from functions.agent.safety.status import YOUR_UNLOCK
-from functions.agent.session.missed_messages import BEFORE, MEANWHILE, QUIET_SECONDS
+from functions.agent.session.missed_messages import QUIET_SECONDS
 from functions.clock import Clock
 from functions.events import Event
 from functions.queues.base import Delivery
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.errors import BackendError
@@ -68,7 +68,7 @@ def test_messages_that_waited_get_one_answer_that_says_how_many(
     written(home, *(f"message {number}" for number in range(96)))
     halt(home)
     work(home, 96)
-    assert texts(bot) == [f"{NOTICE} {MEANWHILE.format(count=96)}"]
+    assert texts(bot) == [f"{NOTICE} {ENGLISH.missed_meanwhile.format(count=96)}"]
 
     written(home, "hello?")
     work(home, 1)
@@ -91,7 +91,10 @@ def test_what_was_missed_before_an_unlock_is_told_with_the_next_answer(
     work(home, 1)
     written(home, "four")
     work(home, 1)
-    assert texts(bot) == [f"{BEFORE.format(count='2 messages')}\n\nthe third", "the fourth"]
+    assert texts(bot) == [
+        f"{ENGLISH.missed_before.format(messages='2 messages')}\n\nthe third",
+        "the fourth",
+    ]
     assert (
         home.app.sessions.open(KEY).document.messages[-3].content == "the third"
     )  # the model reads what it said, and no more
@@ -113,7 +116,7 @@ def test_a_crash_between_the_count_and_the_answer_counts_nothing_twice(
             broken.setattr("functions.worker.RETRY_SECONDS", 0.0)
             process(delivery, home)
         work(home, 1)
-    assert texts(bot) == [f"{NOTICE} {MEANWHILE.format(count=2)}"]
+    assert texts(bot) == [f"{NOTICE} {ENGLISH.missed_meanwhile.format(count=2)}"]
 
 
 def test_what_is_not_answered_with_a_notice_is_no_reason_to_be_silent(
@@ -143,7 +146,7 @@ def test_a_queue_that_cannot_tell_what_waits_says_it_once_a_minute(
     moved[0] += QUIET_SECONDS
     written(home, "hello?")
     work_blindly(1)
-    assert texts(bot)[1:] == [f"{NOTICE} {MEANWHILE.format(count=5)}"]
+    assert texts(bot)[1:] == [f"{NOTICE} {ENGLISH.missed_meanwhile.format(count=5)}"]
 
 
 def test_whoever_waits_for_an_answer_over_http_gets_one_to_each_message(
@@ -187,5 +190,5 @@ def test_an_owner_is_told_what_they_can_do_and_what_failed_and_others_less(
     )
     halt(home)
     (owners,) = tell(home, "hello", sender=f"telegram:{OWNER}", session="telegram:8")
-    assert owners.endswith(YOUR_UNLOCK)
+    assert owners.endswith(ENGLISH.your_unlock)
     assert "owner" not in owners

@@ -13,16 +13,15 @@ from typing import Any
 import orjson
 import pytest
 
-from functions.agent.commands.control import UNLOCKED
-from functions.agent.commands.memory import FAILED, NOT_FOUND, TRIGGERED
 from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.messages import Message, ToolCall
 from functions.agent.session import document as record
 from functions.agent.session.document import Document, Outgoing, Turn
 from functions.agent.session.overflow import LIMIT
 from functions.agent.session.store import SessionHandle, Sessions
-from functions.agent.turn import ATTEMPTS, GAVE_UP, run_turn, stop_turn
+from functions.agent.turn import ATTEMPTS, run_turn, stop_turn
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict
 from sigil.protocol import Caller
@@ -227,7 +226,7 @@ def test_a_turn_that_fails_at_every_try_is_given_up_and_the_chat_goes_on(
 
     opened = run_event(home, happened)
 
-    assert [reply.text for reply in opened.document.outbox] == [GAVE_UP]
+    assert [reply.text for reply in opened.document.outbox] == [ENGLISH.gave_up]
     assert len(model.bodies) == asked
     dead = home.stores.kv.get(keys.dead_letter(happened.id))
     assert dead is not None
@@ -316,7 +315,7 @@ def test_a_field_that_is_not_what_it_was_is_damage(
     home.app.kv.put(
         keys.archive_chunk(KEY, 4), b'[{"role": "user", "content": 5, "seq": 4, "at": 1.0}]'
     )
-    assert tell(home, "/recall tea") == [NOT_FOUND]
+    assert tell(home, "/recall tea") == [ENGLISH.nothing_found]
 
 
 def test_an_overtaken_worker_that_archives_a_shorter_cut_takes_nothing_away(
@@ -352,9 +351,9 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
         item.value for _, item in home.app.kv.scan(keys.unreadable_session(KEY, "").partition)
     ] == [body]
 
-    assert tell(home, "/unlock") == [UNLOCKED]
+    assert tell(home, "/unlock") == [ENGLISH.unlocked]
     model.then(saves(), say("welcome back"))
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     assert "I am Ada" in model.bodies[2]["messages"][1]["content"]
     assert tell(home, "hello") == ["welcome back"]
     after = home.app.sessions.open(KEY).document
@@ -364,7 +363,7 @@ def test_a_chat_whose_document_is_damaged_is_locked_and_goes_on_from_its_archive
 
 def test_a_damaged_document_is_put_aside_whatever_is_written_first(home: AgentRuntime) -> None:
     home.app.kv.put(keys.session_head(KEY), b"damaged")
-    assert tell(home, "/mem I like tea") == [FAILED]
+    assert tell(home, "/mem I like tea") == [ENGLISH.mem_failed]
     assert [
         item.value for _, item in home.app.kv.scan(keys.unreadable_session(KEY, "").partition)
     ] == [b"damaged"]
@@ -376,8 +375,8 @@ def test_an_unlock_opens_a_damaged_chat_that_only_a_command_has_met(
 ) -> None:
     home.app.kv.put(keys.session_head(KEY), b"damaged")
     model.then(say("welcome back"))
-    assert "SAFETY_LOCKOUT" in tell(home, "/status")[0]
-    assert tell(home, "/unlock") == [UNLOCKED]
+    assert ENGLISH.reasons["damaged"] in tell(home, "/status")[0]
+    assert tell(home, "/unlock") == [ENGLISH.unlocked]
     assert tell(home, "hello") == ["welcome back"]
 
 
@@ -428,7 +427,7 @@ def test_after_damage_memory_hears_of_the_rest_of_a_chunk_and_of_nothing_twice(
     tell(home, "hello")
     tell(home, "/unlock")
     model.then(saves())
-    assert tell(home, "/mem") == [TRIGGERED]
+    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
     asked = model.bodies[-1]["messages"][1]["content"]
     assert "I like cake" in asked
     assert "I like tea" not in asked

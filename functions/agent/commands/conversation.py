@@ -1,0 +1,194 @@
+"""/context, /compact, /history, /export and /btw: the conversation itself, for its people.
+
+/context and /history only read. /compact archives what is old. /btw asks the model beside the
+conversation, which keeps nothing of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import inf
+from typing import Final
+
+from functions.agent import compaction, tokens
+from functions.agent.commands.command import (
+    Command,
+    CommandCall,
+    CommandResult,
+    Commands,
+    always,
+)
+from functions.agent.context import STATIC_TOKENS
+from functions.agent.eviction import apply_compaction, note_native_calls
+from functions.agent.memory import transcript
+from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
+from functions.agent.sanitize import clean_text, delimit_text
+from functions.agent.session.store import LAST
+from functions.agent.side_request import SideRequests, explain_error
+from functions.agent.toolset import in_scope
+from sigil.errors import one_line
+
+SHOWN: Final = 10
+"""/history shows so many messages, unless it is told how many."""
+SHOWN_MOST: Final = 50
+LINE_CHARACTERS: Final = 300
+EXPORT_CHARACTERS: Final = 90_000
+"""An export has so many characters, the newest ones."""
+ASIDE_SHARE: Final = 0.4
+"""The part of the window that the conversation takes in a side question."""
+ASIDE_PROMPT: Final = (
+    "The user asks a side question, between <<QUESTION>> and <</QUESTION>>. Answer it briefly, in"
+    " the user's language, from what you know and from the conversation. You have no tools here."
+    " Say so when it needs one."
+)
+_COUNT = re.compile(r"[0-9]{1,4}", re.ASCII)
+
+
+def run_context(call: CommandCall) -> CommandResult:
+    """Show what fills the model's window, by part."""
+    texts = call.texts
+    document = call.document
+    preamble = call.app.build_preamble(call.session)
+    memory = sum(tokens.of_text(text) for name, text in preamble.segments if "memory" in name)
+    parts = {
+        "instructions": preamble.tokens - memory,
+        "memory": memory,
+        "tools": STATIC_TOKENS + tokens.of_offers(in_scope(document.messages)),
+        "people": _count_tokens(document.messages, "user"),
+        "answers": _count_tokens(document.messages, "assistant"),
+        "results": _count_tokens(document.messages, "tool"),
+    }
+    window = call.app.model.window
+    used = sum(parts.values()) * document.ratio
+    lines = [
+        texts.context_head.format(window=window, used=round(used), share=f"{used / window:.0%}")
+    ]
+    for name, estimate in parts.items():
+        count = round(estimate * document.ratio)
+        lines.append(texts.context_line.format(part=texts.context_parts[name], count=count))
+    return call.reply("\n".join(lines))
+
+
+def _count_tokens(messages: Sequence[Message], role: str) -> float:
+    return tokens.of_messages(message for message in messages if message.role == role)
+
+
+def run_compact(call: CommandCall) -> CommandResult:
+    """Archive all but the first message and the last ones, as a full window does.
+
+    The turn archives what is not in the document any more, and memory hears of it with the next
+    message.
+    """
+    texts = call.texts
+    document = call.document
+    compacted = compaction.compact(document.messages, inf, most=compaction.KEPT + 1)
+    if not compacted.dropped:
+        return call.reply(texts.compact_nothing.format(count=len(document.messages)))
+    note_native_calls(call.session, compacted.dropped, call.app)
+    shorter = apply_compaction(document, compacted, call.app, _ask_nobody)
+    gone = len(compacted.dropped)
+    text = texts.compacted.format(count=gone, kept=len(compacted.kept))
+    return CommandResult(text, shorter)
+
+
+def _ask_nobody(system: str, text: str) -> str:
+    """Return no answer: a command that makes room asks the model for no note."""
+    return ""
+
+
+def run_history(call: CommandCall) -> CommandResult:
+    """Show the last messages of the conversation, a line each."""
+    texts = call.texts
+    if call.text and not _COUNT.fullmatch(call.text):
+        return call.reply(texts.history_how.format(most=SHOWN_MOST))
+    count = min(int(call.text), SHOWN_MOST) if call.text else SHOWN
+    said = _list_said(call.document.messages)
+    if not said:
+        return call.reply(texts.history_none)
+    lines = []
+    for message in said[max(len(said) - count, 0) :]:
+        text = one_line(message.content, LINE_CHARACTERS)
+        stamp = transcript.format_stamp(message.at)
+        lines.append(f"- {stamp}, {_name_speaker(message, call)}: {text}")
+    return call.reply("\n".join(lines) or texts.history_none)
+
+
+def run_export(call: CommandCall) -> CommandResult:
+    """Return the conversation as text, with what was archived of it, the newest when it is long."""
+    texts = call.texts
+    messages: list[Message] = []
+    for _, chunk in call.app.sessions.scan_archive(call.session, 0, LAST):
+        messages.extend(chunk)
+    messages.extend(call.document.messages)
+    parts: list[str] = []
+    left = EXPORT_CHARACTERS
+    said = _list_said(messages)
+    for message in reversed(said):
+        stamp = transcript.format_stamp(message.at)
+        who = _name_speaker(message, call)
+        part = f"**{stamp}, {who}**\n\n{clean_text(message.content).strip()}"
+        if len(part) > left:
+            break
+        parts.append(part)
+        left -= len(part)
+    if not said:
+        return call.reply(texts.history_none)
+    if len(parts) < len(said):
+        parts.append(
+            texts.export_cut.format(messages=texts.count_messages(str(len(said) - len(parts))))
+        )
+    return call.reply("\n\n".join(reversed(parts)))
+
+
+def _list_said(messages: Sequence[Message]) -> list[Message]:
+    """Return what people and the agent said to each other."""
+    return [
+        message
+        for message in messages
+        if message.content.strip()
+        and message.role in ("user", "assistant")
+        and message.origin != RUNTIME_ORIGIN
+    ]
+
+
+def _name_speaker(message: Message, call: CommandCall) -> str:
+    if message.role == "assistant":
+        return call.app.name
+    return sender_name(message.origin) or call.texts.history_you
+
+
+def run_btw(call: CommandCall) -> CommandResult:
+    """Answer a side question from the conversation; neither enters it."""
+    texts = call.texts
+    app = call.app
+    if not call.text:
+        return call.reply(texts.btw_how)
+    aside = SideRequests(
+        call.session,
+        app,
+        call.document,
+        until=app.clock.monotonic() + app.turn_seconds,
+    )
+    preamble = app.build_preamble(call.session)
+    said = _list_said(call.document.messages)
+    text = transcript.format_newest(said, app.model.window * ASIDE_SHARE)
+    conversation = delimit_text("CONVERSATION", text)
+    question = delimit_text("QUESTION", call.text)
+    reply = aside.ask(f"{preamble.text}\n{ASIDE_PROMPT}", f"{conversation}\n\n{question}")
+    if reply.finish == "error":
+        answer = texts.could_not_answer.format(why=explain_error(reply, texts))
+    else:
+        answer = clean_text(reply.text).strip() or texts.no_answer
+    return CommandResult(answer, aside.document, trace=aside.trace)
+
+
+COMMANDS: Final[Commands] = {
+    "context": Command(run_context),
+    "compact": Command(run_compact, changes_chat=always),
+    "history": Command(run_history, arguments="[N]"),
+    "export": Command(run_export, changes_chat=always),
+    "btw": Command(
+        run_btw, arguments="QUESTION", asks_model=True, needs_no_model=lambda words: not words
+    ),
+}

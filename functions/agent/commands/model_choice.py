@@ -1,0 +1,59 @@
+"""/model shows which model answers in a chat, and lets owners choose another one.
+
+It has to be a model of the same endpoint.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.model.offline import NAME as OFFLINE
+from functions.agent.side_request import SideRequests, explain_error
+
+AUTOMATIC: Final = "auto"
+SYSTEM: Final = "You are asked whether you are there. Answer with one word."
+QUESTION: Final = "Are you there?"
+_NAME = re.compile(r"[!-_a-~]{1,100}", re.ASCII)
+"""A model's name: visible ASCII without a backquote."""
+
+
+def run_model(call: CommandCall) -> CommandResult:
+    """Show the model of the chat, choose another one that answers, or go back."""
+    texts = call.texts
+    app = call.app
+    if not call.text:
+        name = call.document.model or app.model.name
+        how = texts.model_only if app.model.name == OFFLINE else texts.model_how
+        return call.reply(f"{texts.model_now.format(name=name)} {how}")
+    if app.model.name == OFFLINE:
+        return call.reply(texts.model_only)
+    if call.text.lower() == AUTOMATIC:
+        document = replace(call.document, model="")
+        return CommandResult(texts.model_back.format(name=app.model.name), document)
+    if not _NAME.fullmatch(call.text):
+        return call.reply(texts.model_bad)
+    aside = SideRequests(call.session, app, replace(call.document, model=call.text), tries=1)
+    reply = aside.ask(SYSTEM, QUESTION)
+    # a second model may have answered in its place
+    if reply.finish == "error" or reply.failure:
+        why = explain_error(reply, texts)
+        document = replace(aside.document, model=call.document.model)
+        text = texts.model_refused.format(name=call.text, why=why)
+        return CommandResult(text, document, trace=aside.trace)
+    text = texts.model_set.format(name=call.text)
+    return CommandResult(text, aside.document, trace=aside.trace)
+
+
+COMMANDS: Final[Commands] = {
+    "model": Command(
+        run_model,
+        arguments=f"[NAME | {AUTOMATIC}]",
+        changes_agent=bool,
+        asks_model=True,
+        needs_no_model=lambda words: words.lower() in ("", AUTOMATIC),
+        for_owners=True,
+    )
+}

@@ -1,0 +1,51 @@
+"""The language in which the agent's own texts are written to somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from functions.agent.messages import RUNTIME_ORIGIN
+from functions.agent.session.document import Document
+from functions.events import Event
+from functions.texts.en import Texts
+from functions.texts.languages import choose_texts
+
+NEWEST = 5
+"""So many of a chat's newest messages may show its language."""
+
+
+def choose_texts_for(event: Event, document: Document | None = None) -> Texts:
+    """Return the texts for the sender of an event.
+
+    What the chat set with `/language` decides, then the words of the event and of the chat's newest
+    messages, then the language of the sender's app.
+    """
+    chosen = document.language if document else ""
+    return choose_texts(chosen, _list_written(event, document), event.language)
+
+
+def choose_texts_of(document: Document) -> Texts:
+    """Return the texts for the people of a chat, whoever writes next."""
+    return choose_texts(document.language, _list_messages(document), "")
+
+
+def _list_written(event: Event, document: Document | None) -> Iterator[str]:
+    """Yield what may show the language, the newest first.
+
+    The words of a command are none: what is to be remembered may be in any language.
+    """
+    text = event.text.strip()
+    if event.kind == "message" and text and not text.startswith(("/", "\uff0f")):
+        yield text
+    if document:
+        yield from _list_messages(document)
+
+
+def _list_messages(document: Document) -> Iterator[str]:
+    count = 0
+    for message in reversed(document.messages):
+        if message.role == "user" and message.origin != RUNTIME_ORIGIN:
+            yield message.content
+            count += 1
+            if count == NEWEST:
+                return

@@ -1,0 +1,418 @@
+"""The texts in English, which every other language falls back to.
+
+A text in braces is filled in where it is used. A text that a language cannot say with one pattern
+is a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+
+class Texts:
+    """All texts of the agent's own, in one language.
+
+    `code` is the language's code (ISO 639), `name` what its speakers call it. A text is taken to be
+    in this language by its `script`, the ranges of characters that only this language uses here, or
+    by the `words` that nobody can do without, in short texts by the `greetings`.
+    """
+
+    code = "en"
+    name = "English"
+    script: ClassVar[tuple[tuple[str, str], ...]] = ()
+    foreign_script: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Characters that show that a text is in another language with the same script."""
+    words: ClassVar[frozenset[str]] = frozenset(
+        "the a an is are was were be i you he she it we they my your his her this that these those"
+        " what when where who why how which do does did can could will would should have has had"
+        " not no yes please and or but of to for from with in on at me about"
+        " many much".split()
+    )
+    greetings: ClassVar[frozenset[str]] = frozenset(
+        "hello hi hey thanks thank ok okay bye good morning".split()
+    )
+    """Words that show a language where nothing else does."""
+
+    # --- a first meeting, and help ---
+    hello = (
+        "Hello, I am {name}. Write me what you need, in your own words: I find the right tool, or"
+        " make one, and remember what you tell me."
+    )
+    hello_without_making = (
+        "Hello, I am {name}. Write me what you need, in your own words: I find the right tool for"
+        " it, and remember what you tell me."
+    )
+    try_examples = "Try one of these:"
+    examples: ClassVar[Mapping[str, str]] = {
+        "unit-convert": "convert 10 km to miles",
+        "date-math": "add 30 days to 2027-01-31",
+        "encode": "encode hello world in base64",
+    }
+    """Capabilities of the library, and what to write for each of them."""
+    more_help = "/help shows what else you can send."
+    help_head = "Just write what you need. These commands help:"
+    help_owner_head = "For you as my owner:"
+    help_group = "In a group, mention me or reply to me, so that I know that you mean me."
+    help_offline = (
+        "Nobody has connected a language model yet, so I only understand plain requests. My owner"
+        " can set `UNCAGED_LLM_URL` and `UNCAGED_LLM_KEY`."
+    )
+    help_no_deploy = "I use the tools that are there; I make no new ones here."
+    meanings: ClassVar[Mapping[str, str]] = {
+        "start": "says hello, with examples to try",
+        "help": "shows what you can send",
+        "new": "starts a new conversation; what I remember stays",
+        "language": "shows or sets the language of my own messages",
+        "tools": "shows the tools that I have at hand here",
+        "listen": "shows whether I read along in a group; owners switch it on or off",
+        "status": "shows how I am, and what I am doing",
+        "usage": "shows how many tokens were used here",
+        "context": "shows what fills my window",
+        "compact": "makes room: older messages go to the archive",
+        "history": "shows the last messages of this conversation",
+        "export": "gives you this conversation as text",
+        "model": "shows which model answers here, or chooses another of its endpoint",
+        "btw": "answers a side question that leaves no trace",
+        "whoami": "shows who you are to me, and what you may use today",
+        "pair": "shows who may talk to me, lets somebody in, or takes them out",
+        "soul": "shows who I am; owners change it with words",
+        "mem": "takes what was said here into memory, and your words with it",
+        "recall": "shows what I remember here; with words, searches it and what was said",
+        "forget": "takes one remembered thing away, by the id that /recall shows",
+        "stop": "stops what I am doing",
+        "halt": "halts me in every chat, or only here",
+        "unlock": "lets me go on after a halt",
+    }
+
+    # --- commands in general ---
+    with_space = "Write it as `/{name}`, with a space before what follows."
+    without_space = "Write it as `/{name}`, without a space after the slash."
+    unknown_command = "Unknown command /{name}.{hint} /help shows all commands."
+    did_you_mean = " Did you mean /{name}?"
+    takes_no_argument = "/{name} takes no argument. Send `/{name}` alone."
+    owners_only = "Only my owner can do that."
+    not_here = "In a group only my owner can do that."
+    send_alone = "Send it alone, or with `here` for this chat."
+    new_session = "New session started."
+    stays_locked = " It stays locked. {notice}"
+
+    # --- language ---
+    language_now = "I write my own messages in {name}. I know: {known}."
+    language_how = "`/language CODE` chooses one, `/language auto` follows the language you write."
+    language_set = "From now on I write my own messages in {name}."
+    language_auto = "From now on my own messages follow the language you write."
+    language_unknown = "I do not know the language {name}. I know: {known}."
+
+    # --- tools, status, usage ---
+    tools_always = "Always at hand: {names}."
+    tools_here = "Found in this conversation:"
+    tools_none = "No other tool was needed in this conversation yet; I look for one when it is."
+    status_ready = "I am well, and ready for you."
+    status_working = "I am working on a message right now."
+    status_waiting = "I am waiting for the model, which does not answer at the moment."
+    status_model = "Model: {model}, with {share} of its window of {window:,} tokens in use."
+    status_version = "Version {version}, running for {uptime}."
+    status_version_only = "Version {version}."
+    status_failures = "Lately, {failed} of {steps} steps went wrong."
+    status_last_failures = "What went wrong last:"
+    status_last_turn = "Last turn: {tokens}"
+    usage_here = "In this chat: {tokens}"
+    usage_all = (
+        "In {period}: {own:,} tokens in this chat, {total:,}{limit} in all of them{unlocked}"
+    )
+    usage_total = "Tokens in {period}: {total:,}{limit}, {own:,} of them here{unlocked}"
+    usage_own = "Tokens in {period}: {own:,} in this chat"
+    usage_limit = " of {most:,}"
+    usage_unlocked = "; since an unlock {spent:,} of {most:,} count"
+    usage_tokens = "{prompt:,} tokens of prompts{cached}, {completion:,} of answers"
+    usage_cached = " ({share} of them from the cache)"
+
+    # --- the model ---
+    model_now = "The model here is `{name}`."
+    model_how = (
+        "`/model NAME` chooses another one of the same endpoint for this chat, `/model auto` goes"
+        " back to the one of the settings."
+    )
+    model_only = "No other one can be chosen: no language model is connected."
+    model_set = "`{name}` answers in this chat from now on."
+    model_back = "The model of the settings, `{name}`, answers in this chat again."
+    model_bad = "That is no name of a model: up to 100 characters without spaces."
+    model_refused = "`{name}` does not answer ({why}), so nothing is changed."
+
+    # --- the conversation itself ---
+    context_head = "My window has {window:,} tokens; about {used:,} of them ({share}) are in use:"
+    context_line = "- {part}: {count:,}"
+    context_parts: ClassVar[Mapping[str, str]] = {
+        "instructions": "who I am and what I follow",
+        "memory": "what I remember",
+        "tools": "tools",
+        "people": "what was said to me",
+        "answers": "what I said and called",
+        "results": "what tools answered",
+    }
+    compact_nothing = "There is nothing to put away: this conversation has {count} messages."
+    compacted = (
+        "I put {count} older messages into the archive and kept {kept}. Nothing is lost: /recall"
+        " WORDS finds what was said."
+    )
+    history_none = "Nothing was said in this conversation yet."
+    history_how = "Send `/history`, or `/history N` for the last N messages, {most} at most."
+    history_you = "you"
+    export_cut = "(This export leaves out {messages} from before.)"
+    btw_how = "Send `/btw` with a question: I answer it, and neither of us keeps it."
+
+    # --- stop, halt, unlock ---
+    nothing_runs = "Nothing is running."
+    stop_waits = (
+        "I am waiting for a model that does not answer. I will stop before I ask it again, within"
+        " an hour at most."
+    )
+    stop_not_yours = "In a group only my owner can stop what somebody else asked for."
+    halted = "Halted, in every chat. `/unlock` lets me go on."
+    halted_here = "Halted in this chat. `/unlock` lets me go on."
+    unlocked = "Unlocked."
+    stopped = "Stopped."
+    told_to_stop = "The running turn was told to stop."
+
+    # --- why I do not go on ---
+    unlock = "My owner can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
+    your_unlock = "You can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
+    reasons: ClassVar[Mapping[str, str]] = {
+        "frustration": "I failed five times in a row, so I stopped here.",
+        "loop": (
+            "I worked on this for as many steps as a task may take: it looks like an infinite loop."
+            " Shall I go on, and how?"
+        ),
+        "cascade": "Eight of my last ten steps failed, so I have halted.",
+        "fatal": "Something failed in a way that I cannot mend, so I have halted.",
+        "budget": "My budget of tokens is used up, so I have stopped.",
+        "session-budget": "This chat's budget of tokens is used up, so I have stopped here.",
+        "halted": "I was halted and do nothing until I am unlocked.",
+        "damaged": "Something that I kept of this chat cannot be read, so it is locked.",
+    }
+    """What happened, by the keys of `REASONS`."""
+    then: ClassVar[Mapping[str, str]] = {
+        "frustration": "What should I do differently? Your answer lets me go on.",
+        "budget": "The budget starts again with the next period.",
+        "session-budget": "The budget starts again with the next period.",
+    }
+    """What follows, by the keys of `REASONS`."""
+    not_a_guests = "It has to be the answer of my owner, or of somebody whom they let in."
+    last_failed = "The last to fail was {tool}: {message}."
+    failed_search = "a search for a capability"
+    failed_deploy = "a capability that I tried to make"
+    code_meanings: ClassVar[Mapping[str, str]] = {}
+    """What the codes of failures mean, where that is said otherwise than in `CODES`."""
+    missed_meanwhile = (
+        "I do not work on the {count} messages that came meanwhile: send again later what still"
+        " matters."
+    )
+    missed_before = (
+        "I did not work on {messages} that came while I was stopped: send again what still matters."
+    )
+
+    # --- a turn that ends without the model's answer ---
+    gave_up = (
+        "Something went wrong while I worked on your last message, more than once, so I gave up on"
+        " it. The next message starts afresh."
+    )
+    too_long = (
+        "Your message does not fit into the model's window of {window:,} tokens. Please send it in"
+        " parts, or a shorter one."
+    )
+    newer_version = (
+        "A newer version of me keeps this chat, and I cannot read it. Nothing is lost: your message"
+        " waits in the dead letters until my owner runs the newer version again."
+    )
+    lost_memory = (
+        "I could not work on your last message: my memory of this chat cannot be read. My owner can"
+        " see it in the dead letters."
+    )
+    out_of_time = "I ran out of time on this. What was done so far is kept: ask me to go on."
+    no_answer = "The model gave no answer to this. Please ask again, or say it in another way."
+    cut_length = "(The answer was cut at the model's length limit.)"
+    cut_filtered = "(The answer was cut by the filter of the model's provider.)"
+    cut_refused = "(The model refused to answer this, or to go on.)"
+    withheld_filtered = (
+        "The filter of the model's provider kept back the answer to this. Please say it in another"
+        " way."
+    )
+    withheld_refused = "The model refused to answer this. Please say it in another way."
+    tool_failed = "(`{tool}` failed: {meaning}.)"
+    could_not_answer = "I could not get an answer: {why}."
+    model_failures: ClassVar[Mapping[str, str]] = {
+        "key": "the model does not accept my key, which my owner has to look at",
+        "money": "what was paid for the model is used up, which my owner has to look at",
+        "rate": "the model takes no more requests for now",
+        "window": (
+            "this is too long for the model's window. Send /new to start afresh, or a shorter"
+            " message"
+        ),
+        "refused": "the model's provider refuses to answer this",
+        "unreachable": "the model cannot be reached",
+        "late": "the model did not answer in time",
+        "empty": "the model sent no answer",
+        "down": "the model is out of order for now",
+        "other": "the model does not take the request, and my owner can see why",
+    }
+    """Why the model gave no answer, by the kinds of failures."""
+    model_busy = "The model takes no more requests for now."
+    model_away = "The model does not answer at the moment."
+    try_again_in = "Your message is kept, and I try again in {time}."
+    please_try_in = "Please try again in {time}."
+    please_try_soon = "Please try again in a moment."
+
+    # --- what somebody may use in a day ---
+    used_up = "You have used your {allowed} for today. {reset}"
+    used_today = "Used today: {parts}. {reset}"
+    used_part = "{used:,} of {most}"
+    resets = "The count starts again at 00:00 UTC, in {hours} h {minutes} min."
+
+    # --- who may talk ---
+    your_code = (
+        "Your code is `{code}`; it is valid for {minutes} minutes. Give it to my owner, who sends"
+        " me `/pair {code}`, or runs `uncaged channel pair {code}` on my machine. Your id here is"
+        " `{id}`."
+    )
+    stranger = "I only talk to people whom my owner has let in. {your_code}"
+    code_still_valid = (
+        "Your code is still valid. Give it to my owner; in {minutes} minutes you can get a new one."
+    )
+    no_owner: ClassVar[Mapping[str, str]] = {
+        "open": "I have no owner yet.",
+        "members": "I only talk to people whom my owner has let in, and I have no owner yet.",
+        "owners": "I only talk to my owner, and I have no owner yet.",
+    }
+    at_the_machine = (
+        "If you run me: start `uncaged serve` in a terminal on my machine and send me `/pair` with"
+        " the code that it prints there, or set `UNCAGED_OWNERS={id}` for me and start me again."
+    )
+    let_yourself_in = (
+        "To talk to me without owning me, run `uncaged channel pair {code}` there; an owner would"
+        " send me `/pair {code}`. That code is valid for {minutes} minutes."
+    )
+    owners_talk = "I only talk to my owner. Your id here is `{id}`."
+    let_in = "My owner has let you in. Write what you need; /help shows what I can do."
+    now_owner = (
+        "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
+    )
+    wrong_code = "That is not the code. You have {tries} left."
+    last_wrong_code = (
+        "That is not the code, and it was your last try. `uncaged serve` prints a new one when it"
+        " starts again."
+    )
+    ask_privately = "Ask me that in a private chat: it names people."
+    guest_again = "{person} is a guest again."
+    may_talk_now = "{person} may talk to me now."
+    you_are = "You are `{who}`: {role}{since}."
+    since_day = ", let in on {day} by `{by}`"
+    role_names: ClassVar[Mapping[str, str]] = {
+        "owner": "owner",
+        "member": "member",
+        "guest": "guest",
+    }
+    this_chat = "This chat is `{session}`."
+    waiting_head = "Waiting:"
+    waiting_line = "- {person}, {minutes} minutes left"
+    let_in_head = "Let in:"
+    let_in_line = "- {person}, {role} since {day}, by `{by}`"
+    more_people = "- and {count:,} more: `uncaged channel pair --list`"
+    settings_owners = "Owners by the settings: {owners}"
+    nobody = "Nobody waits, and nobody was let in."
+    pair_how = "`/pair CODE` lets somebody in, `/pair remove ID` takes them out."
+    refused_because: ClassVar[Mapping[str, str]] = {}
+    """Refusals of `/pair` by their codes, where they are said otherwise than by the refusal."""
+
+    # --- the soul ---
+    soul_updated = "Soul updated."
+    soul_kept = "The soul is as it was."
+    soul_never_changed = "The soul was never changed."
+    soul_began = "- 0: as it was before anybody changed it"
+    soul_which = "Say which version: `/soul rollback N`; `/soul history` shows them."
+    soul_back = "The soul is as in version {version} again."
+    soul_meanwhile = "Somebody else changed it meanwhile; send it again."
+    soul_unfinished = "The model did not finish its answer."
+    soul_none = "The model's answer was not a soul."
+    soul_too_long = "The model wrote {count:,} characters; at most {most:,} are kept."
+    version_line = "- {version}: {written} by {by}"
+    version_size = " ({count:,} characters)"
+
+    version_refused: ClassVar[Mapping[str, str]] = {}
+    """Refusals of a way back by their codes, where they are said otherwise than by the refusal."""
+
+    # --- memory ---
+    mem_nothing_new = "No new messages to consolidate into memory."
+    mem_triggered = "Memory consolidation triggered."
+    mem_failed = "Memory consolidation failed."
+    mem_never = "Nothing was ever written into the memory of this chat."
+    mem_back = (
+        "The memory of this chat is as in version {version} again; `/mem history` shows all of"
+        " them."
+    )
+    mem_kept = "The memory is as it was."
+    memory_refused = (
+        "I kept what I remember of this chat: the model wrote my memory anew without {lost:,} of"
+        " the {count:,} things in it, twice, so I only added what is new. `/mem history` shows how"
+        " the memory changed, `/mem rollback N` takes a version back."
+    )
+    memory_shortened = (
+        "What I remember of this chat was full, so the model wrote it shorter: {lost:,} of the"
+        " {count:,} things in it are gone or changed. `/recall WORDS` finds them, `/mem history`"
+        " shows how the memory changed, `/mem rollback N` takes a version back."
+    )
+    nothing_remembered = "Nothing is remembered of this chat yet."
+    mem_takes = " /mem takes what was said here into memory."
+    nothing_found = "I found nothing about that, neither in what I remember nor in what was said."
+    forget_how = "Send `/forget ID`, with an id that /recall shows."
+    nothing_with_id = "I remember nothing with this id here."
+    forgotten = "Forgotten: {words}"
+    remembered_last = "Remembered last:"
+    remembered = "Remembered:"
+    said = "Said:"
+    disputed = ", disputed"
+
+    # --- what a platform does not take ---
+    part_not_taken = (
+        "(The chat platform did not take this part of my answer. Ask me to say it in another way.)"
+    )
+    no_file = (
+        "(The answer goes on for {rest:,} more characters, and this chat takes no files from me."
+        " Ask me for the rest of it, in parts.)"
+    )
+    whole_answer = "The whole answer: {count:,} characters."
+
+    def count_turns(self, count: int) -> str:
+        """Return `1 turn` or `1,000 turns`."""
+        return f"{count:,} turn" if count == 1 else f"{count:,} turns"
+
+    def count_tokens(self, count: int) -> str:
+        """Return `1 token` or `1,000 tokens`."""
+        return f"{count:,} token" if count == 1 else f"{count:,} tokens"
+
+    def count_tries(self, count: int) -> str:
+        """Return `1 try` or `3 tries`."""
+        return "1 try" if count == 1 else f"{count} tries"
+
+    def more_than(self, count: int) -> str:
+        """Return `more than 200`."""
+        return f"more than {count}"
+
+    def count_messages(self, count: str) -> str:
+        """Return `a message` for `1`, `3 messages` and `more than 200 messages`."""
+        return "a message" if count == "1" else f"{count} messages"
+
+    def format_span(self, seconds: float) -> str:
+        """Return a time that passes, rounded: `5 seconds`, `2 minutes`, `an hour`, `3 days`."""
+        if seconds < 50:
+            return f"{max(round(seconds / 5) * 5, 5)} seconds"
+        minutes = round(seconds / 60)
+        if minutes < 60:
+            return f"{minutes} minutes" if minutes > 1 else "a minute"
+        hours = round(minutes / 60)
+        if hours < 48:
+            return f"{hours} hours" if hours > 1 else "an hour"
+        return f"{round(hours / 24)} days"
+
+
+TEXTS = Texts()

@@ -1,0 +1,374 @@
+"""The texts in Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from functions.texts.en import Texts
+
+
+class Chinese(Texts):
+    """See `Texts`."""
+
+    code = "zh"
+    name = "中文"
+    script = (("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"))
+    foreign_script = (("\u3040", "\u30ff"), ("\uac00", "\ud7af"))
+    words: ClassVar[frozenset[str]] = frozenset()
+    greetings: ClassVar[frozenset[str]] = frozenset()
+
+    hello = (
+        "你好，我是 {name}。想做什么，直接说就行："
+        "我会找到合适的工具，没有就做一个，也会记住你告诉我的事。"
+    )
+    hello_without_making = (
+        "你好，我是 {name}。想做什么，直接说就行：我会找到合适的工具，也会记住你告诉我的事。"
+    )
+    try_examples = "可以试试："
+    examples: ClassVar[Mapping[str, str]] = {
+        "unit-convert": "把 10 公里换算成英里",
+        "date-math": "2027年1月1日到2027年12月25日有多少天",
+        "encode": "帮我把 hello world 编码成 base64",
+    }
+    more_help = "发送 /help 看看还能做什么。"
+    help_head = "直接写你的需要就行。这些命令也有用："
+    help_owner_head = "你是我的主人，还可以用："
+    help_group = "在群里请 @我 或回复我的消息，我才知道你在和我说话。"
+    help_offline = (
+        "目前还没有接上语言模型，我只能听懂简单的请求。我的主人可以设置 `UNCAGED_LLM_URL` 和"
+        " `UNCAGED_LLM_KEY`。"
+    )
+    help_no_deploy = "我只用已有的工具，在这里不做新的。"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "start": "打个招呼，给几个例子",
+        "help": "看看可以发什么",
+        "new": "开始新的对话；我记住的事还在",
+        "language": "查看或设置我自己消息的语言",
+        "tools": "看看我手边有哪些工具",
+        "listen": "看看我在群里是否旁听；主人可以开关",
+        "status": "看看我怎么样，正在做什么",
+        "usage": "看看这里用了多少 token",
+        "context": "看看窗口里都装了什么",
+        "compact": "腾出空间：较早的消息归档",
+        "history": "看看这次对话最近的消息",
+        "export": "把这次对话以文字给你",
+        "model": "看看这里由哪个模型回答，或换同一端点的另一个",
+        "btw": "顺便问一句，不留痕迹",
+        "whoami": "看看你是谁，今天还能用多少",
+        "pair": "看看谁可以和我说话，让人进来或请人离开",
+        "soul": "看看我是谁；主人可以用话来改",
+        "mem": "把这里说过的记下来，连同你的话",
+        "recall": "看看我在这里记住了什么；加上词就搜索",
+        "forget": "忘掉一件事，用 /recall 里的编号",
+        "stop": "停下我正在做的事",
+        "halt": "让我在所有聊天里停下，或只在这里",
+        "unlock": "停下之后，让我继续",
+    }
+
+    with_space = "请写成 `/{name}`，后面的内容前加一个空格。"
+    without_space = "请写成 `/{name}`，斜杠后面不要空格。"
+    unknown_command = "没有 /{name} 这个命令。{hint}/help 会列出所有命令。"
+    did_you_mean = "你是想用 /{name} 吗？"
+    takes_no_argument = "/{name} 后面不用写别的，单独发送 `/{name}` 就行。"
+    owners_only = "只有我的主人可以这样做。"
+    not_here = "在群里只有我的主人可以这样做。"
+    send_alone = "请单独发送，或加上 `here` 只管这个聊天。"
+    new_session = "新的对话开始了。"
+    stays_locked = "不过我仍被锁定。{notice}"
+
+    language_now = "我自己的消息用{name}。我会：{known}。"
+    language_how = "`/language 代码` 选择一种，`/language auto` 跟随你写的语言。"
+    language_set = "从现在起，我自己的消息用{name}。"
+    language_auto = "从现在起，我自己的消息跟随你写的语言。"
+    language_unknown = "我不会这种语言：{name}。我会：{known}。"
+
+    tools_always = "一直在手边：{names}。"
+    tools_here = "这次对话里找到的："
+    tools_none = "这次对话还没用到别的工具；需要时我会去找。"
+    status_ready = "我很好，随时可以开始。"
+    status_working = "我正在处理一条消息。"
+    status_waiting = "模型暂时没有回应，我在等它。"
+    status_model = "模型：{model}，窗口 {window:,} token，已用 {share}。"
+    status_version = "版本 {version}，已运行 {uptime}。"
+    status_version_only = "版本 {version}。"
+    status_failures = "最近 {steps} 步里有 {failed} 步没成功。"
+    status_last_failures = "最近没成功的："
+    status_last_turn = "上一轮：{tokens}"
+    usage_here = "这个聊天：{tokens}"
+    usage_all = "{period}：这个聊天用了 {own:,} token，全部聊天共 {total:,}{limit}{unlocked}"
+    usage_total = "{period} 的 token：{total:,}{limit}，其中这里 {own:,}{unlocked}"
+    usage_own = "{period} 的 token：这个聊天 {own:,}"
+    usage_limit = "（上限 {most:,}）"
+    usage_unlocked = "；解锁之后计入 {spent:,}，上限 {most:,}"
+    usage_tokens = "提问 {prompt:,} token{cached}，回答 {completion:,}"
+    usage_cached = "（其中 {share} 来自缓存）"
+
+    model_now = "这里的模型是 `{name}`。"
+    model_how = "`/model 名称` 为这个聊天换同一端点的另一个模型，`/model auto` 回到设置里的模型。"
+    model_only = "不能换别的：还没有接上语言模型。"
+    model_set = "从现在起，这个聊天由 `{name}` 回答。"
+    model_back = "这个聊天又由设置里的模型 `{name}` 回答了。"
+    model_bad = "这不是模型的名称：最多 100 个字符，不含空格。"
+    model_refused = "`{name}` 没有回答（{why}），所以什么都没有改。"
+
+    context_head = "我的窗口有 {window:,} token，大约用了 {used:,}（{share}）："
+    context_line = "- {part}：{count:,}"
+    context_parts: ClassVar[Mapping[str, str]] = {
+        "instructions": "我是谁、按什么做事",
+        "memory": "我记住的",
+        "tools": "工具",
+        "people": "对我说的话",
+        "answers": "我说的话和调用",
+        "results": "工具的回答",
+    }
+    compact_nothing = "没有可以收起来的：这次对话有 {count} 条消息。"
+    compacted = (
+        "我把 {count} 条较早的消息归档了，留下 {kept} 条。什么都没有丢：/recall 词 可以找到。"
+    )
+    history_none = "这次对话还没有说过什么。"
+    history_how = "发送 `/history`，或 `/history N` 看最近 N 条，最多 {most} 条。"
+    history_you = "你"
+    export_cut = "（还有更早的 {messages}放不下。）"
+    btw_how = "发送 `/btw` 加一个问题：我回答，但谁也不留。"
+
+    nothing_runs = "现在没有在做的事。"
+    stop_waits = "我在等一个没有回应的模型。最多一小时，再问它之前我就会停下。"
+    stop_not_yours = "在群里，别人让我做的事只有我的主人可以叫停。"
+    halted = "已在所有聊天里停下。发送 `/unlock` 让我继续。"
+    halted_here = "已在这个聊天里停下。发送 `/unlock` 让我继续。"
+    unlocked = "已解锁。"
+    stopped = "已停下。"
+    told_to_stop = "已通知正在做的事停下。"
+
+    unlock = "我的主人可以解锁：在这里发送 `/unlock`，或在我的机器上运行 `uncaged unlock`。"
+    your_unlock = "你可以解锁：在这里发送 `/unlock`，或在我的机器上运行 `uncaged unlock`。"
+    reasons: ClassVar[Mapping[str, str]] = {
+        "frustration": "我连续失败了五次，所以先停在这里。",
+        "loop": "这件事我做的步数已到上限，看起来是个死循环。要继续吗？怎么继续？",
+        "cascade": "最近十步里有八步失败，所以我停下了。",
+        "fatal": "出了我自己修不好的问题，所以我停下了。",
+        "budget": "我的 token 预算用完了，所以停下了。",
+        "session-budget": "这个聊天的 token 预算用完了，所以我在这里停下了。",
+        "halted": "我被叫停了，解锁之前什么也不做。",
+        "damaged": "我为这个聊天保存的内容有一部分读不出来，所以先锁上了。",
+    }
+    then: ClassVar[Mapping[str, str]] = {
+        "frustration": "我该换个什么做法？你一回答我就继续。",
+        "budget": "下一个周期预算会重新开始。",
+        "session-budget": "下一个周期预算会重新开始。",
+    }
+    not_a_guests = "需要我的主人，或主人允许的人来回答。"
+    last_failed = "最后没成功的是{tool}：{message}。"
+    failed_search = "一次能力搜索"
+    failed_deploy = "我想做的一个能力"
+    code_meanings: ClassVar[Mapping[str, str]] = {
+        "EPERM": "没有得到许可，或规则不允许",
+        "EAUTH": "缺少令牌，或令牌不对",
+        "EACCES": "对方不让进",
+        "ENOENT": "要找的东西不存在",
+        "EEXIST": "这个名字已经有人用了",
+        "EINVAL": "输入不合适",
+        "EJSON": "参数不是 JSON 对象",
+        "ENOTOOL": "没有提供过这个名字的工具",
+        "ENOTRESIDENT": "它存在，但要先重新找到",
+        "ENAME": "不是能力的名字",
+        "EMANIFEST": "能力对自己的说明有误",
+        "ESCHEMA": "没有端点接受的 schema",
+        "EMODULE": "代码无法编译，或不允许运行",
+        "ETESTS": "部署时的测试没有通过",
+        "EREQUIRES": "它要调用的能力不存在",
+        "ECYCLE": "能力之间会循环调用",
+        "ETOOBIG": "内容、源码或模块太大",
+        "EQUOTA": "没有空间了",
+        "ELIMIT": "调用、输出或层数超过了一次运行的上限",
+        "ETIMEDOUT": "用时超过了上限",
+        "ESTACK": "递归没有尽头",
+        "ETRAP": "模块自己停止了",
+        "ETHROWN": "代码没有说明的错误",
+        "EOUTPUT": "输出无效",
+        "ENOSYS": "沙箱里没有这个功能",
+        "EPENDING": "有一个永远不会完成的 promise",
+        "EGUEST": "能力说它失败了",
+        "EREMOTE": "远程工具说它失败了",
+        "ENOMEM": "用的内存超过了上限",
+        "ENET": "连不上服务器",
+        "ERATE": "太频繁了，歇一会儿会好",
+        "EBUSY": "别人正在用",
+        "ECONFLICT": "别人先写了",
+        "EDEGRADED": "连续失败之后在休息",
+        "EUNAVAILABLE": "存储、注册表或沙箱暂时不在",
+        "EDAMAGED": "保存的内容读不出来",
+        "EINTERNAL": "运行环境自己出错了",
+        "EINTERRUPTED": "被一次崩溃打断，不知道有没有生效",
+        "EHOSTMEM": "机器本身没有内存了",
+        "EBREACH": "沙箱进程做了任何能力都不该做到的事",
+        "ESTOPPED": "还没开始就被叫停了",
+        "": "能力自己的错误码",
+    }
+    missed_meanwhile = "这期间来的 {count} 条消息我没有处理：还有用的请稍后再发一次。"
+    missed_before = "停下期间来的 {messages}我没有处理：还有用的请再发一次。"
+
+    gave_up = "处理你上一条消息时不止一次出了问题，我只好放弃它。下一条消息会重新开始。"
+    too_long = "你的消息放不进模型 {window:,} token 的窗口。请分几次发，或发短一点。"
+    newer_version = (
+        "这个聊天由更新的版本保存，我读不了。什么都没有丢：你的消息在死信里等着，"
+        "直到我的主人再次运行更新的版本。"
+    )
+    lost_memory = "你上一条消息我没能处理：我对这个聊天的记录读不出来。我的主人可以在死信里看到它。"
+    out_of_time = "这件事的时间用完了。已经做的都保留着：让我继续就行。"
+    no_answer = "模型没有给出回答。请再问一次，或换个说法。"
+    cut_length = "（回答到了模型的长度上限，被截断了。）"
+    cut_filtered = "（回答被模型提供方的过滤器截断了。）"
+    cut_refused = "（模型拒绝回答，或拒绝继续。）"
+    withheld_filtered = "模型提供方的过滤器扣下了这个回答。请换个说法。"
+    withheld_refused = "模型拒绝回答这个。请换个说法。"
+    tool_failed = "（`{tool}` 没有成功：{meaning}。）"
+    could_not_answer = "我没能得到回答：{why}。"
+    model_failures: ClassVar[Mapping[str, str]] = {
+        "key": "模型不接受我的密钥，需要我的主人看一下",
+        "money": "模型的费用用完了，需要我的主人看一下",
+        "rate": "模型暂时不再接受请求",
+        "window": "内容超出了模型的窗口。发送 /new 重新开始，或发短一点",
+        "refused": "模型的提供方拒绝回答这个",
+        "unreachable": "连不上模型",
+        "late": "模型没有及时回答",
+        "empty": "模型没有给出回答",
+        "down": "模型暂时出了故障",
+        "other": "模型不接受这个请求，我的主人可以看到原因",
+    }
+    model_busy = "模型暂时不再接受请求。"
+    model_away = "模型暂时没有回应。"
+    try_again_in = "你的消息我留着，{time}后再试。"
+    please_try_in = "请{time}后再试。"
+    please_try_soon = "请稍后再试。"
+
+    used_up = "你今天的 {allowed}已经用完。{reset}"
+    used_today = "今天已用：{parts}。{reset}"
+    used_part = "{used:,} / {most}"
+    resets = "00:00 UTC 重新计算，还有 {hours} 小时 {minutes} 分钟。"
+
+    your_code = (
+        "你的配对码是 `{code}`，{minutes} 分钟内有效。把它交给我的主人：主人给我发"
+        " `/pair {code}`，或在我的机器上运行 `uncaged channel pair {code}`。你在这里的编号是"
+        " `{id}`。"
+    )
+    stranger = "我只和我的主人允许的人说话。{your_code}"
+    code_still_valid = "你的配对码仍然有效。请交给我的主人；{minutes} 分钟后可以得到新的。"
+    no_owner: ClassVar[Mapping[str, str]] = {
+        "open": "我还没有主人。",
+        "members": "我只和主人允许的人说话，而我还没有主人。",
+        "owners": "我只和我的主人说话，而我还没有主人。",
+    }
+    at_the_machine = (
+        "如果是你在运行我：在我的机器上打开终端，运行 `uncaged serve`，把它显示的码用 `/pair`"
+        " 发给我；或设置 `UNCAGED_OWNERS={id}` 再重新启动我。"
+    )
+    let_yourself_in = (
+        "只想和我说话、不做主人的话，在那里运行 `uncaged channel pair {code}`；"
+        "有主人时由主人发 `/pair {code}`。这个码 {minutes} 分钟内有效。"
+    )
+    owners_talk = "我只和我的主人说话。你在这里的编号是 `{id}`。"
+    let_in = "我的主人让你进来了。想做什么直接说；/help 会告诉你我能做什么。"
+    now_owner = "你现在是我的主人了。/help 看看我能做什么，/pair 看看还有谁可以和我说话。"
+    wrong_code = "码不对。你还有 {tries}机会。"
+    last_wrong_code = "码不对，而且这是最后一次机会。`uncaged serve` 重新启动时会显示新的码。"
+    ask_privately = "请在私聊里问我：这会提到别人的名字。"
+    guest_again = "{person} 又是访客了。"
+    may_talk_now = "{person} 现在可以和我说话了。"
+    you_are = "你是 `{who}`：{role}{since}。"
+    since_day = "，{day} 由 `{by}` 允许"
+    role_names: ClassVar[Mapping[str, str]] = {"owner": "主人", "member": "成员", "guest": "访客"}
+    this_chat = "这个聊天是 `{session}`。"
+    waiting_head = "在等待："
+    waiting_line = "- {person}，还剩 {minutes} 分钟"
+    let_in_head = "已允许："
+    let_in_line = "- {person}，{role}，自 {day}，由 `{by}`"
+    more_people = "- 还有 {count:,} 人：`uncaged channel pair --list`"
+    settings_owners = "设置里的主人：{owners}"
+    nobody = "没有人在等待，也还没有允许过谁。"
+    pair_how = "`/pair 码` 让人进来，`/pair remove 编号` 请人离开。"
+    refused_because: ClassVar[Mapping[str, str]] = {
+        "EINVAL": "这个不行：码由字母和数字组成，例如 4F7K-9QXZ；编号形如 telegram:123。",
+        "ENOENT": "没有找到：这个码没有开放或已过期，或这个编号没有被允许过。请再看一遍。",
+        "ELIMIT": "人数已满，先用 `/pair remove 编号` 请人离开。",
+        "ECONFLICT": "这个码已经用过了。请对方再写一次，会得到新的码。",
+    }
+
+    soul_updated = "灵魂已更新。"
+    soul_kept = "灵魂保持原样。"
+    soul_never_changed = "灵魂从未改过。"
+    soul_began = "- 0：任何人改动之前的样子"
+    soul_which = "请说明版本：`/soul rollback N`；`/soul history` 会列出来。"
+    soul_back = "灵魂又回到第 {version} 版了。"
+    soul_meanwhile = "这期间别人改过了，请再发一次。"
+    soul_unfinished = "模型没有说完。"
+    soul_none = "模型的回答不是灵魂。"
+    soul_too_long = "模型写了 {count:,} 个字符，最多保留 {most:,} 个。"
+    version_line = "- {version}：{written}，{by}"
+    version_size = "（{count:,} 个字符）"
+
+    version_refused: ClassVar[Mapping[str, str]] = {
+        "ENOENT": "没有这个版本。",
+        "EINVAL": "没有这个版本。",
+        "EDAMAGED": "这个版本读不出来；请选另一个。",
+        "ETOOBIG": "这个版本太长了；请选另一个。",
+    }
+
+    mem_nothing_new = "没有新的消息可以记。"
+    mem_triggered = "已经记下来了。"
+    mem_failed = "这次没能记下来。"
+    mem_never = "这个聊天还没有写过记忆。"
+    mem_back = "这个聊天的记忆又回到第 {version} 版了；`/mem history` 会列出所有版本。"
+    mem_kept = "记忆保持原样。"
+    memory_refused = (
+        "我保住了对这个聊天的记忆：模型两次重写时都漏掉了 {count:,} 件事里的 {lost:,} 件，"
+        "所以我只加上了新的。`/mem history` 看变化，`/mem rollback N` 回到旧版本。"
+    )
+    memory_shortened = (
+        "我对这个聊天的记忆满了，模型把它写短了：{count:,} 件事里有 {lost:,} 件没了或变了。"
+        "`/recall 词` 可以找到它们，`/mem history` 看变化，`/mem rollback N` 回到旧版本。"
+    )
+    nothing_remembered = "这个聊天还没有记住什么。"
+    mem_takes = " 用 /mem 把这里说过的记下来。"
+    nothing_found = "没有找到：我记住的和这里说过的都没有。"
+    forget_how = "请发送 `/forget 编号`，编号在 /recall 里。"
+    nothing_with_id = "这里没有这个编号的记忆。"
+    forgotten = "已忘掉：{words}"
+    remembered_last = "最近记住的："
+    remembered = "记住的："
+    said = "说过的："
+    disputed = "，有争议"
+
+    part_not_taken = "（聊天平台没有接受我回答的这一部分。请让我换个说法。）"
+    no_file = "（回答后面还有 {rest:,} 个字符，而这个聊天不收我的文件。请让我分几次发。）"
+    whole_answer = "完整的回答：{count:,} 个字符。"
+
+    def count_turns(self, count: int) -> str:
+        return f"{count:,} 轮"
+
+    def count_tokens(self, count: int) -> str:
+        return f"{count:,} 个 token "
+
+    def count_tries(self, count: int) -> str:
+        return f"{count} 次"
+
+    def more_than(self, count: int) -> str:
+        return f"超过 {count} "
+
+    def count_messages(self, count: str) -> str:
+        return f"{count} 条消息"
+
+    def format_span(self, seconds: float) -> str:
+        if seconds < 50:
+            return f" {max(round(seconds / 5) * 5, 5)} 秒"
+        minutes = round(seconds / 60)
+        if minutes < 60:
+            return f" {max(minutes, 1)} 分钟"
+        hours = round(minutes / 60)
+        if hours < 48:
+            return f" {max(hours, 1)} 小时"
+        return f" {round(hours / 24)} 天"
+
+
+TEXTS = Chinese()

@@ -1,0 +1,183 @@
+"""The tables of texts: each language has every text or falls back to English, and one file is
+enough to add one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from functions import texts
+from functions.agent.commands.table import COMMANDS
+from functions.agent.safety.failure_codes import CODES
+from functions.agent.safety.status import REASONS, SessionState
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
+from functions.texts.languages import (
+    detect_language,
+    find_by_name,
+    find_code,
+    list_codes,
+    load_texts,
+)
+
+LANGUAGES = list_codes()
+ABOUT_A_LANGUAGE = {"code", "name", "words", "greetings", "script", "foreign_script"}
+NOT_FOR_PEOPLE = (*SessionState, "resident", "operations", "page fault")
+
+
+def patterns(language: Texts) -> Iterator[tuple[str, str]]:
+    """Every pattern of a language by its place: a text's name, or a name and a key."""
+    for name in vars(Texts):
+        value = getattr(language, name)
+        if name.startswith("_") or name in ABOUT_A_LANGUAGE or callable(value):
+            continue
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{key}", text) for key, text in value.items())
+        else:
+            yield name, value
+
+
+def fields(pattern: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_language_fills_in_the_same_values_as_english(code: str) -> None:
+    english = dict(patterns(ENGLISH))
+
+    for place, pattern in patterns(load_texts(code)):
+        if place in english and not place.startswith("examples."):
+            assert fields(pattern) == fields(english[place]), place
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_language_names_no_text_that_english_does_not_have(code: str) -> None:
+    own = {name for name in vars(type(load_texts(code))) if not name.startswith("_")}
+
+    assert own <= set(vars(Texts))
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_language_has_every_text_or_falls_back_to_english(code: str) -> None:
+    language = load_texts(code)
+
+    assert all(text for _, text in patterns(language))
+    for name in ("meanings", "reasons", "model_failures", "no_owner", "role_names"):
+        assert getattr(language, name).keys() == getattr(ENGLISH, name).keys(), name
+    assert language.then.keys() <= ENGLISH.reasons.keys() == REASONS.keys()
+    assert language.meanings.keys() == COMMANDS.keys()
+
+
+def test_chinese_is_whole() -> None:
+    english = dict(patterns(ENGLISH))
+    chinese = dict(patterns(load_texts("zh")))
+
+    assert not {place for place in english if chinese[place] == english[place]} - {
+        place for place in english if place.startswith("examples.")
+    }
+    assert load_texts("zh").code_meanings.keys() == {*CODES, ""}
+    for name, method in inspect.getmembers(Texts, inspect.isfunction):
+        assert getattr(type(load_texts("zh")), name) is not method, name
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_people_read_no_word_of_the_machinery(code: str) -> None:
+    said = "\n".join(text for _, text in patterns(load_texts(code)))
+
+    assert not [word for word in NOT_FOR_PEOPLE if word in said]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("What is the capital of Peru?", "en"),
+        ("please sort these names", "en"),
+        ("今天天气怎么样？", "zh"),
+        ("帮我把 the quick brown fox 翻译成大写", "zh"),
+        ("translate 你好 to English", "en"),
+        ("用 sha256 算 hello world", "zh"),
+        ("今日は何曜日ですか", ""),
+        ("sha256 abc", ""),
+        ("hi!", "en"),
+        ("Hello 小明，你在吗", "zh"),
+        ("42", ""),
+        ("", ""),
+    ],
+)
+def test_the_language_of_a_text_is_told_by_its_script_or_its_words(text: str, code: str) -> None:
+    assert detect_language(text) == code
+
+
+@pytest.mark.parametrize(
+    ("tag", "code"),
+    [
+        ("zh-hans", "zh"),
+        ("zh_TW", "zh"),
+        ("EN-gb", "en"),
+        ("xx", ""),
+        ("", ""),
+        ("../../etc", ""),
+        ("languages", ""),
+        ("en\n", ""),
+        ("z" * 10_000, ""),
+    ],
+)
+def test_a_platforms_tag_names_a_language_or_none(tag: str, code: str) -> None:
+    assert find_code(tag) == code
+
+
+def test_a_person_names_a_language_by_its_code_or_its_name() -> None:
+    assert [find_by_name(words) for words in ("zh", " 中文 ", "ENGLISH", "Klingon")] == [
+        "zh",
+        "zh",
+        "en",
+        "",
+    ]
+
+
+@pytest.fixture
+def one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A language that consists of one file."""
+    (tmp_path / "nl.py").write_text(
+        "from functions.texts.en import Texts\n\n\n"
+        "class Dutch(Texts):\n"
+        "    code = 'nl'\n"
+        "    name = 'Nederlands'\n"
+        "    words = frozenset('de het een ik jij niet wat is'.split())\n"
+        "    stopped = 'Gestopt.'\n\n\n"
+        "TEXTS = Dutch()\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(texts, "__path__", [*texts.__path__, str(tmp_path)])
+    caches = (list_codes, load_texts, detect_language)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.usefixtures("one_more")
+def test_one_file_adds_a_language() -> None:
+    assert "nl" in list_codes()
+    dutch = load_texts("nl-BE")
+    assert dutch.stopped == "Gestopt."
+    assert dutch.unlocked == ENGLISH.unlocked
+    assert detect_language("wat is het weer?") == "nl"
+
+
+def test_no_command_writes_a_text_of_its_own() -> None:
+    root = Path(__file__).parents[3] / "functions" / "agent" / "commands"
+
+    for path in root.glob("*.py"):
+        found = re.findall(
+            r"reply\(\s*f?\"[^\"\\{]*[A-Za-z]{2}[^\"]*\"", path.read_text(encoding="utf-8")
+        )
+        assert not found, path.name
