@@ -65,10 +65,9 @@ WHAT = (
     "/halt here",
     "/unlock",
     "/unlock here",
-    "/stop",
     f"jump {DAY}",
     f"jump -{DAY}",
-    "damage",
+    *["/stop", "damage"] * 2,
     *["crash", "overtake"] * 3,
 )
 TWISTS = some.none() | some.builds(

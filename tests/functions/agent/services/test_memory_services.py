@@ -117,7 +117,7 @@ def test_nothing_is_kept_that_does_not_say_where_it_is_from(
         {"key": "a", "value": "b" * 2_001},
         {"key": "a", "value": "b", "when": "2026-05-01"},
         {"type": "a", "payload": "b", "when": "tomorrow"},
-        {"key": "a", "value": ["b"]},
+        {"key": "a", "value": {"b": "c"}},
         {"key": "a", "value": "b", "scope": "agent"},
     ],
 )
