@@ -126,7 +126,7 @@ def test_calls_of_one_round_run_side_by_side(
         ("[1]", "EJSON"),
         ('"text"', "EJSON"),
         ({}, "EINVAL"),
-        ({"text": 5}, "EINVAL"),
+        ({"text": {"a": 5}}, "EINVAL"),
         ({"text": "boom"}, "ETHROWN"),
     ],
 )
