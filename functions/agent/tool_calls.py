@@ -157,8 +157,8 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
     """Return a result of at most `share` characters; failures stay whole.
 
     A listing is not cut but told in fewer words, for half a line of JSON says nothing. The
-    descriptions go first, then the names that brought no tool, the last ones first. The names of
-    its tools stay.
+    descriptions go first, with what is only near the query and what to do next; then the names that
+    brought no tool, the last ones first. The names of its tools stay.
     """
     if result.error or len(result.content) <= share:
         return result
@@ -167,6 +167,8 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
         return cut_result(result, share)
     if "items" not in listed:
         return result
+    if listed["items"]:
+        listed = {name: value for name, value in listed.items() if name not in ("weak", "next")}
     items = []
     for item in map(as_mapping, as_sequence(listed["items"])):
         items.append({name: item[name] for name in ("capability", "tool") if name in item})

@@ -55,6 +55,7 @@ _RUNS_NOTHING = ("sigil/compile", "sigil/sandbox", "sigil/search")
 
 SOURCELESS = (
     "anyio",
+    "attr",
     "boto3",
     "botocore",
     "dateutil",
@@ -64,6 +65,7 @@ SOURCELESS = (
     "idna",
     "markdown_it",
     "pydantic",
+    "regex",
     "s3transfer",
     "starlette",
     "urllib3",

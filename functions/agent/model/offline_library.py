@@ -1186,7 +1186,8 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _skill(
         "number-words",
-        r"spell out|\bin (?:english )?words\b|which number is|英文写法|人民币大写|数字.*写",
+        r"spell out|\bin (?:english )?words\b|which number is"
+        r"|英文写法|人民币大写|(?<!罗马)数字.*写",
         _read_number_words,
         "spell out 1234567 in english words",
     ),

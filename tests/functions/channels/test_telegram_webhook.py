@@ -109,6 +109,7 @@ def test_a_private_message_becomes_an_event() -> None:
         order="001795000011000-00000000000000900101",
         reply_to="11",
         private=True,
+        language="pt",
     )
 
 

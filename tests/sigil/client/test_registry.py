@@ -313,7 +313,7 @@ class TestARegistryHereOrElsewhere:
             ("No Name", {}, (UsageError, "ENAME", "")),
             ("shout@latest", {}, (UsageError, "ENAME", "shout")),
             ("shout", {}, (UsageError, "EINVAL", "shout")),
-            ("shout", {"text": 1}, (UsageError, "EINVAL", "shout")),
+            ("shout", {"text": {"a": 1}}, (UsageError, "EINVAL", "shout")),
             ("shout", {"text": "\ud800"}, (UsageError, "EJSON", "shout")),
             ("thrower", {}, (ToolError, "EODD", "thrower")),
             ("thrower", {"code": "ENOENT"}, (ToolError, "ENOENT", "thrower")),
@@ -346,7 +346,7 @@ class TestARegistryHereOrElsewhere:
 
         def said(asked: AdminRegistry) -> dict[str, str]:
             with pytest.raises(UsageError) as caught:
-                asked.run("shout", {"text": 1}, person)
+                asked.run("shout", {"text": {"a": 1}}, person)
             return caught.value.as_dict()
 
         assert said(registry) == said(local)
