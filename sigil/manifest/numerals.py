@@ -7,6 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 
 LARGEST = 2**63
+CHARACTERS = 100
+"""A longer text is no number: the forms below are tried at each of its characters."""
 _NUMERAL = re.compile(
     r"(?P<before>[^\d+.,-]{0,8}?)\s*(?P<digits>[+-]?[\d.][\d.,' _’]*(?:[eE][+-]?\d{1,3})?)"
     r"\s*(?P<after>[^\d]{0,32})"
@@ -35,6 +37,8 @@ def read_numeral(text: str) -> Numeral | None:
 
     A comma before three digits groups them, as in 10,000; before others it is a decimal comma.
     """
+    if len(text) > CHARACTERS:
+        return None
     plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-").strip()
     found = _NUMERAL.fullmatch(plain)
     if not found:
