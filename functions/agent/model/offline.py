@@ -47,6 +47,14 @@ NOT_FOUND = (
     "I do not understand this: I am only the offline model. Ask me “what can you do?” for examples."
     " A language model (UNCAGED_LLM_URL) would understand more."
 )
+READ_CHARACTERS = 4_000
+TOO_LONG = (
+    f"I am only the offline model, and read up to {READ_CHARACTERS:,} characters at a time. Send"
+    " less, or use a language model (UNCAGED_LLM_URL)."
+)
+"""The answer to a longer message. Its readers try many forms, and a text made for it would keep
+them busy for hours.
+"""
 _MAKE = re.compile(
     r"\b(?:make|write|create|build|deploy|define)\s+(?:(?!of\b)[\w'-]+\s+){0,5}?capabilit(?:y|ies)\b"
     "|[\u505a\u5199\u521b\u9020\u90e8].{0,15}\u80fd\u529b",
@@ -128,6 +136,8 @@ def _make_plan(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     spec = offline_arguments.find_deploy(said.words)
     if spec:
         return _plan_deploy(spec, done)
+    if len(said.words) > READ_CHARACTERS:
+        return TOO_LONG
     if _MAKE.search(said.words):
         return HOW
     talk = "" if done else answer_talk(said.words, said.now, said.zone)

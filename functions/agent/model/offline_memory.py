@@ -16,11 +16,11 @@ _TO_KEEP = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"\s*(\S.*?)\s*[,;.，。；]\s*(?:(?:so\s+|and\s+)?please\s+)?(?:remember|keep in mind"
+        r"\s*(\S.*?)[,;.，。；]\s*(?:(?:so\s+|and\s+)?please\s+)?(?:remember|keep in mind"
         r"|do(?:n't| not) forget)\s+(?:it|that|this)(?:[\s,]+please)?[\s.!]*",
         re.IGNORECASE,
     ),
-    re.compile(r"\s*(\S.*?)\s*[,，。；]\s*(?:请|帮我|请帮我)?(?:记住|记一下)[\s。！!]*"),
+    re.compile(r"\s*(\S.*?)[,，。；]\s*(?:请|帮我|请帮我)?(?:记住|记一下)[\s。！!]*"),
 )
 _TO_FORGET = re.compile(
     r"(?:please\s+)?(?:forget|(?:delete|remove|erase) from (?:your )?memory)[\s:]+"
@@ -40,7 +40,7 @@ def find_note(text: str) -> str:
     for pattern in _TO_KEEP:
         found = pattern.fullmatch(line)
         if found:
-            return found[1]
+            return found[1].rstrip()
     return ""
 
 

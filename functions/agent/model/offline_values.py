@@ -35,9 +35,7 @@ DATE = (
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|(?<!\w)'([^']+)'(?!\w)|`([^`]+)`")
 _FENCED = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
 _COLON = re.compile(r":(?:[ \t]+|[ \t]*\n)|：\s*")
-_AND = re.compile(
-    r"\s*(?:,\s*(?:and|or)?|，|、|;|\n|\s(?:and|or|und)\s|\s?和\s?)\s*", re.IGNORECASE
-)
+_AND = re.compile(r"(?:,\s*(?:and|or)?|，|、|;|\n|\s(?:and|or|und)\s|和)", re.IGNORECASE)
 _STAND_INS = frozenset(
     """
     a an the this that these those my your our some it its two of from following above long text

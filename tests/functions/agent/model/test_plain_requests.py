@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from functions.agent.model.offline import SIGNATURE
+from functions.agent.model.offline import SIGNATURE, TOO_LONG
 from functions.wiring import AgentRuntime
 from tests.functions.agent.model.plain_requests import KEPT, REFUSED, TUNING
 from tests.functions.agent.talk import tell
@@ -60,3 +60,30 @@ def test_what_it_does_not_understand_is_refused_and_never_answered(
     (reply,) = tell(runtime(library="builtin"), said)
 
     assert re.search(REFUSED, reply)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "1" + " " * 20_000 + "x",
+        "sort " + "1," * 10_000,
+        "what is " + "1 and " * 4_000,
+        "remember " * 3_000,
+        "{" * 20_000,
+    ],
+)
+def test_a_message_that_is_made_to_keep_the_readers_busy_is_refused_at_once(
+    runtime: Callable[..., AgentRuntime], words: str
+) -> None:
+    (reply,) = tell(runtime(library="builtin", tokens_per_day=0), words)
+
+    assert reply.startswith(TOO_LONG)
+
+
+@pytest.mark.parametrize("words", ["[" * 3_900, '{"a":' * 700, "`" * 3_900])
+def test_what_is_nested_without_end_is_answered(
+    runtime: Callable[..., AgentRuntime], words: str
+) -> None:
+    (reply,) = tell(runtime(library="builtin"), words)
+
+    assert reply.endswith(SIGNATURE)
