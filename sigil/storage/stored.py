@@ -14,12 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Final,
     Generic,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -29,6 +31,9 @@ import msgspec
 import orjson
 
 from sigil.errors import BackendError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 HELP = "`sigil doctor` says which; restore a backup, or use another store"
@@ -52,7 +57,7 @@ class Stored:
     leaves out fields whose names begin with `_`; `dumps` writes what is in it beside the others.
     """
 
-    _rest: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    _rest: Mapping[str, object] | None = field(default=None, compare=False, repr=False)
 
 
 def later(default: Any = msgspec.UNSET, **options: Any) -> Any:
@@ -83,10 +88,10 @@ class Shape(Generic[T]):
 
     def __init__(
         self,
-        kind: Any,
+        kind: object,
         *,
         required: Collection[str] = (),
-        read_part: Callable[[type, Any], Any] | None = None,
+        read_part: Callable[[type, object], object] | None = None,
     ) -> None:
         """`required`: fields that every version writes, so that one that is gone is damage, though
         it has a default.
@@ -102,7 +107,7 @@ class Shape(Generic[T]):
         """Return the value in `data`. `ValueError` for another shape, `NewerFormat` as it says."""
         return self.convert(orjson.loads(data))
 
-    def convert(self, raw: Any) -> T:
+    def convert(self, raw: object) -> T:
         """Return the value whose JSON was parsed to `raw`; errors as `read`."""
         # The keys of a mapping are free, and one may be called `format`.
         if isinstance(self._kind, type) and is_dataclass(self._kind):
@@ -112,11 +117,10 @@ class Shape(Generic[T]):
         if not self._is_prepared:
             self._prepare()
         try:
-            value: T = msgspec.convert(raw, self._kind, dec_hook=self._read_part)
+            value: object = msgspec.convert(raw, self._kind, dec_hook=self._read_part)
         except (msgspec.ValidationError, RecursionError) as problem:
             raise ValueError(str(problem)) from None
-        with_unknown: T = _keep_unknown(self._form, value, raw)
-        return with_unknown
+        return cast("T", _keep_unknown(self._form, value, raw))
 
     def _prepare(self) -> None:
         """Let msgspec look at the type, and at all types within it, while no other thread does."""
@@ -130,14 +134,14 @@ class Shape(Generic[T]):
         return _form_of(self._kind)
 
 
-def require_format(raw: Any) -> None:
+def require_format(raw: object) -> None:
     """Raise `NewerFormat` unless this version knows the format that the value names."""
     found = raw.get("format", FORMAT) if isinstance(raw, dict) else FORMAT
     if found != FORMAT:
         raise NewerFormat(found)
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     """Return `value` (a dataclass, or tuples, lists and mappings of them) as JSON.
 
     What other versions wrote beside its fields is written as well. `TypeError` for a lone
@@ -146,13 +150,12 @@ def dumps(value: Any) -> bytes:
     return orjson.dumps(plain(value))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return what orjson is to write for `value`: itself, or a dict where it keeps unknown
     fields.
     """
-    if is_dataclass(value):
-        kind: Any = type(value)
-        return _plain_fields(_fields_of(kind), value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain_fields(_fields_of(type(value)), value)
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
@@ -160,14 +163,14 @@ def plain(value: Any) -> Any:
     return value
 
 
-def row(value: Any) -> dict[str, Any]:
+def row(value: DataclassInstance) -> dict[str, object]:
     """Return the fields of a dataclass for people, those of its parts too, without unknown ones."""
     return asdict(
         value, dict_factory=lambda pairs: {name: part for name, part in pairs if name != REST}
     )
 
 
-def unknown(raw: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+def unknown(raw: Mapping[str, object], known: Iterable[str]) -> dict[str, object]:
     """Return the fields of `raw` that are not `known`: for records that are read by hand."""
     return {name: raw[name] for name in raw.keys() - set(known)}
 
@@ -184,13 +187,14 @@ def damaged(
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """The fields that a dataclass stores: all names, those that hold values of their own, and those
-    that may be left out.
+    """The fields that a dataclass of type `kind` stores: all names, those that hold values of their
+    own, and those that may be left out.
     """
 
     names: frozenset[str]
+    kind: type[DataclassInstance]
     inner: tuple[tuple[str, _Form], ...]
-    later: tuple[tuple[str, Any], ...]
+    later: tuple[tuple[str, object], ...]
     keeps: bool
     """True when it has a place for unknown fields."""
 
@@ -200,17 +204,16 @@ class _Items:
     """A tuple or a mapping of values that store fields of their own."""
 
     each: _Form
-    mapping: bool
 
 
 _Form = Union[_Fields, _Items]  # noqa: UP007  a name that its own parts refer to
 
 
 @lru_cache(maxsize=256)
-def _fields_of(kind: Any) -> _Fields:
+def _fields_of(kind: type[DataclassInstance]) -> _Fields:
     hints = get_type_hints(kind)
     inner: list[tuple[str, _Form]] = []
-    later_fields: list[tuple[str, Any]] = []
+    later_fields: list[tuple[str, object]] = []
     stored = [each for each in fields(kind) if each.name != REST]
     for each in stored:
         form = _form_of(hints[each.name])
@@ -223,13 +226,14 @@ def _fields_of(kind: Any) -> _Fields:
             later_fields.append((each.name, default))
     return _Fields(
         names=frozenset(each.name for each in stored),
+        kind=kind,
         inner=tuple(inner),
         later=tuple(later_fields),
         keeps=len(stored) < len(fields(kind)),
     )
 
 
-def _form_of(kind: Any) -> _Form | None:
+def _form_of(kind: object) -> _Form | None:
     """Return the form of an annotation; None for plain values, which cannot hold unknown fields."""
     origin = get_origin(kind)
     if origin is Annotated:
@@ -240,26 +244,33 @@ def _form_of(kind: Any) -> _Form | None:
         return next((form for part in get_args(kind) if (form := _form_of(part))), None)
     if origin is tuple:
         each = _form_of(get_args(kind)[0])
-        return _Items(each, mapping=False) if each else None
+        return _Items(each) if each else None
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         each = _form_of(get_args(kind)[1])
-        return _Items(each, mapping=True) if each else None
+        return _Items(each) if each else None
     return None
 
 
-def _keep_unknown(form: _Form | None, value: Any, raw: Any) -> Any:
+def _keep_unknown(form: _Form | None, value: object, raw: object) -> object:
     """Return `value` with the unknown fields of `raw` in their places; mostly `value` itself."""
-    if form is None or value is None:
-        return value
-    if isinstance(form, _Items):
-        if form.mapping:
+    if isinstance(form, _Fields):
+        if isinstance(value, form.kind) and isinstance(raw, dict):
+            return _keep_unknown_fields(form, value, raw)
+    elif form is not None:
+        if isinstance(value, tuple) and isinstance(raw, list | tuple):
+            pairs = zip(value, raw, strict=True)
+            parts = tuple([_keep_unknown(form.each, part, raw_part) for part, raw_part in pairs])
+            if any(new is not old for new, old in zip(parts, value, strict=True)):
+                return parts
+        elif isinstance(value, Mapping) and isinstance(raw, Mapping):
             return {name: _keep_unknown(form.each, part, raw[name]) for name, part in value.items()}
-        pairs = zip(value, raw, strict=True)
-        parts = tuple([_keep_unknown(form.each, part, raw_part) for part, raw_part in pairs])
-        if any(new is not old for new, old in zip(parts, value, strict=True)):
-            return parts
-        return value
-    changed: dict[str, Any] = {}
+    return value
+
+
+def _keep_unknown_fields(
+    form: _Fields, value: DataclassInstance, raw: Mapping[str, object]
+) -> DataclassInstance:
+    changed: dict[str, object] = {}
     for name, inner in form.inner:
         part = getattr(value, name)
         if part and name in raw:
@@ -271,10 +282,10 @@ def _keep_unknown(form: _Form | None, value: Any, raw: Any) -> Any:
     return replace(value, **changed) if changed else value
 
 
-def _plain_fields(form: _Fields, value: Any) -> Any:
+def _plain_fields(form: _Fields, value: DataclassInstance) -> object:
     """Return a dataclass, or a dict of its fields if it keeps unknown ones or leaves some out."""
     rest = getattr(value, REST) if form.keeps else None
-    inner: dict[str, Any] = {}
+    inner: dict[str, object] = {}
     for name, within in form.inner:
         part = getattr(value, name)
         if part:
@@ -290,11 +301,14 @@ def _plain_fields(form: _Fields, value: Any) -> Any:
     return {**known, **inner, **(rest or {})}
 
 
-def _plain_part(form: _Form, value: Any) -> Any:
+def _plain_part(form: _Form, value: object) -> object:
     if isinstance(form, _Fields):
-        return _plain_fields(form, value)
-    if form.mapping:
+        return _plain_fields(form, value) if isinstance(value, form.kind) else value
+    if isinstance(value, Mapping):
         row = {name: _plain_part(form.each, part) for name, part in value.items()}
         return row if any(row[name] is not part for name, part in value.items()) else value
-    parts = [_plain_part(form.each, part) for part in value]
-    return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+    if isinstance(value, tuple | list):
+        parts = [_plain_part(form.each, part) for part in value]
+        if any(new is not old for new, old in zip(parts, value, strict=True)):
+            return parts
+    return value
