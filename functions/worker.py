@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
-from typing import Any, Protocol
+from typing import Protocol
 
 from functions import cloudformation, log
 from functions.agent.app import TurnStep
@@ -268,7 +268,7 @@ def _show_typing(channel: Channel | None, session: str) -> Iterator[None]:
 
 def _log_step(event: Event, step: TurnStep) -> None:
     """Log a step of the turn: what took how long, never what was said."""
-    facts: dict[str, Any] = {}
+    facts: dict[str, object] = {}
     if step.name and step.kind != "note":
         facts["name"] = step.name
     if step.ms:

@@ -7,7 +7,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import unquote
 
 import orjson
@@ -15,6 +14,7 @@ import orjson
 from functions import log
 from functions.events import Event, decode, encode
 from sigil.errors import Conflict, UsageError
+from sigil.json_fields import as_integer, as_string
 from sigil.storage.kv import ABSENT, KV, Key, keys
 from sigil.storage.kv.update import scan_all, update
 
@@ -66,7 +66,7 @@ def keep_undecodable(
     `name` comes from the bytes and their place, so that a repeat changes nothing. `origin`: the key
     or the queue that held them. `at`: seconds since the epoch.
     """
-    record: dict[str, Any] = {"reason": reason}
+    record: dict[str, object] = {"reason": reason}
     if at is not None:
         record["at"] = at
     record["partition"] = origin.partition
@@ -85,18 +85,20 @@ def count_untold(kv: KV, event: Event) -> int:
     """Note that the platform did not take the notice to the sender of a dead letter, and return how
     often that has happened by now.
     """
-    fields = _update_record(
-        kv, event, lambda fields: {**fields, "tries": int(fields.get("tries", 0)) + 1}
-    )
-    return int(fields.get("tries", 0))
+    fields = _update_record(kv, event, lambda fields: {**fields, "tries": _count_tries(fields) + 1})
+    return _count_tries(fields)
+
+
+def _count_tries(fields: Mapping[str, object]) -> int:
+    return as_integer(fields.get("tries"), 0) or 0
 
 
 def _update_record(
-    kv: KV, event: Event, change: Callable[[dict[str, Any]], dict[str, Any]]
-) -> dict[str, Any]:
+    kv: KV, event: Event, change: Callable[[dict[str, object]], dict[str, object]]
+) -> dict[str, object]:
     """Change the record of a dead letter and return it; empty when there is none any more."""
 
-    def decide(value: bytes | None) -> tuple[bytes | None, dict[str, Any]]:
+    def decide(value: bytes | None) -> tuple[bytes | None, dict[str, object]]:
         if value is None:
             return None, {}
         fields = change(orjson.loads(value))
@@ -125,14 +127,14 @@ def scan_dead_letters(kv: KV) -> Iterator[DeadLetter]:
         yield letter
 
 
-def _decode_raw(fields: Mapping[str, Any]) -> Event | None:
+def _decode_raw(fields: Mapping[str, object]) -> Event | None:
     """Return the event in bytes that were none when they became a dead letter; None when they still
     are none.
 
     They may have been written by a newer version: after the upgrade the event can be retried.
     """
     try:
-        raw = b64decode(fields["raw"])
+        raw = b64decode(as_string(fields["raw"]))
         body = orjson.loads(raw)
         return decode(orjson.dumps(body["event"]) if "event" in body else raw)
     except (ValueError, TypeError, KeyError, UsageError):

@@ -11,11 +11,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from functions.events import Event, decode, encode
 from functions.queues.waiting_events import group_of
 from sigil.errors import UsageError
+from sigil.json_fields import as_string
 
 PACK_BYTES = 200_000
 """A larger event travels compressed."""
@@ -89,13 +89,13 @@ def unpack(body: str) -> Event:
     return decode(plain)
 
 
-def parse_received(fields: Mapping[str, Any]) -> SqsMessage:
+def parse_received(fields: Mapping[str, object]) -> SqsMessage:
     """Return a message as ReceiveMessage hands it out."""
     attributes = fields.get("Attributes", {})
     return _make_message(fields["MessageId"], fields["ReceiptHandle"], fields["Body"], attributes)
 
 
-def parse_record(fields: Mapping[str, Any]) -> SqsMessage:
+def parse_record(fields: Mapping[str, object]) -> SqsMessage:
     """Return the message in a record of Lambda's event source; `UsageError` when it holds none."""
     try:
         return _make_message(
@@ -107,11 +107,15 @@ def parse_record(fields: Mapping[str, Any]) -> SqsMessage:
         ) from None
 
 
-def _make_message(name: str, handle: str, body: str, attributes: Mapping[str, str]) -> SqsMessage:
+def _make_message(name: object, handle: object, body: object, attributes: object) -> SqsMessage:
+    if not (isinstance(name, str) and isinstance(handle, str) and isinstance(body, str)):
+        raise TypeError("a part of it is no text")
+    if not isinstance(attributes, Mapping):
+        raise TypeError("its attributes are no mapping")
     return SqsMessage(
         id=name,
         handle=handle,
         body=body,
-        group=attributes.get("MessageGroupId", ""),
+        group=as_string(attributes.get("MessageGroupId")),
         receives=int(attributes.get("ApproximateReceiveCount", "1")),
     )

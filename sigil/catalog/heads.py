@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from types import UnionType
 from typing import Any, Final, NotRequired, Self, TypedDict, cast
 
 import orjson
@@ -63,7 +64,7 @@ _STATE_TYPES: Final[Mapping[str, type]] = {
     "size": int,
     "inactive": bool,
 }
-_RECORD_TYPES: Final[Mapping[str, Any]] = {
+_RECORD_TYPES: Final[Mapping[str, type | UnionType]] = {
     **dict.fromkeys(("namespace", "name", "digest"), str),
     "version": int,
     "manifest": dict,

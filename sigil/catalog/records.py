@@ -91,7 +91,7 @@ class Head:
         return self.record.version in self.state.yanked
 
 
-def _read_manifest(kind: type, raw: Any) -> Any:
+def _read_manifest(kind: type, raw: object) -> object:
     """Read the manifest within a record, with the fields of it that a newer version wrote."""
     if kind is Manifest:
         return Manifest.model_validate_json(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -90,7 +90,8 @@ def add_error_handling(app: FastAPI) -> None:
     other failure is answered.
     """
 
-    async def answer_routing_error(request: Request, problem: Any) -> Response:
+    async def answer_routing_error(request: Request, problem: Exception) -> Response:
+        assert isinstance(problem, HTTPException), "only these are handed to this handler"
         route = one_line(f"{request.method} {request.url.path}", 120)
         see = "GET /_api/docs shows the routes"
         failure: SigilError = BackendError("EUNAVAILABLE", "the request failed", source="http")

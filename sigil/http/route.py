@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import Response
 
@@ -108,8 +108,8 @@ class Route(NamedTuple):
     path: str
     handler: Callable[..., Response]
     access: Access
-    responses: Mapping[int, Any]
-    body: Any = None
+    responses: Mapping[int, object]
+    body: object = None
     ref: Schema = REF_SCHEMA
     query: Mapping[str, Schema] = MappingProxyType({})
     body_bytes: int = BODY_BYTES

@@ -21,6 +21,7 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 
 from sigil.errors import UsageError, one_line
+from sigil.json_fields import as_mapping
 from sigil.protocol import Json
 from sigil.strict_json import canonical
 
@@ -78,7 +79,8 @@ _TYPES: Mapping[str, str] = {
 }
 """The types, and what other languages call them."""
 
-Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
+Keyword = Callable[[Any, Any, object, Mapping[str, object]], Iterator[ValidationError] | None]
+"""A keyword's check: the library's validator, the keyword's value, the instance, and the schema."""
 
 
 # -- checks when a capability is deployed
@@ -318,7 +320,7 @@ def _with_time_limit(keyword: Keyword) -> Keyword:
     """Return the keyword's check with a look at the clock before each evaluation."""
 
     def check_in_time(
-        validator: Any, value: Any, instance: Any, schema: Any
+        validator: Any, value: object, instance: object, schema: Mapping[str, object]
     ) -> Iterator[ValidationError]:
         _require_time(validator)
         yield from keyword(validator, value, instance, schema) or ()
@@ -334,14 +336,17 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _validate_pattern(
-    validator: Any, pattern: str, instance: Any, schema: Any
+    validator: Any, pattern: str, instance: object, schema: Mapping[str, object]
 ) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _matches(pattern, instance):
         yield ValidationError(f"{_as_json(instance)} does not match {one_line(pattern, 80)}")
 
 
 def _validate_pattern_properties(
-    validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any
+    validator: Any,
+    patterns: Mapping[str, object],
+    instance: object,
+    schema: Mapping[str, object],
 ) -> Iterator[ValidationError]:
     if isinstance(instance, dict):
         for pattern, subschema in patterns.items():
@@ -352,15 +357,16 @@ def _validate_pattern_properties(
 
 
 def _validate_additional_properties(
-    validator: Any, additional: Any, instance: Any, schema: Any
+    validator: Any, additional: object, instance: object, schema: Mapping[str, object]
 ) -> Iterator[ValidationError]:
     if not isinstance(instance, dict):
         return
     for name, value in instance.items():
         _require_time(validator)
-        if name in schema.get("properties", {}):
+        if name in as_mapping(schema.get("properties")):
             continue
-        if any(_matches(pattern, name) for pattern in schema.get("patternProperties", {})):
+        patterns = as_mapping(schema.get("patternProperties"))
+        if any(_matches(pattern, name) for pattern in patterns):
             continue
         if additional is False:
             yield ValidationError(f"'{one_line(name, 80)}' is not expected")
@@ -369,7 +375,7 @@ def _validate_additional_properties(
 
 
 def _validate_unique_items(
-    validator: Any, unique: bool, instance: Any, schema: Any
+    validator: Any, unique: bool, instance: object, schema: Mapping[str, object]
 ) -> Iterator[ValidationError]:
     if not unique or not isinstance(instance, list):
         return
@@ -384,7 +390,7 @@ _OWN_KEYWORDS: dict[str, Keyword] = {
     "additionalProperties": _validate_additional_properties,
     "uniqueItems": _validate_unique_items,
 }
-_KEYWORDS: Mapping[str, Any] = Draft202012Validator.VALIDATORS
+_KEYWORDS: Mapping[str, Keyword] = Draft202012Validator.VALIDATORS
 _extend: Any = extend
 _Validator: Any = _extend(
     Draft202012Validator,

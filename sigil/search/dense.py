@@ -48,7 +48,7 @@ class Encoder(Protocol):
 class VectorSource(Protocol):
     """Documents with vectors."""
 
-    def all_vectors(self) -> tuple[Sequence[int], Any]:
+    def all_vectors(self) -> tuple[Sequence[int], bytes | memoryview]:
         """Return the documents' numbers, and their vectors one after the other."""
 
 

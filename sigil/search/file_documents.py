@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -264,7 +264,7 @@ def hash_text(text: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def _copy_numbers(part: memoryview) -> array[Any]:
-    values: array[Any] = array(part.format)
+def _copy_numbers(part: memoryview) -> array[int]:
+    values: array[int] = array(part.format)
     values.frombytes(part.tobytes())
     return values

@@ -26,7 +26,7 @@ ALIGNED: Final = 8
 SIZES: Final = {"B": 1, "H": 2, "I": 4, "Q": 8, "d": 8}
 """The kinds of numbers, as `array` calls them, and their bytes here and everywhere."""
 
-Section = Union["array[Any]", bytes]
+Section = Union["array[int]", "array[float]", bytes]
 
 
 class DamagedIndexError(ValueError):
@@ -36,7 +36,7 @@ class DamagedIndexError(ValueError):
     """
 
 
-def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
+def pack(header: Mapping[str, object], sections: Mapping[str, Section]) -> bytes:
     """Return the file: equal sections are equal bytes."""
     table = []
     for name, section in sections.items():
@@ -51,7 +51,9 @@ def pack(header: Mapping[str, Any], sections: Mapping[str, Section]) -> bytes:
     return b"".join(parts)
 
 
-def unpack(body: bytes, kinds: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, memoryview]]:
+def unpack(
+    body: bytes, kinds: Mapping[str, str]
+) -> tuple[dict[str, object], dict[str, memoryview]]:
     """Return header and sections, nothing copied.
 
     `kinds`: the sections that there are, and which kinds of number each may hold.

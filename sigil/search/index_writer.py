@@ -7,7 +7,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -30,7 +29,7 @@ class _Origin:
     vector: Callable[[int], bytes]
 
 
-def write_index(group: Group, header: Mapping[str, Any]) -> bytes:
+def write_index(group: Group, header: Mapping[str, object]) -> bytes:
     """Return the file of a group's documents; `header` goes with it.
 
     `ValueError` for a text that no file can hold.
@@ -141,7 +140,7 @@ def _make_grams(ids: Mapping[str, int]) -> dict[str, Section]:
     }
 
 
-def _sum_lengths(parts: Iterable[Sequence[Any]]) -> array[int]:
+def _sum_lengths(parts: Iterable[Sequence[object]]) -> array[int]:
     ends = array("I")
     end = 0
     for part in parts:

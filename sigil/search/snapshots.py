@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -49,8 +49,10 @@ class SnapshotStore:
     def load_newest(self, group: str) -> Snapshot | None:
         """Return the newest snapshot of a group, None when there is none."""
         item = self._kv.get(keys.snapshot(group, self._kind))
+        if item is None:
+            return None
         try:
-            fields: Any = orjson.loads(item.value) if item else None
+            fields = orjson.loads(item.value)
             artifact = fields["artifact"]
             epoch = fields["epoch"]
             at = fields["at"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from functions.agent import compaction
 from functions.agent.app import App
@@ -48,7 +47,7 @@ class StatusReport:
     most: int
     total: int
     own: int
-    failures: tuple[dict[str, Any], ...]
+    failures: tuple[dict[str, str], ...]
     usage: Usage = Usage()
     last: Usage = Usage()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -16,6 +16,7 @@ from functions.agent.safety.ladder import Counters
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from sigil.builtin_tools import DEPLOY, QUERY
+from sigil.json_fields import as_mapping
 from sigil.protocol import capability_of
 from sigil.storage.stored import Shape, Stored
 
@@ -170,7 +171,7 @@ SAFETY_STATUS: Final = Shape[SafetyStatus](SafetyStatus, required=("reason", "co
 COUNTERS: Final = Shape[Counters](Counters, required=("consecutive", "window", "failures"))
 
 
-def read_safety_status(fields: Any) -> SafetyStatus:
+def read_safety_status(fields: object) -> SafetyStatus:
     """Return the status whose fields were stored.
 
     A status that is damaged locks the session instead of being guessed at. Raises `NewerFormat`
@@ -179,7 +180,7 @@ def read_safety_status(fields: Any) -> SafetyStatus:
     damage = SafetyStatus(reason="damaged", told=False)
     try:
         status = SAFETY_STATUS.convert(fields)
-        COUNTERS.convert(fields["counters"])
+        COUNTERS.convert(as_mapping(fields)["counters"])
     except ValueError:
         return damage
     return status if status.reason in ("", *REASONS) else damage

@@ -26,6 +26,7 @@ from functions.agent.session.overflow import (
 )
 from functions.events import Event
 from sigil.errors import BackendError
+from sigil.json_fields import as_mapping
 from sigil.protocol import Json
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
@@ -184,7 +185,7 @@ def decode_document(data: bytes, overflow: OverflowStore = NO_OVERFLOW) -> Docum
         fields = move_bodies_back(fields, overflow)
         turn = fields.get("turn")
         if turn:
-            events.require_known(turn["event"])
+            events.require_known(as_mapping(turn)["event"])
         safety = SafetyStatus()
         if "safety" in fields:
             # a damaged safety status locks the session, and does not cost it its messages

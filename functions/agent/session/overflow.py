@@ -11,11 +11,12 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, MutableMapping
+from typing import cast
 
 import orjson
 
+from sigil.json_fields import as_sequence
 from sigil.storage.artifacts import Artifacts
 
 LIMIT = 200 * 1024
@@ -115,12 +116,15 @@ def move_bodies_out(body: bytes, overflow: OverflowStore) -> bytes:
     return compress(orjson.dumps({**fields, "spilled": spilled}))
 
 
-def move_bodies_back(fields: dict[str, Any], overflow: OverflowStore) -> dict[str, Any]:
+def move_bodies_back(fields: dict[str, object], overflow: OverflowStore) -> dict[str, object]:
     """Return a document's fields with the bodies from the overflow in their places.
 
     Raises `BackendError` when a body is gone, `ValueError` when it is no body.
     """
-    for joined, name in fields.pop("spilled", {}).items():
+    spilled = fields.pop("spilled", {})
+    if not isinstance(spilled, dict):
+        raise ValueError("`spilled` is no mapping")
+    for joined, name in spilled.items():
         path: list[str | int] = []
         for part in joined.split("/"):
             path.append(int(part) if part.isdigit() else part)
@@ -128,23 +132,30 @@ def move_bodies_back(fields: dict[str, Any], overflow: OverflowStore) -> dict[st
     return fields
 
 
-def _large_paths(fields: dict[str, Any]) -> Iterator[Path]:
+def _large_paths(fields: dict[str, object]) -> Iterator[Path]:
     """Yield the places of a document where large bodies may be."""
-    for number in range(len(fields["messages"])):
+    for number in range(len(as_sequence(fields["messages"]))):
         yield from (("messages", number, part) for part in _MESSAGE)
-    for number in range(len(fields["noted"])):
+    for number in range(len(as_sequence(fields["noted"]))):
         yield "noted", number, "content"
-    for number in range(len(fields["outbox"])):
+    for number in range(len(as_sequence(fields["outbox"]))):
         yield "outbox", number, "text"
     if fields["turn"]:
         yield "turn", "event", "text"
 
 
-def _get_at(fields: Any, path: Path) -> Any:
+def _get_at(fields: object, path: Path) -> object:
     for part in path:
-        fields = fields[part]
+        fields = _require_container(fields)[part]
     return fields
 
 
-def _set_at(fields: Any, path: Path, value: Any) -> None:
-    _get_at(fields, path[:-1])[path[-1]] = value
+def _set_at(fields: object, path: Path, value: object) -> None:
+    _require_container(_get_at(fields, path[:-1]))[path[-1]] = value
+
+
+def _require_container(value: object) -> MutableMapping[str | int, object]:
+    """Return an object or an array, which are read and changed alike; `TypeError` for the rest."""
+    if not isinstance(value, dict | list):
+        raise TypeError("no place for a body")
+    return cast("MutableMapping[str | int, object]", value)

@@ -9,7 +9,6 @@ import json
 import os
 import time
 from collections.abc import Callable
-from typing import Any
 
 from sigil.errors import one_line
 from sigil.sandbox.protocol import (
@@ -76,7 +75,7 @@ class GuestRequests:
         except Denied as denied:
             return _encode({"error": {"code": denied.code, "message": denied.message}})
 
-    def _ask_server(self, operation: str, argument: Any) -> bytes:
+    def _ask_server(self, operation: str, argument: object) -> bytes:
         try:
             text = json.dumps(argument, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             encoded = text.encode("utf-8")
@@ -89,26 +88,26 @@ class GuestRequests:
         self._asks += 1
         return self._ask(operation, encoded)
 
-    def _read_clock(self, _argument: Any) -> float:
+    def _read_clock(self, _argument: object) -> float:
         return time.time() * 1000
 
-    def _make_random_bytes(self, argument: Any) -> str:
+    def _make_random_bytes(self, argument: object) -> str:
         count = argument.get("n") if isinstance(argument, dict) else None
         if type(count) is not int or not 1 <= count <= _RANDOM_BYTES:
             raise Denied("EINVAL", f"random takes n, a whole number from 1 to {_RANDOM_BYTES}")
         return base64.b64encode(os.urandom(count)).decode("ascii")
 
-    def _add_log_line(self, argument: Any) -> None:
-        text = argument.get("text") if isinstance(argument, dict) else None
-        if not isinstance(text, str):
+    def _add_log_line(self, argument: object) -> None:
+        if not isinstance(argument, dict) or not isinstance(argument.get("text"), str):
             raise Denied("EINVAL", "log takes text, a string")
+        text = argument["text"]
         if len(self.lines) < LOG_LINES:
             level = argument.get("level")
             mark = f"{level}: " if level in ("debug", "warn", "error") else ""
             self.lines.append(one_line(mark + text[: LOG_CHARACTERS * 2], LOG_CHARACTERS))
 
 
-_ANSWERED_HERE: dict[str, Callable[[GuestRequests, Any], Any]] = {
+_ANSWERED_HERE: dict[str, Callable[[GuestRequests, object], object]] = {
     "clock": GuestRequests._read_clock,
     "random": GuestRequests._make_random_bytes,
     "log": GuestRequests._add_log_line,
@@ -120,5 +119,5 @@ def _refuse_constant(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _encode(answer: dict[str, Any]) -> bytes:
+def _encode(answer: dict[str, object]) -> bytes:
     return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")

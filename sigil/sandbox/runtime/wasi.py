@@ -15,7 +15,7 @@ import json
 import struct
 from collections.abc import Callable
 from ctypes import byref, c_int32, c_uint32, c_uint64, c_void_p
-from typing import Any, Protocol
+from typing import Protocol
 
 from sigil.sandbox.runtime import capi, wasi_functions
 from sigil.sandbox.runtime.faults import GuestStopped
@@ -37,7 +37,7 @@ class WasiExit(Exception):
     `{"code", "message"}`.
     """
 
-    def __init__(self, status: int, refusal: dict[str, Any] | None = None) -> None:
+    def __init__(self, status: int, refusal: dict[str, str] | None = None) -> None:
         super().__init__(status)
         self.status = status
         self.refusal = refusal
@@ -170,7 +170,8 @@ class WasiHost:
     def random_get(self, at: int, size: int) -> int:
         if size > _RANDOM_BYTES:
             return INVAL
-        self._memory.write(at, base64.b64decode(self._ask("random", {"n": size})) if size else b"")
+        encoded = str(self._ask("random", {"n": size})) if size else ""
+        self._memory.write(at, base64.b64decode(encoded))
         return SUCCESS
 
     # -- the end
@@ -215,15 +216,17 @@ class WasiHost:
             # Where logs are not granted, the host refuses this, and the line is dropped.
             self._host(_encode_request("log", {"text": line.decode("utf-8", "replace")}))
 
-    def _ask(self, operation: str, argument: Any = None) -> Any:
+    def _ask(self, operation: str, argument: object = None) -> str | float:
+        """Return the host's answer: a number of milliseconds, or bytes as base64."""
         answer = json.loads(self._host(_encode_request(operation, argument)) or b"{}")
         if "ok" not in answer:
             refusal = {"code": "EPERM", "message": f"{operation} is not granted"}
             raise WasiExit(1, answer.get("error") or refusal)
-        return answer["ok"]
+        value: str | float = answer["ok"]
+        return value
 
 
-def _encode_request(operation: str, argument: Any) -> bytes:
+def _encode_request(operation: str, argument: object) -> bytes:
     return json.dumps({"op": operation, "arg": argument}).encode("ascii")
 
 
@@ -231,7 +234,10 @@ def _u32(number: int) -> bytes:
     return struct.pack("<I", number)
 
 
-_READ: dict[str, Any] = {"i": c_uint32.from_address, "I": c_uint64.from_address}
+_READ: dict[str, Callable[[int], c_uint32 | c_uint64]] = {
+    "i": c_uint32.from_address,
+    "I": c_uint64.from_address,
+}
 _BLANK = b" \t\r\n"
 
 

@@ -6,7 +6,7 @@ import math
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage import aws
@@ -39,6 +39,17 @@ _NAMES = {"#pk": "pk", "#version": "version", "#until": "until"}
 _IF_ABSENT = "attribute_not_exists(#pk) OR #until <= :now"
 _IF_VERSION = "#version = :expect AND (attribute_not_exists(#until) OR #until > :now)"
 _OR_OURS = " OR #version = :mine"  # a repeated request meets what its first attempt stored
+
+
+class _Attribute(TypedDict, total=False):
+    """A value in an item, under the letter of its type: text, a number as text, or bytes."""
+
+    S: str
+    N: str
+    B: bytes
+
+
+_Row = Mapping[str, _Attribute]
 
 
 class DynamoKV:
@@ -129,15 +140,15 @@ class DynamoKV:
                 break
         return found
 
-    def _query_rows(self, query: dict[str, Any], limit: int) -> Iterator[Mapping[str, Any]]:
-        page: Mapping[str, Any] = self._call("query", **query, Limit=limit)
+    def _query_rows(self, query: Mapping[str, object], limit: int) -> Iterator[_Row]:
+        page = self._call("query", **query, Limit=limit)
         yield from page["Items"]
         while page.get("LastEvaluatedKey"):
             following = {**query, "ExclusiveStartKey": page["LastEvaluatedKey"]}
             page = self._call("query", **following, Limit=max(limit, PAGE))
             yield from page["Items"]
 
-    def _decode_live(self, row: Mapping[str, Any]) -> Item | None:
+    def _decode_live(self, row: _Row) -> Item | None:
         """Return the item of a row, None when there is no row or the item has expired."""
         if not row:
             return None
@@ -156,7 +167,8 @@ class DynamoKV:
             ) from None
         return item if until > self._clock() else None
 
-    def _call(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
+    def _call(self, operation: str, **parameters: object) -> Mapping[str, Any]:
+        """Return the answer of AWS; boto3 does not describe it."""
         client = aws.client("dynamodb", endpoint=self._endpoint)
         from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
 
@@ -190,11 +202,11 @@ class DynamoKV:
         raise failure
 
 
-def _encode_dynamo_key(key: Key) -> dict[str, Any]:
+def _encode_dynamo_key(key: Key) -> _Row:
     return {"pk": {"S": key.partition}, "sk": {"S": key.sort}}
 
 
-def _encode_item(key: Key, value: bytes, version: str, until: float | None) -> dict[str, Any]:
+def _encode_item(key: Key, value: bytes, version: str, until: float | None) -> _Row:
     """Return the attributes of an item; `UsageError` ETOOBIG when DynamoDB takes none so large.
 
     The value is compressed where that saves write units, of which AWS counts one for each KiB
@@ -215,7 +227,11 @@ def _encode_item(key: Key, value: bytes, version: str, until: float | None) -> d
             "ETOOBIG",
             f"the item has {size:,} bytes with its key, a DynamoDB item takes {ITEM_BYTES:,}",
         )
-    item = {**_encode_dynamo_key(key), attribute: {"B": stored}, "version": {"S": version}}
+    item: dict[str, _Attribute] = {
+        **_encode_dynamo_key(key),
+        attribute: {"B": stored},
+        "version": {"S": version},
+    }
     if until is not None:
         bounded = min(max(until, 0.0), _LATEST)
         item["until"] = {"N": repr(bounded)}
@@ -223,11 +239,11 @@ def _encode_item(key: Key, value: bytes, version: str, until: float | None) -> d
     return item
 
 
-def _write_condition(expect: Expect, now: float, mine: str = "") -> dict[str, Any]:
+def _write_condition(expect: Expect, now: float, mine: str = "") -> Mapping[str, object]:
     """Return the condition of a write; `mine` is the version being written, empty for a delete."""
     if expect is None:
         return {}
-    values: dict[str, Any] = {":now": {"N": repr(now)}}
+    values: dict[str, _Attribute] = {":now": {"N": repr(now)}}
     if expect is ABSENT:
         text = _IF_ABSENT
     else:
@@ -246,18 +262,20 @@ def _write_condition(expect: Expect, now: float, mine: str = "") -> dict[str, An
     }
 
 
-def _make_query(partition: str, prefix: str, after: str) -> dict[str, Any]:
+def _make_query(partition: str, prefix: str, after: str) -> Mapping[str, object]:
     """Return the query for the items that start with `prefix`, from `after` on, which starts with
     it too or is empty.
     """
-    query: dict[str, Any] = {
-        "KeyConditionExpression": "pk = :pk",
-        "ExpressionAttributeValues": {":pk": {"S": partition}},
+    condition = "pk = :pk"
+    values: dict[str, _Attribute] = {":pk": {"S": partition}}
+    if prefix:
+        condition += " AND begins_with(sk, :prefix)"
+        values[":prefix"] = {"S": prefix}
+    query: dict[str, object] = {
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeValues": values,
         "ConsistentRead": True,
     }
-    if prefix:
-        query["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
-        query["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
     if after:
         first = after.encode()[:SORT_LIMIT].decode(errors="ignore")
         query["ExclusiveStartKey"] = {"pk": {"S": partition}, "sk": {"S": first}}

@@ -77,12 +77,13 @@ class RedisClient:
             self._server = _SingleServer(address)
         self._closed = False
 
-    def send(self, *words: bytes) -> Any:
-        """Return the answer to a command that only reads."""
-        return self._with_retries(lambda: self._server.send(words))
+    def send(self, *words: bytes) -> bytes | None:
+        """Return the answer to a command that reads one value."""
+        answer: bytes | None = self._with_retries(lambda: self._server.send(words))
+        return answer
 
-    def send_all(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
-        """Return the answers to commands that only read, sent at once."""
+    def send_all(self, commands: Sequence[Sequence[bytes]]) -> list[bytes | None]:
+        """Return the answers to commands that read one value each, sent at once."""
         if not commands:
             return []
         return self._with_retries(lambda: self._server.send_all(commands))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sigil.errors import UsageError
@@ -41,7 +40,7 @@ def _parse_number(text: str) -> int:
     return int(text)
 
 
-_OPTIONS: Mapping[str, Callable[[str], Any]] = {
+_OPTIONS: Mapping[str, Callable[[str], object]] = {
     "cluster": _parse_flag,
     "db": _parse_number,
     "socket_connect_timeout": _parse_seconds,
@@ -67,7 +66,7 @@ class RedisAddress:
     kind: str
     name: str
     cluster: bool
-    options: Mapping[str, Any] = field(repr=False)
+    options: Mapping[str, object] = field(repr=False)
 
 
 def parse_redis_url(url: str) -> RedisAddress:
@@ -82,7 +81,7 @@ def parse_redis_url(url: str) -> RedisAddress:
         raise _make_invalid("its host or port cannot be read", _ESCAPED) from None
     if parts.scheme not in {"redis", "rediss", "unix"}:
         raise _make_invalid("its beginning is unknown", f"use {FORMS}")
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     for option, text in parse_qsl(parts.query, keep_blank_values=True):
         if option not in _OPTIONS:
             raise _make_invalid(
@@ -92,7 +91,7 @@ def parse_redis_url(url: str) -> RedisAddress:
             options[option] = _OPTIONS[option](text)
         except ValueError:
             raise _make_invalid(f"its option {option} has a value that cannot be used") from None
-    cluster = options.pop("cluster", False)
+    cluster = bool(options.pop("cluster", False))
     if parts.username:
         options["username"] = unquote(parts.username)
     if parts.password:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from sigil.errors import Conflict
 from sigil.storage.kv.base import ABSENT, Expect, Item, Key
 from sigil.storage.kv.encoding import encode_key, encode_text, expiry_time, new_version
-from sigil.storage.kv.sqlite_file import SqliteFile
+from sigil.storage.kv.sqlite_file import SqliteFile, SqlValue
 
 SWEEP_EVERY = 512
 """Writes with a lifetime between two sweeps."""
@@ -74,7 +73,7 @@ class SqliteKV:
         if not keys:
             return found
         statement = _GET_MANY.format(rows=", ".join(["(?, ?, ?)"] * len(keys)))
-        values: list[Any] = []
+        values: list[SqlValue] = []
         for place, key in enumerate(keys):
             values += (place, *encode_key(key))
         for place, value, version in self._file.query_rows(statement, (*values, self._clock())):
@@ -89,7 +88,7 @@ class SqliteKV:
         """
         now = self._clock()
         version = new_version()
-        row: tuple[Any, ...] = (*encode_key(key), version, expiry_time(ttl, now), value)
+        row: tuple[SqlValue, ...] = (*encode_key(key), version, expiry_time(ttl, now), value)
         if expect is None:
             changed = self._file.change_rows(_PUT, row)
         elif expect is ABSENT:

@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 
 from sigil.errors import BackendError
 
+SqlValue = str | bytes | int | float | None
+"""A value that SQLite stores."""
+
 _T = TypeVar("_T")
 _APPLICATION = 0x5349474C
 """`SIGL` in the file's header tells that the file is ours."""
@@ -70,13 +73,13 @@ class SqliteFile:
         self._create_if_missing()
         self._with_connection(self._prepare)
 
-    def query_rows(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def query_rows(self, statement: str, values: Sequence[SqlValue]) -> list[tuple[Any, ...]]:
         """Return the rows that a query finds."""
         return self._with_connection(
             lambda connection: connection.execute(statement, values).fetchall()
         )
 
-    def change_rows(self, statement: str, values: Sequence[Any]) -> int:
+    def change_rows(self, statement: str, values: Sequence[SqlValue]) -> int:
         """Run a statement as a transaction of its own, and return how many rows it changed."""
         return self._with_connection(
             lambda connection: connection.execute(statement, values).rowcount
