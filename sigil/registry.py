@@ -145,9 +145,10 @@ class LocalRegistry:
         health = self._breaker.read_health(record, caller.namespace)
         listed = views.list_row(head, record, health, use, self._clock())
         pins = self._live_services.list_pin_rows(record)
-        everything = views.detail_row(
-            listed, record, self._pending_permissions(record, caller), pins, self._source(record)
-        )
+        body = self._artifacts.get(record.source)
+        source = None if record.manifest.lang in BINARY else body.decode("utf-8", "replace")
+        pending = self._pending_permissions(record, caller)
+        everything = views.detail_row(listed, record, pending, pins, source)
         if record.namespace in caller.sees:
             return everything
         offer = foreign_offer(record)
@@ -227,14 +228,18 @@ class LocalRegistry:
             for head in heads
         ]
         now_used = usage_of(heads)
+        sandbox = {"path": self._sandbox.describe(), **self._sandbox.stats()}
+        started = time.perf_counter()
+        self._catalog.read_generation(namespace)
+        read_ms = round((time.perf_counter() - started) * 1000, 3)
         return {
             "namespace": namespace,
             "capabilities": now_used.capabilities,
             "bytes": now_used.bytes,
             "ephemeral": now_used.ephemeral,
             "limits": views.quota_row(self._rules.quotas, namespace),
-            "sandbox": self._sandbox_status(),
-            "store": {"read_ms": self._measure_read(namespace)},
+            "sandbox": cast("SandboxStatusRow", sandbox),
+            "store": {"read_ms": read_ms},
             "items": items,
         }
 
@@ -352,17 +357,6 @@ class LocalRegistry:
         self._servers.close()
         self._sandbox.close()
 
-    def _sandbox_status(self) -> SandboxStatusRow:
-        """Return which path of the sandbox runs, and its counters."""
-        row = {"path": self._sandbox.describe(), **self._sandbox.stats()}
-        return cast("SandboxStatusRow", row)
-
-    def _measure_read(self, namespace: str) -> float:
-        """Return how many milliseconds one read of the store takes."""
-        started = time.perf_counter()
-        self._catalog.read_generation(namespace)
-        return round((time.perf_counter() - started) * 1000, 3)
-
     def _pending_permissions(self, record: Record, caller: Caller) -> tuple[str, ...]:
         return ungranted_permissions(
             record.manifest,
@@ -379,10 +373,6 @@ class LocalRegistry:
             self._pending_permissions(record, caller),
             record.expires_at,
         )
-
-    def _source(self, record: Record) -> str | None:
-        body = self._artifacts.get(record.source)
-        return None if record.manifest.lang in BINARY else body.decode("utf-8", "replace")
 
 
 def _parse_spec(spec: Mapping[str, Json]) -> Package:

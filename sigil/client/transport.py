@@ -135,7 +135,12 @@ class ApiTransport:
             with closing(self._client.send(built, stream=True, follow_redirects=False)) as response:
                 retry_after = response.headers.get("Retry-After", "")
                 seconds = float(retry_after) if re.fullmatch("[0-9]{1,5}", retry_after) else 0.0
-                return ApiResponse(response.status_code, _read_bounded(response), seconds)
+                body = bytearray()
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    if len(body) > ANSWER_BYTES:
+                        raise foreign_answer()
+                return ApiResponse(response.status_code, bytes(body), seconds)
         except httpx.TimeoutException:
             raise self._unavailable("did not answer in time") from None
         except httpx.HTTPError as problem:
@@ -224,12 +229,3 @@ def _require_token(token: str, base: str) -> str:
             suggestion=_suggest_login(base),
         )
     return token
-
-
-def _read_bounded(response: httpx.Response) -> bytes:
-    body = bytearray()
-    for chunk in response.iter_bytes():
-        body += chunk
-        if len(body) > ANSWER_BYTES:
-            raise foreign_answer()
-    return bytes(body)

@@ -47,7 +47,11 @@ def answer_mcp(request: AuthorizedRequest) -> Response:
     400 or 404 with the error where the revision says so.
     """
     _require_origin(request.headers)
-    _require_json(request.accept)
+    kinds = {part.partition(";")[0].strip().lower() for part in request.accept.split(",")}
+    if kinds.isdisjoint({"application/json", "application/*", "*/*", ""}):
+        raise UsageError(
+            "EINVAL", "answers are application/json, which Accept leaves out", source="mcp"
+        )
     revision = request.headers.get(VERSION_HEADER, UNSAID)
     answer: dict[str, Json] | list[dict[str, Json]] | None
     try:
@@ -150,14 +154,6 @@ def _require_origin(headers: Mapping[str, str]) -> None:
             "a page of another origin may not ask here",
             source="mcp",
             suggestion="ask from a program, or from a page of this server",
-        )
-
-
-def _require_json(accept: str) -> None:
-    kinds = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
-    if kinds.isdisjoint({"application/json", "application/*", "*/*", ""}):
-        raise UsageError(
-            "EINVAL", "answers are application/json, which Accept leaves out", source="mcp"
         )
 
 

@@ -241,7 +241,15 @@ def _coerce(part: Json, value: Json, context: _Context) -> Json:
     if not types:
         return value
     if not _has_type(value, types):
-        value = _read_single(value, types)
+        # One value may stand alone in a list, or in a piece of schema, where neither is asked for.
+        inner: Json = None
+        if isinstance(value, list):
+            if len(value) == 1 and "array" not in types:
+                inner = value[0]
+        elif isinstance(value, dict) and "object" not in types and value.keys() <= _SCHEMA_WORDS:
+            inner = value.get("value")
+        if inner is not None and not isinstance(inner, list | dict):
+            value = inner
         value = _read_value(part, value, types, context)
     elif isinstance(value, str):
         value = _match_choice(part, value)
@@ -253,19 +261,6 @@ def _coerce(part: Json, value: Json, context: _Context) -> Json:
     if isinstance(value, dict) and "properties" in part:
         return _fill(part, value, context.definitions)
     return value
-
-
-def _read_single(value: Json, types: frozenset[str]) -> Json:
-    """Return the value that stands alone in a list, or in a piece of schema, where neither is
-    asked for.
-    """
-    inner: Json = None
-    if isinstance(value, list):
-        if len(value) == 1 and "array" not in types:
-            inner = value[0]
-    elif isinstance(value, dict) and "object" not in types and value.keys() <= _SCHEMA_WORDS:
-        inner = value.get("value")
-    return value if inner is None or isinstance(inner, list | dict) else inner
 
 
 def _read_value(

@@ -81,8 +81,25 @@ def format_field(where: Where) -> str:
 
 
 def manifest_error(place: str, text: str, where: Where, problem: str, hint: str = "") -> UsageError:
-    """Return the refusal of a manifest's text: `sigil.toml:3: description: is missing`."""
-    line = _find_line(text, where[:2] if where[:1] == ("test",) else where)
+    """Return the refusal of a manifest's text: `sigil.toml:3: description: is missing`.
+
+    The line is that of the innermost named part of `where`. Each part is looked for behind the line
+    of the one around it; 1 when none is found.
+    """
+    written = where[:2] if where[:1] == ("test",) else where
+    ordinal = next((part for part in written if isinstance(part, int)), 0)
+    line = 1
+    for name in written:
+        if isinstance(name, int):
+            continue
+        pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
+        lines = [
+            number
+            for number, content in enumerate(text.splitlines(), 1)
+            if number >= line and pattern.match(content)
+        ]
+        if lines:
+            line = lines[min(ordinal, len(lines) - 1)] if name == "test" else lines[0]
     field = format_field(where) or "manifest"
     return UsageError(
         "EMANIFEST",
@@ -95,24 +112,3 @@ def with_line(problem: UsageError, place: str, text: str) -> UsageError:
     """Add the field's line to a refusal that names the field alone (`permissions.http: …`)."""
     field, _, message = problem.message.partition(": ")
     return manifest_error(place, text, tuple(field.split(".")), message, problem.suggestion)
-
-
-def _find_line(text: str, where: Where) -> int:
-    """Return the number of the line on which the innermost named part of `where` is written.
-
-    Each part is looked for behind the line of the one around it; 1 when none is found.
-    """
-    ordinal = next((part for part in where if isinstance(part, int)), 0)
-    place = 1
-    for name in where:
-        if isinstance(name, int):
-            continue
-        pattern = re.compile(rf"\s*(?:\[+\s*)?(?:[\w.-]+\.)?\"?{re.escape(name)}\"?\s*(?:[=\].]|$)")
-        lines = [
-            number
-            for number, line in enumerate(text.splitlines(), 1)
-            if number >= place and pattern.match(line)
-        ]
-        if lines:
-            place = lines[min(ordinal, len(lines) - 1)] if name == "test" else lines[0]
-    return place

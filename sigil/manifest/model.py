@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
@@ -34,36 +42,6 @@ def _require_name(text: str) -> str:
     if not is_name(text):
         raise ValueError("a name is lower-case words joined by hyphens, at most 60 characters")
     return text
-
-
-def _check_input(value: dict[str, object], info: ValidationInfo) -> dict[str, object]:
-    if info.context == STORED:
-        return value
-    try:
-        return schema.check(value)
-    except UsageError as problem:
-        raise ValueError(problem.message) from None
-
-
-def _check_output(
-    value: dict[str, object] | None, info: ValidationInfo
-) -> dict[str, object] | None:
-    if value is None or info.context == STORED:
-        return value
-    try:
-        return clean_texts(value)
-    except UsageError as problem:
-        raise ValueError(problem.message) from None
-
-
-def _check_ttl(value: int | None, info: ValidationInfo) -> int | None:
-    if (
-        value is not None
-        and info.context != STORED
-        and info.data.get("lifetime", "ephemeral") != "ephemeral"
-    ):
-        raise ValueError("it does nothing here: only an ephemeral capability expires")
-    return value
 
 
 Name = Annotated[str, AfterValidator(_require_name)]
@@ -154,7 +132,7 @@ class Manifest(_ManifestModel):
     description: Sentence
     lang: Lang = "js"
     lifetime: Literal["persistent", "normal", "ephemeral"] = "normal"
-    ttl: Annotated[int | None, Field(ge=1, le=TTL_MOST), AfterValidator(_check_ttl)] = None
+    ttl: Annotated[int | None, Field(ge=1, le=TTL_MOST)] = None
     tags: Words = ()
     aliases: Words = ()
     examples: Annotated[tuple[Sentence, ...], Field(max_length=20, strict=False)] = ()
@@ -164,13 +142,31 @@ class Manifest(_ManifestModel):
         default="wait", exclude_if=lambda value: value == "wait"
     )
     requires: Annotated[tuple[Name, ...], Field(max_length=20, strict=False)] = ()
-    input: Annotated[dict[str, Any], AfterValidator(_check_input)] = Field(
-        default_factory=lambda: {"type": "object", "properties": {}}
-    )
-    output: Annotated[dict[str, object] | None, AfterValidator(_check_output)] = None
+    input: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    output: dict[str, object] | None = None
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
     tests: Annotated[tuple[Test, ...], Field(max_length=100, strict=False)] = ()
+
+    @field_validator("ttl")
+    @classmethod
+    def _check_ttl(cls, value: int | None, info: ValidationInfo) -> int | None:
+        is_used = info.data.get("lifetime", "ephemeral") == "ephemeral"
+        if value is not None and info.context != STORED and not is_used:
+            raise ValueError("it does nothing here: only an ephemeral capability expires")
+        return value
+
+    @field_validator("input", "output")
+    @classmethod
+    def _check_schema(
+        cls, value: dict[str, object] | None, info: ValidationInfo
+    ) -> dict[str, object] | None:
+        if value is None or info.context == STORED:
+            return value
+        try:
+            return schema.check(value) if info.field_name == "input" else clean_texts(value)
+        except UsageError as problem:
+            raise ValueError(problem.message) from None
 
     @model_validator(mode="after")
     def _small(self, info: ValidationInfo) -> Manifest:

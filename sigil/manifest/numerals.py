@@ -47,13 +47,7 @@ def read_numeral(text: str) -> Numeral | None:
     after = found["after"].strip()
     if before and after:
         return None
-    value = _read_digits(found["digits"].strip())
-    if value is None or abs(value) >= LARGEST:
-        return None
-    return Numeral(value, before or after)
-
-
-def _read_digits(digits: str) -> int | float | None:
+    digits = found["digits"].strip()
     if _DECIMAL_COMMA.fullmatch(digits):
         digits = digits.replace(",", ".")
     else:
@@ -66,4 +60,8 @@ def _read_digits(digits: str) -> int | float | None:
         return None
     is_whole = digits.lstrip("+-").isdigit()
     value = int(digits) if is_whole else float(digits)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if abs(value) >= LARGEST:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return Numeral(value, before or after)

@@ -14,10 +14,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sigil.errors import UsageError, one_line
+from sigil.json_fields import as_mapping
 from sigil.manifest.corrections import suggest_schema, suggest_test
 from sigil.manifest.languages import BINARY, HOST, SOURCES
 from sigil.manifest.messages import (
-    Where,
     first_problem,
     format_field,
     manifest_error,
@@ -233,25 +233,22 @@ def parse_fields(fields: Mapping[str, Json], code: bytes) -> Package:
         outer = {names.get(name, name) for name in Manifest.model_fields}
         where, message, hint = first_problem(problem, "an object", {**_PARTS, "": outer})
         field = format_field((names.get(str(where[0]), where[0]), *where[1:])) if where else "spec"
-        hint = _suggest_correction(fields, where) or hint
+        tests = fields.get("tests")
+        number = where[1] if len(where) > 1 else None
+        correction = ""
+        if where[:1] == ("input",):
+            correction = suggest_schema(fields.get("input"))
+        elif where[:1] == ("test",) and isinstance(tests, list) and isinstance(number, int):
+            properties = as_mapping(as_mapping(fields.get("input")).get("properties"))
+            correction = suggest_test(tests[number], properties)
         source = str(fields.get("name", ""))[:60]
         raise UsageError(
-            "EMANIFEST", f"{field}: {message}", source=source, suggestion=hint or "mend the field"
+            "EMANIFEST",
+            f"{field}: {message}",
+            source=source,
+            suggestion=correction or hint or "correct the field",
         ) from None
     return Package(manifest, _require_size(code, manifest.lang))
-
-
-def _suggest_correction(fields: Mapping[str, Json], where: Where) -> str:
-    """Return the schema or the golden test that was meant, empty where that is in doubt."""
-    input = fields.get("input")
-    if where[:1] == ("input",):
-        return suggest_schema(input)
-    tests = fields.get("tests")
-    number = where[1] if len(where) > 1 else None
-    if where[:1] == ("test",) and isinstance(tests, list) and isinstance(number, int):
-        properties = input.get("properties") if isinstance(input, dict) else None
-        return suggest_test(tests[number], properties if isinstance(properties, dict) else ())
-    return ""
 
 
 def _extract_code(spec: Mapping[str, Json]) -> tuple[bytes, str]:

@@ -84,8 +84,13 @@ class CatalogSearch:
                 for record, score in self._load_public(theirs, limit - len(mine))
             )
             found = (*mine, *others)
-            weak = self._load_weak(answer.weak, caller) if len(found) < limit else ()
-            return Found(found, len(ours) + len(theirs), weak)
+            weak: list[WeakHit] = []
+            if len(found) < limit:
+                nearest = self._list_nearest(answer.weak, caller)
+                for record, _ in self._load_records(nearest, WEAK_MOST):
+                    description = record.manifest.description
+                    weak.append(WeakHit(record.name, description, record.offer.kind))
+            return Found(found, len(ours) + len(theirs), tuple(weak))
 
         return self._retry_damaged(find_once, caller)
 
@@ -133,13 +138,6 @@ class CatalogSearch:
 
     def _list_nearest(self, hits: Iterable[IndexHit], caller: Caller) -> list[tuple[str, float]]:
         return [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
-
-    def _load_weak(self, hits: Iterable[IndexHit], caller: Caller) -> tuple[WeakHit, ...]:
-        records = self._load_records(self._list_nearest(hits, caller), WEAK_MOST)
-        return tuple(
-            WeakHit(record.name, record.manifest.description, record.offer.kind)
-            for record, _ in records
-        )
 
     def _load_records(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
         """Yield the first `limit` records that are still there."""

@@ -152,7 +152,18 @@ class Servers:
         with self._lock:
             known = self._servers.get(key)
             if known is None:
-                known = self._make_server(server)
+                if isinstance(server, WebAddress):
+                    known = WebServer(server)
+                elif self._environment is None:
+                    raise Refused(
+                        "EPERM",
+                        "this registry starts no programs; SIGIL_PROGRAMS=yes in its environment"
+                        " would let it, where you trust its store",
+                        source="mcp",
+                        suggestion="or add the server by its address",
+                    )
+                else:
+                    known = ProgramServer(server, self._environment, self._idle)
                 evicted = self._evict_for(known)
             self._servers[key] = known
             self._servers.move_to_end(key)
@@ -167,19 +178,6 @@ class Servers:
         finally:
             with self._lock:
                 self._busy -= Counter((key,))
-
-    def _make_server(self, server: McpServer) -> WebServer | ProgramServer:
-        if isinstance(server, WebAddress):
-            return WebServer(server)
-        if self._environment is None:
-            message = (
-                "this registry starts no programs; SIGIL_PROGRAMS=yes in its environment would let"
-                " it, where you trust its store"
-            )
-            raise Refused(
-                "EPERM", message, source="mcp", suggestion="or add the server by its address"
-            )
-        return ProgramServer(server, self._environment, self._idle)
 
     def _evict_for(self, new: WebServer | ProgramServer) -> list[ProgramServer]:
         """Evict servers until a new one fits, and return the programs that have to be closed.

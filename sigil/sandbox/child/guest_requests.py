@@ -21,6 +21,7 @@ from sigil.sandbox.protocol import (
     service_of,
 )
 
+_ANSWERED_HERE = ("clock", "random", "log")
 _RANDOM_BYTES = 65_536
 
 Ask = Callable[[str, bytes], bytes]
@@ -60,22 +61,37 @@ class GuestRequests:
         if not isinstance(operation, str):
             return None
         try:
-            answer_here = _ANSWERED_HERE.get(operation)
-            if answer_here is None and operation not in OPERATIONS:
-                raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
-            permission = service_of(operation)
-            if permission not in self._run.grants:
-                raise Denied(
-                    "EPERM",
-                    f"{operation} is not declared: add permissions.{permission} to the manifest",
-                )
-            if answer_here is None:
-                return self._ask_server(operation, argument)
-            return _encode({"ok": answer_here(self, argument)})
+            return self._answer(operation, argument)
         except Denied as denied:
             return _encode({"error": {"code": denied.code, "message": denied.message}})
 
-    def _ask_server(self, operation: str, argument: object) -> bytes:
+    def _answer(self, operation: str, argument: object) -> bytes:
+        """Answer one operation that is granted; the server answers what is not answered here."""
+        if operation not in _ANSWERED_HERE and operation not in OPERATIONS:
+            raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
+        permission = service_of(operation)
+        if permission not in self._run.grants:
+            raise Denied(
+                "EPERM",
+                f"{operation} is not declared: add permissions.{permission} to the manifest",
+            )
+        fields = argument if isinstance(argument, dict) else {}
+        if operation == "clock":
+            return _encode({"ok": time.time() * 1000})
+        if operation == "random":
+            count = fields.get("n")
+            if type(count) is not int or not 1 <= count <= _RANDOM_BYTES:
+                raise Denied("EINVAL", f"random takes n, a whole number from 1 to {_RANDOM_BYTES}")
+            return _encode({"ok": base64.b64encode(os.urandom(count)).decode("ascii")})
+        if operation == "log":
+            text = fields.get("text")
+            if not isinstance(text, str):
+                raise Denied("EINVAL", "log takes text, a string")
+            if len(self.lines) < LOG_LINES:
+                level = fields.get("level")
+                mark = f"{level}: " if level in ("debug", "warn", "error") else ""
+                self.lines.append(one_line(mark + text[: LOG_CHARACTERS * 2], LOG_CHARACTERS))
+            return _encode({"ok": None})
         try:
             text = json.dumps(argument, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             encoded = text.encode("utf-8")
@@ -87,31 +103,6 @@ class GuestRequests:
             raise Denied("ELIMIT", f"a run makes at most {ASKS} requests")
         self._asks += 1
         return self._ask(operation, encoded)
-
-    def _read_clock(self, _argument: object) -> float:
-        return time.time() * 1000
-
-    def _make_random_bytes(self, argument: object) -> str:
-        count = argument.get("n") if isinstance(argument, dict) else None
-        if type(count) is not int or not 1 <= count <= _RANDOM_BYTES:
-            raise Denied("EINVAL", f"random takes n, a whole number from 1 to {_RANDOM_BYTES}")
-        return base64.b64encode(os.urandom(count)).decode("ascii")
-
-    def _add_log_line(self, argument: object) -> None:
-        if not isinstance(argument, dict) or not isinstance(argument.get("text"), str):
-            raise Denied("EINVAL", "log takes text, a string")
-        text = argument["text"]
-        if len(self.lines) < LOG_LINES:
-            level = argument.get("level")
-            mark = f"{level}: " if level in ("debug", "warn", "error") else ""
-            self.lines.append(one_line(mark + text[: LOG_CHARACTERS * 2], LOG_CHARACTERS))
-
-
-_ANSWERED_HERE: dict[str, Callable[[GuestRequests, object], object]] = {
-    "clock": GuestRequests._read_clock,
-    "random": GuestRequests._make_random_bytes,
-    "log": GuestRequests._add_log_line,
-}
 
 
 def _refuse_constant(constant: str) -> None:

@@ -95,19 +95,15 @@ class _WriteObserver:
         for fuel in count(_STRIDE, _STRIDE):
             self._engine.restore(start or self._image)
             finished = self._engine.call_within(fuel, name, *self._engine.copy_in(data))
-            self._note_changes()
+            memory = self._engine.read_memory()
+            for page in range(0, len(self._image), _PAGE):
+                before = self._image[page : page + _PAGE]
+                after = memory[page : page + _PAGE]
+                if after == self._seen.get(page, before):
+                    continue
+                self._seen[page] = after
+                for offset in range(_PAGE):
+                    if before[offset] != after[offset]:
+                        self._changed.add(page + offset)
             if finished:
                 return
-
-    def _note_changes(self) -> None:
-        """Add the addresses whose bytes differ from the image to those that were changed."""
-        memory = self._engine.read_memory()
-        for page in range(0, len(self._image), _PAGE):
-            before = self._image[page : page + _PAGE]
-            after = memory[page : page + _PAGE]
-            if after == self._seen.get(page, before):
-                continue
-            self._seen[page] = after
-            for offset in range(_PAGE):
-                if before[offset] != after[offset]:
-                    self._changed.add(page + offset)
