@@ -74,7 +74,12 @@ def run(data: Path | None) -> Iterator[Row]:
         per_script = (read_resident_memory(pid) - before) * 1024 / (LOADED * 4)
     yield Row("ours: a fresh JavaScript call through a child, p50", js, "ms", 0.13)
     yield Row("ours: a fresh call of a module through a child, p50", module, "ms", 0.08)
-    found = _measure_python_peers()
+    with tempfile.TemporaryDirectory() as folder:
+        echo, answer = Path(folder) / "echo.wasm", Path(folder) / "answer.json"
+        echo.write_bytes(bytes(wasmtime.wat2wasm(EXTISM)))
+        program = str(HERE / "python_peers.py")
+        subprocess.run([str(INTERPRETER), program, str(echo), str(answer)], check=True)
+        found: dict[str, float] = json.loads(answer.read_bytes())
     for name, what, floor in (
         ("quickjs", "native, no boundary", js),
         ("monty", "Python subset", js),
@@ -133,18 +138,6 @@ def _time_calls(sandbox: Sandbox, module: bytes, kind: Kind) -> float:
     each = make_program(module, kind)
     sandbox.run(each, INPUT)
     return median_call(lambda: sandbox.run(each, INPUT), CALLS * 5)
-
-
-def _measure_python_peers() -> dict[str, float]:
-    """Return the milliseconds of the peers that are Python packages, by name."""
-    with tempfile.TemporaryDirectory() as folder:
-        module, answer = Path(folder) / "echo.wasm", Path(folder) / "answer.json"
-        module.write_bytes(bytes(wasmtime.wat2wasm(EXTISM)))
-        subprocess.run(
-            [str(INTERPRETER), str(HERE / "python_peers.py"), str(module), str(answer)], check=True
-        )
-        found: dict[str, float] = json.loads(answer.read_bytes())
-        return found
 
 
 @contextmanager

@@ -6,7 +6,7 @@ that it understands a registry of another version too; the rest of a row passes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import (
     Annotated,
@@ -232,18 +232,15 @@ def read_found(body: bytes) -> Found:
     for row in _read_few(_HIT, answer):
         summary = one_line(row.get("summary", ""), DESCRIPTION_CHARACTERS)
         hits.append(Hit(_read_offer(row), row["score"], summary))
-    return Found(tuple(hits), total, tuple(_read_weak(answer)))
-
-
-def _read_weak(answer: dict[str, Json]) -> Iterator[WeakHit]:
-    """Yield what fits too little; servers of 0.1.0 do not say."""
-    rows_of_weak = _WEAK.check_list(answer.get("weak", []))
-    if len(rows_of_weak) > ITEMS_MOST:
+    weak_rows = _WEAK.check_list(answer.get("weak", []))  # servers of 0.1.0 do not send it
+    if len(weak_rows) > ITEMS_MOST:
         raise foreign_answer()
-    for row in rows_of_weak:
-        _require_name(row["capability"])
-        description = one_line(row["description"], DESCRIPTION_CHARACTERS)
-        yield WeakHit(row["capability"], description, row["kind"])
+    weak = []
+    for weak_row in weak_rows:
+        _require_name(weak_row["capability"])
+        description = one_line(weak_row["description"], DESCRIPTION_CHARACTERS)
+        weak.append(WeakHit(weak_row["capability"], description, weak_row["kind"]))
+    return Found(tuple(hits), total, tuple(weak))
 
 
 def read_glimpses(body: bytes) -> tuple[Glimpse, ...]:
