@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import Final
@@ -73,7 +73,10 @@ CANNOT_WRITE: Final = (
 )
 SUGGESTED_CALL: Final = "call it with "
 """How the advice begins that shows a call which is right."""
+GAP: Final = '"…"'
+"""What stands in a suggested call for a text that its caller has to choose."""
 EXAMPLE_CHARACTERS: Final = 240
+WORKING_CHARACTERS: Final = 160
 _QUERY_NAMES: Final = ("q", "text", "input", "search", "keywords", "name", "capability")
 """Names under which models send the text of a query."""
 _SPEC_NAMES: Final[Mapping[str, str]] = {
@@ -247,6 +250,20 @@ def suggest_call(
     return f"give what the schema asks for: {', '.join(example)}"
 
 
+def add_working_call(suggestion: str, inputs: Iterable[Mapping[str, object]]) -> str:
+    """Return the advice with the first of the `inputs` that is short, which is known to work.
+
+    An advice that is whole already, without a gap to fill, stays as it is.
+    """
+    if suggestion and GAP not in suggestion:
+        return suggestion
+    for call in inputs:
+        text = orjson.dumps(call).decode()
+        if call and len(text) <= WORKING_CHARACTERS:
+            return f"{suggestion}; such a call works: {text}".removeprefix("; ")
+    return suggestion
+
+
 def _make_example(part: Mapping[str, Json], wrong: Json) -> Json:
     """Return a value that a schema accepts, near the wrong one where there are choices."""
     choices = part.get("enum")
@@ -277,7 +294,7 @@ def _make_example(part: Mapping[str, Json], wrong: Json) -> Json:
         required = as_sequence(part.get("required"))
         names = [name for name in required if isinstance(name, str)]
         return {name: _make_example(as_mapping(inner.get(name)), None) for name in names}
-    return True if kind == "boolean" else "…"
+    return True if kind == "boolean" else GAP.strip('"')
 
 
 def _shorten_value(value: Json) -> Json:
