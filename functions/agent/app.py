@@ -13,6 +13,7 @@ from typing import Literal
 
 from functions.agent.access.daily_limits import Allowances
 from functions.agent.access.first_owner import OwnerClaim
+from functions.agent.access.links import Links
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Rules
@@ -26,6 +27,7 @@ from functions.agent.context import (
 )
 from functions.agent.memory.documents import Documents
 from functions.agent.memory.helpers import ServiceHelpers
+from functions.agent.memory.joining import Memories
 from functions.agent.memory.outline import Outline
 from functions.agent.model.base import Failure, Model
 from functions.agent.safety.breakers import Breakers, make_breakers
@@ -125,32 +127,45 @@ class App:
         return OwnerClaim(self.kv, self.name, self.people, self.clock.now)
 
     @property
+    def links(self) -> Links:
+        """Return the links between the chats of one person."""
+        return Links(self.kv, self.name, self.clock.now)
+
+    @property
+    def memories(self) -> Memories:
+        """Return the memories of its chats."""
+        return Memories(self.kv, self.documents, self.helpers.terms)
+
+    @property
     def allowances(self) -> Allowances:
         """Return the daily limits of its people."""
         return Allowances(self.kv, self.name, self.rules, self.clock.now)
 
-    def list_preamble_keys(self, session: str) -> list[Key]:
-        """Return the keys of what the system message of a session (S of the keys) is made from."""
-        return [*self._outline(session).list_keys(), *self.documents.list_keys(session)]
+    def list_preamble_keys(self, memory: str) -> list[Key]:
+        """Return the keys of what the system message is made from, in a chat with this memory.
 
-    def build_preamble(self, session: str, items: Sequence[Item | None] | None = None) -> Preamble:
-        """Return the system message of a session (S of the keys).
+        `memory` is its scope, mostly the chat's own S.
+        """
+        return [*self._outline(memory).list_keys(), *self.documents.list_keys(memory)]
+
+    def build_preamble(self, memory: str, items: Sequence[Item | None] | None = None) -> Preamble:
+        """Return the system message in a chat whose memory has this scope, mostly the chat's own S.
 
         `items` were just read at `list_preamble_keys`; without them they are read.
         """
         if items is None:
-            items = get_many(self.kv, self.list_preamble_keys(session))
-        outline = self._outline(session)
+            items = get_many(self.kv, self.list_preamble_keys(memory))
+        outline = self._outline(memory)
         totals = len(outline.list_keys())
         return build_preamble(
             self.name,
-            self.documents.decode_for_prompt(session, items[totals:]),
+            self.documents.decode_for_prompt(memory, items[totals:]),
             self.model.window * PREAMBLE_SHARE,
             outline.write(items[:totals]),
         )
 
-    def _outline(self, session: str) -> Outline:
-        return Outline(self.kv, session, self.documents.agent, self.helpers.terms)
+    def _outline(self, memory: str) -> Outline:
+        return Outline(self.kv, memory, self.documents.agent, self.helpers.terms)
 
     def count_room(self, preamble: Preamble, ratio: float) -> float:
         """Return the estimated tokens that history and tools may take; `ratio` corrects them."""

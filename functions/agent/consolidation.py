@@ -23,7 +23,9 @@ from functions.agent.app import TurnStep, Watch, ignore_step
 from functions.agent.language import choose_texts_of
 from functions.agent.memory import transcript
 from functions.agent.memory.documents import CAPS
+from functions.agent.memory.helpers import Terms
 from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
+from functions.agent.memory.joining import BY as LINK
 from functions.agent.memory.statements import Comparison, compare, find_new_lines
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
@@ -240,7 +242,7 @@ def _write_entry(
     With `raw` the messages themselves become the entry, without asking the model.
     """
     app = side.app
-    memory = app.documents.read(side.session, "memory")
+    memory = app.documents.read(side.memory, "memory")
     overhead = tokens.of_text(PROMPT) + tokens.of_text(memory.text)
     room = context.count_available_tokens(app.model.window, overhead, side.document.ratio)
     count, text = transcript.fit_messages(news, room * TRANSCRIPT_SHARE)
@@ -272,8 +274,9 @@ def _write_entry(
 def _follow_entry(side: SideRequests, history: History, entry: HistoryEntry) -> bool:
     """Make the chat's memory what the entry says, and return whether it is so now.
 
-    When somebody else wrote the memory in between, theirs stays. Statements that leave the memory
-    are written down first, so that a crash in between loses none.
+    When a person wrote the memory in between, theirs stays; when another chat did that shares it,
+    what is new is added. Statements that leave the memory are written down first, so that a crash
+    in between loses none.
     """
     if entry.memory is None:
         return False
@@ -283,15 +286,32 @@ def _follow_entry(side: SideRequests, history: History, entry: HistoryEntry) -> 
         why = f"messages {entry.first} to {entry.last}"
     followed = False
     with suppress(Conflict, UsageError):
-        before = app.documents.read(side.session, "memory")
+        before = app.documents.read(side.memory, "memory")
+        text = entry.memory
+        expect = entry.base
         if before.version == entry.base:
-            lost = compare(before.text, entry.memory, app.helpers.terms).lost
+            lost = compare(before.text, text, app.helpers.terms).lost
             removal = Removal(entry.first, entry.at, tuple(statement.text for statement in lost))
             RemovedStatements(app.kv, side.session).save(removal)
-        app.documents.write(side.session, "memory", entry.memory, by=BY, why=why, expect=entry.base)
+        elif before.by in (BY, LINK):
+            base = ""
+            if entry.base:
+                base = app.documents.read_version(side.memory, "memory", entry.base).text
+            text = _add_new_lines(before.text, base, text, app.helpers.terms)
+            expect = before.version
+        app.documents.write(side.memory, "memory", text, by=BY, why=why, expect=expect)
         followed = True
     history.mark_followed(entry)
     return followed
+
+
+def _add_new_lines(memory: str, base: str, draft: str, terms: Terms) -> str:
+    """Return a memory with the lines of a draft that say what neither it nor its `base` says.
+
+    Lines for which there is no room are left out.
+    """
+    new = find_new_lines(f"{base}\n{memory}", draft, terms)
+    return cut_lines("\n".join(filter(None, (memory, *new))), MOST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,7 +320,7 @@ def _shorten_history(
     turn = _turn_of(opened)
     if outage.count_failed_tries(turn.trace) >= outage.TRIES_MOST:
         return None
-    room = app.count_room(app.build_preamble(opened.key), before.ratio)
+    room = app.count_room(app.build_preamble(opened.memory), before.ratio)
     until = min(
         app.clock.monotonic() + SECONDS,
         context.until - SAVE_SECONDS,
@@ -338,7 +338,7 @@ def _shorten_history(
     )
     opened = opened.with_document(replace(document, usage=before.usage, turn=turn))
     opened = _save_checkpoint(opened, context)
-    return opened, replace(context, preamble=app.build_preamble(opened.key))
+    return opened, replace(context, preamble=app.build_preamble(opened.memory))
 
 
 def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionHandle:

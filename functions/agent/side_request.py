@@ -55,6 +55,11 @@ class SideRequests:
             document, safety=self._breakers.reopen(document.safety, person=False)
         )
 
+    @property
+    def memory(self) -> str:
+        """Return the scope of the chat's memory, mostly its own S."""
+        return self.document.memory or self.session
+
     def may_ask(self) -> bool:
         """Return whether `ask` would send a request now.
 

@@ -141,12 +141,13 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
     session = keys.session_of(app.name, event.session)
     breakers = app.make_breakers(session)
     people = app.people
+    memory = opened.memory if opened else app.sessions.guess_memory(session)
     groups: tuple[Sequence[Key], ...] = (
         [] if opened else [keys.session_head(session)],
         [keys.seen_event(session, event.id)],
         breakers.list_keys(),
         people.list_keys(event),
-        app.list_preamble_keys(session),
+        app.list_preamble_keys(memory),
         [keys.listening(session)] if event.kind == "message" and not event.private else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
@@ -156,6 +157,8 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
     breakers.use_items(safety)
     if opened is None:
         opened = app.sessions.decode_head(session, head[0])
+    if opened.memory != memory:
+        prompt = get_many(app.kv, app.list_preamble_keys(opened.memory))
     return TurnRecords(
         opened,
         seen[0] is not None or event.id in opened.document.seen,
@@ -281,7 +284,7 @@ def _begin_turn(
 
     # make room for the turn in the window, and let memory hear of what leaves
     opened = _with_safety(opened, begun)
-    preamble = app.build_preamble(opened.key, prompt)
+    preamble = app.build_preamble(opened.memory, prompt)
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
@@ -289,7 +292,7 @@ def _begin_turn(
     document, turn = _charge_turn(opened, document, turn, side.trace)
     app.allowances.record_tokens(event, context.role, turn.usage.total, turn.began)
     if document.consolidated != opened.document.consolidated:
-        preamble = app.build_preamble(opened.key)  # memory has changed
+        preamble = app.build_preamble(opened.memory)  # memory has changed
     length = tokens.of_text(event.text)
     if length > room:
         breakers.settle(document.safety)
@@ -454,7 +457,7 @@ def _resume_turn(
     turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
     context = TurnContext(app, watch, worker, app.people.find_role(turn.event), breakers)
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
-    return _run_and_close(opened, app.build_preamble(opened.key), context)
+    return _run_and_close(opened, app.build_preamble(opened.memory), context)
 
 
 def _save_open_turn(
@@ -476,7 +479,7 @@ def _make_round_context(
     session = keys.session_of(app.name, event.session)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
     caller = Caller(app.name, event.session, role == "owner" and event.private, "model")
-    services = CallContext(app, session, caller.owner, event.sender.id, event.id)
+    services = CallContext(app, session, caller.owner, event.sender.id, event.id, document.memory)
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
         find_in_memory = partial(find_remembered, services)

@@ -162,7 +162,7 @@ class _Conversation:
             sys.stdout.write("\n\n".join(texts) + "\n")
         else:
             app = self.runtime.app
-            preamble = app.build_preamble(opened.key)
+            preamble = app.build_preamble(opened.memory)
             tokens = compaction.estimate_size(document.messages)
             tokens += context.count_overhead(preamble)
             self.screen.show_replies(texts)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from functions.cli import agent
-from functions.cli.local_agent import BY, Json, Session, open_agent, session_key
+from functions.cli.local_agent import BY, Json, Session, memory_scope, open_agent
 from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
 
@@ -100,7 +100,7 @@ def edit(name: Name, session: Session = None) -> None:
     Example: uncaged agent doc edit memory --session telegram:42
     """
     with open_agent() as (app, settings):
-        before = app.documents.read(session_key(app, session) or app.documents.agent, name)
+        before = app.documents.read(memory_scope(app, session), name)
         file = _edit_in_editor(before, settings.editor)
         try:
             text = _read_text(str(file))
@@ -246,7 +246,7 @@ def file_of(name: str) -> str:
 def _open_documents(session: str | None) -> Iterator[tuple[Documents, str]]:
     """Open the documents, and return them with the scope of the chat or of the agent."""
     with open_agent() as (app, _):
-        yield app.documents, session_key(app, session) or app.documents.agent
+        yield app.documents, memory_scope(app, session)
 
 
 def _document_names(documents: Documents, scope: str) -> tuple[str, ...]:

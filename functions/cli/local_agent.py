@@ -60,6 +60,12 @@ def session_key(app: App, session: str | None) -> str:
     return keys.session_of(app.name, session)
 
 
+def memory_scope(app: App, session: str | None) -> str:
+    """Return the scope of a chat's memory, which it may share; that of every chat for None."""
+    key = session_key(app, session)
+    return app.sessions.open(key).memory if key else app.documents.agent
+
+
 def print_result(row: dict[str, object], text: str, json: bool) -> None:
     """Print what a command did on stdout: the row as JSON, or one line for people."""
     if json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import Json, Session, open_agent, session_key
+from functions.cli.local_agent import Json, Session, memory_scope, open_agent
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
@@ -118,4 +118,4 @@ def forget(
 def _open_things(app: App, session: str | None) -> Things:
     from functions.agent.memory.things import Things
 
-    return Things(app.kv, session_key(app, session) or app.documents.agent, app.helpers.terms)
+    return Things(app.kv, memory_scope(app, session), app.helpers.terms)

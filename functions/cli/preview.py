@@ -48,7 +48,7 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
 
     It changes nothing and costs nothing: the model is not asked for a summary.
     """
-    preamble = app.build_preamble(session)
+    preamble = app.build_preamble(document.memory or session)
     room = app.count_room(preamble, document.ratio)
     compacted = apply_strategy(app.strategy, document.messages, room)
     document = apply_compaction(document, compacted, app, lambda *_: "")

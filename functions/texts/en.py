@@ -75,6 +75,8 @@ class Texts:
         "model": "shows which model answers here, or chooses another of its endpoint",
         "btw": "answers a side question that leaves no trace",
         "whoami": "shows who you are to me, and what you may use today",
+        "link": "lets your private chats with me share what I remember",
+        "unlink": "gives this chat a memory of its own again",
         "pair": "shows who may talk to me, lets somebody in, or takes them out",
         "soul": "shows who I am; owners change it with words",
         "mem": "takes what was said here into memory, and your words with it",
@@ -372,6 +374,50 @@ class Texts:
     said = "Said:"
     disputed = ", disputed"
 
+    # --- one memory for the private chats of a person ---
+    link_private = "Send me that in a private chat: what I remember of you is not for a group."
+    link_code = (
+        "Your code is `{code}`; it is valid for {minutes} minutes, and once. Send me `/link {code}`"
+        " in your other private chat with me, on any platform. From then on both share what I"
+        " remember: what you tell me to remember in one, I know in the other. What is said stays"
+        " in its chat, and /unlink parts them again. Give the code to nobody else: they would read"
+        " what I remember of you."
+    )
+    link_shared = "This chat shares its memory with {chats}."
+    link_done = (
+        "From now on this chat and {chats} share one memory: what I remember here, I know there,"
+        " and the other way round. {things} of this chat came along, and nothing was lost. What is"
+        " said stays in its chat. /recall shows the memory, and /unlink parts them again."
+    )
+    link_told = (
+        "From now on this chat shares its memory with {chat}: what I remember here, I know there,"
+        " and the other way round. What is said stays in its chat. If that is not your chat, send"
+        " /unlink at once, and /forget what it should not know."
+    )
+    link_no_code = (
+        "There is no such code, or not any more. Send /link in your other chat for a new one."
+    )
+    link_own_code = "That code is for another chat of yours: send it there."
+    link_too_often = "That was too often. Please try again in an hour."
+    link_taken = (
+        "This chat shares its memory already. Send /link here, and the code in the other chat, or"
+        " /unlink first."
+    )
+    link_too_many = "At most {most} chats share one memory."
+    link_too_large = (
+        "What I remember in both chats is too much for one memory. /forget what is not needed any"
+        " more, and begin again with /link."
+    )
+    unlink_alone = "This chat shares its memory with no other one. /link changes that."
+    unlink_done = (
+        "This chat has a memory of its own again. What I remembered until now stays in both: here"
+        " and in {chats}. What comes from now on stays where it is said."
+    )
+    unlink_told = (
+        "{chat} shares the memory of this chat no more. What I remembered until now stays in both."
+        " What comes from now on stays where it is said."
+    )
+
     # --- what a platform does not take ---
     part_not_taken = (
         "(The chat platform did not take this part of my answer. Ask me to say it in another way.)"
@@ -389,6 +435,10 @@ class Texts:
     def count_tokens(self, count: int) -> str:
         """Return `1 token` or `1,000 tokens`."""
         return f"{count:,} token" if count == 1 else f"{count:,} tokens"
+
+    def count_things(self, count: int) -> str:
+        """Return `1 thing` or `1,000 things`."""
+        return "1 thing" if count == 1 else f"{count:,} things"
 
     def count_tries(self, count: int) -> str:
         """Return `1 try` or `3 tries`."""

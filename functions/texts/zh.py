@@ -56,6 +56,8 @@ class Chinese(Texts):
         "model": "看看这里由哪个模型回答，或换同一端点的另一个",
         "btw": "顺便问一句，不留痕迹",
         "whoami": "看看你是谁，今天还能用多少",
+        "link": "让你和我的几个私聊共用一份记忆",
+        "unlink": "让这个聊天重新有自己的记忆",
         "pair": "看看谁可以和我说话，让人进来或请人离开",
         "soul": "看看我是谁；主人可以用话来改",
         "mem": "把这里说过的记下来，连同你的话",
@@ -340,6 +342,38 @@ class Chinese(Texts):
     said = "说过的："
     disputed = "，有争议"
 
+    link_private = "请在私聊里发给我：我对你的记忆不属于群。"
+    link_code = (
+        "你的码是 `{code}`，{minutes} 分钟内有效，只能用一次。请在你和我的另一个私聊里（任何平台）"
+        "发送 `/link {code}`。之后两边共用我的记忆：你在一边让我记住的，另一边我也知道。"
+        "说过的话留在各自的聊天里，/unlink 可以分开。不要把码给别人：别人会看到我对你的记忆。"
+    )
+    link_shared = "这个聊天和 {chats} 共用记忆。"
+    link_done = (
+        "从现在起，这个聊天和 {chats} 共用一份记忆：这里记住的那边也知道，反过来也一样。"
+        "这里的 {things}一起带过去了，什么也没有丢。说过的话留在各自的聊天里。"
+        "/recall 看记忆，/unlink 分开。"
+    )
+    link_told = (
+        "从现在起，这个聊天和 {chat} 共用一份记忆：这里记住的那边也知道，反过来也一样。"
+        "说过的话留在各自的聊天里。如果那不是你的聊天，请马上发送 /unlink，"
+        "并用 /forget 去掉它不该知道的。"
+    )
+    link_no_code = "没有这个码，或者它已经失效了。请在另一个聊天里发送 /link 要一个新的。"
+    link_own_code = "这个码是给你的另一个聊天用的：请在那里发送。"
+    link_too_often = "次数太多了，请一小时后再试。"
+    link_taken = "这个聊天已经共用记忆了。请在这里发送 /link，把码发到另一个聊天；或者先 /unlink。"
+    link_too_many = "最多 {most} 个聊天共用一份记忆。"
+    link_too_large = "两个聊天的记忆合在一起太多了。请先 /forget 不再需要的，再用 /link 重新开始。"
+    unlink_alone = "这个聊天没有和别的聊天共用记忆。/link 可以共用。"
+    unlink_done = (
+        "这个聊天重新有自己的记忆了。到现在为止记住的两边都保留：这里和 {chats}。"
+        "以后的留在说的那一边。"
+    )
+    unlink_told = (
+        "{chat} 不再共用这个聊天的记忆了。到现在为止记住的两边都保留。以后的留在说的那一边。"
+    )
+
     part_not_taken = "（聊天平台没有接受我回答的这一部分。请让我换个说法。）"
     no_file = "（回答后面还有 {rest:,} 个字符，而这个聊天不收我的文件。请让我分几次发。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
@@ -349,6 +383,9 @@ class Chinese(Texts):
 
     def count_tokens(self, count: int) -> str:
         return f"{count:,} 个 token "
+
+    def count_things(self, count: int) -> str:
+        return f"{count:,} 条记忆"
 
     def count_tries(self, count: int) -> str:
         return f"{count} 次"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from sigil.storage.kv.dynamodb_table import create_table
 from sigil.wiring import Stores, open_stores
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import tell
 from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
 from tests.servers.ministack import unique
@@ -158,6 +160,23 @@ def test_a_turn_asks_the_store_a_bounded_number_of_times(
     model.then(call(SEARCH), call(CALL), call(CALL), call(CALL), call(CALL), say("done"))
     operations = take_turn(agent, kv, 4)
     assert len(operations) <= SIX_ROUNDS_MOST, "\n".join(operations)
+
+
+def test_a_linked_chat_asks_for_no_more(
+    counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
+) -> None:
+    agent, kv = counted
+    code = re.search(r"/link ([0-9A-Z-]{14})", tell(agent, "/link", session="telegram:7")[0])
+    assert code
+    mine = f"telegram:{OWNER}"
+    assert len(tell(agent, f"/link {code[1]}", session=mine, sender=mine)) == 2
+    model.then(call(SEARCH), call(CALL), say("done"))
+    take_turn(agent, kv, 1)
+
+    model.then(call(SEARCH, CALL), say("done"))
+    operations = take_turn(agent, kv, 2)
+    assert len(operations) <= ONE_CALL_MOST, "\n".join(operations)
+    assert not [each for each in operations if f"thing#main#{mine}" in each]
 
 
 def test_nothing_that_a_turn_or_the_status_reads_grows_with_the_chats_of_the_day(

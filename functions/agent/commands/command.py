@@ -34,6 +34,11 @@ class CommandCall:
         return self.opened.key
 
     @property
+    def memory(self) -> str:
+        """The scope of the chat's memory, mostly its own S."""
+        return self.opened.memory
+
+    @property
     def document(self) -> Document:
         """The session's document, as it was read."""
         return self.opened.document

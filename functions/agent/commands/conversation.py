@@ -49,7 +49,7 @@ def run_context(call: CommandCall) -> CommandResult:
     """Show what fills the model's window, by part."""
     texts = call.texts
     document = call.document
-    preamble = call.app.build_preamble(call.session)
+    preamble = call.app.build_preamble(call.memory)
     memory = sum(tokens.of_text(text) for name, text in preamble.segments if "memory" in name)
     parts = {
         "instructions": preamble.tokens - memory,
@@ -170,7 +170,7 @@ def run_btw(call: CommandCall) -> CommandResult:
         call.document,
         until=app.clock.monotonic() + app.turn_seconds,
     )
-    preamble = app.build_preamble(call.session)
+    preamble = app.build_preamble(call.memory)
     said = _list_said(call.document.messages)
     text = transcript.format_newest(said, app.model.window * ASIDE_SHARE)
     conversation = delimit_text("CONVERSATION", text)

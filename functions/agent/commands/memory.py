@@ -50,14 +50,14 @@ def run_mem(call: CommandCall) -> CommandResult:
     texts = call.texts
     if _HISTORY.fullmatch(call.text):
         versions = format_versions(
-            call.app.documents.list_versions(call.session, "memory"), texts, sizes=True
+            call.app.documents.list_versions(call.memory, "memory"), texts, sizes=True
         )
         return call.reply("\n".join(versions) or texts.mem_never)
     rollback = _ROLLBACK.fullmatch(call.text)
     if rollback is None:
         return _consolidate_chat(call)
     version = int(rollback[1])
-    problem = roll_back(call, call.session, "memory", version)
+    problem = roll_back(call, call.memory, "memory", version)
     if problem:
         return call.reply(f"{texts.mem_kept} {problem}")
     return call.reply(texts.mem_back.format(version=version))
@@ -118,7 +118,7 @@ def run_recall(call: CommandCall) -> CommandResult:
     if call.text:
         found = _search_memory(context, call.text, texts)
         return call.reply("\n\n".join(found) or texts.nothing_found)
-    memory = context.app.documents.read(context.session, "memory").text
+    memory = context.app.documents.read(call.memory, "memory").text
     newest = _list_things(texts.remembered_last, context.things.list_newest(SHOWN), texts)
     nothing = texts.nothing_remembered
     if call.event.private or call.role == "owner":
@@ -145,7 +145,9 @@ def run_forget(call: CommandCall) -> CommandResult:
 
 def _make_context(call: CommandCall) -> CallContext:
     owner = call.role == "owner" and call.event.private
-    return CallContext(call.app, call.session, owner, call.event.sender.id, call.event.id)
+    return CallContext(
+        call.app, call.session, owner, call.event.sender.id, call.event.id, call.memory
+    )
 
 
 def _search_memory(context: CallContext, words: str, texts: Texts) -> list[str]:

@@ -137,7 +137,7 @@ def describe_status(call: CommandCall) -> list[str]:
 
 def count_window(call: CommandCall) -> float:
     """Return the tokens of the window that the next request of a chat takes, as estimated."""
-    preamble = call.app.build_preamble(call.session)
+    preamble = call.app.build_preamble(call.memory)
     estimate = compaction.estimate_size(call.document.messages) + count_overhead(preamble)
     return estimate * call.document.ratio
 

@@ -15,6 +15,7 @@ from functions.agent.app import App
 from functions.agent.commands import (
     conversation,
     groups,
+    links,
     memory,
     model_choice,
     pairing,
@@ -280,6 +281,7 @@ COMMANDS: Final[Commands] = {
     "status": Command(run_status),
     "usage": Command(run_usage),
     "whoami": pairing.COMMANDS["whoami"],
+    **links.COMMANDS,
     "language": Command(run_language, arguments=f"[CODE | {AUTOMATIC}]", changes_chat=bool),
     **soul.COMMANDS,
     **groups.COMMANDS,

@@ -20,6 +20,7 @@ from sigil.storage.kv.update import update
 
 MOST: Final = 4_096
 """A term leads to at most so many things; the oldest go. A term of more tells little about any."""
+BUCKETS: Final = 256
 TERM_CHARACTERS: Final = 60
 _SIZE, _ID = 4, 8
 
@@ -51,6 +52,29 @@ class ThingPostings:
             return (ids + id.to_bytes(_ID, "big"))[-MOST * _ID :]
 
         self._change_terms(terms, with_id)
+
+    def add_many(self, things: Mapping[int, Collection[str]]) -> None:
+        """Let the terms of many things lead to each of them: one write a bucket."""
+        buckets: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for id, terms in things.items():
+            for bucket, group in _group_by_bucket(terms).items():
+                for term in group:
+                    buckets[bucket][_cut_term(term)].append(id)
+
+        def add_to(bucket: int, lists: Mapping[str, list[int]]) -> None:
+            def decide(value: bytes | None) -> tuple[bytes | None, None]:
+                stored = _decode_lists(value)
+                after = dict(self._rebuild_bucket(bucket) if stored is None else stored)
+                for term, ids in lists.items():
+                    known = after.get(term, b"")
+                    new = [id.to_bytes(_ID, "big") for id in ids if _find_position(known, id) < 0]
+                    after[term] = b"".join((known, *new))[-MOST * _ID :]
+                return (None if after == stored else _encode_lists(after)), None
+
+            update(self._kv, keys.thing_index(self._scope, bucket), decide)
+
+        for bucket, lists in buckets.items():
+            add_to(bucket, lists)
 
     def drop(self, id: int, terms: Collection[str]) -> None:
         """Let `terms` lead to the thing no more."""

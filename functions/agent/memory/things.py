@@ -16,7 +16,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from functions.agent.memory.helpers import Terms
-from functions.agent.memory.postings import ThingPostings
+from functions.agent.memory.postings import BUCKETS, ThingPostings
 from functions.agent.memory.related_words import RelatedWords, is_spaced, load_related_words
 from functions.agent.memory.thing import (
     NAME_CHARACTERS,
@@ -33,7 +33,7 @@ from functions.agent.memory.thing import (
 )
 from sigil.errors import BackendError, Conflict, Refused
 from sigil.storage.kv import ABSENT, KV, Item, keys
-from sigil.storage.kv.base import get_many
+from sigil.storage.kv.base import KEYS_MOST, get_many
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps, later
 
@@ -327,6 +327,87 @@ class Things:
             if thing:
                 yield thing
 
+    def join(self, other: Things, origin: str) -> int:
+        """Take over the things of another scope, and return how many are new here.
+
+        Where both have another value under a key, the one that outranks the other stands, of equals
+        the newer one; the other is kept beside it, and `origin` tells it apart. Doing it again
+        changes nothing. Raises `Refused` EQUOTA, and changes nothing, when there is no room for
+        all.
+        """
+        theirs = sorted(other.scan(), key=lambda thing: thing.at)
+        known = self._read_known(theirs)
+        placed: list[Thing] = []
+        for thing in theirs:
+            placed += _settle(thing, known.get(thing.id), origin)
+        known |= self._read_known(placed)
+        fresh = [thing for thing in placed if thing.id not in known]
+        count = self._read_count()
+        characters = sum(thing.size for thing in fresh)
+        if (
+            count.count + len(fresh) > THINGS_MOST
+            or count.characters + characters > CHARACTERS_MOST
+        ):
+            raise Refused("EQUOTA", "both memories together are too large for one")
+        # The index comes first: what a crash leaves there leads to nothing.
+        self._index.add_many({int(one.id, 16): self._list_index_terms(one) for one in placed})
+        for thing in placed:
+            self._place(thing)
+        self._add_joined(other, len(fresh), characters)
+        return sum(thing.mark == "" or thing.kind == "event" for thing in fresh)
+
+    def clear(self) -> None:
+        """Forget all things at once, and leave those that are damaged."""
+        for thing in list(self.scan()):
+            self._kv.delete(keys.thing(self._scope, thing.id))
+        for bucket in range(BUCKETS):
+            self._kv.delete(keys.thing_index(self._scope, bucket))
+        self._kv.delete(keys.thing_totals(self._scope))
+
+    def _read_known(self, things: Sequence[Thing]) -> dict[str, Thing]:
+        """Return those of the things that are here already, as they are here, by their ids."""
+        known: dict[str, Thing] = {}
+        ids = [thing.id for thing in things]
+        for start in range(0, len(ids), KEYS_MOST):
+            batch = ids[start : start + KEYS_MOST]
+            known |= {thing.id: thing for thing in self._get_all(batch)}
+        return known
+
+    def _place(self, thing: Thing) -> None:
+        """Write a thing, unless the one that is here by now has to stay."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            before = None
+            if value is not None:
+                with suppress(BackendError):
+                    before = decode_thing(thing.id, value)
+            stands = _settle(thing, before, "")[0]
+            return (None if stands == before else encode_thing(stands)), None
+
+        update(self._kv, keys.thing(self._scope, thing.id), decide)
+
+    def _add_joined(self, other: Things, things: int, characters: int) -> None:
+        """Add to the count what came from another scope, in the order of time."""
+        theirs = other._read_count()
+
+        def decide(value: bytes | None) -> tuple[bytes, None]:
+            count = self._decode_count(value)
+            ids = list(dict.fromkeys((*count.recent, *theirs.recent)))
+            known = sorted(self._get_all(ids), key=lambda thing: -thing.at)
+            uses = {use.id: use for use in theirs.used} | {use.id: use for use in count.used}
+            latest = max((use.at for use in uses.values()), default=0.0)
+            used = sorted(uses.values(), key=lambda use: -use.measure_at(latest))
+            after = replace(
+                count,
+                count=count.count + things,
+                characters=count.characters + characters,
+                recent=tuple(thing.id for thing in known[:RECENT]),
+                used=tuple(used[:USED]),
+            )
+            return dumps(after), None
+
+        update(self._kv, keys.thing_totals(self._scope), decide)
+
     def _get_all(self, ids: Sequence[str]) -> list[Thing]:
         """Return the things of these ids, in order, without those that are gone or damaged."""
         items = get_many(self._kv, [keys.thing(self._scope, id) for id in ids]) if ids else []
@@ -418,6 +499,20 @@ def sort_key(found: Recalled) -> tuple[float, bool, float]:
     The best come first, among equals those that nobody disputes, then the newest.
     """
     return (-found.score, found.thing.disputed, -found.thing.at)
+
+
+def _settle(thing: Thing, before: Thing | None, origin: str) -> list[Thing]:
+    """Return the thing that stands when another scope's comes to this one's of the same id.
+
+    Of two values of one key the other one follows, as what disputes it.
+    """
+    if before is None:
+        return [thing]
+    newer, older = (thing, before) if thing.at > before.at else (before, thing)
+    if thing.kind != "kv" or is_same_text(thing, before):
+        return [replace(keep_surer_source(newer, older), _rest=before._rest)]
+    stands, loses = (newer, older) if outranks(newer, older) else (older, newer)
+    return [stands, replace(loses, mark=f"{loses.mark or loses.source} {origin}".strip())]
 
 
 def _is_weaker_value(thing: Thing, before: Thing) -> bool:

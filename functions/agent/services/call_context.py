@@ -19,7 +19,8 @@ FAILED = '{"error"'
 class CallContext:
     """The context of one call of a service.
 
-    `session` is the S of the keys. `owner` says that an owner asks, in a chat of their own. `by` is
+    `session` is the S of the keys. `memory` is the scope of the chat's memory, empty when that is
+    its own. `owner` says that an owner asks, in a chat of their own. `by` is
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
     again after a crash.
     """
@@ -29,11 +30,12 @@ class CallContext:
     owner: bool = False
     by: str = ""
     call: str = ""
+    memory: str = ""
 
     @property
     def things(self) -> Things:
         """The things that this chat remembers."""
-        return Things(self.app.kv, self.session, self.app.helpers.terms)
+        return Things(self.app.kv, self.memory or self.session, self.app.helpers.terms)
 
     @property
     def shared(self) -> Things:

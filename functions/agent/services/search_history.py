@@ -22,6 +22,7 @@ from functions.agent.services.things import format_time
 from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
 from sigil.protocol import tool_of
+from sigil.storage.kv import keys
 
 NAME: Final = "search-history"
 ECHOES: Final = frozenset((QUERY, *map(tool_of, (NAME, "recall", "remember", "forget"))))
@@ -103,6 +104,8 @@ def _rank_backwards(ranking: Ranking, context: CallContext, upper: int) -> int:
     for passage in _list_passages((*document.noted, *messages)):
         if passage.seq < upper:
             ranking.add(passage)
+    if upper == NUMBER_MOST:
+        _rank_shared(ranking, context)
     upper = min(upper, document.next_seq)
     while upper > 1:
         lower = max(upper - STRETCH, 1)
@@ -119,6 +122,18 @@ def _rank_backwards(ranking: Ranking, context: CallContext, upper: int) -> int:
         if upper > 1 and (app.clock.monotonic() > until or len(ranking) > MESSAGES_MOST):
             return upper
     return 0
+
+
+def _rank_shared(ranking: Ranking, context: CallContext) -> None:
+    """Rank the statements that left a shared memory for the other chats that share it."""
+    app = context.app
+    for chat in app.links.list_chats(context.memory or context.session):
+        session = keys.session_of(app.name, chat.session)
+        if session == context.session:
+            continue
+        for removal in RemovedStatements(app.kv, session).list_between(0, NUMBER_MOST, STRETCH):
+            for statement in removal.statements:
+                ranking.add(Passage(removal.first, removal.at, MEMORY, statement, alone=True))
 
 
 def _list_passages(messages: tuple[Message, ...]) -> Iterator[Passage]:

@@ -111,7 +111,8 @@ class Document(Stored):
     of; `failures` counts how often in a row a consolidation failed. `usage` is of all requests,
     `last` of the last turn's. `language` is the code of the language that the chat chose for the
     agent's own texts, empty when it follows what is written. `model` is the model that an
-    owner chose for the chat, empty for that of the settings.
+    owner chose for the chat, empty for that of the settings. `memory` is the scope of a memory that
+    the chat shares with others of the same person, empty for the chat's own (its S).
     """
 
     messages: tuple[Message, ...] = ()
@@ -129,6 +130,7 @@ class Document(Stored):
     failures: Count = 0
     language: str = later("")
     model: str = later("")
+    memory: str = later("")
 
     def count_unheard(self) -> int:
         """Return how many messages are in the archive that memory has not heard of."""

@@ -33,6 +33,8 @@ ARCHIVE = "archive#"
 """The keys of archived messages begin so, before the number of the first one."""
 CHUNKS = 20
 """So many archived chunks are read at once."""
+MEMORIES_MOST = 10_000
+"""So many sessions are known to share a memory before that is found out anew."""
 LAST = 10**12
 """A number greater than that of any message."""
 
@@ -57,6 +59,11 @@ class SessionHandle:
     wait: float = 0.0
     unread: bytes | None = None
 
+    @property
+    def memory(self) -> str:
+        """Return the scope of the memory that the chat reads and writes, mostly its own key."""
+        return self.document.memory or self.key
+
     def with_document(self, document: Document) -> SessionHandle:
         """Return the handle with a changed document, which is not saved yet."""
         return replace(self, document=document)
@@ -71,6 +78,15 @@ class Sessions:
     def __init__(self, kv: KV, artifacts: Artifacts | None = None) -> None:
         self._kv = kv
         self._overflow = OverflowStore(artifacts)
+        # the shared memories that sessions had when they were last opened here
+        self._memories: dict[str, str] = {}
+
+    def guess_memory(self, key: str) -> str:
+        """Return the scope of the memory that a session had when this process last opened it.
+
+        Who reads it together with the session saves a request, and looks at `memory` afterwards.
+        """
+        return self._memories.get(key, key)
 
     def open(self, key: str) -> SessionHandle:
         """Open a session, one with an empty document when it is new.
@@ -86,10 +102,20 @@ class Sessions:
         size = len(item.value)
         try:
             document = decode_document(item.value, self._overflow)
+            if document.memory or key in self._memories:
+                self._note_memory(key, document.memory)
         except UnreadableDocument:
             document = self._begin_anew(key)
             return SessionHandle(key, document, item.version, size, unread=item.value)
         return SessionHandle(key, document, item.version, size)
+
+    def _note_memory(self, key: str, memory: str) -> None:
+        if not memory:
+            self._memories.pop(key, None)
+            return
+        if len(self._memories) >= MEMORIES_MOST:
+            self._memories.clear()
+        self._memories[key] = memory
 
     def _begin_anew(self, key: str) -> Document:
         """Return a locked document that begins behind all that was archived or told to memory."""

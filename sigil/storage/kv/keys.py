@@ -87,6 +87,21 @@ def first_owner_tries(agent: str, who: str) -> Key:
     return Key(f"first-owner-tries#{escape(agent)}", escape(who))
 
 
+def link_code(agent: str, digest: str) -> Key:
+    """The offer to share the memory of a private chat, by the SHA-256 of its code."""
+    return Key(f"link-code#{escape(agent)}", digest)
+
+
+def link_tries(agent: str, who: str) -> Key:
+    """The codes that a person offered and tried lately, to share the memory of a chat."""
+    return Key(f"link-tries#{escape(agent)}", escape(who))
+
+
+def memory_link(scope: str) -> Key:
+    """The chats that share the memory of this scope, the S of one of them or a name below it."""
+    return Key("memory-link", scope)
+
+
 def daily_allowance(agent: str, day: str, who: str) -> Key:
     """The tokens and turns that a person used in a day."""
     return Key(f"allowance#{escape(agent)}", f"{day}#{escape(who)}")

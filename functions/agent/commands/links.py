@@ -1,0 +1,145 @@
+"""/link and /unlink: the private chats of one person share a memory when they say so.
+
+The person says it twice: a chat tells a code, and the other one gets it. The chat that gets it
+brings its memory along. Nothing else is shared, and nothing of a private chat is ever in a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.access.links import CHATS_MOST, SECONDS, LinkedChat, scope_for_leaving
+from functions.agent.commands.command import (
+    Command,
+    CommandCall,
+    CommandResult,
+    Commands,
+    always,
+)
+from functions.agent.session.document import Outgoing
+from sigil.errors import Refused, UsageError
+from sigil.storage.kv import keys
+
+MINUTES: Final = round(SECONDS / 60)
+
+
+def run_link(call: CommandCall) -> CommandResult:
+    """Tell a code for another chat, or share the memory of the chat whose code it is."""
+    texts = call.texts
+    if not call.event.private:
+        return call.reply(texts.link_private)
+    links = call.app.links
+    try:
+        if call.text:
+            return _join_memory(call)
+        code = links.offer_code(call.event)
+    except UsageError as problem:
+        is_own = problem.code == "ESAME"
+        return call.reply(texts.link_own_code if is_own else texts.link_no_code)
+    except Refused as refusal:
+        refused = {
+            "ELIMIT": texts.link_too_often,
+            "EQUOTA": texts.link_too_large,
+            "EFULL": texts.link_too_many.format(most=CHATS_MOST),
+        }
+        return call.reply(refused[refusal.code])
+    others = _list_others(call, links.list_chats(call.memory))
+    shared = texts.link_shared.format(chats=_format_chats(others)) if others else ""
+    told = texts.link_code.format(code=code, minutes=MINUTES)
+    return call.reply("\n\n".join(filter(None, (shared, told))))
+
+
+def _join_memory(call: CommandCall) -> CommandResult:
+    """Share the memory of the chat whose code the words are, and take this one's along.
+
+    An event that comes again after a crash goes on where it was; the session is saved at its end.
+    """
+    app = call.app
+    links = app.links
+    texts = call.texts
+    if _list_others(call, links.list_chats(call.memory)):
+        return call.reply(texts.link_taken)
+    offer = links.take_code(call.text, call.event)
+    theirs = app.sessions.open(keys.session_of(app.name, offer.session))
+    scope = theirs.memory
+    there = LinkedChat(offer.session, offer.who, offer.name, offer.at)
+    document = call.document
+    links.join(scope, (there, links.describe_chat(call.event)))
+    try:
+        things = app.memories.join(
+            call.memory, scope, call.session, document.next_seq, app.clock.now()
+        )
+    except Refused:
+        links.leave(scope, call.event.session)
+        raise
+    if call.memory != scope:
+        links.leave(call.memory, call.event.session)
+    others = _list_others(call, links.list_chats(scope))
+    here = links.describe_chat(call.event)
+    told = texts.link_told.format(chat=_format_chat(here))
+    document = replace(
+        document,
+        memory="" if scope == call.session else scope,
+        next_seq=document.next_seq + 1,
+        outbox=(*document.outbox, *_tell(call, others, told)),
+    )
+    chats = _format_chats(others)
+    text = texts.link_done.format(chats=chats, things=texts.count_things(things))
+    return CommandResult(text, document)
+
+
+def run_unlink(call: CommandCall) -> CommandResult:
+    """Give the chat a memory of its own again, with all that both remember until now."""
+    texts = call.texts
+    if not call.event.private:
+        return call.reply(texts.link_private)
+    app = call.app
+    links = app.links
+    others = _list_others(call, links.list_chats(call.memory))
+    if not others:
+        return call.reply(texts.unlink_alone)
+    own = call.session
+    if own == call.memory or links.list_chats(own):
+        own = scope_for_leaving(call.session, call.event.id)
+    app.memories.copy(call.memory, own)
+    links.leave(call.memory, call.event.session)
+    told = texts.unlink_told.format(chat=_format_chat(links.describe_chat(call.event)))
+    document = replace(
+        call.document,
+        memory="" if own == call.session else own,
+        outbox=(*call.document.outbox, *_tell(call, others, told)),
+    )
+    return CommandResult(texts.unlink_done.format(chats=_format_chats(others)), document)
+
+
+def _list_others(call: CommandCall, chats: Sequence[LinkedChat]) -> list[LinkedChat]:
+    return [chat for chat in chats if chat.session != call.event.session]
+
+
+def _tell(call: CommandCall, chats: Sequence[LinkedChat], text: str) -> list[Outgoing]:
+    """Return a message for each of the other chats, where their platform takes one."""
+    now = call.app.clock.now()
+    name = f"{call.event.id}:link"
+    return [
+        Outgoing(f"{name}:{number}", chat.session, text, at=now)
+        for number, chat in enumerate(chats)
+    ]
+
+
+def _format_chats(chats: Sequence[LinkedChat]) -> str:
+    return ", ".join(map(_format_chat, chats))
+
+
+def _format_chat(chat: LinkedChat) -> str:
+    """Return a chat so that its person knows it; its name is the sender's word."""
+    session = chat.session.replace("`", "'")
+    name = chat.name.replace("`", "'")
+    return f"`{session}` (`{name}`)" if name else f"`{session}`"
+
+
+COMMANDS: Final[Commands] = {
+    "link": Command(run_link, arguments="[CODE]", changes_chat=always),
+    "unlink": Command(run_unlink, changes_chat=always),
+}

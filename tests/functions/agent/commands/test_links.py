@@ -1,0 +1,334 @@
+"""/link and /unlink, as a person meets them in two private chats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions.agent.access.links import CHATS_MOST, SECONDS, TRIES
+from functions.agent.memory.thing import Thing
+from functions.agent.memory.things import Things
+from functions.agent.session.store import SessionHandle
+from functions.agent.turn import run_turn
+from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
+from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.memory.memories import saves
+from tests.functions.agent.talk import event, tell
+
+PHONE: dict[str, Any] = {"session": "telegram:42", "sender": "telegram:42"}
+DESK: dict[str, Any] = {"session": "terminal:main", "sender": "terminal:local"}
+WEB: dict[str, Any] = {"session": "http:admin:main", "sender": "http:admin"}
+_CODE = re.compile(r"`/link ([0-9A-Z-]{14})`")
+Open = Callable[..., AgentRuntime]
+
+
+@pytest.fixture
+def home(runtime: Open, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, owners=("telegram:42",), access="open")
+
+
+def key(chat: dict[str, Any]) -> str:
+    return keys.session_of("main", chat["session"])
+
+
+def things(home: AgentRuntime, chat: dict[str, Any]) -> Things:
+    memory = home.app.sessions.open(key(chat)).memory
+    return Things(home.app.kv, memory, home.app.helpers.terms)
+
+
+def learn(home: AgentRuntime, chat: dict[str, Any], *texts: str, at: float = 1.0) -> Thing:
+    kind = {2: "kv", 3: "fact"}[len(texts)]
+    return things(home, chat).save(Thing(kind, texts, "user", 1.0, at, chat["sender"])).thing  # type: ignore[arg-type]
+
+
+def known(home: AgentRuntime, chat: dict[str, Any]) -> set[str]:
+    return {thing.in_words for thing in things(home, chat).scan()}
+
+
+def offer(home: AgentRuntime, chat: dict[str, Any]) -> str:
+    (said,) = tell(home, "/link", **chat)
+    found = _CODE.search(said)
+    assert found, said
+    return found[1]
+
+
+def link(home: AgentRuntime, first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+    """Link the second chat with the first; return what leaves: for the other chat, and here."""
+    return tell(home, f"/link {offer(home, first)}", **second)
+
+
+def prompt(model: ScriptedModel) -> str:
+    return str(model.bodies[-1]["messages"][0]["content"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(PHONE, DESK), (DESK, PHONE), (PHONE, WEB), (WEB, DESK)]
+)
+def test_two_private_chats_of_any_platforms_share_one_memory(
+    home: AgentRuntime, model: ScriptedModel, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    learn(home, first, "Ada", "is allergic to", "nuts")
+    learn(home, second, "Ada", "lives in", "Berlin")
+    told, here = link(home, first, second)
+    assert first["session"] in here
+    assert second["session"] in told
+    assert (
+        known(home, first)
+        == known(home, second)
+        == {
+            "Ada is allergic to nuts",
+            "Ada lives in Berlin",
+        }
+    )
+    for chat in (first, second):
+        tell(home, "what do you know?", **chat)
+        assert "allergic to nuts" in prompt(model)
+        assert "lives in Berlin" in prompt(model)
+    learn(home, first, "birthday", "3 May")
+    tell(home, "and now?", **second)
+    assert "birthday: 3 May" in prompt(model)
+    assert "birthday" in tell(home, "/recall birthday", **second)[0]
+
+
+def test_what_is_said_stays_in_its_chat(home: AgentRuntime, model: ScriptedModel) -> None:
+    model.then(say("I see."))
+    tell(home, "the roses need water", **PHONE)
+    link(home, PHONE, DESK)
+    tell(home, "hello", **DESK)
+    assert "roses" not in str(model.bodies[-1]["messages"])
+    assert tell(home, "/recall roses", **DESK) == [ENGLISH.nothing_found]
+
+
+def test_what_memory_heard_in_one_chat_is_in_the_prompt_of_the_other(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    link(home, PHONE, DESK)
+    model.then(saves(memory="# Memory\n- The shop is closed on Mondays."))
+    tell(home, "/mem the shop is closed on Mondays", **DESK)
+    tell(home, "hello", **PHONE)
+    assert "The shop is closed on Mondays." in prompt(model)
+    assert "closed on Mondays" in tell(home, "/recall", **PHONE)[0]
+    assert "1: " in tell(home, "/mem history", **PHONE)[0]
+
+
+def test_two_consolidations_at_once_lose_nothing_of_either(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    link(home, PHONE, DESK)
+
+    def meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        model.then(saves(memory="# Memory\n- The shop is closed on Mondays."))
+        tell(home, "/mem the shop is closed on Mondays", **DESK)
+        return saves(memory="# Memory\n- The garden has nine old roses.")
+
+    model.then(meanwhile)
+    tell(home, "/mem the garden has nine old roses", **PHONE)
+    text = home.app.documents.read(key(PHONE), "memory").text
+    assert "closed on Mondays" in text
+    assert "nine old roses" in text
+
+
+def test_of_two_values_the_newer_stands_and_the_other_is_kept(home: AgentRuntime) -> None:
+    for chat, city, at in ((PHONE, "Rome", 1.0), (DESK, "Oslo", 2.0)):
+        learn(home, chat, "city", city, at=at)
+    for chat, tea, at in ((PHONE, "green", 2.0), (DESK, "black", 1.0)):
+        learn(home, chat, "tea", tea, at=at)
+    link(home, PHONE, DESK)
+    shared = things(home, PHONE)
+    assert [thing.texts[1] for thing in shared.list_values("city")] == ["Oslo", "Rome"]
+    assert [thing.texts[1] for thing in shared.list_values("tea")] == ["green", "black"]
+    assert [thing.disputed for thing in shared.list_values("tea")] == [False, True]
+
+
+def test_lines_of_two_memories_without_room_are_still_found(home: AgentRuntime) -> None:
+    app = home.app
+    long = "\n".join(f"- Invoice {number} of shop {number * 7} is paid." for number in range(330))
+    app.documents.write(key(PHONE), "memory", long, by="test")
+    app.documents.write(key(DESK), "memory", "- Ada sings in the choir.\n" * 1, by="test")
+    app.documents.write(key(WEB), "memory", long.replace("Invoice", "Order"), by="test")
+    link(home, PHONE, DESK)
+    link(home, PHONE, WEB)
+    text = app.documents.read(key(PHONE), "memory").text
+    assert "Ada sings in the choir." in text
+    assert "Order 329 of shop 2303 is paid." not in text
+    for chat in (PHONE, DESK, WEB):
+        assert "Order 329 of shop 2303" in tell(home, "/recall Order 329 shop 2303", **chat)[0]
+
+
+def test_after_unlink_both_keep_what_was_known_and_nothing_more_is_shared(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    learn(home, PHONE, "Ada", "is allergic to", "nuts")
+    app = home.app
+    app.documents.write(key(PHONE), "memory", "- Ada sings.", by="test")
+    for leaver, other in ((DESK, PHONE), (PHONE, DESK)):
+        link(home, PHONE, DESK)
+        told, here = tell(home, "/unlink", **leaver)
+        assert other["session"] in here
+        assert leaver["session"] in told
+        learn(home, leaver, "secret of", "here", leaver["session"])
+        learn(home, other, "secret of", "here", other["session"])
+        for chat in (leaver, other):
+            assert "Ada is allergic to nuts" in known(home, chat)
+            tell(home, "what do you know?", **chat)
+            assert "- Ada sings." in prompt(model)
+            assert chat["session"] in prompt(model).partition("MEMORY OUTLINE")[2]
+        assert f"secret of here {other['session']}" not in known(home, leaver)
+        assert f"secret of here {leaver['session']}" not in known(home, other)
+        assert tell(home, "/unlink", **leaver) == [ENGLISH.unlink_alone]
+        for chat in (leaver, other):
+            for thing in things(home, chat).list_newest(1):
+                things(home, chat).drop(thing.id)
+
+
+def test_a_chat_whose_memory_others_use_can_leave_and_come_back(home: AgentRuntime) -> None:
+    learn(home, PHONE, "Ada", "is allergic to", "nuts")
+    link(home, PHONE, DESK)
+    link(home, PHONE, WEB)
+    tell(home, "/unlink", **PHONE)
+    learn(home, DESK, "tea", "green")
+    assert "tea: green" in known(home, WEB)
+    assert "tea: green" not in known(home, PHONE)
+    learn(home, PHONE, "bread", "rye")
+    link(home, WEB, PHONE)
+    assert known(home, PHONE) == {"Ada is allergic to nuts", "tea: green", "bread: rye"}
+    assert "bread: rye" in known(home, DESK)
+
+
+def test_in_a_group_nobody_links(home: AgentRuntime) -> None:
+    group = {"session": "telegram:-100", "private": False}
+    code = offer(home, PHONE)
+    for text in ("/link", f"/link {code}", "/unlink"):
+        assert tell(home, text, sender="telegram:42", **group) == [ENGLISH.link_private]
+        assert tell(home, text, sender="telegram:43", **group) == [ENGLISH.not_here]
+    assert len(tell(home, f"/link {code}", **DESK)) == 2
+
+
+def test_a_code_counts_once_for_ten_minutes_and_is_not_stored(home: AgentRuntime) -> None:
+    code = offer(home, PHONE)
+    stored = list(home.app.kv.scan(keys.link_code("main", "").partition))
+    assert code.replace("-", "") not in str(stored)
+    assert tell(home, f"/link {code}", **PHONE) == [ENGLISH.link_own_code]
+    assert len(tell(home, f"/link {code.lower()}", **DESK)) == 2
+    assert tell(home, f"/link {code}", **WEB) == [ENGLISH.link_no_code]
+
+    again = offer(home, PHONE)
+    third = offer(home, PHONE)
+    assert tell(home, f"/link {again}", **WEB) == [ENGLISH.link_no_code]
+    later = home.app.clock.now() + SECONDS + 1
+    clock = replace(home.app.clock, now=lambda: later)
+    late = run_turn(event(f"/link {third}", **WEB), replace(home.app, clock=clock))
+    assert late.document.outbox[0].text == ENGLISH.link_no_code
+
+
+def test_codes_can_be_neither_guessed_nor_asked_for_without_end(home: AgentRuntime) -> None:
+    code = offer(home, PHONE)
+    for number in range(TRIES):
+        said = tell(home, f"/link 0000-0000-000{number}", **DESK)
+        assert said == [ENGLISH.link_no_code]
+    assert tell(home, f"/link {code}", **DESK) == [ENGLISH.link_too_often]
+    for _ in range(TRIES - 1):
+        offer(home, PHONE)
+    assert tell(home, "/link", **PHONE) == [ENGLISH.link_too_often]
+
+
+def test_a_linked_chat_shows_with_whom_and_brings_no_other_memory_along(home: AgentRuntime) -> None:
+    link(home, PHONE, DESK)
+    (said,) = tell(home, "/link", **PHONE)
+    assert said.startswith("This chat shares its memory with `terminal:main`")
+    assert tell(home, f"/link {offer(home, WEB)}", **DESK) == [ENGLISH.link_taken]
+
+
+def test_only_so_many_chats_share_a_memory(home: AgentRuntime) -> None:
+    for number in range(CHATS_MOST - 1):
+        chat = {"session": f"terminal:t{number}", "sender": f"telegram:{number + 100}"}
+        said = tell(home, f"/link {offer(home, {**PHONE, 'sender': f'x:{number}'})}", **chat)
+        assert len(said) == number + 2
+    last = {"session": "terminal:last", "sender": "telegram:99"}
+    (said,) = tell(home, f"/link {offer(home, {**PHONE, 'sender': 'x:99'})}", **last)
+    assert said == ENGLISH.link_too_many.format(most=CHATS_MOST)
+    learn(home, last, "tea", "green")
+    assert "tea: green" not in known(home, PHONE)
+
+
+def test_two_memories_that_are_too_large_together_stay_apart(
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.agent.memory.things.THINGS_MOST", 3)
+    for number in range(2):
+        learn(home, PHONE, "Ada", "has", f"cat {number}")
+        learn(home, DESK, "Ada", "has", f"dog {number}")
+    assert link(home, PHONE, DESK) == [ENGLISH.link_too_large]
+    assert known(home, DESK) == {"Ada has dog 0", "Ada has dog 1"}
+    assert tell(home, "/unlink", **PHONE) == [ENGLISH.unlink_alone]
+
+
+class Crash(Exception):
+    pass
+
+
+def count_writes(
+    home: AgentRuntime, happened: Event, most: int
+) -> tuple[SessionHandle | None, int]:
+    """Run an event's turn until its write number `most`, which never happens."""
+    done = 0
+
+    class Failing:
+        def __getattr__(self, name: str) -> object:
+            verb = getattr(home.app.kv, name)
+            if name not in ("put", "delete"):
+                return verb
+
+            def write(*args: object, **named: object) -> object:
+                nonlocal done
+                if done >= most:
+                    raise Crash
+                done += 1
+                return verb(*args, **named)
+
+            return write
+
+    kv: Any = Failing()
+    sessions = type(home.app.sessions)(kv, None)
+    try:
+        return run_turn(happened, replace(home.app, kv=kv, sessions=sessions)), done
+    except Crash:
+        return None, done
+
+
+@pytest.mark.parametrize("command", ["link", "unlink"])
+def test_a_crash_anywhere_loses_nothing_and_links_once(
+    runtime: Open, model: ScriptedModel, command: str
+) -> None:
+    end = False
+    number = 0
+    while not end:
+        home = runtime(llm_url=model.url, access="open", store="memory://")
+        learn(home, PHONE, "city", "Rome")
+        learn(home, PHONE, "Ada", "has", "a cat")
+        learn(home, DESK, "city", "Oslo", at=2.0)
+        home.app.documents.write(key(DESK), "memory", "- Ada sings in the choir.", by="test")
+        if command == "link":
+            happened = event(f"/link {offer(home, PHONE)}", **DESK)
+        else:
+            link(home, PHONE, DESK)
+            happened = event("/unlink", **PHONE)
+        closed, _ = count_writes(home, happened, number)
+        end = closed is not None
+        run_turn(happened, home.app)
+        expected = {"city: Oslo", "city: Rome", "Ada has a cat"}
+        assert known(home, PHONE) == known(home, DESK) == expected, number
+        linked = home.app.links.list_chats(key(PHONE))
+        for chat in (PHONE, DESK):
+            memory = home.app.sessions.open(key(chat)).memory
+            assert home.app.documents.read(memory, "memory").text == "- Ada sings in the choir."
+        assert len(linked) == (2 if command == "link" else 1), number
+        number += 7
+    assert number > 14
