@@ -154,6 +154,8 @@ class Toolbox:
             how = WRITE_IT if self.require_deploy else CANNOT_WRITE
         weak = [builtin_tools.weak_row(each) for each in found.weak if each.kind != "host"]
         fields: dict[str, Json] = {"weak": weak} if weak and len(hits) < limit else {}
+        if weak and not hits:
+            how = builtin_tools.QUERY_WEAK + how
         return dumps({"items": rows, "total": total, **fields, "next": how, **evicted}).decode()
 
     def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigil.builtin_tools import original_arguments, portable_schema
+from sigil.builtin_tools import found_row, original_arguments, portable_schema
+from sigil.protocol import Found, WeakHit
 from sigil.strict_json import canonical
 
 NAMES = st.lists(
@@ -80,3 +81,15 @@ def test_what_speaks_of_a_parameter_by_name_follows_it() -> None:
     assert "城市" not in json.dumps(
         {**told, "properties": list(told["properties"])}, ensure_ascii=False
     )
+
+
+def test_the_model_reads_what_was_near_and_what_to_do_with_it() -> None:
+    near = Found((), 0, (WeakHit("plant-radish", "Plant a radish.", "js"),))
+
+    row = found_row(near)
+
+    assert row["weak"] == [{"capability": "plant-radish", "description": "Plant a radish."}]
+    assert str(row["next"]).startswith("if one in weak can do it, query its name; else: nothing")
+    assert "sigil_deploy" in str(row["next"])
+    assert "sigil_deploy" not in str(found_row(near, may_deploy=False)["next"])
+    assert "weak" not in found_row(Found((), 0))

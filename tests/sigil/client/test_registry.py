@@ -21,7 +21,7 @@ from sigil.client.registry import RemoteRegistry
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.status_codes import error_of, status_of
-from sigil.protocol import LIBRARY, Caller, Deployed
+from sigil.protocol import LIBRARY, Caller, Deployed, WeakHit
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
@@ -160,6 +160,25 @@ class TestARegistryHereOrElsewhere:
         assert made.offer.name.startswith("t-")
         assert made.pending == ("http:GET example.com/",)
         assert made.expires_at is not None
+
+    def test_a_query_names_what_fits_too_little(
+        self, registry: AdminRegistry, person: Caller
+    ) -> None:
+        for crop in ("carrot", "radish"):
+            registry.deploy(
+                {
+                    "name": f"plant-{crop}",
+                    "description": f"Plant a {crop}.",
+                    "aliases": [f"{crop} {letter}" for letter in "abcde"],
+                    "execute": "return 1;",
+                },
+                person,
+            )
+
+        found = registry.query("how do I cook a radish with cream and vinegar", person)
+
+        assert (found.hits, found.total) == ((), 0)
+        assert found.weak == (WeakHit("plant-radish", "Plant a radish.", "wasm"),)
 
     def test_a_query_offers_what_a_deploy_made(
         self, registry: AdminRegistry, person: Caller

@@ -55,6 +55,25 @@ def place(importer: ToolImporter) -> Iterator[Place]:
         yield Place(importer, url)
 
 
+def test_a_query_names_what_fits_too_little_and_says_what_to_do(place: Place) -> None:
+    for crop in ("carrot", "radish"):
+        manifest = {
+            "name": f"plant-{crop}",
+            "description": f"Plant a {crop}.",
+            "aliases": [f"{crop} {letter}" for letter in "abcde"],
+            "execute": "return 1;",
+        }
+        place.registry.deploy(manifest, OWNER)
+    query = "how do I cook a radish with cream and vinegar"
+
+    answer = place.said(call(1, "sigil_query", query=query))
+
+    page = json.loads(answer["content"][0]["text"])
+    assert (page["items"], page["total"]) == ([], 0)
+    assert page["weak"] == [{"capability": "plant-radish", "description": "Plant a radish."}]
+    assert page["next"].startswith("if one in weak can do it, query its name; else: nothing fits")
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_finds_makes_and_runs(place: Place, mode: str) -> None:
     seen = mcp_sdk.client(

@@ -30,3 +30,19 @@ def test_who_looks_around_sees_what_there_is(shout: Sigil) -> None:
     assert item.keys() == {"capability", "tool", "description", "score"}
     assert len(shout("query", "--explore", "-n", "1", "--json").document["items"]) == 1
     assert shout("query", "quantum chromodynamics", "--explore").err == "nothing found\n"
+
+
+def test_what_fits_too_little_is_named(run_sigil: Sigil) -> None:
+    for crop in ("carrot", "radish"):
+        words = ["--name", f"plant-{crop}", "--description", f"Plant a {crop}."]
+        for letter in "abcde":
+            words += ["--alias", f"{crop} {letter}"]
+        assert run_sigil("deploy", *words, "--execute", "return 1;").code == 0
+    request = ("query", "how do I cook a radish with cream and vinegar")
+
+    assert run_sigil(*request).err == "nothing found; nearest: plant-radish\n"
+    assert run_sigil(*request, "--json").document == {
+        "items": [],
+        "total": 0,
+        "weak": [{"capability": "plant-radish", "description": "Plant a radish.", "kind": "wasm"}],
+    }
