@@ -116,7 +116,9 @@ def _process_delivery(
     try:
         if shared and not spent and delivery.tries >= TRIES_SHARED and not event.skips_queue:
             raise NeedsIsolation
-        handle_event(event, runtime, until, spent=spent, shared=shared, behind=delivery.behind)
+        gathered = handle_event(
+            event, runtime, until, spent=spent, shared=shared, behind=delivery.behind
+        )
     except NeedsIsolation:
         raise
     except (Busy, _ModelSilent) as problem:
@@ -144,7 +146,7 @@ def _process_delivery(
             delivery = replace(delivery, tries=delivery.tries + 1)
             _retry_later(delivery, runtime, RETRY_SECONDS, problem)
     else:
-        _tell_queue(lambda: runtime.queue.done(delivery), runtime)
+        _tell_queue(lambda: runtime.queue.done(delivery, gathered), runtime)
         log.step("done", event)
 
 
@@ -156,8 +158,10 @@ def handle_event(
     spent: bool = False,
     shared: bool = False,
     behind: Sequence[Event] | None = (),
-) -> None:
+) -> Sequence[Event]:
     """Answer an inquiry, obey a control event, or run a turn, and send the replies.
+
+    Returns the events behind this one that its turn has answered as well.
 
     `spent`: the event was handed out too often, so its turn is closed with an apology instead of
     run. `shared`: other turns run in this process; `NeedsIsolation` when this one must not run
@@ -166,11 +170,11 @@ def handle_event(
     if event.agent != runtime.app.name:
         reason = f"it is for the agent {event.agent!r}: each needs a queue of its own"
         give_up(runtime.stores.kv, event, reason, runtime.app.clock.now(), notify_sender=False)
-        return
+        return ()
     channel = runtime.channels.get(event.platform)
     if channel and not channel.is_for_us(event):
         keep_message(runtime.stores.kv, make_overheard(event))
-        return
+        return ()
     if event.is_inquiry and not spent:
         with _lost_body_is_final():
             answer_inquiry(event, runtime)
@@ -180,7 +184,8 @@ def handle_event(
         # an HTTP client waits for an answer to each of its messages
         behind = behind if channel else ()
         worker = WorkerBudget(until, patient=True, shared=shared, behind=behind)
-        _run_turn(event, runtime, channel, worker, spent=spent)
+        return _run_turn(event, runtime, channel, worker, spent=spent)
+    return ()
 
 
 def _obey_control(event: Event, runtime: AgentRuntime) -> None:
@@ -204,8 +209,10 @@ def _run_turn(
     worker: WorkerBudget,
     *,
     spent: bool,
-) -> None:
+) -> Sequence[Event]:
     """Run the event's turn, or close it when it is spent, and send the replies.
+
+    Returns the events behind this one that the turn has answered as well.
 
     A turn that is not over is handed on: to the event that continues it, or, while the model does
     not answer, to this event's next delivery (`_ModelSilent`).
@@ -222,6 +229,7 @@ def _run_turn(
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait = opened.wait
     continuation = opened.next
+    gathered = opened.gathered
     opened = send_outbox(opened, runtime)
     if wait:
         raise _ModelSilent(wait)
@@ -232,6 +240,7 @@ def _run_turn(
         turn = opened.document.turn
         if event.kind != "continue" and turn and turn.event.id != event.id:
             raise _EarlierTurnFirst
+    return gathered
 
 
 @contextmanager

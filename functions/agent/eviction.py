@@ -55,7 +55,7 @@ def evict_before_turn(side: SideRequests, room: float, watch: Watch) -> Document
     """
     app = side.app
     messages = side.document.messages
-    start = find_turn_start(messages)
+    start = side.document.find_turn_start()
     earlier = messages[:start]
     own = messages[start:]
     if not earlier:
@@ -68,15 +68,6 @@ def evict_before_turn(side: SideRequests, room: float, watch: Watch) -> Document
     kept = (*compacted.kept, *own)
     _archive_dropped(side, Compacted(kept, compacted.dropped), watch)
     return replace(side.document, messages=kept)
-
-
-def find_turn_start(messages: Sequence[Message]) -> int:
-    """Return the position of the last message that somebody sent, 0 without one."""
-    for position in range(len(messages) - 1, -1, -1):
-        message = messages[position]
-        if message.role == "user" and message.origin != RUNTIME_ORIGIN:
-            return position
-    return 0
 
 
 def apply_compaction(document: Document, compacted: Compacted, app: App, ask: Ask) -> Document:

@@ -11,7 +11,7 @@ from functools import partial
 from math import inf
 
 from functions import overheard
-from functions.agent import tokens, unopened
+from functions.agent import gathering, tokens, unopened
 from functions.agent.access.roles import Role
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.commands import groups, pairing, table
@@ -27,10 +27,10 @@ from functions.agent.messages import (
     find_last_said,
     find_unanswered,
     remove_silence,
-    shorten_own_words,
     user_message,
 )
 from functions.agent.model import outage
+from functions.agent.model.offline import NAME as OFFLINE
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
@@ -195,7 +195,10 @@ def run_turn(
         opened = _resume_turn(opened, app, watch, worker)
         if opened.next or opened.wait or event.kind == "continue" or unfinished.id == event.id:
             return opened
+        answered = {other.id for other in opened.gathered}
         opened = between(opened)
+        if event.id in answered:
+            return opened
         if not opened.document.turn:
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
@@ -236,7 +239,9 @@ def _give_up_turn(
     """Make the turn's event a dead letter and close the turn, which tells the sender."""
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
     text = choose_texts_for(turn.event, opened.document).gave_up
-    closed = close_turn(opened, app, turn, text, in_history=begun)
+    # what it had gathered may not be the reason, and has its own turns
+    opened = opened.with_document(opened.document.without_gathered())
+    closed = close_turn(opened, app, replace(turn, gathered=()), text, in_history=begun)
     note_sender_told(app.kv, turn.event)
     return closed
 
@@ -299,24 +304,44 @@ def _begin_turn(
         notice = texts.too_long.format(window=app.model.window)
         return close_turn(opened.with_document(document), app, turn, notice, in_history=False)
 
-    heard = _read_overheard(document, event, context)
-    said = shorten_own_words(event, document.messages)
-    document = document.add(user_message(said, context.role, heard, room - length))
+    events = [event, *_find_gathered_events(opened, event, context)]
+    heard = _read_overheard(document, events, context)
+    document, gathered = gathering.add_messages(document, events, context.role, heard, room)
+    if gathered:
+        turn = replace(turn, gathered=gathered).add_step("gather", count=len(gathered))
+        context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
     return _run_and_close(opened, preamble, context)
 
 
+def _find_gathered_events(
+    opened: SessionHandle, event: Event, context: TurnContext
+) -> Sequence[Event]:
+    """Return the events behind this one that its turn answers as well, none that was handled."""
+    app = context.app
+    if app.model.name == OFFLINE:  # it reads one request at a time
+        return ()
+    row = gathering.list_row(event, context.worker.behind or ())
+    row = [other for other in row if other.id not in opened.document.seen]
+    if not row:
+        return ()
+    seen = get_many(app.kv, [keys.seen_event(opened.key, other.id) for other in row])
+    return [other for other, item in zip(row, seen, strict=True) if item is None]
+
+
 def _read_overheard(
-    document: Document, event: Event, context: TurnContext
+    document: Document, events: Sequence[Event], context: TurnContext
 ) -> Sequence[overheard.OverheardMessage]:
-    """Return what people said to each other since the last message that the model got."""
+    """Return what people said to each other between the last message that the model got and the
+    last of these events.
+    """
     if not context.listens_since:
         return ()
-    session = keys.session_of(context.app.name, event.session)
+    session = keys.session_of(context.app.name, events[0].session)
     got = find_last_said(document.messages)
     # messages of the same second may come twice rather than never
     since = max(context.listens_since, order_of(got.at, 0) if got else "")
-    return overheard.read_messages(context.app.kv, session, since, event.order)
+    return overheard.read_messages(context.app.kv, session, since, events[-1].order)
 
 
 def _answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHandle:
@@ -327,7 +352,7 @@ def _answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) ->
     event = turn.event
     before = find_last_said(opened.document.messages)
     message = user_message(event, context.role)
-    text = unopened.ALONE.format(kinds=unopened.describe_kinds(event))
+    text = unopened.write_answer(event, choose_texts_for(event, opened.document))
     if before and before.origin == message.origin and unopened.NOTE in before.content:
         text = "" if abs(event.at - before.at) < unopened.SAME_SECONDS else text
     document = opened.document.add(message)
@@ -613,16 +638,17 @@ def close_turn(
             document = document.add(Message("tool", INTERRUPTED, at=now, call_id=call.id))
         document = document.add(Message("assistant", text, at=now))
     text = remove_silence(event, text)
+    texts = choose_texts_for(event, document)
     if in_history and turn.rounds:
-        text = unopened.mention(event, text)
-    text = missed_messages.mention_missed(turn.trace, text, choose_texts_for(event, document))
+        text = unopened.mention(turn.events, text, texts)
+    text = missed_messages.mention_missed(turn.trace, text, texts)
     outbox = document.outbox
     if text:
         reply = Outgoing(
             event.id,
             event.session,
             text,
-            event.reply_to,
+            turn.events[-1].reply_to,
             turn.rounds,
             turn.tools,
             turn.usage,
@@ -630,7 +656,7 @@ def close_turn(
             failed=turn.failed,
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
-    seen = (*document.seen, event.id)
+    seen = (*document.seen, *(each.id for each in turn.events))
     if len(seen) > SEEN_MOST:
         # the oldest ids leave the document, once they have records of their own
         for old in seen[: -SEEN_MOST // 2]:
@@ -646,7 +672,7 @@ def close_turn(
     )
     closed = app.sessions.save(opened, document)
     save_trace(app.kv, turn, closed, now)
-    return closed
+    return replace(closed, gathered=turn.events[1:])
 
 
 def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from functions.events import Event
+from functions.texts.en import Texts
 
-_KINDS: Final = {
-    "photo": "photos",
-    "voice": "voice messages",
-    "video": "videos",
-    "video_note": "video messages",
-    "audio": "audio files",
-    "animation": "animations",
-    "document": "files",
-    "story": "stories",
-    "paid_media": "paid media",
-    "game": "games",
-    "invoice": "invoices",
-}
-_OTHER: Final = "messages of this kind"
 _READABLE: Final = ("sticker",)
 """Kinds whose meaning stands beside the file."""
-ALONE: Final = "I cannot open {kinds} yet. Please write what I should know."
-BESIDE: Final = "I cannot open {kinds} yet, so I answer what you wrote."
 NOTE: Final = ", which you cannot open"
 """What the model reads of a file that nobody opens; its sender is told by the runtime."""
 SAME_SECONDS: Final = 60.0
@@ -36,16 +21,6 @@ def is_closed(attachment: Mapping[str, object]) -> bool:
     return attachment.get("kind") not in _READABLE
 
 
-def describe_kinds(event: Event) -> str:
-    """Return what cannot be opened of a message, such as `photos and files`; empty for nothing."""
-    kinds = [
-        _KINDS.get(str(attachment.get("kind")), _OTHER)
-        for attachment in event.attachments
-        if is_closed(attachment)
-    ]
-    return " and ".join(dict.fromkeys(kinds))
-
-
 def is_all(event: Event) -> bool:
     """Return whether a message has nothing but files that cannot be opened.
 
@@ -54,12 +29,29 @@ def is_all(event: Event) -> bool:
     told = [quote for quote in event.quotes if quote.relation not in ("reply", "passage")]
     if event.text.strip() or any(quote.text for quote in told):
         return False
-    return bool(describe_kinds(event))
+    return any(map(is_closed, event.attachments))
 
 
-def mention(event: Event, text: str) -> str:
-    """Return an answer below the sentence about what could not be opened of its message."""
-    kinds = describe_kinds(event) if event.kind == "message" else ""
+def write_answer(event: Event, texts: Texts) -> str:
+    """Return the answer to a message that has nothing but files that cannot be opened."""
+    return texts.cannot_open.format(kinds=_describe_kinds([event], texts))
+
+
+def mention(events: Sequence[Event], text: str, texts: Texts) -> str:
+    """Return an answer below the sentence about what could not be opened of its messages."""
+    kinds = _describe_kinds(events, texts)
     if not kinds or not text:
         return text
-    return f"{BESIDE.format(kinds=kinds)}\n\n{text}"
+    return f"{texts.cannot_open_beside.format(kinds=kinds)}\n\n{text}"
+
+
+def _describe_kinds(events: Sequence[Event], texts: Texts) -> str:
+    """Return what cannot be opened of messages, such as `photos and files`; empty for nothing."""
+    kinds = [
+        texts.file_kinds.get(str(attachment.get("kind"))) or texts.file_kinds[""]
+        for event in events
+        if event.kind == "message"
+        for attachment in event.attachments
+        if is_closed(attachment)
+    ]
+    return texts.join_words(list(dict.fromkeys(kinds)))

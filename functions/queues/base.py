@@ -4,10 +4,13 @@ side.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from functions.events import Event
+
+BEHIND_MOST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +18,8 @@ class Delivery:
     """An event handed to one worker.
 
     `receipt` is the queue's own; `tries` counts how often the event was handed out and came to
-    nothing. `behind`: the event that waits next in its session, if any; None when the queue cannot
-    tell.
+    nothing. `behind`: the events that wait next in its session, at most `BEHIND_MOST` of them; None
+    when the queue cannot tell.
     """
 
     event: Event
@@ -38,8 +41,12 @@ class Queue(Protocol):
         without one.
         """
 
-    def done(self, delivery: Delivery) -> None:
-        """Remove the event: it is handled to its end."""
+    def done(self, delivery: Delivery, gathered: Sequence[Event] = ()) -> None:
+        """Remove the event: it is handled to its end.
+
+        `gathered` are events behind it that its turn has answered as well. A queue may leave them
+        where they are: they come again, and end there.
+        """
 
     def retry(self, delivery: Delivery, delay: float) -> None:
         """Hand the event out again in `delay` seconds, before anything that came after it. Its

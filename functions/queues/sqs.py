@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -105,7 +106,7 @@ class SqsQueue:
             return None
         return self._make_delivery(received.message, received.event)
 
-    def done(self, delivery: Delivery) -> None:
+    def done(self, delivery: Delivery, gathered: Sequence[Event] = ()) -> None:
         """Delete the event. One that another worker has by now comes again, and ends there."""
         receipt = _SqsReceipt(**orjson.loads(delivery.receipt))
         self._client.delete(receipt.handle)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from functions import log
@@ -69,7 +69,7 @@ class SqsBatch:
             return delivery
         return None
 
-    def done(self, delivery: Delivery) -> None:
+    def done(self, delivery: Delivery, gathered: Sequence[Event] = ()) -> None:
         """Leave the record out of the report, so that Lambda deletes it."""
         self._ended.add(self._handed_out.pop(delivery.receipt).id)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -16,7 +16,7 @@ import orjson
 
 from functions.clock import SYSTEM, Clock
 from functions.events import Event
-from functions.queues.base import Delivery
+from functions.queues.base import BEHIND_MOST, Delivery
 from functions.queues.dead_letters import keep_undecodable
 from functions.queues.leases import Lease, Leases
 from functions.queues.waiting_events import (
@@ -139,12 +139,13 @@ class StoreQueue:
             if delivery or not self._wait_for_change(changes, deadline):
                 return delivery
 
-    def done(self, delivery: Delivery) -> None:
-        """Delete the event, even if another worker has the session's lease by now, and release the
-        session.
+    def done(self, delivery: Delivery, gathered: Sequence[Event] = ()) -> None:
+        """Delete the event and those `gathered`, even if another worker has the session's lease by
+        now, and release the session.
         """
         receipt = _StoreReceipt(**orjson.loads(delivery.receipt))
-        self._kv.delete(keys.inbox_event(receipt.session, receipt.sort))
+        for sort in (receipt.sort, *map(sort_key_of, gathered)):
+            self._kv.delete(keys.inbox_event(receipt.session, sort))
         if receipt.last:
             self._unmark_ready(receipt.session, receipt.ready)
         else:
@@ -295,8 +296,8 @@ class StoreQueue:
         """
         partition = keys.inbox_event(session, "").partition
         while True:
-            # the second one tells `done` whether any is left
-            found = self._kv.scan(partition, limit=2)
+            # those behind the first tell `done` whether any is left
+            found = self._kv.scan(partition, limit=1 + BEHIND_MOST)
             waiting = []
             for sort, item in found:
                 try:

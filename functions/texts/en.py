@@ -6,7 +6,7 @@ is a method.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -161,8 +161,68 @@ class Texts:
     history_none = "Nothing was said in this conversation yet."
     history_how = "Send `/history`, or `/history N` for the last N messages, {most} at most."
     history_you = "you"
-    export_cut = "(This export leaves out {messages} from before.)"
+    export_cut = "(This export leaves out what was said before.)"
     btw_how = "Send `/btw` with a question: I answer it, and neither of us keeps it."
+
+    # --- groups ---
+    group_greeting = (
+        "Hello, I am {name}. Here I answer whoever addresses me: {mention}reply to one of my"
+        " messages, or send a command such as /help. What you say to each other I do not read."
+    )
+    group_mention = "write @{name} in your message, "
+    group_by_name = "write my name with @ in your message, "
+    group_only: ClassVar[Mapping[str, str]] = {
+        "members": (
+            " I only talk to people whom my owner has let in: write to me in a private chat first."
+        ),
+        "owners": " I only talk to my owner.",
+    }
+    """What the greeting ends with, by who may talk to the agent."""
+    listen_begins = (
+        "From now on I read along in this group. Whoever addresses me lets me see what was said"
+        " since my last reply: up to {most} messages, of which I keep none for longer than a day."
+        " An owner ends it with `/listen off`."
+    )
+    listen_hints: ClassVar[Mapping[str, str]] = {
+        "telegram": (
+            " Telegram shows me messages to others only when my privacy mode is off (@BotFather,"
+            " `/setprivacy`), or when I am an administrator here."
+        ),
+    }
+    """What an owner has to know beside that, by the platform."""
+    listen_ends = (
+        "I no longer read along in this group, and have deleted what I kept. I answer when I am"
+        " addressed."
+    )
+    listen_is_on = "I read along in this group; an owner ends it with `/listen off`."
+    listen_is_off = (
+        "I do not read along in this group; an owner begins it with `/listen on`. I answer when I"
+        " am addressed."
+    )
+    listen_private = "Here I read everything that you write. `/listen` is for groups."
+    listen_impossible = (
+        "I cannot read along where I run: my webhook keeps only messages to me (`UNCAGED_QUEUE`)."
+    )
+    listen_how = "Send `/listen on` or `/listen off`."
+
+    # --- files ---
+    file_kinds: ClassVar[Mapping[str, str]] = {
+        "photo": "photos",
+        "voice": "voice messages",
+        "video": "videos",
+        "video_note": "video messages",
+        "audio": "audio files",
+        "animation": "animations",
+        "document": "files",
+        "story": "stories",
+        "paid_media": "paid media",
+        "game": "games",
+        "invoice": "invoices",
+        "": "messages of this kind",
+    }
+    """Files that nobody can open yet, by their kinds."""
+    cannot_open = "I cannot open {kinds} yet. Please write what I should know."
+    cannot_open_beside = "I cannot open {kinds} yet, so I answer what you wrote."
 
     # --- stop, halt, unlock ---
     nothing_runs = "Nothing is running."
@@ -427,6 +487,10 @@ class Texts:
         " Ask me for the rest of it, in parts.)"
     )
     whole_answer = "The whole answer: {count:,} characters."
+
+    def join_words(self, words: Sequence[str]) -> str:
+        """Return `photos and files`."""
+        return " and ".join(words)
 
     def count_turns(self, count: int) -> str:
         """Return `1 turn` or `1,000 turns`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from functions.texts.en import Texts
@@ -131,8 +131,52 @@ class Chinese(Texts):
     history_none = "这次对话还没有说过什么。"
     history_how = "发送 `/history`，或 `/history N` 看最近 N 条，最多 {most} 条。"
     history_you = "你"
-    export_cut = "（还有更早的 {messages}放不下。）"
+    export_cut = "（更早的内容没有导出。）"
     btw_how = "发送 `/btw` 加一个问题：我回答，但谁也不留。"
+
+    group_greeting = (
+        "大家好，我是 {name}。在这里，谁叫我我就回答谁：{mention}回复我的消息，"
+        "或者发送 /help 这样的命令。你们之间说的话我不看。"
+    )
+    group_mention = "在消息里写 @{name}，"
+    group_by_name = "在消息里用 @ 写我的名字，"
+    group_only: ClassVar[Mapping[str, str]] = {
+        "members": "我只和我的主人放行的人说话：请先私聊我。",
+        "owners": "我只和我的主人说话。",
+    }
+    listen_begins = (
+        "从现在起我在这个群里旁听。谁叫我，我就能看到我上次回复之后大家说了什么：最多 {most} 条，"
+        "每条最多保留一天。主人可以用 `/listen off` 结束。"
+    )
+    listen_hints: ClassVar[Mapping[str, str]] = {
+        "telegram": (
+            "只有关掉我的隐私模式（@BotFather，`/setprivacy`），或者我是这里的管理员，"
+            "Telegram 才会让我看到大家之间的消息。"
+        ),
+    }
+    listen_ends = "我不再在这个群里旁听，留下的也都删了。叫我的时候我会回答。"
+    listen_is_on = "我在这个群里旁听；主人可以用 `/listen off` 结束。"
+    listen_is_off = "我不在这个群里旁听；主人可以用 `/listen on` 开始。叫我的时候我会回答。"
+    listen_private = "在这里你写的我都看。`/listen` 是给群用的。"
+    listen_impossible = "在我运行的地方没法旁听：我的入口只留下给我的消息（`UNCAGED_QUEUE`）。"
+    listen_how = "请发送 `/listen on` 或 `/listen off`。"
+
+    file_kinds: ClassVar[Mapping[str, str]] = {
+        "photo": "图片",
+        "voice": "语音",
+        "video": "视频",
+        "video_note": "视频消息",
+        "audio": "音频",
+        "animation": "动图",
+        "document": "文件",
+        "story": "动态",
+        "paid_media": "付费内容",
+        "game": "游戏",
+        "invoice": "账单",
+        "": "这种消息",
+    }
+    cannot_open = "我还打不开{kinds}。想让我知道什么，请写下来。"
+    cannot_open_beside = "我还打不开{kinds}，只回答你写的内容。"
 
     nothing_runs = "现在没有在做的事。"
     stop_waits = "我在等一个没有回应的模型。最多一小时，再问它之前我就会停下。"
@@ -377,6 +421,10 @@ class Chinese(Texts):
     part_not_taken = "（聊天平台没有接受我回答的这一部分。请让我换个说法。）"
     no_file = "（回答后面还有 {rest:,} 个字符，而这个聊天不收我的文件。请让我分几次发。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
+
+    def join_words(self, words: Sequence[str]) -> str:
+        """See `Texts`."""
+        return "和".join(words)
 
     def count_turns(self, count: int) -> str:
         return f"{count:,} 轮"

@@ -22,24 +22,24 @@ from tests.simulation.promises import Promises
 
 def missing(kv: MemoryKV, promises: Promises) -> Iterator[str]:
     """What is not as it was promised."""
-    excused = promises.blocked | promises.dropped | promises.missed
     events = [post.event for post in promises.posts.values()]
     for event in events:
         tried = event.skips_queue and promises.refused[event.id] >= UNSENT_TRIES
-        if not (event.is_control or tried or event.id in excused or promises.told(event.id)):
+        excused = event.is_control or tried or promises.is_excused(event.id)
+        if not (excused or promises.told(event.id)):
             yield f"{event.id} was never answered"
     for session in sorted({keys.session_of(event.agent, event.session) for event in events}):
-        yield from _unrest(kv, session)
+        yield from _unrest(kv, session, promises.given_back[session])
 
 
-def _unrest(kv: MemoryKV, session: str) -> Iterator[str]:
+def _unrest(kv: MemoryKV, session: str, given_back: set[int]) -> Iterator[str]:
     document = Sessions(kv).open(session).document
     if document.turn or document.outbox:
         yield f"{session} has not come to rest"
     kept = {message.seq for message in document.messages}
     for _, item in kv.scan(f"session#{session}", "archive#", limit=10_000):
         kept |= {message["seq"] for message in orjson.loads(item.value)}
-    if lost := set(range(1, document.next_seq)) - kept:
+    if lost := set(range(1, document.next_seq)) - kept - given_back:
         yield f"messages {sorted(lost)} of {session} are lost"
     yield from _forgotten(kv, session, document)
 

@@ -87,6 +87,10 @@ class Promises:
         """What a locked chat did not work on and said nothing of by itself: it is counted, and told
         of later.
         """
+        self.tellers: dict[str, str] = {}
+        """The event whose turn has answered another one as well."""
+        self.given_back: defaultdict[str, set[int]] = defaultdict(set)
+        """The messages of a session that a turn had gathered when it was given up."""
         self.refused: Counter[str] = Counter()
         """How often the platform did not take a reply to an event."""
         self.marked: set[str] = set()
@@ -247,6 +251,12 @@ class Promises:
             or text in (ENGLISH.gave_up, ENGLISH.out_of_time)
             or (text == ENGLISH.stopped and event in self.marked)
         )
+        if text.startswith("re "):
+            every = [other for other, teller in self.tellers.items() if teller == event]
+            self._require(
+                text.split()[1 : 2 + len(every)] == [event, *every],
+                f"{event} is answered with {text!r}, and its turn has answered {every} as well",
+            )
         reason = self.reasons.get(event, "")
         if text.startswith(NOTICES):
             right = bool(reason) and text.startswith(REASONS[reason].why)
@@ -284,14 +294,20 @@ class Promises:
                 and post.started is not None
                 and other.kept < post.started
             ):
-                done = (
-                    self.told(other.event.id)
-                    or other.event.id in self.blocked | self.dropped | self.missed
-                )
+                done = self.told(other.event.id) or self.is_excused(other.event.id)
                 self._require(done, f"{post.event.id} is answered before {other.event.id}")
+
+    def teller(self, event: str) -> str:
+        """The event whose reply answers this one."""
+        return self.tellers.get(event, event)
+
+    def is_excused(self, event: str) -> bool:
+        """Whether no answer to an event is to be expected, with a reason that is known."""
+        return self.teller(event) in self.blocked | self.dropped | self.missed
 
     def told(self, event: str) -> bool:
         """Whether a whole reply has reached the platform."""
+        event = self.teller(event)
         parts = {sent.part for sent in self.sends if sent.event == event}
         long = any("long" in sent.text for sent in self.sends if sent.event == event)
         return parts == ({0, 1, 2} if long else {0})
@@ -330,10 +346,23 @@ class Promises:
         self._require(not (was and now and was != now), f"{now} began while {was} was in progress")
         self._require(now not in closed, f"a second turn for {now}")
         self._require(not set(fresh) & closed, f"{fresh} was closed again")
-        self._require(
-            fresh == [was] if was and not now else len(fresh) <= (not now),
-            f"{fresh} was closed by a write that closes {was}",
+        gathered = _gathered(old)
+        given_up = any(
+            reply["event"] == was and reply["text"] == ENGLISH.gave_up for reply in new["outbox"]
         )
+        if gathered and not now and given_up:
+            first, last = gathered[0]["seq"] - 1, gathered[-1]["seq"]
+            self.given_back[session] |= set(range(first, last + 1))
+            self.seen["given back"] += 1
+            gathered = []
+        answered = [was, *(each["event"]["id"] for each in gathered)]
+        self._require(
+            fresh == answered if was and not now else len(fresh) <= (not now),
+            f"{fresh} was closed by a write that closes {answered}",
+        )
+        if fresh and was:
+            self.tellers.update(dict.fromkeys(fresh[1:], was))
+            self.seen["gathered"] += len(fresh) - 1
         for event in set(old.get("seen", ())) - set(new["seen"]):
             self._require(
                 self._kv.get(keys.seen_event(session, event)) is not None, f"{event} is forgotten"
@@ -341,7 +370,11 @@ class Promises:
         self.seen["turns closed"] += len(fresh)
         self.reasons.update(dict.fromkeys(fresh, new["safety"]["reason"]))
         replies = {reply["event"] for reply in new["outbox"]}
-        silent = {event for event in fresh if event not in replies and new["safety"]["reason"]}
+        silent = {
+            event
+            for event in fresh
+            if self.teller(event) not in replies and new["safety"]["reason"]
+        }
         item = self._kv.get(keys.missed_messages(session)) if silent else None
         counted = set(orjson.loads(item.value)["events"]) if item else set()
         self._require(silent <= counted, f"{silent} got no answer, and nobody counted them")
@@ -415,6 +448,11 @@ def _document(item: Item) -> dict[str, Any]:
 def _answered(reply: str) -> str:
     """The event that a reply of this id is about."""
     return reply.removesuffix(EVENT_SUFFIX)
+
+
+def _gathered(document: dict[str, Any]) -> list[dict[str, Any]]:
+    turn = document.get("turn")
+    return list(turn.get("gathered", ())) if turn else []
 
 
 def _turn(document: dict[str, Any]) -> str:

@@ -243,6 +243,7 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
         "handed on",
         "runs",
         "given up",
+        "gathered",
         "remembered",
         "told of halted",
     )

@@ -127,9 +127,10 @@ class Platform:
     def _one(self, session: str, event: str, part: int, text: str) -> None:
         mood = self.moods[session].pop(0) if self.moods.get(session) else "well"
         if mood == "well":
-            self._promises.sent(session, event, part, text)
+            self._promises.sent(session, self._promises.teller(event), part, text)
             return
         self._scheduler.record(f"the platform is {mood}")
+        event = self._promises.teller(event)
         self._promises.refused[event] += 1
         if mood == "busy":
             raise Busy("slow down", retry_after=30.0)
@@ -245,9 +246,10 @@ class PlanningModel:
             for at, message in enumerate(request.messages)
             if "plan=" in message["content"] and message["role"] == "user"
         )
-        found = re.search(r"plan=(.*)#(\S+)", request.messages[newest]["content"])
-        assert found
-        plan, event = json.loads(found[1]), found[2]
+        row = _last_row([str(message["content"]) for message in request.messages[: newest + 1]])
+        found = [re.search(r"plan=(.*)#(\S+)", content) for content in row]
+        plan = json.loads(found[-1][1] if found[-1] else "")
+        event = " ".join(each[2] if each else "" for each in found)
         said = sum(message["role"] == "assistant" for message in request.messages[newest + 1 :])
         if said >= len(plan) or not request.tools or (self.awake and "fall silent" in plan[said]):
             return ModelReply(
@@ -278,6 +280,18 @@ class PlanningModel:
         }
         tool, arguments = given[verb]
         return ToolCall(identity, tool, json.dumps(arguments))
+
+
+def _last_row(contents: list[str]) -> list[str]:
+    """The last message, with those that its turn answers as well."""
+    row: list[str] = []
+    for content in reversed(contents):
+        if "Before you could answer this" in content:
+            return [contents[len(contents) - len(row) - 2], *row]
+        if "plan=" not in content:
+            break
+        row.insert(0, content)
+    return contents[-1:]
 
 
 class InTurn(ThreadPoolExecutor):

@@ -84,13 +84,13 @@ class Planner(ScriptedModel):
         return json_answer({"usage": usage, **plan(request.json()["messages"], self.spin)})
 
     def asked(self) -> list[str]:
-        """What the person had said last in each request, in order."""
+        """What the person had said before each request, in order: often one message."""
         chats = [
             body["messages"]
             for body in self.bodies
             if body["messages"][0]["content"].startswith("<<IDENTITY>>")
         ]
-        return [text_of(messages[find_newest(messages)]) for messages in chats]
+        return [text for messages in chats for text in list_row(messages)]
 
 
 def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
@@ -99,8 +99,10 @@ def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
     asked = text_of(messages[place])
     task = re.fullmatch(r"task (\d+)", asked)
     step = sum(message["role"] == "assistant" for message in messages[place:])
-    if task is None or step > 1:
-        return say(f"{LONG if task else ''}answer to {asked}")
+    if task is None:
+        return say("\n".join(f"answer to {text}" for text in list_row(messages)))
+    if step > 1:
+        return say(f"{LONG}answer to {asked}")
     calls = (
         [("sigil_query", {"query": "number", "limit": 10})],
         [("cap_note", {"spin": spin}), ("cap_double", {"spin": spin})],
@@ -114,6 +116,17 @@ def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
 def find_newest(messages: list[dict[str, Any]]) -> int:
     """Where the find_newest user message stands."""
     return max(position for position, message in enumerate(messages) if message["role"] == "user")
+
+
+def list_row(messages: list[dict[str, Any]]) -> list[str]:
+    """The newest message, with those that the same turn answers, which stand around a note."""
+    row: list[str] = []
+    for message in reversed(messages[: find_newest(messages) + 1]):
+        if message["role"] != "user":
+            break
+        row.insert(0, text_of(message))
+    note = next((at for at, text in enumerate(row) if text.startswith("Before you could")), 0)
+    return [*row[note - 1 : note], *row[note + 1 :]] if note else row[-1:]
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -136,9 +149,17 @@ class Platform(BotApi):
 
     @property
     def texts(self) -> list[str]:
-        """What was sent, in order; without the padding of long answers."""
+        """What was sent, in order, without the padding of long answers; what answers several
+        messages as if it were sent one by one.
+        """
         with self.changed:
-            return [shorten(message["text"]) for message in self.messages]
+            sent = [message["text"] for message in self.messages]
+        together = re.compile(r"answer to .+(?:\nanswer to .+)*")
+        return [
+            shorten(text)
+            for whole in sent
+            for text in (whole.split("\n") if together.fullmatch(whole) else [whole])
+        ]
 
     def wait_for_texts(self, *texts: str) -> None:
         """Wait until each of them has been sent."""

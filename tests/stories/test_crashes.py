@@ -16,24 +16,31 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+import orjson
 import pytest
 
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
+from functions.channels.telegram.channel import Telegram
+from functions.queues.store_queue import StoreQueue
 from functions.texts.en import TEXTS as ENGLISH
+from tests.fakes.bot_api import TOKEN
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.machine import within
-from tests.stories.servers import PATIENCE, Server
+from tests.stories.servers import PATIENCE, SECRET, Server
 from tests.stories.system import OWNER, System, find_newest, text_of, until, update
 
 AT_ONCE = 6
 """Rows played at the same time: mostly they wait for a lease to end."""
 FIRST, NEXT = update(10, "task 1"), update(11, "hello")
+EARLIER = update(9, "hello")
 REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
 IN_FLIGHT, POISON = 6, "poison"
 SPIN = 400
 """Long enough for a call to be hit in its middle."""
+BOTH_COUNT = re.compile(r"write head \d+ after|delete inbox \d+ (before|after)|send 1 after")
+"""The points at which a turn that answers two messages could lose or repeat one of them."""
 OpenSystem = Callable[..., AbstractContextManager[System]]
 Mode = Literal["another process is started", "another process runs already"]
 MODES: tuple[Mode, ...] = ("another process is started", "another process runs already")
@@ -216,6 +223,50 @@ def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(
         assert poison.beside == [set(innocent.values()), set(innocent.values()), set()]
 
 
+def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_nothing(
+    open_system: OpenSystem,
+) -> None:
+    """The first points of a turn are those of the test above: these are where both count."""
+    with open_system(lease=60.0) as system:
+        put_both(system)
+        system.start()
+        system.platform.wait_for_texts(*REPLY)
+        until(system.is_idle, "the session is given back")
+        points = [point for point in system.notes("journal") if BOTH_COUNT.fullmatch(point)]
+    assert "delete inbox 2 before" in points
+    with ThreadPoolExecutor(AT_ONCE) as players:
+        rows = list(players.map(lambda point: play_both(open_system, point), points))
+    broken_rows = [str(row) for row in rows if row.problems]
+    assert not broken_rows, "\n".join(broken_rows)
+
+
+def put_both(system: System) -> None:
+    """Put two messages into the queue, before a server runs."""
+    queue = StoreQueue(system.store, "main")
+    channel = Telegram(TOKEN, SECRET)
+    for happened in (EARLIER, FIRST):
+        (event,) = channel.parse(orjson.dumps(happened))
+        queue.put(event)
+
+
+def play_both(open_system: OpenSystem, point: str) -> Row:
+    """Crash at the point in a turn that answers two messages, and look at what it all came to."""
+    with open_system(lease=within(LEASES[MODES[0]])) as system:
+        try:
+            put_both(system)
+            victim = system.start(point)
+            until(system.fired, f"a server gets to {point}")
+            system.forker.ended(victim)
+            runs = Counter(system.notes("runs"))
+            moment = Moment(system.document(), tuple(system.platform.texts), runs)
+            survivor = system.start()
+            assert survivor.post_update(EARLIER)
+            finish(system, survivor)
+        except AssertionError as problem:
+            return row(system, point, [str(problem)])
+        return row(system, point, [*broken(system, moment), *damaged(system, said=4)])
+
+
 def of_the_store(point: str, wanted: Sequence[str]) -> bool:
     """Return whether a table after the first has to show what happens after a crash at the point:
     after each write, and at every kind of point once. The first table has every point.
@@ -309,14 +360,16 @@ def broken(system: System, moment: Moment) -> list[str]:
     return problems
 
 
-def damaged(system: System) -> list[str]:
-    """What is wrong with the history, the requests and the store."""
+def damaged(system: System, said: int = 2) -> list[str]:
+    """What is wrong with the history, the requests and the store. `said`: the messages that the
+    history has of people, and the notes between them.
+    """
     requests = enumerate((unpaired(body["messages"]) for body in system.model.bodies), 1)
     problems = [f"request {number}: {problem}" for number, problem in requests if problem]
     document = system.document(OWNER)
     if problem := unpaired([as_sent(message) for message in document.messages]):
         problems.append(f"history: {problem}")
-    if sum(message.role == "user" for message in document.messages) != 2:
+    if sum(message.role == "user" for message in document.messages) != said:
         problems.append("a message stands in the history twice, or never")
     if document.turn or document.outbox:
         problems.append("the turn is not closed")

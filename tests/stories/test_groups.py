@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from functions.agent.commands import groups
 from functions.overheard import SLOTS, TEXT_CHARACTERS
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.storage.kv import keys
@@ -57,7 +56,7 @@ def test_whoever_takes_us_into_a_group_is_told_how_to_address_us(live: Open, who
 def test_a_stranger_hears_that_only_members_are_answered(live: Open) -> None:
     with live(access="members") as agent:
         said = agent.ask("", GUEST, new_chat_members=[US], **HERE)
-    assert said.endswith(groups.ONLY_MEMBERS)
+    assert said.endswith(ENGLISH.group_only["members"])
 
 
 def test_by_default_nothing_of_a_group_is_kept(live: Open, model: ScriptedModel) -> None:
@@ -127,16 +126,16 @@ def test_only_owners_switch_it_and_off_deletes_what_was_kept(
         kv = agent.server.runtime.stores.kv
         assert command(agent, "/listen on", GUEST) == ENGLISH.owners_only
         assert kv.get(keys.listening(S)) is None
-        assert command(agent, "/listen", GUEST) == groups.IS_OFF.replace("`", "")
+        assert command(agent, "/listen", GUEST) == ENGLISH.listen_is_off.replace("`", "")
         command(agent, "/listen on")
         agent.write("a secret", GUEST, **HERE)
-        assert command(agent, "/listen", GUEST) == groups.IS_ON.replace("`", "")
-        assert command(agent, "/listen off") == groups.NOW_OFF
+        assert command(agent, "/listen", GUEST) == ENGLISH.listen_is_on.replace("`", "")
+        assert command(agent, "/listen off") == ENGLISH.listen_ends
         assert list(scan_all(kv, f"overheard#{S}")) == []
         agent.write("another", GUEST, **HERE)
         ask(agent, "hello")
         assert read_group(model) == []
-        assert agent.ask("/listen on") == groups.PRIVATE.replace("`", "")
+        assert agent.ask("/listen on") == ENGLISH.listen_private.replace("`", "")
 
 
 def test_a_new_session_does_not_hear_what_was_said_before_it(

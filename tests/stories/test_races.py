@@ -183,7 +183,7 @@ def test_fifty_sessions_at_once_are_each_answered_once(open_system: OpenSystem) 
         assert len(system.model.bodies) == len(chats)
 
 
-def test_a_burst_of_thirty_messages_is_answered_in_order_each_by_its_own_turn(
+def test_a_burst_of_thirty_messages_is_answered_in_order_and_each_once(
     open_system: OpenSystem,
 ) -> None:
     with open_system(workers=2, lease=LONG_LEASE) as system:

@@ -7,7 +7,7 @@ conversation, which keeps nothing of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Final
 
@@ -24,7 +24,6 @@ from functions.agent.eviction import apply_compaction, note_native_calls
 from functions.agent.memory import transcript
 from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
 from functions.agent.sanitize import clean_text, delimit_text
-from functions.agent.session.store import LAST
 from functions.agent.side_request import SideRequests, explain_error
 from functions.agent.toolset import in_scope
 from sigil.errors import one_line
@@ -35,6 +34,8 @@ SHOWN_MOST: Final = 50
 LINE_CHARACTERS: Final = 300
 EXPORT_CHARACTERS: Final = 90_000
 """An export has so many characters, the newest ones."""
+FIRST_STRETCH: Final = 200
+"""An export first looks at so many of the newest messages."""
 ASIDE_SHARE: Final = 0.4
 """The part of the window that the conversation takes in a side question."""
 ASIDE_PROMPT: Final = (
@@ -117,28 +118,45 @@ def run_history(call: CommandCall) -> CommandResult:
 def run_export(call: CommandCall) -> CommandResult:
     """Return the conversation as text, with what was archived of it, the newest when it is long."""
     texts = call.texts
-    messages: list[Message] = []
-    for _, chunk in call.app.sessions.scan_archive(call.session, 0, LAST):
-        messages.extend(chunk)
-    messages.extend(call.document.messages)
     parts: list[str] = []
     left = EXPORT_CHARACTERS
-    said = _list_said(messages)
-    for message in reversed(said):
+    for message in _scan_said_backwards(call):
         stamp = transcript.format_stamp(message.at)
         who = _name_speaker(message, call)
         part = f"**{stamp}, {who}**\n\n{clean_text(message.content).strip()}"
         if len(part) > left:
+            parts.append(texts.export_cut)
             break
         parts.append(part)
         left -= len(part)
-    if not said:
-        return call.reply(texts.history_none)
-    if len(parts) < len(said):
-        parts.append(
-            texts.export_cut.format(messages=texts.count_messages(str(len(said) - len(parts))))
-        )
-    return call.reply("\n\n".join(reversed(parts)))
+    return call.reply("\n\n".join(reversed(parts)) or texts.history_none)
+
+
+def _scan_said_backwards(call: CommandCall) -> Iterator[Message]:
+    """Yield what people and the agent said, from the newest back, as far as somebody reads.
+
+    The store scans forwards alone, so the archive is read in stretches of numbers, each twice as
+    long as the one after it. A chunk has the number of its first message, and may go on with
+    messages from after the next chunk: those before a gap are yielded when it is filled.
+    """
+    found = {message.seq: message for message in call.document.messages}
+    unread = call.document.next_seq
+    following = unread
+    stretch = FIRST_STRETCH
+    while True:
+        while following - 1 in found:
+            following -= 1
+            yield from _list_said([found.pop(following)])
+        if unread <= 1:
+            break
+        lower = max(unread - stretch, 1)
+        for _, chunk in call.app.sessions.scan_archive(call.session, lower - 1, unread):
+            for message in chunk:
+                if message.seq < following:  # a crash may have left it in the history as well
+                    found.setdefault(message.seq, message)
+        unread = lower
+        stretch *= 2
+    yield from _list_said([found[seq] for seq in sorted(found, reverse=True)])
 
 
 def _list_said(messages: Sequence[Message]) -> list[Message]:

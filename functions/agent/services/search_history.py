@@ -99,8 +99,7 @@ def _rank_backwards(ranking: Ranking, context: CallContext, upper: int) -> int:
     removed = RemovedStatements(app.kv, session)
     messages = document.messages
     if document.turn is not None:  # without the turn that asks
-        users = [place for place, message in enumerate(messages) if message.role == "user"]
-        messages = messages[: max(users, default=None)]
+        messages = messages[: document.find_turn_start()]
     for passage in _list_passages((*document.noted, *messages)):
         if passage.seq < upper:
             ranking.add(passage)

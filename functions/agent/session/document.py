@@ -14,7 +14,7 @@ import orjson
 
 from functions import events
 from functions.agent import tokens
-from functions.agent.messages import Count, Message, Number, Usage
+from functions.agent.messages import RUNTIME_ORIGIN, Count, Message, Number, Usage
 from functions.agent.safety import status
 from functions.agent.safety.status import SafetyStatus
 from functions.agent.session.overflow import (
@@ -36,13 +36,24 @@ OUTBOX_MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
+class GatheredMessage(Stored):
+    """A message that a turn answers beside its own event: its number in the history, and its event
+    without words and quotes, which stand there.
+    """
+
+    seq: Count
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
 class Turn(Stored):
     """The turn in progress.
 
     `attempts` counts how often it was opened since the last checkpoint, `rounds` its requests so
     far, `waits` how often a worker handed it on because its own time was up; `used` are the seconds
     of those workers. `began` is in seconds since 1970. `trace` has a row for each step so far, for
-    `uncaged trace`, and never a text.
+    `uncaged trace`, and never a text. `gathered` are the messages that it answers beside its event,
+    in order.
     """
 
     event: Event
@@ -54,6 +65,12 @@ class Turn(Stored):
     waits: Count = 0
     used: Number = 0.0
     trace: tuple[Mapping[str, Json], ...] = ()
+    gathered: tuple[GatheredMessage, ...] = later(())
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Return the events that it answers, in order."""
+        return (self.event, *(each.event for each in self.gathered))
 
     @property
     def task(self) -> str:
@@ -138,6 +155,30 @@ class Document(Stored):
             return 0
         here = sum(message.seq > self.consolidated for message in self.messages)
         return self.next_seq - 1 - self.consolidated - here
+
+    def find_turn_start(self) -> int:
+        """Return the position of the first message of the last turn, 0 without one.
+
+        That is the last message that somebody sent; before the ones that the turn in progress has
+        gathered stand its event's own and a note.
+        """
+        gathered = self.turn.gathered if self.turn else ()
+        for position in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[position]
+            if message.role == "user" and message.origin != RUNTIME_ORIGIN:
+                return position - (len(gathered) + 1 if gathered else 0)
+        return 0
+
+    def without_gathered(self) -> Document:
+        """Return the document without the messages that its turn has gathered, and without the note
+        before them.
+        """
+        if self.turn is None or not self.turn.gathered:
+            return self
+        first = self.turn.gathered[0].seq - 1
+        last = self.turn.gathered[-1].seq
+        kept = tuple(each for each in self.messages if not first <= each.seq <= last)
+        return replace(self, messages=kept, turn=replace(self.turn, gathered=()))
 
     def add(self, *messages: Message) -> Document:
         """Return the document with the messages at its end, numbered and measured."""

@@ -48,7 +48,8 @@ class SessionHandle:
 
     `next` is the event that lets another worker go on with the turn, when this worker's time was
     up. `wait` are the seconds after which somebody should, when the model does not answer. `unread`
-    are the stored bytes that could not be read.
+    are the stored bytes that could not be read. `gathered` are the events that a turn which was
+    just closed has answered beside its own.
     """
 
     key: str
@@ -58,6 +59,7 @@ class SessionHandle:
     next: Event | None = None
     wait: float = 0.0
     unread: bytes | None = None
+    gathered: tuple[Event, ...] = ()
 
     @property
     def memory(self) -> str:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from functions.agent.unopened import ALONE, BESIDE
 from functions.events import Quote
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import event, run_event
 
 PHOTO = {"kind": "photo", "file_id": "x", "name": ""}
-PHOTOS = ALONE.format(kinds="photos")
+PHOTOS = ENGLISH.cannot_open.format(kinds="photos")
 
 
 def sent(home: AgentRuntime, text: str, *files: Any, at: float = 0.0, **fields: Any) -> list[str]:
@@ -31,7 +31,7 @@ def sent(home: AgentRuntime, text: str, *files: Any, at: float = 0.0, **fields: 
 def test_a_file_alone_is_answered_without_the_model(
     home: AgentRuntime, model: ScriptedModel, kind: str, words: str
 ) -> None:
-    assert sent(home, "", {"kind": kind}) == [ALONE.format(kinds=words)]
+    assert sent(home, "", {"kind": kind}) == [ENGLISH.cannot_open.format(kinds=words)]
     assert model.bodies == []
 
 
@@ -57,7 +57,7 @@ def test_beside_a_text_the_sentence_stands_above_the_answer(
 ) -> None:
     model.then(say("a rose, you say"))
     (reply,) = sent(home, "which flower?", PHOTO)
-    assert reply == f"{BESIDE.format(kinds='photos')}\n\na rose, you say"
+    assert reply == f"{ENGLISH.cannot_open_beside.format(kinds='photos')}\n\na rose, you say"
     sent(home, "thanks")
     assert model.bodies[-1]["messages"][-2]["content"] == "a rose, you say"
 
@@ -77,4 +77,10 @@ def test_a_sticker_is_read_by_its_emoji(home: AgentRuntime, model: ScriptedModel
         "[sticker]",
         "👋",
         "<</QUOTED>>",
+    ]
+
+
+def test_it_is_said_in_the_language_of_the_chat(home: AgentRuntime) -> None:
+    assert sent(home, "", PHOTO, language="zh-hans") == [
+        "我还打不开图片。想让我知道什么，请写下来。"
     ]

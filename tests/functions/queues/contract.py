@@ -141,6 +141,16 @@ class QueueContract:
         queue.done(delivery)
         assert handle_all(other) == [event(2)]
 
+    def test_what_was_answered_with_an_event_ends_with_it_or_comes_again_and_no_other_ends(
+        self, queue: Queue, other: Queue
+    ) -> None:
+        for number in (1, 2, 3, 4):
+            queue.put(event(number))
+        queue.done(taken(queue), (event(2), event(3)))
+        left = handle_all(other)
+        assert left[-1] == event(4)
+        assert [each for each in (event(2), event(3)) if each in left] == left[:-1]
+
     def test_a_retried_event_waits_for_its_time_and_keeps_its_place(
         self, queue: Queue, other: Queue, clock: Clock
     ) -> None:

@@ -21,6 +21,7 @@ STEPS = st.one_of(
     st.tuples(st.just("put"), st.sampled_from("abc"), st.integers(0, 5)),
     st.tuples(st.just("take"), st.integers(0, 1)),
     st.tuples(st.just("done"), st.integers(0, 5)),
+    st.tuples(st.just("done"), st.integers(0, 5), st.integers(1, 3)),
     st.tuples(st.just("retry"), st.integers(0, 5), st.sampled_from([0.0, 10.0, 500.0])),
     st.tuples(st.just("crash"), st.integers(0, 5)),
     st.tuples(st.just("advance"), st.sampled_from([1.0, 10.0, LEASE])),
@@ -101,10 +102,12 @@ class Workers:
         self.hands.remove(hand)
         return hand
 
-    def done(self, index: int) -> None:
+    def done(self, index: int, gathered: int = 0) -> None:
         if hand := self.give_back(index):
-            hand.inbox.done(hand.delivery)
-            self.waiting.pop(hand.event, None)
+            behind = (hand.delivery.behind or ())[:gathered]
+            hand.inbox.done(hand.delivery, behind)
+            for ended in (hand.event, *behind):
+                self.waiting.pop(ended, None)
 
     def retry(self, index: int, delay: float) -> None:
         if hand := self.give_back(index):

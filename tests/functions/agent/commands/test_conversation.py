@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from functions.agent.messages import Message
+from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -105,7 +110,40 @@ def test_an_export_that_is_long_keeps_the_newest_and_says_so(
     assert len(said) < 91_000
     assert "number 0" not in said
     assert "number 3" in said
-    assert said.startswith("(This export leaves out a message from before.)")
+    assert said.startswith(ENGLISH.export_cut)
+
+
+def test_an_export_reads_no_more_of_the_archive_than_it_shows(
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = 1
+    for _ in range(60):
+        messages = [Message("user", "x" * 1_500, seq=seq) for seq in range(first, first + 50)]
+        home.app.sessions.archive(SESSION, messages)
+        first += 50
+    home.app.sessions.save(home.app.sessions.open(SESSION), Document(next_seq=first))
+    read: list[int] = []
+    scan = Sessions.scan_archive
+
+    def watch(sessions: Sessions, *given: Any) -> Iterator[tuple[int, tuple[Message, ...]]]:
+        for number, chunk in scan(sessions, *given):
+            read.append(number)
+            yield number, chunk
+
+    monkeypatch.setattr(Sessions, "scan_archive", watch)
+    assert tell(home, "/export")[0].count("x" * 1_500) == 58
+    assert min(read) > 2_700
+
+
+def test_an_export_is_in_order_whatever_left_the_history_when(home: AgentRuntime) -> None:
+    talk(home, 10)
+    tell(home, "/compact")
+    talk(home, 3)
+    tell(home, "/new")  # the first message leaves after those that came later
+    tell(home, "the last")
+    said = re.findall(r"message \d+|the last", tell(home, "/export")[0])
+    numbers = [*range(1, 11), 1, 2, 3]
+    assert said == [*(f"message {number}" for number in numbers), "the last"]
 
 
 def test_a_side_question_knows_the_conversation_and_leaves_no_trace(

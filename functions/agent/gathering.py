@@ -1,0 +1,78 @@
+"""Gathering: messages that waited while a turn ran are answered by the next one, all together.
+
+Only messages of one person in a row are gathered: a turn has one sender, whose role, daily limits
+and `/stop` hold for all of it. A command ends the row, and so does whatever is answered without the
+model. Each event stays in the queue until the turn that answers it is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from functions.agent import tokens, unopened
+from functions.agent.access.roles import Role
+from functions.agent.messages import RUNTIME_ORIGIN, Message, shorten_own_words, user_message
+from functions.agent.session.document import Document, GatheredMessage
+from functions.events import Event
+from functions.overheard import OverheardMessage
+
+SHARE: Final = 0.25
+"""The part of the window's room that a turn's messages take together; one alone may take more."""
+NOTE: Final = (
+    "Before you could answer this, {messages} of the same person came. They stand below: answer all"
+    " of them, in their order, in one answer."
+)
+"""The runtime's words between a turn's own message and those that it answers beside it."""
+
+
+def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
+    """Return the first of the waiting events that a turn of `event` could answer as well."""
+    row: list[Event] = []
+    for other in waiting:
+        is_message = other.kind == "message" and not other.joined and not other.skips_queue
+        is_command = other.text.lstrip().startswith(("/", "\uff0f"))
+        same_people = other.sender.id == event.sender.id and other.private == event.private
+        for_us = other.addressed in ((), event.addressed)
+        if not (is_message and same_people and for_us) or is_command or unopened.is_all(other):
+            break
+        row.append(other)
+    return row
+
+
+def add_messages(
+    document: Document,
+    events: Sequence[Event],
+    role: Role,
+    overheard: Sequence[OverheardMessage],
+    room: float,
+) -> tuple[Document, tuple[GatheredMessage, ...]]:
+    """Return the document with the messages of a turn's events, and those that it has gathered.
+
+    The first event is the turn's own; of the others, as many are gathered as fit. `overheard` is
+    what others said in the group before each of them, and `room` are the estimated tokens that the
+    history may take.
+    """
+    messages: list[Message] = []
+    gathered: list[GatheredMessage] = []
+    used = tokens.of_text(events[0].text)
+    after = ""
+    for event in events:
+        heard = [each for each in overheard if after < each.order < event.order]
+        said = shorten_own_words(event, document.messages)
+        message = user_message(said, role, heard, room - used)
+        if messages:
+            used += tokens.of_message(message)
+            if used > room * SHARE:
+                break
+            number = document.next_seq + 1 + len(messages)
+            bare = replace(event, text="", quotes=())
+            gathered.append(GatheredMessage(number, bare))
+        messages.append(message)
+        after = event.order
+    if gathered:
+        more = "another message" if len(gathered) == 1 else f"{len(gathered)} more messages"
+        text = NOTE.format(messages=more)
+        messages.insert(1, Message("user", text, at=events[0].at, origin=RUNTIME_ORIGIN))
+    return document.add(*messages), tuple(gathered)
