@@ -165,7 +165,8 @@ def _compile_engine(cache: Path, force: bool) -> bytes:
 
     It is compiled in a folder of its own, by relative names and with an environment of its own, so
     that no path gets into the module. `cache` also keeps the compiled C library, which takes three
-    quarters of the time; C capabilities are compiled with the same one.
+    quarters of the time; C capabilities are compiled with the same one. Most of our own C is
+    compiled first and needs no library, which another process may compile meanwhile.
     """
     path = cache / "engine" / f"{_fingerprint(*_compiler_inputs())}.wasm"
     if path.is_file() and not force:
@@ -183,12 +184,16 @@ def _compile_engine(cache: Path, force: bool) -> bytes:
             "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
             "ZIG_GLOBAL_CACHE_DIR": str(cache / "c"),
         }
-        command = [str(zig), "cc", *_FLAGS, "-I.", "shim.c", *_THEIRS, "-lm", "-o", "engine.wasm"]
-        run = subprocess.run(
-            command, cwd=folder, env=caches, capture_output=True, text=True, check=False
-        )
-        if run.returncode:
-            raise BuildError(f"the compiler failed:\n{run.stderr.strip()}")
+        for arguments in (
+            ("-c", "shim.c", "-o", "shim.o"),
+            ("shim.o", *_THEIRS, "-lm", "-o", "engine.wasm"),
+        ):
+            command = [str(zig), "cc", *_FLAGS, "-I.", *arguments]
+            run = subprocess.run(
+                command, cwd=folder, env=caches, capture_output=True, text=True, check=False
+            )
+            if run.returncode:
+                raise BuildError(f"the compiler failed:\n{run.stderr.strip()}")
         _write(path, (folder / "engine.wasm").read_bytes())
     return path.read_bytes()
 
