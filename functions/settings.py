@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from functions.prices import parse_prices
 from sigil.errors import UsageError
 from sigil.settings import Settings as SigilSettings
 from sigil.settings import setting
@@ -76,6 +77,14 @@ class Settings(SigilSettings):
         0,
         "the window of that model in tokens; 0: the same as the first one's",
     )
+    llm_prices: str = setting(
+        "UNCAGED_LLM_PRICES",
+        "",
+        "what a million tokens of the model cost: of prompts, of cached prompts and of answers,"
+        " such as 0.4,0.08,1.2 in dollars, or 2,0.4,8 CNY; other models follow with their names:"
+        " 0.4,0.08,1.2; qwen-max=1.6,0.32,6.4",
+        rules=True,
+    )
     llm_written_calls: bool = setting(
         "UNCAGED_LLM_WRITTEN_CALLS",
         False,
@@ -141,8 +150,9 @@ class Settings(SigilSettings):
     )
     tokens_per_day: int = setting(
         "UNCAGED_TOKENS_PER_DAY",
-        100_000,
-        "tokens that the agent may use a day, or in UNCAGED_TOKENS_PERIOD; 0: no limit",
+        1_500_000,
+        "tokens that the agent may use a day, or in UNCAGED_TOKENS_PERIOD, those from the"
+        " provider's cache counted as it bills them; 0: no limit",
         rules=True,
         least=0,
     )
@@ -232,6 +242,15 @@ class Settings(SigilSettings):
                     f"UNCAGED_OWNERS: {owner!r} is not a user id",
                     suggestion="use PLATFORM:ID, such as telegram:123",
                 )
+        try:
+            parse_prices(self.llm_prices)
+        except ValueError:
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_LLM_PRICES={self.llm_prices!r:.100} is no list of prices",
+                suggestion="write what a million tokens cost: of prompts, of cached prompts and of"
+                " answers, such as 0.4,0.08,1.2 or 2,0.4,8 CNY",
+            ) from None
         if self.llm_fallback_window and self.llm_fallback_window < LEAST_WINDOW:
             raise UsageError(
                 "ESETTING",

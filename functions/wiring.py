@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from unicodedata import normalize
+from urllib.parse import urlsplit
 
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import HttpReplies
 from functions.clock import SYSTEM
+from functions.prices import CACHED_SHARES, parse_prices
 from functions.queues.base import Queue
 from functions.settings import Settings
 from functions.turn_lock import TurnLock
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from functions.agent.app import App
     from functions.agent.memory.helpers import ServiceHelpers
     from functions.agent.model.base import Model
+    from functions.agent.model.billing import Billing
     from functions.agent.safety.budget import SafetyLimits
     from functions.queues.sqs_batch import SqsBatch
     from sigil.protocol import Json, Registry
@@ -188,7 +191,17 @@ def open_model(settings: Settings) -> Model:
         settings.llm_window,
         seconds=settings.llm_seconds,
         calls_in_prose=settings.llm_written_calls,
+        billing=_make_billing(settings),
     )
+
+
+def _make_billing(settings: Settings) -> Billing:
+    """Return how the tokens of the model at `UNCAGED_LLM_URL` are billed."""
+    from functions.agent.model.billing import Billing
+
+    host = urlsplit(settings.endpoint).hostname or ""
+    share = CACHED_SHARES.get(host, 1.0)
+    return Billing(settings.llm_model, parse_prices(settings.llm_prices), share)
 
 
 def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
@@ -243,6 +256,7 @@ def open_app(
         guide=load_guide(settings.guide),
         strategy=load_strategy(settings.context),
         limits=_make_safety_limits(settings),
+        currency=parse_prices(settings.llm_prices).currency,
         helpers=make_helpers(),
         redact=_make_redactor(settings),
         # with another queue the webhook may have no store, and on AWS it has none

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
 
+from functions.agent import time_zone
 from functions.agent.access.daily_limits import Allowances
 from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.links import Links
@@ -31,10 +32,11 @@ from functions.agent.memory.joining import Memories
 from functions.agent.memory.outline import Outline
 from functions.agent.model.base import Failure, Model
 from functions.agent.safety.breakers import Breakers, make_breakers
-from functions.agent.safety.budget import SafetyLimits
+from functions.agent.safety.budget import SafetyLimits, find_period_end
 from functions.agent.safety.guides import Guide, load_guide
 from functions.agent.session.store import Sessions
 from functions.clock import SYSTEM, Clock
+from functions.prices import DOLLARS
 from sigil.protocol import Registry
 from sigil.storage.kv import KV, Item, Key
 from sigil.storage.kv.base import get_many
@@ -95,6 +97,8 @@ class App:
     limits: SafetyLimits = SafetyLimits()
     strategy: Strategy = field(default_factory=lambda: load_strategy("window"))
     helpers: ServiceHelpers = field(default_factory=ServiceHelpers)
+    currency: str = DOLLARS
+    """In which money the model's tokens are paid."""
     redact: Callable[[str], str] = keep_text
     """Takes the secrets of the settings out of a text that is sent."""
     may_listen: bool = True
@@ -140,6 +144,12 @@ class App:
     def allowances(self) -> Allowances:
         """Return the daily limits of its people."""
         return Allowances(self.kv, self.name, self.rules, self.clock.now)
+
+    def describe_reset(self) -> str:
+        """Return the time at which the budget starts again, for people."""
+        now = self.clock.now()
+        end = find_period_end(now, self.limits.seconds)
+        return time_zone.format_clock(end, time_zone.DEFAULT, now)
 
     def list_preamble_keys(self, memory: str) -> list[Key]:
         """Return the keys of what the system message is made from, in a chat with this memory.

@@ -300,7 +300,7 @@ def _record_request(
         **facts,
         **outage.failure_facts(reply.failure, tries, reply.retry_after),
     )
-    safety = context.breakers.record_request(document.safety, turn.task, usage.total)
+    safety = context.breakers.record_request(document.safety, turn.task, usage)
     detail = reply.failure.detail if reply.failure else reply.text
     error = "EMODEL" if failed else ""
     context.watch(TurnStep("request", app.model.name, detail, ms, error, facts))

@@ -29,7 +29,7 @@ from functions.events import QUOTE_LIMIT, Event, Quote
 from functions.overheard import OverheardMessage
 from sigil.errors import one_line
 from sigil.protocol import Json, Offer
-from sigil.storage.stored import Shape, Stored
+from sigil.storage.stored import Shape, Stored, later
 
 Role = Literal["system", "user", "assistant", "tool"]
 MOST: Final = 10**12
@@ -101,20 +101,29 @@ class ToolCall(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Usage(Stored):
-    """The tokens of one or more requests; `estimated` when the provider did not count them."""
+    """The tokens of one or more requests; `estimated` when the provider did not count them.
+
+    `cached` of the prompt's tokens came from the provider's cache. `saved` tokens do not count for
+    the limits, since cached ones are billed for less. `cost` is what it cost in money, as far as
+    that is known.
+    """
 
     prompt: Count = 0
     completion: Count = 0
     cached: Count = 0
     estimated: bool = False
+    saved: Count = later(0)
+    cost: Number = later(0.0)
 
     def __add__(self, other: Usage) -> Usage:
         return replace(
             self,
-            prompt=self.prompt + other.prompt,
-            completion=self.completion + other.completion,
-            cached=self.cached + other.cached,
+            prompt=min(self.prompt + other.prompt, MOST - 1),
+            completion=min(self.completion + other.completion, MOST - 1),
+            cached=min(self.cached + other.cached, MOST - 1),
             estimated=self.estimated or other.estimated,
+            saved=min(self.saved + other.saved, MOST - 1),
+            cost=min(self.cost + other.cost, float(MOST - 1)),
         )
 
     def __sub__(self, before: Usage) -> Usage:
@@ -124,11 +133,18 @@ class Usage(Stored):
             self.completion - before.completion,
             self.cached - before.cached,
             self.estimated,
+            self.saved - before.saved,
+            max(self.cost - before.cost, 0.0),
         )
 
     @property
     def total(self) -> int:
         return self.prompt + self.completion
+
+    @property
+    def counted(self) -> int:
+        """Return the tokens that count for the limits."""
+        return max(self.total - self.saved, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ class SideRequests:
             self._away = reply
         estimate = tokens.of_text(system) + tokens.of_text(text)
         usage = fill_usage(reply, estimate, self.document.ratio)
-        safety = self._breakers.record_request(self.document.safety, None, usage.total)
+        safety = self._breakers.record_request(self.document.safety, None, usage)
         self.document = replace(self.document, safety=safety, usage=self.document.usage + usage)
         return reply
 

@@ -295,7 +295,7 @@ def _begin_turn(
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
     document = evict(side, room * KEPT_SHARE, context.watch)
     document, turn = _charge_turn(opened, document, turn, side.trace)
-    app.allowances.record_tokens(event, context.role, turn.usage.total, turn.began)
+    app.allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
     if document.consolidated != opened.document.consolidated:
         preamble = app.build_preamble(opened.memory)  # memory has changed
     length = tokens.of_text(event.text)
@@ -388,7 +388,7 @@ def _answer_without_turn(
     gone = [message for message in opened.document.messages if message.seq not in stays]
     document = archive_messages(opened.key, result.document, gone, app)
     document, turn = _charge_turn(opened, document, turn, result.trace)
-    app.allowances.record_tokens(event, role, turn.usage.total, turn.began)
+    app.allowances.record_tokens(event, role, turn.usage.counted, turn.began)
     saved = (result.saved or opened).with_document(document)
     return close_turn(saved, app, turn, result.text, in_history=False)
 
@@ -417,7 +417,7 @@ def _close_stopped(
     event = turn.event
     behind = context.worker.behind
     notice = ""
-    reader = _make_reader(event, context.role, opened.document)
+    reader = _make_reader(event, context.role, opened.document, app)
     if not was_known or event.kind not in SCHEDULED_KINDS:
         notice = write_notice(opened.document.safety, reader)
     if event.kind == "message":
@@ -452,12 +452,13 @@ def _with_safety(opened: SessionHandle, safety: SafetyStatus) -> SessionHandle:
     return opened.with_document(replace(opened.document, safety=safety))
 
 
-def _make_reader(event: Event, role: Role, document: Document) -> NoticeReader:
+def _make_reader(event: Event, role: Role, document: Document, app: App) -> NoticeReader:
     return NoticeReader(
         owner=role == "owner",
         guest=role == "guest",
         alone=event.private,
         texts=choose_texts_for(event, document),
+        resets=app.describe_reset(),
     )
 
 
@@ -520,11 +521,11 @@ def _make_round_context(
         find_remembered=find_in_memory,
     )
 
-    reader = _make_reader(event, role, document)
+    reader = _make_reader(event, role, document, app)
 
     def check_allowance(turn: Turn) -> str:
         return app.allowances.record_tokens(
-            turn.event, role, turn.usage.total, turn.began, reader.texts
+            turn.event, role, turn.usage.counted, turn.began, reader.texts
         )
 
     return RoundContext(
@@ -558,8 +559,9 @@ def _run_and_close(
     if text is None and turn.waits >= WAITS:
         text = rounds.texts.out_of_time
     if text is not None:
-        app.allowances.record_tokens(turn.event, context.role, turn.usage.total, turn.began)
-        return close_turn(opened, app, turn, text)
+        app.allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
+        opened, note = _warn_of_budget(opened, turn, context)
+        return close_turn(opened, app, turn, text, note=note)
     used = turn.used + app.clock.monotonic() - began
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
@@ -579,6 +581,28 @@ def _run_and_close(
         quotes=(),
     )
     return replace(app.sessions.save(opened, document), next=continuation)
+
+
+def _warn_of_budget(
+    opened: SessionHandle, turn: Turn, context: TurnContext
+) -> tuple[SessionHandle, str]:
+    """Return the sentence that a budget is nearly used, once a period for each chat, and the
+    session that knows of it; else an empty text.
+
+    Guests do not hear what everybody used, and nobody reads what scheduled work says.
+    """
+    safety = opened.document.safety
+    event = turn.event
+    if safety.reason or safety.warned or event.kind != "message" or context.role == "guest":
+        return opened, ""
+    name, share = context.breakers.find_nearly_spent(safety)
+    if not name:
+        return opened, ""
+    texts = choose_texts_for(event, opened.document)
+    note = texts.nearly_used[name].format(
+        share=f"{min(share, 1.0):.0%}", time=context.app.describe_reset()
+    )
+    return _with_safety(opened, replace(safety, warned=True)), note
 
 
 def _continuation_prefix(turn: Turn) -> str:
@@ -623,11 +647,18 @@ def _wait_for_model(opened: SessionHandle, turn: Turn, app: App, watch: Watch) -
 
 
 def close_turn(
-    opened: SessionHandle, app: App, turn: Turn, text: str, *, in_history: bool = True
+    opened: SessionHandle,
+    app: App,
+    turn: Turn,
+    text: str,
+    *,
+    in_history: bool = True,
+    note: str = "",
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
-    `in_history` makes the text a message of the history.
+    `in_history` makes the text a message of the history. The `note` is sent below it and is no
+    part of the history.
     """
     event = turn.event
     now = app.clock.now()
@@ -642,6 +673,7 @@ def close_turn(
     if in_history and turn.rounds:
         text = unopened.mention(turn.events, text, texts)
     text = missed_messages.mention_missed(turn.trace, text, texts)
+    text = "\n\n".join(filter(None, (text, note)))
     outbox = document.outbox
     if text:
         reply = Outgoing(
@@ -667,8 +699,9 @@ def close_turn(
         turn=None,
         outbox=outbox,
         seen=seen,
-        usage=document.usage + turn.usage,
-        last=turn.usage if turn.rounds else document.last,
+        # what did not count is counted by now
+        usage=replace(document.usage + turn.usage, saved=0),
+        last=replace(turn.usage, saved=0) if turn.rounds else document.last,
     )
     closed = app.sessions.save(opened, document)
     save_trace(app.kv, turn, closed, now)

@@ -67,7 +67,7 @@ class Texts:
         "tools": "shows the tools that I have at hand here",
         "listen": "shows whether I read along in a group; owners switch it on or off",
         "status": "shows how I am, and what I am doing",
-        "usage": "shows how many tokens were used here",
+        "usage": "shows how many tokens were used here, and what is left",
         "context": "shows what fills my window",
         "compact": "makes room: older messages go to the archive",
         "history": "shows the last messages of this conversation",
@@ -128,6 +128,8 @@ class Texts:
     usage_limit = " of {most:,}"
     usage_unlocked = "; since an unlock {spent:,} of {most:,} count"
     usage_tokens = "{prompt:,} tokens of prompts{cached}, {completion:,} of answers"
+    usage_cost = ", {cost}"
+    usage_left = "Left: {left:,} tokens."
     usage_cached = " ({share} of them from the cache)"
 
     # --- the model ---
@@ -256,10 +258,20 @@ class Texts:
     """What happened, by the keys of `REASONS`."""
     then: ClassVar[Mapping[str, str]] = {
         "frustration": "What should I do differently? Your answer lets me go on.",
-        "budget": "The budget starts again with the next period.",
-        "session-budget": "The budget starts again with the next period.",
     }
     """What follows, by the keys of `REASONS`."""
+    budget_resets = "The budget starts again at {time}."
+    nearly_used: ClassVar[Mapping[str, str]] = {
+        "budget": (
+            "({share} of my budget of tokens is used. It starts again at {time}; /usage shows what"
+            " is left.)"
+        ),
+        "session-budget": (
+            "({share} of this chat's budget of tokens is used. It starts again at {time}; /usage"
+            " shows what is left.)"
+        ),
+    }
+    """The sentence below an answer when a budget is nearly used."""
     not_a_guests = "It has to be the answer of my owner, or of somebody whom they let in."
     last_failed = "The last to fail was {tool}: {message}."
     failed_search = "a search for a capability"

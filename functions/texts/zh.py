@@ -48,7 +48,7 @@ class Chinese(Texts):
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
         "status": "看看我怎么样，正在做什么",
-        "usage": "看看这里用了多少 token",
+        "usage": "看看这里用了多少 token，还剩多少",
         "context": "看看窗口里都装了什么",
         "compact": "腾出空间：较早的消息归档",
         "history": "看看这次对话最近的消息",
@@ -104,6 +104,8 @@ class Chinese(Texts):
     usage_limit = "（上限 {most:,}）"
     usage_unlocked = "；解锁之后计入 {spent:,}，上限 {most:,}"
     usage_tokens = "提问 {prompt:,} token{cached}，回答 {completion:,}"
+    usage_cost = "，{cost}"
+    usage_left = "还剩 {left:,} token。"
     usage_cached = "（其中 {share} 来自缓存）"
 
     model_now = "这里的模型是 `{name}`。"
@@ -201,8 +203,13 @@ class Chinese(Texts):
     }
     then: ClassVar[Mapping[str, str]] = {
         "frustration": "我该换个什么做法？你一回答我就继续。",
-        "budget": "下一个周期预算会重新开始。",
-        "session-budget": "下一个周期预算会重新开始。",
+    }
+    budget_resets = "预算在 {time} 重新开始。"
+    nearly_used: ClassVar[Mapping[str, str]] = {
+        "budget": "（我的 token 预算已用 {share}，{time} 重新开始；/usage 可以看还剩多少。）",
+        "session-budget": (
+            "（这个聊天的 token 预算已用 {share}，{time} 重新开始；/usage 可以看还剩多少。）"
+        ),
     }
     not_a_guests = "需要我的主人，或主人允许的人来回答。"
     last_failed = "最后没成功的是{tool}：{message}。"

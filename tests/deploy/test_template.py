@@ -144,6 +144,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
         "UNCAGED_LLM_KEY",
         "UNCAGED_LLM_MODEL",
         "UNCAGED_LLM_WINDOW",
+        "UNCAGED_LLM_PRICES",
         "UNCAGED_LIBRARY",
         "UNCAGED_TOKEN",
     }

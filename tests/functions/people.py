@@ -31,7 +31,8 @@ def sentence(name: str, fact: Fact = NO_TOOL, *, owner: bool = True, guest: bool
     `fact`: what failed last.
     """
     standing = SafetyStatus(reason=name, counters=Counters(failures=(fact,)))
-    return write_notice(standing, NoticeReader(owner=owner and not guest, guest=guest, alone=True))
+    reader = NoticeReader(owner=owner and not guest, guest=guest, alone=True)
+    return write_notice(standing, reader)
 
 
 def reason(name: str, fact: Fact = NO_TOOL, *, owner: bool = False, guest: bool = False) -> str:

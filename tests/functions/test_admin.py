@@ -61,7 +61,7 @@ def test_odd_requests_are_refused_plainly_and_change_nothing(
         assert agent.ask("hello") == "done"
 
 
-NOTHING = {"prompt": 0, "completion": 0, "cached": 0, "estimated": False}
+NOTHING = {"prompt": 0, "completion": 0, "cached": 0, "estimated": False, "saved": 0, "cost": 0.0}
 
 
 def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
@@ -83,9 +83,11 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
             "operations": 0,
             "period": "",
             "spent": 0,
-            "most": 100_000,
+            "most": 1_500_000,
             "total": 0,
             "own": 0,
+            "left": 1_500_000,
+            "cost": 0.0,
             "failures": [],
             "usage": NOTHING,
             "last": NOTHING,
@@ -126,7 +128,9 @@ def test_the_command_halts_shows_and_unlocks_from_another_process(
         assert agent.ask("hello", GUEST) == reason("halted")
         shown = json.loads(shell(tmp_path, "agent", "status", "--session", chat, "--json").stdout)
         assert (shown["state"], shown["reason"], shown["failed"]) == ("SAFETY_LOCKOUT", "halted", 1)
-        assert shown | {"most": 100_000} == agent.status(GUEST)
+        told = agent.status(GUEST)
+        assert (told["most"], told["left"]) == (1_500_000, 1_500_000 - told["spent"])
+        assert shown | {"most": 1_500_000, "left": told["left"]} == told
         freed = shell(tmp_path, "unlock", "--session", chat, "--json")
         assert (freed.returncode, json.loads(freed.stdout)) == (0, {"unlocked": chat})
         assert agent.ask("hello", GUEST) == "done"

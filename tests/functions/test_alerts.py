@@ -86,7 +86,7 @@ def test_an_emergency_is_told_once(
 def test_a_budget_that_is_used_up_is_told_once_for_all_chats(
     runtime: Open, model: ScriptedModel, pager: Pager
 ) -> None:
-    home = runtime(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url, tokens_per_day=100_000)
     model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}})
     for chat in range(3):
         write(home, "go", f"telegram:{chat}")
@@ -97,7 +97,7 @@ def test_a_budget_that_is_used_up_is_told_once_for_all_chats(
 def test_a_chat_that_only_meets_the_budget_does_not_tell_of_it_again(
     runtime: Open, model: ScriptedModel, pager: Pager
 ) -> None:
-    home = runtime(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url, tokens_per_day=100_000)
     model.then(
         call(("no_such_tool", {})) | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}
     )

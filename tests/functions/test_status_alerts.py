@@ -72,7 +72,7 @@ def test_a_budget_is_told_in_each_period_whoever_meets_it_first(
     runtime: Open, model: ScriptedModel, pager: Pager
 ) -> None:
     today = [1_795_000_000.0]
-    home = runtime(llm_url=model.url, alerts=pager.url)
+    home = runtime(llm_url=model.url, alerts=pager.url, tokens_per_day=100_000)
     home = replace(home, app=replace(home.app, clock=Clock(now=lambda: today[0])))
     dear = say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}}
     for told in (1, 2):
@@ -88,13 +88,13 @@ def test_a_crash_before_the_bell_rings_loses_no_budgets_alert(
     runtime: Open, model: ScriptedModel, pager: Pager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.then(say("one") | {"usage": {"prompt_tokens": 200_000, "completion_tokens": 1}})
-    home = runtime(llm_url=model.url, alerts=pager.url, lease=0.2)
+    home = runtime(llm_url=model.url, alerts=pager.url, tokens_per_day=100_000, lease=0.2)
     write(home, "go")
     with monkeypatch.context() as moment:
         moment.setattr(status_alerts, "send_alert", crash)
         with pytest.raises(Crash):
             write(home, "more")
-    again = runtime(llm_url=model.url, alerts=pager.url, lease=0.2)
+    again = runtime(llm_url=model.url, alerts=pager.url, tokens_per_day=100_000, lease=0.2)
     delivery = again.queue.take(10)
     assert delivery
     worker.process(delivery, again)

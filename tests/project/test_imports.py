@@ -40,7 +40,17 @@ ENTRY_POINTS = (
     "cli",
 )
 PACKAGES = ("channels", "agent", "queues")
-COMMON = ("events", "overheard", "settings", "clock", "log", "plugins", "http_connection", "texts")
+COMMON = (
+    "events",
+    "overheard",
+    "settings",
+    "clock",
+    "log",
+    "plugins",
+    "http_connection",
+    "texts",
+    "prices",
+)
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ENTRY_POINTS,
@@ -64,8 +74,9 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "agent": (*COMMON, "queues"),
     "log": ("events",),
     "overheard": ("events",),
+    "settings": ("prices",),
     **dict.fromkeys(
-        ("events", "settings", "clock", "plugins", "http_connection", "turn_lock", "texts"), ()
+        ("events", "prices", "clock", "plugins", "http_connection", "turn_lock", "texts"), ()
     ),
 }
 """What each package and module of the agent may import. `alerts` is for the entry points and the

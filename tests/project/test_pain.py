@@ -234,7 +234,7 @@ def test_alerts_and_status_have_the_shape_of_the_page(
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["at"])
     assert [*status] == [*shown]
     assert status["failures"][0] == shown["failures"][0]
-    different = ("period", "spent", "total", "own", "failures", "usage", "last")
+    different = ("period", "spent", "total", "own", "left", "failures", "usage", "last")
     assert {name: status[name] for name in status if name not in different} == {
         name: shown[name] for name in shown if name not in different
     }

@@ -192,7 +192,7 @@ def test_time_does_not_open_it(
     runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> None:
     model.then(*cascade())
-    home = runtime(llm_url=model.url, **platform(bot))
+    home = runtime(llm_url=model.url, tokens_per_day=100_000, **platform(bot))
     now = home.app.clock.now
     later = replace(
         home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + 400 * 86_400))
@@ -280,7 +280,7 @@ def test_in_a_group_an_owner_opens_and_nobody_else(live: Lives, model: ScriptedM
 def test_the_budget_holds_in_every_chat_until_the_next_period_or_an_owner(
     runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 ) -> None:
-    home = runtime(llm_url=model.url, **platform(bot))
+    home = runtime(llm_url=model.url, tokens_per_day=100_000, **platform(bot))
     now, moved = home.app.clock.now, [0.0]
     timed = replace(
         home, app=replace(home.app, clock=replace(home.app.clock, now=lambda: now() + moved[0]))
@@ -310,7 +310,7 @@ def test_the_budget_holds_in_every_chat_until_the_next_period_or_an_owner(
 def test_what_was_spent_adds_up_after_an_unlock(live: Lives, model: ScriptedModel) -> None:
     spent = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
     model.then(going(1) | DEAR, going(2) | DEAR, say("on we go") | spent, say("here too") | spent)
-    with live() as agent:
+    with live(tokens_per_day=100_000) as agent:
         assert agent.ask("go") == reason("budget", owner=True)
         assert agent.ask("/unlock") == ENGLISH.unlocked
         assert agent.ask("and now?") == "on we go"

@@ -86,7 +86,7 @@ def test_a_guest_reads_no_more_than_before_and_a_stranger_nothing(
     with live() as agent:
         assert "in all of them" in agent.ask("/usage")
         assert "in all of them" not in agent.ask("/usage", GUEST)
-        assert "of 100,000" not in agent.ask("/status", GUEST)
+        assert "of 1,500,000" not in agent.ask("/status", GUEST)
     with live(access="members") as agent:
         assert agent.ask("/status", STRANGER).startswith(
             "I only talk to people whom my owner has let in."

@@ -11,6 +11,7 @@ from functions.agent.context import count_overhead
 from functions.agent.messages import Usage
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
+from functions.agent.safety.budget import SafetyLimits
 from functions.agent.safety.status import (
     NoticeReader,
     SafetyStatus,
@@ -18,6 +19,7 @@ from functions.agent.safety.status import (
     write_notice,
 )
 from functions.agent.session.document import Document
+from functions.prices import format_money
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 
@@ -31,6 +33,8 @@ class StatusReport:
 
     `spent` of `most` tokens count in the budget's period `period`; `most` 0 is no limit. `total`
     are all that were used in it, also those that an unlock took off; `own` those of this session.
+    `left` are what this session may still use of them, None without a limit. `cost` is what `total`
+    cost in money, as far as that is known.
 
     `failures` are the last ones, oldest first, as {line, code, fingerprint, message}. `usage` has
     the tokens of all its requests, `last` those of its last turn; `cached` of a prompt's came from
@@ -47,6 +51,8 @@ class StatusReport:
     most: int
     total: int
     own: int
+    left: int | None
+    cost: float
     failures: tuple[dict[str, str], ...]
     usage: Usage = Usage()
     last: Usage = Usage()
@@ -87,10 +93,22 @@ def make_report(session: str, document: Document, app: App) -> StatusReport:
         most=app.limits.tokens,
         total=tokens.total,
         own=safety.spent,
+        left=_count_left(tokens.counted, safety, app.limits),
+        cost=tokens.cost,
         failures=tuple(failures),
         usage=document.usage,
         last=document.last,
     )
+
+
+def _count_left(counted: int, safety: SafetyStatus, limits: SafetyLimits) -> int | None:
+    """Return how many tokens a session may still use in this period; None without a limit."""
+    left = []
+    if limits.tokens > 0:
+        left.append(limits.tokens - counted)
+    if limits.session_tokens > 0:
+        left.append(limits.session_tokens - (safety.spent - safety.free))
+    return max(min(left), 0) if left else None
 
 
 def format_status(session: str, document: Document, app: App) -> list[str]:
@@ -131,7 +149,10 @@ def describe_status(call: CommandCall) -> list[str]:
         lines.append(failed)
     lines.append(_format_total(report, texts) if in_full else _format_own(report, texts))
     if report.last.total:
-        lines.append(texts.status_last_turn.format(tokens=_format_tokens(report.last, texts)))
+        tokens = _format_tokens(report.last, texts)
+        if in_full:
+            tokens += _format_cost(report.last.cost, call)
+        lines.append(texts.status_last_turn.format(tokens=tokens))
     return [*filter(None, lines), *_list_failures(document, app, texts)]
 
 
@@ -150,6 +171,7 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
             guest=call.role == "guest",
             alone=call.event.private,
             texts=texts,
+            resets=call.app.describe_reset(),
         )
         return write_notice(replace(call.document.safety, reason=report.reason), reader)
     turn = call.document.turn
@@ -180,15 +202,17 @@ def _list_failures(document: Document, app: App, texts: Texts) -> list[str]:
 
 
 def describe_usage(call: CommandCall) -> list[str]:
-    """Return the tokens spent, as lines for people: in this chat, and in the budget's period.
+    """Return the tokens spent, as lines for people: in this chat, in the budget's period, and what
+    is left of it; where prices are known also what it cost.
 
     Guests hear only of their own chat.
     """
     texts = call.texts
     report = make_report(call.session, call.document, call.app)
-    here = texts.usage_here.format(tokens=_format_tokens(report.usage, texts))
+    tokens = _format_tokens(report.usage, texts)
     if call.role == "guest":
-        return [here, _format_own(report, texts)]
+        return [texts.usage_here.format(tokens=tokens), _format_own(report, texts)]
+    tokens += _format_cost(report.usage.cost, call)
     everywhere = texts.usage_all.format(
         period=report.period,
         own=report.own,
@@ -196,7 +220,18 @@ def describe_usage(call: CommandCall) -> list[str]:
         limit=_format_limit(report, texts),
         unlocked=_format_unlocked(report, texts),
     )
-    return [here, everywhere]
+    lines = [texts.usage_here.format(tokens=tokens), everywhere + _format_cost(report.cost, call)]
+    if report.left is not None:
+        resets = texts.budget_resets.format(time=call.app.describe_reset())
+        lines.append(f"{texts.usage_left.format(left=report.left)} {resets}")
+    return lines
+
+
+def _format_cost(cost: float, call: CommandCall) -> str:
+    """Return what tokens cost, to be added to a line; empty where nobody knows."""
+    if not cost:
+        return ""
+    return call.texts.usage_cost.format(cost=format_money(cost, call.app.currency))
 
 
 def _format_total(report: StatusReport, texts: Texts) -> str:

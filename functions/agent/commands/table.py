@@ -231,7 +231,12 @@ def run_new(call: CommandCall) -> CommandResult:
     texts = call.texts
     locked = ""
     if reason and REASONS[reason].unlocks:
-        reader = NoticeReader(owner=call.role == "owner", alone=call.event.private, texts=texts)
+        reader = NoticeReader(
+            owner=call.role == "owner",
+            alone=call.event.private,
+            texts=texts,
+            resets=app.describe_reset(),
+        )
         notice = write_notice(replace(safety, reason=reason), reader)
         locked = texts.stays_locked.format(notice=notice)
     if not call.event.private:

@@ -20,6 +20,7 @@ import orjson
 
 from functions.agent.model import completion_reader, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
+from functions.agent.model.billing import Billing
 from functions.agent.prompt import PromptMessage
 from functions.agent.safety.retry import backoff_seconds
 from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
@@ -55,7 +56,7 @@ class ChatCompletions:
     """The client. `pause` waits a number of seconds between attempts.
 
     A request and its tries take at most `seconds`. `calls_in_prose`: see
-    `completion_reader.find_written_calls`.
+    `completion_reader.find_written_calls`. `billing` says what the tokens cost.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class ChatCompletions:
         *,
         seconds: float = REQUEST_SECONDS,
         calls_in_prose: bool = False,
+        billing: Billing | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._connections: HttpConnections | None
@@ -82,6 +84,7 @@ class ChatCompletions:
         self._window = window
         self._seconds = seconds
         self._calls_in_prose = calls_in_prose
+        self._billing = billing or Billing()
         self._pause = pause
 
     def close(self) -> None:
@@ -199,8 +202,11 @@ class ChatCompletions:
             )
             return replace(failures.make_error_reply(failure), retry_after=seconds)
         reply = completion_reader.parse_completion(answer.body)
+        billed = self._billing.bill(reply.usage, request.model or self._model)
+        reply = replace(reply, usage=billed)
         if reply.failure:
-            return completion_reader.parse_completion(self._without_key(answer.body))
+            clean = completion_reader.parse_completion(self._without_key(answer.body))
+            return replace(clean, usage=billed)
         written = completion_reader.find_written_calls(
             reply, request.messages, in_prose=self._calls_in_prose
         )

@@ -25,6 +25,10 @@ from sigil.errors import one_line
 from sigil.protocol import Json
 
 CALLS_MOST = 64
+COUNT_MOST: Final = 10**9
+"""No request has so many tokens; a provider that says so has not counted."""
+COST_MOST: Final = 10_000.0
+"""No request costs so much money."""
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 WRITTEN_CHARACTERS = 50_000
 """A longer text is not searched for calls written into it."""
@@ -276,16 +280,49 @@ def _parse_call(text: str) -> ToolCall | None:
 
 
 def _read_usage(usage: Json) -> Usage:
+    """Return what the provider counted; estimated where it did not, or counted impossibly."""
     if not isinstance(usage, dict):
         return Usage(estimated=True)
     prompt = _read_count(usage.get("prompt_tokens"))
     completion = _read_count(usage.get("completion_tokens"))
+    cached = _read_cached(usage)
+    if "prompt_tokens" not in usage:  # Anthropic's own form leaves out what the cache held
+        prompt = _read_count(usage.get("input_tokens"))
+        completion = _read_count(usage.get("output_tokens"))
+        prompt += cached + _read_count(usage.get("cache_creation_input_tokens"))
+    if not prompt or (not completion and not _is_count(usage.get("completion_tokens", 0))):
+        return Usage(estimated=True)
+    return Usage(prompt, completion, min(cached, prompt), cost=_read_cost(usage.get("cost")))
+
+
+def _read_cached(usage: dict[str, Json]) -> int:
+    """Return how many tokens of the prompt came from the cache.
+
+    OpenAI and most others tell it in `prompt_tokens_details`, DeepSeek in
+    `prompt_cache_hit_tokens`, Anthropic and gateways to it in `cache_read_input_tokens`.
+    """
     details = usage.get("prompt_tokens_details")
-    cached = _read_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return Usage(prompt, completion, cached, estimated=prompt == 0)
+    told = details.get("cached_tokens") if isinstance(details, dict) else None
+    for value in (
+        told,
+        usage.get("prompt_cache_hit_tokens"),
+        usage.get("cache_read_input_tokens"),
+    ):
+        if _read_count(value):
+            return _read_count(value)
+    return 0
+
+
+def _read_cost(value: Json) -> float:
+    """Return what the provider says that the request has cost, in dollars (OpenRouter does)."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return 0.0
+    return float(value) if 0 <= value < COST_MOST else 0.0
+
+
+def _is_count(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < COUNT_MOST
 
 
 def _read_count(value: Json) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return value if 0 <= value < 10**9 else 0
+    return value if _is_count(value) and isinstance(value, int) else 0

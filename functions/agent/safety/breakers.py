@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from functions.agent.messages import Usage
 from functions.agent.safety.budget import (
     CHECKED_SECONDS,
     FORGIVEN,
     SUMMED_SECONDS,
+    TOLD_SHARE,
     PeriodTokens,
     RunningTotal,
     SafetyLimits,
@@ -69,6 +71,7 @@ class Breakers:
     fresh_seconds: float = 0.0
     defers: bool = False
     _unwritten: bool = field(default=False, init=False)
+    _unwritten_cost: float = field(default=0.0, init=False)
     _records: SafetyRecords | None = field(default=None, init=False)
 
     def list_keys(self) -> list[Key]:
@@ -146,6 +149,27 @@ class Breakers:
         """Return the name of the budget that is used up, empty when none is."""
         return self._find_spent_budget(self._load_records(), status)
 
+    def find_nearly_spent(self, status: SafetyStatus) -> tuple[str, float]:
+        """Return the budget of which the largest part is used, a key of `REASONS`, and that part.
+
+        The part is 0 while nothing is nearly used, or as far as this turn knows. Nothing is read
+        for it.
+        """
+        limits = self.budget.limits
+        records = self._records
+        if records is None or records.period != self.current_period():
+            return "", 0.0
+        parts = []
+        total = read_total(records.total)
+        if limits.tokens > 0 and total:
+            counted = total.tokens - read_forgiven(records.forgiven)
+            parts.append((counted / limits.tokens, "budget"))
+        if limits.session_tokens > 0:
+            here = status.in_period(records.period)
+            parts.append(((here.spent - here.free) / limits.session_tokens, "session-budget"))
+        share, name = max(parts, default=(0.0, ""))
+        return (name, share) if share >= TOLD_SHARE else ("", 0.0)
+
     def count_period(self) -> PeriodTokens:
         """Return the tokens of this period, of all sessions together, by the running total.
 
@@ -153,8 +177,9 @@ class Breakers:
         """
         records = self._load_records()
         believed = SUMMED_SECONDS if self._is_own_readable(records) else NEVER
-        total = self._load_total(records, believed).tokens
-        return PeriodTokens(total, total - read_forgiven(records.forgiven))
+        total = self._load_total(records, believed)
+        counted = total.tokens - read_forgiven(records.forgiven)
+        return PeriodTokens(total.tokens, counted, total.cost)
 
     def _find_reason(self, records: SafetyRecords, status: SafetyStatus) -> str:
         if _is_halted(records):
@@ -183,15 +208,17 @@ class Breakers:
         total = self._load_total(records, CHECKED_SECONDS if readable else NEVER).tokens
         return "budget" if total - forgiven + pending >= limits.tokens else ""
 
-    def record_request(self, status: SafetyStatus, task: str | None, tokens: int) -> SafetyStatus:
-        """Write down the session's sum and return the status after a request of `tokens` tokens.
+    def record_request(self, status: SafetyStatus, task: str | None, usage: Usage) -> SafetyStatus:
+        """Write down the session's sum and return the status after a request.
 
         Without a `task` the request was no step of any piece of work.
         """
+        tokens = usage.counted
         if task is None and not tokens:
             return status
         if status.period != self.current_period():
             self.settle(status)
+        self._unwritten_cost += usage.cost
         later = self.load_current(status).add_tokens(tokens)
         if task is not None:
             later = later.count_request(task)
@@ -205,13 +232,15 @@ class Breakers:
         if not (self._unwritten and status.spent):
             return
         self._unwritten = False
+        cost = self._unwritten_cost
+        self._unwritten_cost = 0.0
         if status.period != self.current_period():  # it is over: its total stops nobody any more
             self.budget.write_spent(self.session, status.period, status.spent)
             return
         records = self._load_known()
         more = status.spent - self._read_own(records, 0)
         own = self.budget.write_spent(self.session, status.period, status.spent)
-        total = self.budget.add_to_total(status.period, more, records.total)
+        total = self.budget.add_to_total(status.period, more, cost, records.total)
         self._records = replace(records, own=own, total=total)
 
     def _is_scarce(self, status: SafetyStatus) -> bool:

@@ -20,7 +20,7 @@ from msgspec import Meta
 from sigil.errors import Conflict
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 PAGE = 1_000
 FORGIVEN = ""
@@ -29,6 +29,8 @@ KEPT_SECONDS = 400 * 86_400.0
 """The sums of a period can be read for so long."""
 DIGITS = 15
 """The most digits of a sum: nobody spends more, and a larger one would not fit into a document."""
+TOLD_SHARE = 0.8
+"""People are told when so much of a budget is used."""
 SUMMED_SECONDS = 3_600.0
 """A total is believed for so long after it was summed up from the sessions."""
 CHECKED_SECONDS = 60.0
@@ -39,11 +41,18 @@ CHECKED_SECONDS = 60.0
 class RunningTotal(Stored):
     """All that the sessions of an agent spent in a period, what was forgiven included.
 
-    `summed` is when it was last made from the sums of the sessions, in seconds since 1970.
+    `summed` is when it was last made from the sums of the sessions, in seconds since 1970. `cost`
+    is what it cost in money, as far as that is known: the sums of the sessions have only tokens, so
+    a crash between two writes loses a turn's cost, and nothing depends on it.
     """
 
     tokens: Annotated[int, Meta(ge=0)]
     summed: float
+    cost: Annotated[float, Meta(ge=0)] = later(0.0)
+
+    def add(self, tokens: int, cost: float) -> RunningTotal:
+        """Return the total with more tokens and what they cost."""
+        return replace(self, tokens=self.tokens + tokens, cost=self.cost + cost)
 
 
 _TOTAL: Final = Shape[RunningTotal](RunningTotal)
@@ -57,7 +66,7 @@ class SafetyLimits:
     piece of work may take `ticks` requests. A tool call is waited for `call_seconds`.
     """
 
-    tokens: int = 100_000
+    tokens: int = 1_500_000
     seconds: int = 86_400
     session_tokens: int = 0
     ticks: int = 50
@@ -69,11 +78,12 @@ class PeriodTokens:
     """The tokens of a period.
 
     `total` were used; `counted` of them count against the budget, since an owner's unlock took
-    off the rest.
+    off the rest. `cost` is what they cost in money, as far as that is known.
     """
 
     total: int
     counted: int
+    cost: float = 0.0
 
 
 def name_period(now: float, seconds: int) -> str:
@@ -83,6 +93,11 @@ def name_period(now: float, seconds: int) -> str:
     Names sort by time.
     """
     return _format_beginning(int(now // seconds) * seconds, seconds)
+
+
+def find_period_end(now: float, seconds: int) -> float:
+    """Return when the period ends that `now` is in, in seconds since 1970."""
+    return (now // seconds + 1) * seconds
 
 
 @lru_cache(maxsize=64)
@@ -115,7 +130,7 @@ class TokenBudget:
         value = b"%d" % tokens
         return Item(value, self._kv.put(self.key(name, session), value, ttl=KEPT_SECONDS))
 
-    def add_to_total(self, name: str, tokens: int, known: Item | None) -> Item:
+    def add_to_total(self, name: str, tokens: int, cost: float, known: Item | None) -> Item:
         """Add what a session wrote down to the period's total, and return the new total.
 
         `known` is the total of a moment ago: mostly nobody has changed it, and one write is enough.
@@ -124,17 +139,17 @@ class TokenBudget:
         key = self.total_key(name)
         before = read_total(known)
         if known and before and known.version:
-            value = dumps(replace(before, tokens=before.tokens + tokens))
+            value = dumps(before.add(tokens, cost))
             with suppress(Conflict):
                 version = self._kv.put(key, value, expect=known.version, ttl=KEPT_SECONDS)
                 return Item(value, version)
 
         def decide(value: bytes | None) -> tuple[bytes, bytes]:
             total = read_total(Item(value, "") if value is not None else None)
-            if total is None:  # what is added is in the sums by now
-                total = self._sum_sessions(name)
+            if total is None:  # the tokens that are added are in the sums by now
+                total = self._sum_sessions(name).add(0, cost)
             else:
-                total = replace(total, tokens=total.tokens + tokens)
+                total = total.add(tokens, cost)
             changed = dumps(total)
             return changed, changed
 
@@ -143,14 +158,19 @@ class TokenBudget:
     def sum_again(self, name: str) -> Item:
         """Make the period's total from the sums of all sessions, and return it."""
 
+        cost = 0.0
+
         def decide(value: bytes | None) -> tuple[bytes, bytes]:
-            total = dumps(self._sum_sessions(name))
+            nonlocal cost
+            before = read_total(Item(value, "") if value is not None else None)
+            cost = before.cost if before else 0.0
+            total = dumps(self._sum_sessions(name).add(0, cost))
             return total, total
 
         try:
             value = update(self._kv, self.total_key(name), decide, KEPT_SECONDS)
         except Conflict:  # others add to it all the time; this reader knows the sum all the same
-            value = dumps(self._sum_sessions(name))
+            value = dumps(self._sum_sessions(name).add(0, cost))
         return Item(value, "")
 
     def is_recent(self, total: RunningTotal, seconds: float) -> bool:
@@ -188,8 +208,9 @@ class TokenBudget:
                 self._kv.put(self.key(name, session), b"0", ttl=KEPT_SECONDS)
         forgiven = sum(sums.values())
         self._kv.put(self.key(name, FORGIVEN), b"%d" % forgiven, ttl=KEPT_SECONDS)
-        total = dumps(RunningTotal(forgiven, self._now()))
-        self._kv.put(self.total_key(name), total, ttl=KEPT_SECONDS)
+        before = read_total(self._kv.get(self.total_key(name)))
+        total = RunningTotal(forgiven, self._now(), cost=before.cost if before else 0.0)
+        self._kv.put(self.total_key(name), dumps(total), ttl=KEPT_SECONDS)
 
 
 def read_total(item: Item | None) -> RunningTotal | None:

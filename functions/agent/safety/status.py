@@ -18,7 +18,7 @@ from functions.texts.en import Texts
 from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.json_fields import as_mapping
 from sigil.protocol import capability_of
-from sigil.storage.stored import Shape, Stored
+from sigil.storage.stored import Shape, Stored, later
 
 
 class SessionState(StrEnum):
@@ -64,8 +64,7 @@ class Reason:
     @property
     def text(self) -> str:
         """Return what people who are not owners read, without the failure itself."""
-        unlock = ENGLISH.unlock if self.unlocks else ""
-        return " ".join(filter(None, (self.why, ENGLISH.then.get(self.name), unlock)))
+        return write_notice(SafetyStatus(reason=self.name), NoticeReader())
 
 
 _REASONS: Final = (
@@ -99,7 +98,8 @@ class SafetyStatus(Stored):
 
     `spent` are the tokens that the session used in the budget's period named `period`; `free` of
     them do not count for its own cap, since an owner unlocked it. `ticks` are the requests that
-    went into the piece of work `task` since a person last wrote.
+    went into the piece of work `task` since a person last wrote. `warned` says that the chat was
+    told in this period that its budget is nearly used.
     """
 
     reason: str = ""
@@ -112,6 +112,7 @@ class SafetyStatus(Stored):
     task: str = ""
     ticks: Sum = 0
     told: bool = True
+    warned: bool = later(False)
 
     @property
     def state(self) -> SessionState:
@@ -153,7 +154,7 @@ class SafetyStatus(Stored):
         """Return the status in this period; what was spent in an earlier one is over."""
         if self.period == period:
             return self
-        return replace(self, period=period, spent=0, free=0)
+        return replace(self, period=period, spent=0, free=0, warned=False)
 
     def begin_task(self, task: str) -> SafetyStatus:
         """Return the status with this piece of work; an empty `task` continues the one before."""
@@ -191,13 +192,15 @@ class NoticeReader:
     """The person who reads a notice.
 
     An `owner` may unlock the session. A `guest` cannot let it go on by answering. `alone` says
-    that nobody else reads the chat. `texts` are those in the reader's language.
+    that nobody else reads the chat. `texts` are those in the reader's language. `resets` is the
+    time at which the budget starts again, on the reader's clock.
     """
 
     owner: bool = False
     guest: bool = False
     alone: bool = False
     texts: Texts = ENGLISH
+    resets: str = "00:00 UTC"
 
 
 def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
@@ -218,6 +221,8 @@ def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
         own = {QUERY: texts.failed_search, DEPLOY: texts.failed_deploy}
         tool = own.get(last.source) or f"`{capability_of(last.source) or last.source}`"
         parts.append(texts.last_failed.format(tool=tool, message=message.rstrip(".")))
+    if reason.state is SessionState.STOPPED:
+        parts.append(texts.budget_resets.format(time=reader.resets))
     parts.append(texts.then.get(reason.name, ""))
     if reason.unlocks:
         parts.append(texts.your_unlock if reader.owner else texts.unlock)

@@ -156,16 +156,17 @@ def test_in_a_group_only_an_owner_begins_anew(home: AgentRuntime, model: Scripte
 def test_the_tokens_of_a_chat_are_told(home: AgentRuntime, model: ScriptedModel) -> None:
     tell(home, "hello")
 
-    here, everywhere = tell(home, "/usage")[0].split("\n")
+    here, everywhere, left = tell(home, "/usage")[0].split("\n")
     usage = home.app.sessions.open(SESSION).document.usage
     assert here.startswith(
         f"In this chat: {usage.prompt:,} tokens of prompts (0% of them from the cache),"
         f" {usage.completion:,} of answers"
     )
     assert (
-        f"{usage.total:,} tokens in this chat, {usage.total:,} of 100,000 in all of them"
+        f"{usage.total:,} tokens in this chat, {usage.total:,} of 1,500,000 in all of them"
         in everywhere
     )
+    assert left.startswith(f"Left: {1_500_000 - usage.total:,} tokens. ")
 
 
 def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(
@@ -196,10 +197,10 @@ def test_guests_hear_of_their_own_chat_alone_what_was_used(
     home = runtime(llm_url=model.url, access="open", guest_tokens=0)
     tell(home, "hello")
     for text in ("/status", "/usage"):
-        assert "of 100,000" in tell(home, text)[0]
+        assert "of 1,500,000" in tell(home, text)[0]
         (said,) = tell(home, text, session="telegram:9", sender="telegram:9")
         assert re.search(r"^Tokens in \S+: 0 in this chat$", said, re.MULTILINE)
-        assert "100,000" not in said
+        assert "1,500,000" not in said
 
 
 @pytest.mark.parametrize("name", ["/reset", "/clear", "/RESET@some_bot"])

@@ -5,6 +5,7 @@ with the rules.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from tests.functions.agent.safety.rules import CALLS, ROW, Agent, Call, Chat, fi
 Stored = dict[str, Any]
 PAIN = "【System Pain Alert】"
 NEW: Stored = {"turn": None, "seen": [], "next_seq": 1}
+NEARLY_USED = re.compile(r"\n\n\(\d+% of (?:my|this chat's) budget of tokens is used\.[^\n]+\)$")
 PEOPLE = ("owner", "member")
 
 
@@ -125,6 +127,8 @@ class Account:
     def _end(self, text: str, stopped: bool) -> None:
         """The turn in progress ends with these words."""
         reason = self.bars()
+        text, warned, _ = NEARLY_USED.sub("\n\0", text).partition("\n\0")
+        self._seen["warned"] += bool(warned)
         if text == ENGLISH.gave_up:
             self._seen["given up"] += 1
         elif self.said is not None and not self.chat.closed:

@@ -68,9 +68,9 @@ def test_a_sum_that_nobody_can_have_spent_is_no_sum(
 def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(
     runtime: Open, model: ScriptedModel
 ) -> None:
-    home = runtime(llm_url=model.url)
+    home = runtime(llm_url=model.url, tokens_per_day=100_000)
     model.then({**say("one"), "usage": {"prompt_tokens": 150_000, "completion_tokens": 1}})
-    assert tell(home, "hello") == ["one"]
+    assert tell(home, "hello")[0].startswith("one\n\n(100% of my budget")
     home.stores.kv.put(usage(""), b"?")
 
     assert tell(home, "hello") == [sentence("budget")]
