@@ -44,6 +44,7 @@ import sigil.storage.kv.sqlite
 from functions import local, log
 from functions.settings import Settings
 from sigil.search import words
+from sigil.storage import aws
 from tests.sharing import share_costly_values
 from tests.stories.switch import Order, Switch
 from tests.stories.watched import open_watched_runtime
@@ -78,6 +79,8 @@ def main() -> None:
     share_costly_values()
     httpx.Client().close()  # every server finds the certificates read
     words.Tokenizer()  # and the commonest words stemmed
+    for service in ("dynamodb", "sqs"):
+        aws.client(service, endpoint="http://127.0.0.1:9")  # and what botocore knows of them
     gc.freeze()  # no server searches what was imported for garbage
     waker, wakened = socket.socketpair()
     wakened.setblocking(False)
