@@ -50,7 +50,7 @@ def load_plugin(name: str, builtin: Mapping[str, _T], choice: PluginSetting) -> 
         raise UsageError(
             "ESETTING",
             f"the {choice.kind} {name!r} does not load: {why}",
-            suggestion="mend or remove its package",
+            suggestion="repair or remove its package",
         ) from None
     missing = [verb for verb in choice.verbs if not callable(getattr(loaded, verb, None))]
     defect = f"lacks {', '.join(missing)}" if missing else ""

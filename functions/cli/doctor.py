@@ -114,14 +114,14 @@ def check_guide(settings: Settings) -> str:
 
 
 def check_platforms(settings: Settings) -> str:
-    """Check that each platform knows its bot, and delivers to its webhook if it has one."""
+    """Check that the bot of each platform answers, and that its webhook works if it has one."""
     found: list[str] = []
     for platform, channel in open_channels(settings).items():
         with closing(channel) if isinstance(channel, Closable) else nullcontext():
-            finding = f"{platform} knows its bot"
+            finding = f"{platform}: the bot answers"
             if isinstance(channel, KnowsBotName):
                 name = channel.fetch_bot_name()
-                finding += f" @{name}" if name else ""
+                finding = f"{platform}: the bot @{name} answers" if name else finding
             if isinstance(channel, HasWebhook):
                 require_working_webhook(platform, channel)
                 finding += ", its webhook works"
@@ -134,7 +134,7 @@ def require_working_webhook(platform: str, channel: HasWebhook) -> None:
     webhook = channel.webhook.read_state()
     if not webhook.url:
         raise DoctorWarning(
-            f"{platform} knows its bot, and has no webhook",
+            f"{platform}: the bot answers, and no webhook is set",
             suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
         )
     if not webhook.works:

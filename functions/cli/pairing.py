@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Code = Annotated[
     str,
-    typer.Argument(help="The code that the person was told.", show_default=False),
+    typer.Argument(help="The code that the person got.", show_default=False),
 ]
 
 
@@ -37,7 +37,7 @@ def pair(
 ) -> None:
     """Let a person talk to the agent.
 
-    A person who writes to it without access is told a code. Give that code to this command.
+    A person who writes to it without access gets a code. Give that code to this command.
 
     Example: uncaged channel pair 4F7K-9QXZ
     """
@@ -81,7 +81,7 @@ def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
         if isinstance(channel, Closable):
             channel.close()
     name = f" ({person.name})" if person.name else ""
-    notice = "was told so" if is_told else "could not be told so from here"
+    notice = "was notified" if is_told else "could not be notified from here"
     print_result(
         {"paired": person.id, "name": person.name, "told": is_told},
         f"{person.id}{name} may talk to it now, and {notice}",

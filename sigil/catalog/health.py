@@ -127,7 +127,7 @@ class CircuitBreaker:
 
     Whoever is admitted holds a ticket and says with it how the call ended. While a version rests,
     only the ticket of the one call that tries it says anything, so a call that was admitted earlier
-    and ends only now neither mends the version nor makes room for a second trial.
+    and ends only now neither makes the version well nor makes room for a second trial.
 
     Thread-safe.
     """

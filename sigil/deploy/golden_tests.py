@@ -37,7 +37,7 @@ from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 from sigil.strict_json import dumps
 
-MEND = "mend the code or the test and deploy again"
+FIX_AND_DEPLOY = "fix the code or the test and deploy again"
 UNRETURNED = (
     "nothing was returned: end the code itself with return, since a function that it only defines"
     " never runs"
@@ -178,8 +178,8 @@ def _has_pins(part: Runnable) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GoldenTestResult:
-    """One test's outcome; `problem` is empty when it passed, `advice` says how to mend a test that
-    is wrong for sure.
+    """One test's outcome; `problem` is empty when it passed, `advice` says how to correct a test
+    that is wrong for sure.
     """
 
     number: int
@@ -254,7 +254,7 @@ def require_passing_tests(bench: GoldenTestBench, manifest: Manifest, program: P
         problems.append(f"and {len(failed) - FAILED_SHOWN} more")
     tests = "1 test" if len(manifest.tests) == 1 else f"{len(manifest.tests)} tests"
     is_unreturned = program.kind == "js" and all(NO_OUTPUT in each.problem for each in failed)
-    advice = next((result.advice for result in failed if result.advice), MEND)
+    advice = next((result.advice for result in failed if result.advice), FIX_AND_DEPLOY)
     raise Refused(
         "ETESTS",
         f"{len(failed)} of {tests} failed: {'; '.join(problems)}",
@@ -293,7 +293,7 @@ def _try_loading(sandbox: TenantSandbox, program: Program, input: bytes) -> Tool
 
 def _unloadable(message: str, manifest: Manifest) -> Refused:
     return Refused(
-        "EMODULE", message, source=manifest.name, suggestion="mend the code and deploy again"
+        "EMODULE", message, source=manifest.name, suggestion="fix the code and deploy again"
     )
 
 
@@ -338,7 +338,7 @@ def _run_test(
 
 
 def _advise_on_input(test: Test, failure: SigilError, number: int) -> str:
-    """Return how to mend a test whose input the schema refuses, empty for any other failure."""
+    """Return how to correct a test whose input the schema refuses, empty for any other failure."""
     _, called, example = failure.suggestion.partition(SUGGESTED_CALL)
     if failure.code != "EINVAL" or test.error is not None or not called:
         return ""
@@ -346,7 +346,7 @@ def _advise_on_input(test: Test, failure: SigilError, number: int) -> str:
 
 
 def _advise_on_output(got: Json, expected: Json, number: int) -> str:
-    """Return how to mend a test that expects the same value in another form, empty for any other
+    """Return how to correct a test that expects the same value in another form, empty for any other
     difference.
     """
     numbers = (int, float)

@@ -112,7 +112,7 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
         raise UsageError(
             "EMANIFEST",
             f"{place}: {one_line(str(problem))}",
-            suggestion="mend it: it has to be TOML (toml.io)",
+            suggestion="correct it: it has to be TOML (toml.io)",
         ) from None
     unknown = sorted(set(table) - {section.strip("[]") for section in SECTIONS})
     if unknown:

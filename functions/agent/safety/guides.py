@@ -141,8 +141,8 @@ DEBUGGER = LineGuide(
         "EJSON": "The arguments cannot be parsed: write one JSON object.",
         "ETIMEDOUT": "It took too long: look for a loop without an end, or give it less to do.",
         "ETESTS": (
-            "Code and test disagree: compute the expected value by hand, then mend the one that is"
-            " wrong."
+            "Code and test disagree: compute the expected value by hand, then correct the one that"
+            " is wrong."
         ),
         "": "Compare what you sent with what was expected, change one thing, and try that.",
     },

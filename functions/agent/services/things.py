@@ -39,7 +39,7 @@ SURE, HEARD = 1.0, 0.5
 model gives one.
 """
 SURER = (
-    "what stands under this key is surer and was not replaced; both are kept: ask the user which"
+    "the value under this key is surer and was not replaced; both are kept: ask the user which"
     " one is right"
 )
 """The note to the model about a value that contradicts a surer one."""

@@ -28,7 +28,7 @@ _LANGUAGE = re.compile(r"[a-z]{2}")
 """Menus are by ISO 639-1 codes alone (https://core.telegram.org/bots/api#setmycommands)."""
 _URL = re.compile(r"[!-~]{1,2000}")
 _SOURCE = "telegram"
-_MEND = "set the webhook again: uncaged channel set telegram --url …"
+_SET_AGAIN = "set the webhook again: uncaged channel set telegram --url …"
 _ANOTHER = "make one: uncaged channel set telegram --make-secret"
 _SUCH_AS = "such as https://bot.example.com; docs/deploy.md shows a proxy"
 _ADVICE = (
@@ -41,7 +41,7 @@ _ADVICE = (
     (
         "401",
         "the server has another TELEGRAM_SECRET than the webhook was set with: give both the same,"
-        " then " + _MEND,
+        " then " + _SET_AGAIN,
     ),
     (
         "403",

@@ -10,7 +10,7 @@ from enum import StrEnum
 from sigil.errors import SigilError, one_line
 
 FOUND_CHARACTERS = 400
-MEND_CHARACTERS = 300
+REMEDY_CHARACTERS = 300
 
 
 class State(StrEnum):
@@ -52,7 +52,7 @@ def run_checks(
 ) -> Iterator[Finding]:
     """Yield each check's finding as soon as it is there."""
     for name, check in checks.items():
-        mend = ""
+        remedy = ""
         with show_progress(name) if show_progress else nullcontext():
             try:
                 state = State.ok
@@ -60,11 +60,11 @@ def run_checks(
             except SigilError as problem:
                 state = State.warn if isinstance(problem, DoctorWarning) else State.fail
                 message = problem.message
-                mend = problem.suggestion
+                remedy = problem.suggestion
             except Exception as problem:  # noqa: BLE001  entry point: a doctor reports whatever is wrong, and goes on
                 state = State.fail
                 message = f"{type(problem).__name__}: {problem}"
-                mend = "examine what it names, or report it"
+                remedy = "examine what it names, or report it"
         yield Finding(
-            name, state, one_line(message, FOUND_CHARACTERS), one_line(mend, MEND_CHARACTERS)
+            name, state, one_line(message, FOUND_CHARACTERS), one_line(remedy, REMEDY_CHARACTERS)
         )

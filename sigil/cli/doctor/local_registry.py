@@ -137,16 +137,16 @@ def check_token(settings: Settings) -> str:
     facts = path.stat()
     if stat.S_IMODE(facts.st_mode) & 0o077:
         problem = f"{path} can be read by others"
-        mend = f"chmod 600 {path}; if somebody may have read it, remove it"
+        remedy = f"chmod 600 {path}; if somebody may have read it, remove it"
     elif facts.st_uid != os.geteuid():
         problem = f"{path} is somebody else's"
-        mend = "remove it; the next start makes another one"
+        remedy = "remove it; the next start makes another one"
     elif len(token) < GUESSABLE:
         problem = f"{path} holds no token"
-        mend = "remove it; the next start makes another one"
+        remedy = "remove it; the next start makes another one"
     else:
         return f"in {path}, for its owner alone"
-    raise BackendError("EUNSAFE", problem, suggestion=mend)
+    raise BackendError("EUNSAFE", problem, suggestion=remedy)
 
 
 def check_library(settings: Settings) -> str:

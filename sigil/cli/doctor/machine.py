@@ -58,18 +58,18 @@ def check_engine(settings: Settings) -> str:
 def check_cache(settings: Settings) -> str:
     """Check that compiled code can be kept, and that the engine's is whole."""
     folder = cache_folder(settings)
-    mend = (
+    remedy = (
         "make it writable, or set UNCAGED_CACHE to a folder of yours: without it every start"
         " compiles for a second"
     )
     if folder is None:
-        raise DoctorWarning("there is no folder for it", suggestion=mend)
+        raise DoctorWarning("there is no folder for it", suggestion=remedy)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as problem:
-        raise DoctorWarning(f"{folder}: {problem.strerror}", suggestion=mend) from None
+        raise DoctorWarning(f"{folder}: {problem.strerror}", suggestion=remedy) from None
     modules = [*folder.glob("*.code")]
     if _is_engine_damaged(folder, engine_path(settings)):
         raise DoctorWarning(

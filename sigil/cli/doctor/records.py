@@ -30,7 +30,7 @@ class _Record:
     """One record: its name, what to do when it cannot be read, and a function that reads it."""
 
     name: str
-    mend: str
+    remedy: str
     read: Callable[[], object]
 
 
@@ -48,8 +48,8 @@ def check_all_records(kv: KV) -> str:
         names = ", ".join(one_line(record.name, 80) for record in damaged[:NAMED_MOST])
         if len(damaged) > NAMED_MOST:
             names += f" and {len(damaged) - NAMED_MOST:,} more"
-        mends = "; ".join(dict.fromkeys(record.mend for record in damaged[:NAMED_MOST]))
-        raise BackendError("EDAMAGED", f"cannot be read: {names}", suggestion=mends)
+        remedies = "; ".join(dict.fromkeys(record.remedy for record in damaged[:NAMED_MOST]))
+        raise BackendError("EDAMAGED", f"cannot be read: {names}", suggestion=remedies)
     first = "the first " if count == RECORDS_MOST else ""
     return f"{first}{count:,} can be read"
 

@@ -71,7 +71,7 @@ def _print_findings(printer: Printer, findings: list[Finding]) -> None:
     remedies = [(finding.name, finding.mend) for finding in findings if finding.mend]
     if remedies:
         printer.line("")
-        printer.table(("to mend", "do this"), remedies)
+        printer.table(("to fix", "do this"), remedies)
     failed = sum(finding.state is State.fail for finding in findings)
     warned = sum(finding.state is State.warn for finding in findings)
     if failed or warned:

@@ -117,7 +117,7 @@ class ServerProcess:
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(END_SECONDS)
             if code > 0:
-                return f" with exit code {code}, and said nothing"
+                return f" with exit code {code} and without a message"
         return ""
 
     def _write(self, message: dict[str, Json], end: float) -> None:

@@ -115,7 +115,7 @@ def test_a_platform_is_asked_for_its_bot_and_its_webhook(
     assert found["platforms"]["mend"].startswith("uncaged channel set telegram")
     bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
     _, found = doctor()
-    assert found["platforms"]["found"] == "telegram knows its bot @sigil_bot, its webhook works"
+    assert found["platforms"]["found"] == "telegram: the bot @sigil_bot answers, its webhook works"
     bot.delivery = {
         "last_error_message": "Connection refused",
         "last_error_date": 1_780_000_000,

@@ -353,8 +353,8 @@ def test_what_the_next_turn_takes_out_of_the_history_is_not_in_the_prompt(
     assert model.bodies[-1]["messages"][:-1] == shown["messages"]
     assert len(shown["messages"]) < 21
     assert people.stderr.endswith(
-        f"{shown['leaving']} messages leave the history before that turn; memory is told of"
-        " them then, and may change\n"
+        f"{shown['leaving']} messages leave the history before that turn, and may change the"
+        " memory then\n"
     )
 
 

@@ -66,7 +66,7 @@ def test_at_the_machine_somebody_is_let_in_and_told(
     done = uncaged(environment, "channel", "pair", code_of(home))
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "telegram:66 (Ada) may talk to it now, and was told so\n"
+    assert done.stdout == "telegram:66 (Ada) may talk to it now, and was notified\n"
     assert [(message["chat_id"], message["text"]) for message in bot.messages] == [
         (66, ENGLISH.let_in)
     ]

@@ -1,4 +1,4 @@
-"""What an author is told whose deploy is refused: enough to mend it at the next try."""
+"""What an author is told whose deploy is refused: enough to correct it at the next try."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_a_test_that_wants_null_or_fails_otherwise_is_not_told_to_return(
 ) -> None:
     wrong = [*TESTS, {"input": {"n": 1}, "output": "Y"}]
 
-    assert refusal(tests=wrong).suggestion == "mend the code or the test and deploy again"
+    assert refusal(tests=wrong).suggestion == "fix the code or the test and deploy again"
     assert (
         refusal(execute="return input.n === 1 ? null : 'Z'", tests=wrong).suggestion
-        == "mend the code or the test and deploy again"
+        == "fix the code or the test and deploy again"
     )
 
 
@@ -109,9 +109,9 @@ def test_the_beginning_and_the_end_of_outputs_are_shown_when_they_differ_there(
         ("cap_roman_numerals", "did you mean roman-numerals?"),
         ("Roman numerals!", "did you mean roman-numerals?"),
         ("ROMAN", "did you mean roman?"),
-        ("罗马数字", "mend the field"),
-        ("a" * 61, "mend the field"),
-        ("_", "mend the field"),
+        ("罗马数字", "correct the field"),
+        ("a" * 61, "correct the field"),
+        ("_", "correct the field"),
     ],
 )
 def test_a_name_in_another_spelling_is_told_in_ours(

@@ -169,7 +169,7 @@ def test_a_manifest_that_is_made_to_hurt_is_told_as_wrong_at_once(
     (place / "sigil.toml").write_text(f'[capability]\nname = "a"\n{line}\n')
     result = run_sigil("check", ".", "--json")
     assert (result.code, result.error["code"]) == (2, "EMANIFEST")
-    assert result.error["suggestion"] == "mend it: it has to be TOML (toml.io)"
+    assert result.error["suggestion"] == "correct it: it has to be TOML (toml.io)"
 
 
 def test_the_command_tells_it_and_strict_ends_with_1(run_sigil: Sigil, place: Path) -> None:

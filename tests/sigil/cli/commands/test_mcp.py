@@ -322,7 +322,7 @@ def test_a_command_line_that_makes_no_sense_is_refused(
         (
             ("--", "false"),
             1,
-            "the program ended with exit code 1, and said nothing",
+            "the program ended with exit code 1 and without a message",
             "run it by hand: false; it has to speak MCP",
         ),
         (
