@@ -1,5 +1,5 @@
 # Uncaged in a container: wheel and JavaScript engine are built from this checkout; the image that is kept has no compiler in it.
-# Needs the base image and a package index, nothing else. docs/deploy.md tells how it is run.
+# Needs the base image and a package index, nothing else. docs/deploy.md shows how it is run.
 FROM python:3.11-slim-bookworm AS build
 
 ENV PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \

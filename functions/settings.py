@@ -287,7 +287,7 @@ class Settings(SigilSettings):
 
     @property
     def has_fallback(self) -> bool:
-        """Return whether a second model stands in for the first."""
+        """Return whether a second model is used while the first gives no answer."""
         return bool(self.llm_fallback_url or self.llm_fallback_key or self.llm_fallback_model)
 
     @property

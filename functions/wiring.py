@@ -206,7 +206,7 @@ def _make_billing(settings: Settings) -> Billing:
 
 def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
     """Open the agent's model: it learns its window from its endpoint, and a second model, if one is
-    set, stands in for it.
+    set, is used while it gives no answer.
     """
     if not settings.endpoint:
         return open_model(settings)

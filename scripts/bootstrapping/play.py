@@ -40,9 +40,8 @@ def require_model(settings: Settings) -> None:
 
 def empty_registry_settings(settings: Settings, folder: Path, cache: Path) -> Settings:
     """Return the person's settings over an empty registry in `folder`: with their model, without
-    anything that they have stored, and without a budget of tokens.
-
-    Twenty requests cost more than an agent's day; the number of requests is the person's choice.
+    anything that they have stored, and without a budget of tokens, since the person decides how
+    many requests are asked.
     """
     return replace(
         settings,

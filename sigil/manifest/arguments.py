@@ -348,7 +348,7 @@ def _fold_case(text: str) -> str:
 def _fold_choice(text: str) -> str:
     """Return what `SHA-256`, `sha_256` and "sha256" have in common.
 
-    A sign, and what stands between two digits, tells values apart, and stays.
+    A sign, and what is between two digits, distinguishes values, and is kept.
     """
     return _IGNORED.sub("", _BETWEEN_DIGITS.sub("-", _fold_case(text)))
 

@@ -21,12 +21,12 @@ _GROUPED = (
     (re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"), ".", ","),
     (re.compile(r"[+-]?\d{1,3}(?:\.\d{3}){2,}"), ".", ","),
 )
-"""How thousands are grouped: the form, the separators, and what stands before decimals."""
+"""How thousands are grouped: the form, the separators, and the decimal mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numeral:
-    """A number and the unit that stands beside it, empty when there is none."""
+    """A number and the unit beside it, empty when there is none."""
 
     value: int | float
     unit: str

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, cast
 from sigil.errors import UsageError, one_line
 
 LEVELS: Final = 127
-"""A vector's numbers are kept as whole ones, this many to each side: a quarter of the room, and
+"""A vector's numbers are kept as whole ones, this many to each side: a quarter of the memory, and
 cosines to two digits.
 """
 NEAREST: Final = 50

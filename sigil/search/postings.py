@@ -18,7 +18,7 @@ PRIOR: Final = 50
 word that all three lack does not outweigh the one that was found.
 """
 UNIT: Final = 16_384
-"""So many parts make a strength of 1: whole numbers below 65,536 take half the room of floating
+"""So many parts make a strength of 1: whole numbers below 65,536 take half the memory of floating
 ones, here and where they are kept.
 """
 

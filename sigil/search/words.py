@@ -221,7 +221,7 @@ class Tokenizer:
         """Return the terms of a query without its stop words; its first `QUERY_LIMIT` characters
         are read.
 
-        What stands in quotes, and what is plainly payload, counts only where a document has it.
+        What is in quotes, and what is plainly payload, counts only where a document has it.
         """
         folded = normalize_spelling(text[:QUERY_LIMIT])[:QUERY_LIMIT]
         plain, joined = self._split_terms(folded)

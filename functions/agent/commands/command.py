@@ -78,13 +78,13 @@ WordsTest = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command; its line in the help stands in the texts, by its name.
+    """A command; its line in the help is in the texts, by its name.
 
     `arguments` shows what may follow its name; empty, nothing may. `changes_chat` says whether
     these words change something of the chat, which only owners do in groups; `changes_agent`
     whether they change the agent, which only owners ever do. A command that `asks_model` counts as
     a turn of its sender, but for the words that `needs_no_model` accepts. One that is `for_owners`
-    stands in the help of owners alone.
+    is in the help of owners alone.
     """
 
     run: Run

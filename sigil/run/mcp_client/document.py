@@ -39,7 +39,7 @@ _OURS = ("accept", "content-type", "last-event-id")
 
 @final
 class WebAddressRow(TypedDict):
-    """A server behind an address, as it stands in a document."""
+    """A server behind an address, as a document describes it."""
 
     name: str
     url: str
@@ -48,7 +48,7 @@ class WebAddressRow(TypedDict):
 
 @final
 class ProgramCommandRow(TypedDict):
-    """A server that is a program, as it stands in a document."""
+    """A server that is a program, as a document describes it."""
 
     name: str
     command: list[str]
