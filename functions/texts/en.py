@@ -7,7 +7,8 @@ is a method.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from datetime import datetime
+from typing import ClassVar, Final
 
 
 class Texts:
@@ -225,6 +226,79 @@ class Texts:
     """Files that nobody can open yet, by their kinds."""
     cannot_open = "I cannot open {kinds} yet. Please write what I should know."
     cannot_open_beside = "I cannot open {kinds} yet, so I answer what you wrote."
+
+    # --- the offline model ---
+    offline_signature = (
+        "— offline model (a planner, not a language model; set UNCAGED_LLM_URL for a real one)"
+    )
+    offline_what_i_do = (
+        "I am the offline model: I understand plain requests to the standard library, and nothing"
+        " else. For example:\n\n"
+        "- convert 26.2 miles to km\n"
+        "- what is 15% of 80\n"
+        "- how many days are between 2024-03-01 and 2024-12-25\n"
+        "- is 978-0-306-40615-7 a valid isbn\n"
+        "- sort pear, apple, fig\n"
+        "- make a qr code for https://example.com\n"
+        "- remember that I prefer tea (then: what do I prefer?)\n\n"
+        "/help lists the commands. With a language model (UNCAGED_LLM_URL) you can talk to me about"
+        " anything."
+    )
+    offline_talk: ClassVar[Mapping[str, str]] = {
+        "hello": "Hello! What can I compute for you?",
+        "morning": "Good morning! What can I compute for you?",
+        "day": "Good day! What can I compute for you?",
+        "evening": "Good evening! What can I compute for you?",
+        "bye": "Goodbye!",
+        "thanks": "You are welcome!",
+        "how": "I am a small program and always fine. What can I compute for you?",
+        "fine": "All right. Tell me when there is something to compute.",
+    }
+    """Answers to small talk."""
+    offline_how = (
+        "The offline model cannot write a capability, but you can: send a name and the JavaScript"
+        " body in a code fence, for example\n\nmake a capability reverse-text\n```js\nreturn"
+        " [...input.text].reverse().join('')\n```"
+    )
+    offline_not_found = (
+        "I do not understand this: I am only the offline model. Ask me “what can you do?” for"
+        " examples. A language model (UNCAGED_LLM_URL) would understand more."
+    )
+    offline_too_long = (
+        "I am only the offline model, and read up to {most:,} characters at a time. Send less, or"
+        " use a language model (UNCAGED_LLM_URL)."
+    )
+    offline_needs = (
+        "I need more for {capability}: write everything in one message, such as: {example}"
+    )
+    offline_needs_input = (
+        "I found `{tool}` ({description}) but could not tell its input ({parameters}) from your"
+        " words. Put the text in quotes."
+    )
+    offline_failed = "That did not work: {why}"
+    offline_exists = "There is a capability `{name}` already: `{tool}` is ready to use."
+    offline_not_made = "I could not create `{name}`: {why}"
+    offline_made = "Created `{name}` as `{tool}` (version {version}). Tell me what to do with it."
+    offline_remembered = "Remembered: {words}"
+    offline_forgotten = "Forgotten."
+    offline_forgotten_what = "Forgotten: {words}"
+    offline_recalled = "This is what I remember:"
+    offline_nothing_known = "I remember nothing about this."
+    offline_svg = (
+        "This is an SVG picture. Save the text between the lines as a file that ends in .svg, and"
+        " open it in a browser:"
+    )
+    offline_valid = "Yes, {what} is valid."
+    offline_invalid = "No, {what} is not valid: {why}."
+    offline_wrong_form = "its form is wrong"
+    offline_prime = "{number} is a prime number."
+    offline_no_factors = "{number} is not a prime number, and has no prime factors."
+    offline_factors = "{number} = {factors}. It is not a prime number."
+    offline_yes = "yes"
+    offline_no = "no"
+    offline_none = "none"
+    offline_nothing = "(nothing)"
+    offline_empty = "(an empty text)"
 
     # --- stop, halt, unlock ---
     nothing_runs = "Nothing is running."
@@ -500,6 +574,14 @@ class Texts:
     )
     whole_answer = "The whole answer: {count:,} characters."
 
+    def tell_time(self, now: datetime, zone: str) -> str:
+        """Return `It is 14:05 (UTC), Monday, 3 May 2027.`"""
+        return f"It is {now:%H:%M} ({zone}), {_format_day(now)}."
+
+    def tell_day(self, now: datetime) -> str:
+        """Return `Today is Monday, 3 May 2027 (2027-05-03).`"""
+        return f"Today is {_format_day(now)} ({now:%Y-%m-%d})."
+
     def join_words(self, words: Sequence[str]) -> str:
         """Return `photos and files`."""
         return " and ".join(words)
@@ -539,6 +621,21 @@ class Texts:
         if hours < 48:
             return f"{hours} hours" if hours > 1 else "an hour"
         return f"{round(hours / 24)} days"
+
+
+SMALL_TALK_ABROAD: Final[Mapping[str, str]] = {
+    "hello de": "Hallo! Was kann ich rechnen?",
+    "thanks de": "Gern geschehen!",
+    "hello fr": "Bonjour ! Que puis-je calculer ?",
+    "thanks fr": "De rien !",
+    "hello es": "¡Hola! ¿Qué puedo calcular?",
+    "thanks es": "¡De nada!",
+}
+"""Answers of `offline_talk` for people whose language has no file here."""
+
+
+def _format_day(now: datetime) -> str:
+    return f"{now:%A}, {now.day} {now:%B %Y}"
 
 
 TEXTS = Texts()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from functions.texts.en import Texts
@@ -179,6 +180,67 @@ class Chinese(Texts):
     }
     cannot_open = "我还打不开{kinds}。想让我知道什么，请写下来。"
     cannot_open_beside = "我还打不开{kinds}，只回答你写的内容。"
+
+    offline_signature = (
+        "— 离线模型（不是语言模型，只按步骤办事；设置 UNCAGED_LLM_URL 才有真正的模型）"
+    )
+    offline_what_i_do = (
+        "我是离线模型：我只懂标准库里的简单请求，比如：\n\n"
+        "- 把 10 公里换算成英里\n"
+        "- 25 * 16 等于多少\n"
+        "- 2024年1月1日到2024年12月25日有多少天\n"
+        "- 统计字数：你好，世界\n"
+        "- 记住我喜欢喝茶\n\n"
+        "/help 列出所有命令。接上语言模型（UNCAGED_LLM_URL）后，什么都可以聊。"
+    )
+    offline_talk: ClassVar[Mapping[str, str]] = {
+        "hello": "你好！要我算点什么吗？",
+        "morning": "早上好！要我算点什么吗？",
+        "day": "你好！要我算点什么吗？",
+        "evening": "晚上好！要我算点什么吗？",
+        "bye": "再见！",
+        "thanks": "不客气！",
+        "how": "我是个小程序，一直都好。要我算点什么吗？",
+        "fine": "好的。有要算的就告诉我。",
+    }
+    offline_how = (
+        "离线模型不会写新能力，但你可以：发一个名字，再把 JavaScript 写在代码框里，例如\n\n"
+        "做一个能力 reverse-text\n```js\nreturn [...input.text].reverse().join('')\n```"
+    )
+    offline_not_found = (
+        "这个我不懂：我只是离线模型。问我“你能做什么？”看看例子。"
+        "接上语言模型（UNCAGED_LLM_URL）能懂得更多。"
+    )
+    offline_too_long = (
+        "我只是离线模型，一次最多读 {most:,} 个字符。请发短一点，"
+        "或者接上语言模型（UNCAGED_LLM_URL）。"
+    )
+    offline_needs = "{capability} 还缺内容：请在一条消息里写全，例如：{example}"
+    offline_needs_input = (
+        "我找到了 `{tool}`（{description}），但看不出它要的内容（{parameters}）。"
+        "请把文字放在引号里。"
+    )
+    offline_failed = "没有成功：{why}"
+    offline_exists = "已经有 `{name}` 这个能力了：`{tool}` 可以直接用。"
+    offline_not_made = "没能做成 `{name}`：{why}"
+    offline_made = "做好了 `{name}`，叫 `{tool}`（第 {version} 版）。告诉我用它做什么。"
+    offline_remembered = "记住了：{words}"
+    offline_forgotten = "忘掉了。"
+    offline_forgotten_what = "忘掉了：{words}"
+    offline_recalled = "我记得这些："
+    offline_nothing_known = "关于这个我什么都不记得。"
+    offline_svg = "这是一张 SVG 图片。把两行之间的文字存成 .svg 结尾的文件，用浏览器打开："
+    offline_valid = "是的，{what} 有效。"
+    offline_invalid = "不，{what} 无效：{why}。"
+    offline_wrong_form = "格式不对"
+    offline_prime = "{number} 是质数。"
+    offline_no_factors = "{number} 不是质数，也没有质因数。"
+    offline_factors = "{number} = {factors}，不是质数。"
+    offline_yes = "是"
+    offline_no = "否"
+    offline_none = "无"
+    offline_nothing = "（没有）"
+    offline_empty = "（空文本）"
 
     nothing_runs = "现在没有在做的事。"
     stop_waits = "我在等一个没有回应的模型。最多一小时，再问它之前我就会停下。"
@@ -429,6 +491,14 @@ class Chinese(Texts):
     no_file = "（回答后面还有 {rest:,} 个字符，而这个聊天不收我的文件。请让我分几次发。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
 
+    def tell_time(self, now: datetime, zone: str) -> str:
+        """See `Texts`."""
+        return f"现在是 {now:%H:%M}（{zone}），{_format_day(now)}。"
+
+    def tell_day(self, now: datetime) -> str:
+        """See `Texts`."""
+        return f"今天是 {_format_day(now)}（{now:%Y-%m-%d}）。"
+
     def join_words(self, words: Sequence[str]) -> str:
         """See `Texts`."""
         return "和".join(words)
@@ -461,6 +531,10 @@ class Chinese(Texts):
         if hours < 48:
             return f" {max(hours, 1)} 小时"
         return f" {round(hours / 24)} 天"
+
+
+def _format_day(now: datetime) -> str:
+    return f"{now.year}年{now.month}月{now.day}日，星期{'一二三四五六日'[now.weekday()]}"
 
 
 TEXTS = Chinese()

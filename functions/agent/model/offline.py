@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import orjson
@@ -27,33 +27,22 @@ from functions.agent.messages import (
 )
 from functions.agent.model import offline_arguments, offline_documents, offline_memory
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.agent.model.offline_answers import NOTHING_KNOWN, describe_result
+from functions.agent.model.offline_answers import describe_result
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
 from functions.agent.model.offline_talk import answer_talk
 from functions.agent.prompt import FunctionCall, FunctionDefinition, PromptMessage, ToolDefinition
 from functions.agent.toolset import DEPLOY, QUERY, is_capability
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
+from functions.texts.languages import choose_texts
 from sigil.errors import one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
 
 NAME = "offline"
-SIGNATURE = "— offline model (a planner, not a language model; set UNCAGED_LLM_URL for a real one)"
-HOW = (
-    "The offline model cannot write a capability, but you can: send a name and the JavaScript body"
-    " in a code fence, for example\n\nmake a capability reverse-text\n```js\nreturn"
-    " [...input.text].reverse().join('')\n```"
-)
-NOT_FOUND = (
-    "I do not understand this: I am only the offline model. Ask me “what can you do?” for examples."
-    " A language model (UNCAGED_LLM_URL) would understand more."
-)
 READ_CHARACTERS = 4_000
-TOO_LONG = (
-    f"I am only the offline model, and read up to {READ_CHARACTERS:,} characters at a time. Send"
-    " less, or use a language model (UNCAGED_LLM_URL)."
-)
-"""The answer to a longer message. Its readers try many forms, and a text made for it would keep
-them busy for hours.
+"""Of a longer message nothing is read. Its readers try many forms, and a text made for it would
+keep them busy for hours.
 """
 _MAKE = re.compile(
     r"\b(?:make|write|create|build|deploy|define)\s+(?:(?!of\b)[\w'-]+\s+){0,5}?capabilit(?:y|ies)\b"
@@ -64,6 +53,8 @@ _MAKE = re.compile(
 for it.
 """
 TRIES = 3
+LANGUAGE_MESSAGES = 5
+"""So many of a person's newest messages may show their language."""
 REMEMBER, RECALL, FORGET = map(tool_of, ("remember", "recall", "forget"))
 _STAMP = re.compile(r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2}) ([^\s\]·]+)", re.ASCII)
 
@@ -106,24 +97,31 @@ class OfflineModel:
         said, done = _read_turn(request.messages)
         plan = _make_plan(said, done, request.tools)
         if isinstance(plan, str):
-            return ModelReply(text=f"{plan}\n\n{SIGNATURE}", usage=count_usage(plan))
+            return ModelReply(text=_sign(plan, said.texts), usage=count_usage(plan))
         name, arguments = plan
         call = ToolCall(f"call_{len(request.messages)}", name, orjson.dumps(arguments).decode())
         return ModelReply(calls=(call,), usage=count_usage(str(plan)), finish="tool_calls")
 
 
-def sign_text(text: str, model: str) -> str:
+def sign_text(text: str, model: str, texts: Texts) -> str:
     """Return a command's reply, signed when the offline model did a language model's work."""
-    return f"{text}\n\n{SIGNATURE}" if model == NAME else text
+    return _sign(text, texts) if model == NAME else text
+
+
+def _sign(text: str, texts: Texts) -> str:
+    return f"{text}\n\n{texts.offline_signature}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A person's words, and the time and zone of their stamp; None and empty without one."""
+    """A person's words, the time and zone of their stamp, None and empty without one, and the texts
+    in their language.
+    """
 
     words: str
     now: datetime | None = None
     zone: str = ""
+    texts: Texts = ENGLISH
 
 
 Plan = str | tuple[str, dict[str, Json]]
@@ -131,20 +129,21 @@ Plan = str | tuple[str, dict[str, Json]]
 
 
 def _make_plan(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
+    texts = said.texts
     if not tools:
-        return _format_answer(done[-1]) if done else NOT_FOUND
+        return _format_answer(done[-1], texts) if done else texts.offline_not_found
     spec = offline_arguments.find_deploy(said.words)
     if spec:
-        return _plan_deploy(spec, done)
+        return _plan_deploy(spec, done, texts)
     if len(said.words) > READ_CHARACTERS:
-        return TOO_LONG
+        return texts.offline_too_long.format(most=READ_CHARACTERS)
     if _MAKE.search(said.words):
-        return HOW
-    talk = "" if done else answer_talk(said.words, said.now, said.zone)
+        return texts.offline_how
+    talk = "" if done else answer_talk(said.words, said.now, said.zone, texts)
     return talk or _plan_call(said, done, tools)
 
 
-def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
+def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall], texts: Texts) -> Plan:
     name = str(spec["name"])
     last = done[-1] if done else None
     if last is None:
@@ -152,24 +151,22 @@ def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall]) -> Plan:
     if last.name == QUERY:
         items = as_sequence(as_mapping(last.ok).get("items"))
         if any(as_mapping(item).get("capability") == name for item in items):
-            return f"There is a capability `{name}` already: `{tool_of(name)}` is ready to use."
+            return texts.offline_exists.format(name=name, tool=tool_of(name))
         return DEPLOY, spec
     if last.error:
-        return f"I could not create `{name}`: {_describe_error(last)}"
+        return texts.offline_not_made.format(name=name, why=_describe_error(last))
     created = as_mapping(last.ok)
-    return (
-        f"Created `{name}` as `{created['tool']}` (version {created['version']}). Tell me"
-        " what to do with it."
-    )
+    return texts.offline_made.format(name=name, tool=created["tool"], version=created["version"])
 
 
 def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
     """Return the call of a capability that fits the words, a search for one, or the answer."""
+    texts = said.texts
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
     queries = {as_string(call.arguments.get("query")) for call in done if call.name == QUERY}
     called = [call for call in done if call.name != QUERY]
     if offline_memory.find_wish_to_forget(said.words):
-        return _plan_forgetting(said.words, called, by_name, queries)
+        return _plan_forgetting(said, called, by_name, queries)
     note = offline_memory.find_note(said.words)
     if note and not called:
         if REMEMBER in by_name:
@@ -177,7 +174,7 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         if "remember" not in queries:
             return QUERY, {"query": "remember"}
     if called and called[-1].error is None:
-        return _answer_or_recall(said.words, called)
+        return _answer_or_recall(said, called)
     readings = read_request(Request(said.words, said.now))
     tried = {call.name for call in called}
     for reading in readings:
@@ -190,13 +187,15 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     if not queries:
         return QUERY, {"query": said.words[:200] or "help"}
     if called:
-        return _format_answer(called[-1])
+        return _format_answer(called[-1], texts)
     for reading in readings:
         if reading.tool not in by_name and reading.capability not in queries and len(queries) < 3:
             return QUERY, {"query": reading.capability}
         if reading.tool in by_name and reading.arguments is None:
-            return reading.ask
-    return _ask_for_input(said.words, by_name) or NOT_FOUND
+            return texts.offline_needs.format(
+                capability=reading.capability, example=reading.example
+            )
+    return _ask_for_input(said, by_name) or texts.offline_not_found
 
 
 def _takes(function: FunctionDefinition | None, arguments: dict[str, Json] | None) -> bool:
@@ -228,15 +227,14 @@ def _plan_own(
     return None
 
 
-def _ask_for_input(words: str, by_name: Mapping[str, FunctionDefinition]) -> str:
+def _ask_for_input(said: _Said, by_name: Mapping[str, FunctionDefinition]) -> str:
     """Return what to ask for when a capability is named and its input is not; empty for none."""
     for name in reversed([*by_name]):
-        if _is_own(name) and offline_arguments.is_mentioned(words, by_name[name]):
+        if _is_own(name) and offline_arguments.is_mentioned(said.words, by_name[name]):
             known = by_name[name]
             parameters = ", ".join(as_mapping(known["parameters"].get("properties")))
-            return (
-                f"I found `{name}` ({known['description']}) but could not tell its input"
-                f" ({parameters}) from your words. Put the text in quotes."
+            return said.texts.offline_needs_input.format(
+                tool=name, description=known["description"], parameters=parameters
             )
     return ""
 
@@ -245,44 +243,46 @@ def _is_own(tool: str) -> bool:
     return is_capability(tool) and tool not in LIBRARY_TOOLS
 
 
-def _answer_or_recall(words: str, called: Sequence[AnsweredCall]) -> Plan:
+def _answer_or_recall(said: _Said, called: Sequence[AnsweredCall]) -> Plan:
     """Return the answer, or, for a question about the person, another look into the memory."""
     last = called[-1]
     nothing = last.name == RECALL and not as_sequence(as_mapping(last.ok).get("items"))
-    if nothing and last.arguments and offline_memory.is_about_person(words):
+    if nothing and last.arguments and offline_memory.is_about_person(said.words):
         return RECALL, {}
-    return _format_answer(last)
+    return _format_answer(last, said.texts)
 
 
 def _plan_forgetting(
-    words: str,
+    said: _Said,
     called: Sequence[AnsweredCall],
     by_name: Mapping[str, FunctionDefinition],
     queries: set[str],
 ) -> Plan:
     """Return the next step of forgetting: recall what is meant, then forget it by its id."""
-    about = offline_memory.find_wish_to_forget(words)
+    texts = said.texts
+    about = offline_memory.find_wish_to_forget(said.words)
     last = called[-1] if called else None
     if last and last.error:
-        return _format_answer(last)
+        return _format_answer(last, texts)
     if last and last.name == FORGET:
-        return f"Forgotten: {offline_memory.find_item(called[0].ok, about)[1]}"
+        forgotten = offline_memory.find_item(called[0].ok, about)[1]
+        return texts.offline_forgotten_what.format(words=forgotten)
     if last is None:
         if RECALL in by_name:
             return RECALL, {"query": about}
-        return NOT_FOUND if "recall" in queries else (QUERY, {"query": "recall"})
+        return texts.offline_not_found if "recall" in queries else (QUERY, {"query": "recall"})
     id, text = offline_memory.find_item(last.ok, about)
     if not text:
-        return NOTHING_KNOWN
+        return texts.offline_nothing_known
     if FORGET in by_name:
         return FORGET, {"id": id}
-    return NOT_FOUND if "forget" in queries else (QUERY, {"query": "forget"})
+    return texts.offline_not_found if "forget" in queries else (QUERY, {"query": "forget"})
 
 
-def _format_answer(last: AnsweredCall) -> str:
+def _format_answer(last: AnsweredCall, texts: Texts) -> str:
     if last.error:
-        return f"That did not work: {_describe_error(last)}"
-    return describe_result(last.name, last.arguments, last.ok)
+        return texts.offline_failed.format(why=_describe_error(last))
+    return describe_result(last.name, last.arguments, last.ok, texts)
 
 
 def _describe_error(last: AnsweredCall) -> str:
@@ -293,21 +293,20 @@ def _describe_error(last: AnsweredCall) -> str:
 
 def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredCall]]:
     """Return what the user said last, and the calls answered since."""
-    start = 0
-    for place, message in enumerate(messages):
-        by_runtime = str(message.get("content")).startswith(RUNTIME_MARK)
-        if message["role"] == "user" and not by_runtime:
-            start = place
-    content = str(messages[start].get("content") or "") if messages else ""
-    head, _, words = content.partition("\n")
+    people = [
+        place
+        for place, message in enumerate(messages)
+        if message["role"] == "user" and not str(message.get("content")).startswith(RUNTIME_MARK)
+    ]
+    start = people[-1] if people else 0
+    newest = [_read_words(messages[place]) for place in reversed(people[-LANGUAGE_MESSAGES:])]
+    texts = choose_texts("", newest, "")
+    head = str(messages[start].get("content") or "").partition("\n")[0] if messages else ""
     stamp = _STAMP.match(head)
-    own = read_own_words(words)
-    # a message may have nothing but what it passes on
-    words = (own if own.strip() else remove_delimiters(words)).strip()
-    said = _Said(words)
+    said = _Said(newest[0] if newest else "", texts=texts)
     if stamp:
         with suppress(ValueError):
-            said = _Said(words, datetime.fromisoformat(stamp[1]), stamp[2])
+            said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2])
     calls: dict[str, FunctionCall] = {}
     for message in messages[start:]:
         for call in message.get("tool_calls") or ():
@@ -328,3 +327,10 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
             AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))
         )
     return said, done
+
+
+def _read_words(message: PromptMessage) -> str:
+    """Return what a person wrote in a message; what it passes on where it has nothing else."""
+    words = str(message.get("content") or "").partition("\n")[2]
+    own = read_own_words(words)
+    return (own if own.strip() else remove_delimiters(words)).strip()

@@ -7,62 +7,58 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from functions.agent.model.offline_units import say_unit
+from functions.texts.en import Texts
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
 
-SVG_NOTE = (
-    "This is an SVG picture. Save the text between the lines as a file that ends in .svg, and open"
-    " it in a browser:"
-)
 LISTED_MOST = 10
 """A longer list of values does not stand in one line."""
-NOTHING_KNOWN = "I remember nothing about this."
 _SMALL = {"2": "²", "3": "³", "4": "⁴", "5": "⁵", "6": "⁶", "7": "⁷", "8": "⁸", "9": "⁹"}
 _SMALL |= {"0": "⁰", "1": "¹"}
 
 
-def describe_result(tool: str, arguments: Mapping[str, Json], result: Json) -> str:
+def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, texts: Texts) -> str:
     """Return a tool's result as a person would say it."""
     fields = as_mapping(result)
     if tool == tool_of("unit-convert") and "value" in fields:
         unit = say_unit(as_string(fields.get("unit")), as_string(arguments.get("to")))
         source = as_string(arguments.get("from"))
         given = f"{arguments.get('value')} {say_unit(source, source)}"
-        return f"{given} = {_show(fields['value'])} {unit}"
+        return f"{given} = {_show(fields['value'], texts)} {unit}"
     if tool == tool_of("validate-id") and "valid" in fields:
-        return _describe_check(arguments, fields)
+        return _describe_check(arguments, fields, texts)
     if tool == tool_of("prime-factors") and "prime" in fields:
-        return _describe_factors(fields)
+        return _describe_factors(fields, texts)
     if tool == tool_of("remember"):
-        return f"Remembered: {arguments.get('payload')}"
+        return texts.offline_remembered.format(words=arguments.get("payload"))
     if tool in (tool_of("recall"), tool_of("search-history")) and "items" in fields:
-        return _describe_things(as_sequence(fields["items"]))
+        return _describe_things(as_sequence(fields["items"]), texts)
     if tool == tool_of("forget"):
-        return "Forgotten." if fields.get("forgotten") else NOTHING_KNOWN
+        return texts.offline_forgotten if fields.get("forgotten") else texts.offline_nothing_known
     if tool == tool_of("sort-list") and "items" in fields:
-        return _list_lines(as_sequence(fields["items"]))
+        return _list_lines(as_sequence(fields["items"]), texts)
     svg = result if isinstance(result, str) else fields.get("svg")
     if isinstance(svg, str) and svg.startswith("<svg"):
-        return f"{SVG_NOTE}\n```svg\n{svg}\n```"
-    return _describe_json(result)
+        return f"{texts.offline_svg}\n```svg\n{svg}\n```"
+    return _describe_json(result, texts)
 
 
-def _describe_json(result: Json) -> str:
+def _describe_json(result: Json, texts: Texts) -> str:
     if isinstance(result, str):
-        return f"```\n{result}\n```" if "\n" in result else result or "(an empty text)"
+        return f"```\n{result}\n```" if "\n" in result else result or texts.offline_empty
     if isinstance(result, dict) and result and all(map(_is_plain, result.values())):
-        return "\n".join(f"{_name(key)}: {_show(value)}" for key, value in result.items())
+        return "\n".join(f"{_name(key)}: {_show(value, texts)}" for key, value in result.items())
     if isinstance(result, list) and result and all(map(_is_plain, result)):
-        return _list_lines(result)
+        return _list_lines(result, texts)
     if isinstance(result, dict | list):
         return f"```json\n{orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()}\n```"
-    return _show(result)
+    return _show(result, texts)
 
 
-def _list_lines(items: Sequence[Json]) -> str:
+def _list_lines(items: Sequence[Json], texts: Texts) -> str:
     if not all(map(_is_plain, items)):
         return f"```json\n{orjson.dumps(items, option=orjson.OPT_INDENT_2).decode()}\n```"
-    return "\n".join(map(_show, items)) or "(nothing)"
+    return "\n".join(_show(item, texts) for item in items) or texts.offline_nothing
 
 
 def _is_plain(value: Json) -> bool:
@@ -86,32 +82,34 @@ def _name(key: str) -> str:
     return plain[:1].upper() + plain[1:]
 
 
-def _show(value: Json) -> str:
+def _show(value: Json, texts: Texts) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return texts.offline_yes if value else texts.offline_no
     if value is None:
-        return "none"
+        return texts.offline_none
     if isinstance(value, list):
-        return "; ".join(map(_show, value)) or "none"
+        return "; ".join(_show(each, texts) for each in value) or texts.offline_none
     if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_show(each)}" for key, each in value.items())
+        return ", ".join(
+            f"{key.replace('_', ' ')} {_show(each, texts)}" for key, each in value.items()
+        )
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _describe_check(arguments: Mapping[str, Json], fields: Mapping[str, Json]) -> str:
+def _describe_check(arguments: Mapping[str, Json], fields: Mapping[str, Json], texts: Texts) -> str:
     named = f"{arguments.get('value')} ({arguments.get('kind')})"
     if not fields["valid"]:
-        return f"No, {named} is not valid: {fields.get('reason', 'its form is wrong')}."
+        why = fields.get("reason", texts.offline_wrong_form)
+        return texts.offline_invalid.format(what=named, why=why)
     others = {key: value for key, value in fields.items() if key != "valid"}
-    return "\n".join(
-        [f"Yes, {named} is valid.", *(f"{_name(k)}: {_show(v)}" for k, v in others.items())]
-    )
+    lines = [f"{_name(key)}: {_show(value, texts)}" for key, value in others.items()]
+    return "\n".join([texts.offline_valid.format(what=named), *lines])
 
 
-def _describe_factors(fields: Mapping[str, Json]) -> str:
+def _describe_factors(fields: Mapping[str, Json], texts: Texts) -> str:
     number = fields.get("number")
     if fields["prime"]:
-        return f"{number} is a prime number."
+        return texts.offline_prime.format(number=number)
     parts = []
     for each in as_sequence(fields.get("factors")):
         factor = as_mapping(each)
@@ -119,11 +117,11 @@ def _describe_factors(fields: Mapping[str, Json]) -> str:
         small = "" if power == "1" else "".join(_SMALL[digit] for digit in power)
         parts.append(f"{factor.get('prime')}{small}")
     if not parts:
-        return f"{number} is not a prime number, and has no prime factors."
-    return f"{number} = {' × '.join(parts)}. It is not a prime number."
+        return texts.offline_no_factors.format(number=number)
+    return texts.offline_factors.format(number=number, factors=" × ".join(parts))
 
 
-def _describe_things(items: Sequence[Json]) -> str:
+def _describe_things(items: Sequence[Json], texts: Texts) -> str:
     lines = []
     for each in items:
         thing = as_mapping(each)
@@ -134,5 +132,5 @@ def _describe_things(items: Sequence[Json]) -> str:
         elif "key" in thing:
             lines.append(f"- {thing['key']}: {thing.get('value')}")
         else:
-            lines.append(f"- {_show(thing.get('text') or thing.get('excerpt') or '')}")
-    return "\n".join(["This is what I remember:", *lines]) if lines else NOTHING_KNOWN
+            lines.append(f"- {_show(thing.get('text') or thing.get('excerpt') or '', texts)}")
+    return "\n".join([texts.offline_recalled, *lines]) if lines else texts.offline_nothing_known

@@ -64,11 +64,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the words ask of a capability: its arguments, or, without them, what to ask for."""
+    """What the words ask of a capability: its arguments, or, without them, a whole request to show
+    as an example.
+    """
 
     capability: str
     arguments: Arguments | None
-    ask: str
+    example: str
 
     @property
     def tool(self) -> str:
@@ -77,10 +79,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Skill:
+    """A skill; one without an example has no topic of its own, and nothing to ask for."""
+
     capability: str
     topic: str
     read: Callable[[Request], Arguments | None]
-    ask: str
+    example: str
 
 
 def read_request(request: Request) -> list[Reading]:
@@ -91,8 +95,8 @@ def read_request(request: Request) -> list[Reading]:
         if not asked.has(skill.topic):
             continue
         arguments = skill.read(asked)
-        if arguments is not None or skill.ask:
-            readings.append(Reading(skill.capability, arguments, skill.ask))
+        if arguments is not None or skill.example:
+            readings.append(Reading(skill.capability, arguments, skill.example))
     return sorted(readings, key=lambda reading: reading.arguments is None)
 
 
@@ -1009,28 +1013,20 @@ _ANY_CURRENCY = "|".join(pattern for pattern in _CURRENCIES.values())
 _IDENTIFIER_TOPIC = "|".join(topic for _, topic, _ in _IDENTIFIERS)
 
 
-def _skill(
-    capability: str, topic: str, read: Callable[[Request], Arguments | None], example: str
-) -> _Skill:
-    """Return a skill; one without an example has no topic of its own, and nothing to ask for."""
-    ask = f"I need more for {capability}: write everything in one message, such as: {example}"
-    return _Skill(capability, topic, read, ask if example else "")
-
-
 _SKILLS: tuple[_Skill, ...] = (
-    _skill(
+    _Skill(
         "jwt-decode",
         r"\bjwt\b|json web token|bearer token|令牌",
         _read_token,
         "decode this jwt: eyJ… (the whole token)",
     ),
-    _skill(
+    _Skill(
         "text-replace",
         r"\breplace\b|\bremove all\b|替换",
         _read_replacement,
         'replace "colour" with "color" in "the colour of money"',
     ),
-    _skill(
+    _Skill(
         "number-format",
         r"thousands separator|decimals?\b.*(?:format|percent)|format.*\d|\d.*as a percent"
         r"|human readable"
@@ -1038,14 +1034,14 @@ _SKILLS: tuple[_Skill, ...] = (
         _read_number_style,
         "format 1234567.891 with thousands separators and two decimals",
     ),
-    _skill(
+    _Skill(
         "date-calendar",
         r"business days?|working days?|workdays?|工作日|easter|复活节|calendar|月历|日历"
         r"|(?:first|second|third|fourth|fifth|last) \w+day of|\bweek \d+ of\b",
         _read_calendar,
         "how many business days are between 2024-03-01 and 2024-03-31",
     ),
-    _skill(
+    _Skill(
         "date-math",
         rf"(?:{DATE}|\b(?:today|tomorrow|yesterday|now)\b|今天|\bin {_DURATION}).*(?:day|week|month"
         rf"|year|date|\bas\b|天|星期|周)|(?:day|week|month|year|date|天|星期|周).*(?:{DATE}|today"
@@ -1053,171 +1049,171 @@ _SKILLS: tuple[_Skill, ...] = (
         _read_date,
         "how many days are between 2024-01-01 and 2024-03-01",
     ),
-    _skill(
+    _Skill(
         "time-zone",
         r"\btime\b.*\bin\b|\bin\b.*\btime\b|time ?zone|timestamp|\bepoch\b|\butc\b|时间戳|几点|时区"
         r"|时差",
         _read_zone,
         "what is 2024-03-05 10:30 New York time in Tokyo",
     ),
-    _skill(
+    _Skill(
         "validate-id",
         rf"(?:{_IDENTIFIER_TOPIC}).*(?:valid|correct|check|right|ok\b|well formed)"
         rf"|(?:valid|check|verify|correct|校验|验证).*(?:{_IDENTIFIER_TOPIC})",
         _read_identifier,
         "is 978-0-306-40615-7 a correct isbn",
     ),
-    _skill("unit-convert", r".", _read_units, ""),
-    _skill(
+    _Skill("unit-convert", r".", _read_units, ""),
+    _Skill(
         "currency-rates",
         rf"exchange rate|汇率|(?<![a-z])(?:{_ANY_CURRENCY})(?![a-z])"
         r".*(?:\bin(?:to)?\b|\bto\b|多少|换)",
         _read_money,
         "how much are 250 dollars in euros",
     ),
-    _skill(
+    _Skill(
         "number-base",
         rf"(?:{_ANY_BASE}|two's complement|\bbase \d+\b)",
         _read_base,
         "what is 0xff in decimal",
     ),
-    _skill(
+    _Skill(
         "encode",
         r"base ?64|url[- ]?(?:en|de)cod|percent[- ]encod|\bhex\b(?! code)|(?:en|de)code",
         _read_encoding,
         "encode hello world in base64",
     ),
-    _skill(
+    _Skill(
         "hash",
         r"\bmd5\b|\bsha-?\d+|\bhash\b|hmac|哈希",
         _read_hash,
         "hash hello world with sha256",
     ),
-    _skill("crc-checksum", r"\bcrc|modbus|adler|循环冗余", _read_check, "crc32 of 123456789"),
-    _skill(
+    _Skill("crc-checksum", r"\bcrc|modbus|adler|循环冗余", _read_check, "crc32 of 123456789"),
+    _Skill(
         "cron-next",
         r"\bcron",
         _read_cron,
         "when does the cron expression 0 9 * * 1 run next after 2024-03-05",
     ),
-    _skill(
+    _Skill(
         "csv-convert",
         r"\bcsv\b|\btsv\b|separated values|逗号分隔",
         _read_table,
         "convert this csv to json: name,age (with a line for each row below it)",
     ),
-    _skill(
+    _Skill(
         "color-convert",
         r"colou?r|颜色|#[0-9a-f]{3,8}\b|\brgb\b|\bhsl\b|contrast",
         _read_color,
         "convert the color #663399 to rgb",
     ),
-    _skill(
+    _Skill(
         "geo-distance",
         r"how far|(?<!edit )distance|bearing|经纬度|crow flies|\bkm (?:north|south|east|west)",
         _read_places,
         "how far is 48.8566, 2.3522 from 51.5074, -0.1278 (latitude and longitude)",
     ),
-    _skill(
+    _Skill(
         "html-to-text",
         r"\bhtml\b|\btags\b|web page source|entit(?:y|ies)",
         _read_html,
         "strip the tags from this html: <p>Hello <b>you</b></p>",
     ),
-    _skill(
+    _Skill(
         "loan-plan",
         r"\bloan|mortgage|贷款|月供|amortization",
         _read_loan,
         "monthly payment of a mortgage of 200000 at 6% over 30 years",
     ),
-    _skill(
+    _Skill(
         "invest-value",
         r"interest|\bnpv\b|present value|\birr\b|\bsav(?:e|ing)\b.*month|复利|invest",
         _read_investment,
         "what becomes of 1000 at 5% compound interest in 10 years",
     ),
-    _skill(
+    _Skill(
         "ip-subnet",
         rf"subnet|\bip\b|netmask|子网|(?<![\d.])(?:{_ADDRESS})",
         _read_subnet,
         "subnet mask and host range of 192.168.1.10/24",
     ),
-    _skill(
+    _Skill(
         "json-validate",
         r"schema",
         _read_json_schema,
         'does `{"age": "x"}` fit the json schema `{"properties": {"age": {"type": "integer"}}}`',
     ),
-    _skill(
+    _Skill(
         "json-diff",
         r"json patch|(?:changed|diff\w*|compare|差异|比较).*json|json.*(?:changed|diff|差异)",
         _read_json_change,
         'what changed between the json `{"a": 1}` and `{"a": 2}`',
     ),
-    _skill(
+    _Skill(
         "json-query",
         r"json.*(?:\bget\b|query|path|路径)|query.*json|jsonpath|路径.*json|`\s*[\[{].*`.*\bby\b",
         _read_json_path,
         'from the json `{"user": {"name": "Ann"}}` get `user.name`',
     ),
-    _skill(
+    _Skill(
         "levenshtein",
         r"edit distance|levenshtein|\bedits\b|fuzzy match|编辑距离",
         _read_two_texts,
         "how many edits between kitten and sitting",
     ),
-    _skill(
+    _Skill(
         "text-similarity",
         r"jaro|similar|common subsequence|bigram|trigram|\bduplicate$|子序列|相似",
         _read_two_texts,
         "jaro-winkler score of MARTHA and MARHTA",
     ),
-    _skill(
+    _Skill(
         "markdown-table",
         r"markdown|table for github",
         _read_rows,
         'make a markdown table of `[{"name": "Ann", "age": 7}]`',
     ),
-    _skill(
+    _Skill(
         "matrix",
         r"matri|determinant|linear equations|矩阵|行列式",
         _read_matrix,
         "determinant of the matrix [[1, 2], [3, 4]]",
     ),
-    _skill(
+    _Skill(
         "number-words",
         r"spell out|\bin (?:english )?words\b|which number is"
         r"|英文写法|人民币大写|(?<!罗马)数字.*写",
         _read_number_words,
         "spell out 1234567 in english words",
     ),
-    _skill(
+    _Skill(
         "prime-factors",
         r"\bprime|factori[sz]e|质数|素数|质因数",
         _read_prime,
         "prime factors of 360",
     ),
-    _skill("qr-svg", r"\bqr\b|二维码", _read_qr, "make a qr code for https://example.com"),
-    _skill(
+    _Skill("qr-svg", r"\bqr\b|二维码", _read_qr, "make a qr code for https://example.com"),
+    _Skill(
         "chart-svg",
         r"\b(?:bar|line|pie) chart|\bplot\b|柱状图|折线图|饼图|\bchart of\b",
         _read_chart,
         "draw a bar chart of: January 3, February 5, March 4",
     ),
-    _skill(
+    _Skill(
         "random-values",
         r"\buuid\b(?!.*valid)|random|\broll\b|\bdice\b|\bcoin\b|\bpick an?\b|(?:generate|make|new)"
         r" .*password|shuffle|随机|抛硬币|掷骰子",
         _read_random,
         "pick two winners at random from Ann, Bob, Cleo and Dan",
     ),
-    _skill(
+    _Skill(
         "search-history",
         r"what did (?:I|we|you) say|chat history|find the message|聊天记录",
         _read_history,
         "search the chat history for the address of the hotel",
     ),
-    _skill(
+    _Skill(
         "recall",
         r"\brecall\b|do you (?:still )?(?:know about|remember)|look up memory"
         r"|\bdid I (?:tell|ask) you"
@@ -1226,50 +1222,50 @@ _SKILLS: tuple[_Skill, ...] = (
         _read_recall,
         "what do you know about me",
     ),
-    _skill(
+    _Skill(
         "regex-extract",
         r"\bregex(?!.*replace)|\bpattern\b|\bmatches\b|\bextract\b|正则",
         _read_pattern,
         r"extract `\d+` from `order 66 of 2024`",
     ),
-    _skill("roman-numerals", r"\broman\b|罗马", _read_roman, "write 1994 in roman numerals"),
-    _skill(
+    _Skill("roman-numerals", r"\broman\b|罗马", _read_roman, "write 1994 in roman numerals"),
+    _Skill(
         "shape-area",
         r"\barea\b|volume of|perimeter|circumference|surface|angles of|体积|面积|周长",
         _read_shape,
         "area of a circle with radius 2",
     ),
-    _skill(
+    _Skill(
         "slugify",
         r"slug|safe file name",
         _read_slug,
         "slugify the title Hello, World!",
     ),
-    _skill(
+    _Skill(
         "sort-list",
         r"\bsort\b|alphabeti|duplicates|in both lists|reverse the (?:order|list)|去重|排序",
         _read_list,
         "sort pear, apple, fig",
     ),
-    _skill(
+    _Skill(
         "statistics",
         r"\baverage\b|\bmean\b|median|standard deviation|correlation|regression|平均|标准差|中位数",
         _read_figures,
         "the average of these numbers: 3, 7, 11",
     ),
-    _skill(
+    _Skill(
         "template-render",
         r"template|模板",
         _read_template,
         "render the template Hello {{name}} with name Ann",
     ),
-    _skill(
+    _Skill(
         "text-diff",
         r"\bdiff\b|what changed|两个版本",
         _read_versions,
         'make a diff of "one old line" and "one new line"',
     ),
-    _skill(
+    _Skill(
         "text-stats",
         r"(?:how many|count (?:the )?|number of) ?(?:words|characters|letters|sentences|lines)"
         r"|(?:word|character|letter) count|frequent words|long does it take to read|how long is"
@@ -1277,26 +1273,26 @@ _SKILLS: tuple[_Skill, ...] = (
         _read_counted,
         "how many words are in: to be or not to be",
     ),
-    _skill(
+    _Skill(
         "text-wrap",
         r"\bwrap\b|\breflow\b|long lines|折行|换行",
         _read_wrapped,
         "wrap this text at 40 columns: (the text)",
     ),
-    _skill(
+    _Skill(
         "url-parts",
         r"\burl\b(?! slug|[- ]?(?:en|de)code)|query parameter|网址",
         _read_url,
         "parse the url https://example.com:8080/a/b?x=1",
     ),
-    _skill(
+    _Skill(
         "weather-now",
         r"weather|\brain\b|temperature in|天气|气温|下雨",
         _read_weather,
         "what is the weather in Bern",
     ),
-    _skill("case-convert", _ANY_CASE, _read_case, "write hello world in camelCase"),
-    _skill(
+    _Skill("case-convert", _ANY_CASE, _read_case, "write hello world in camelCase"),
+    _Skill(
         "calculate",
         r"\d|\bpi\b",
         _read_sum,

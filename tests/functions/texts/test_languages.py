@@ -4,9 +4,10 @@ enough to add one.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from string import Formatter
 
@@ -25,9 +26,12 @@ from functions.texts.languages import (
     list_codes,
     load_texts,
 )
+from functions.wiring import AgentRuntime
+from tests.functions.agent.talk import tell
 
 LANGUAGES = list_codes()
 ABOUT_A_LANGUAGE = {"code", "name", "words", "greetings", "script", "foreign_script"}
+TO_THE_MODEL = ("You are ", "The user asks ", "Are you there?")
 NOT_FOR_PEOPLE = (*SessionState, "resident", "operations", "page fault")
 
 
@@ -150,7 +154,9 @@ def one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "    code = 'nl'\n"
         "    name = 'Nederlands'\n"
         "    words = frozenset('de het een ik jij niet wat is'.split())\n"
-        "    stopped = 'Gestopt.'\n\n\n"
+        "    stopped = 'Gestopt.'\n"
+        "    listen_private = 'Hier lees ik alles.'\n"
+        "    offline_not_found = 'Dat begrijp ik niet.'\n\n\n"
         "TEXTS = Dutch()\n",
         encoding="utf-8",
     )
@@ -173,11 +179,38 @@ def test_one_file_adds_a_language() -> None:
     assert detect_language("wat is het weer?") == "nl"
 
 
-def test_no_command_writes_a_text_of_its_own() -> None:
-    root = Path(__file__).parents[3] / "functions" / "agent" / "commands"
+@pytest.mark.usefixtures("one_more")
+def test_a_person_reads_what_a_new_language_has_and_english_for_the_rest(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    home = runtime(library="builtin", llm_url="")
+    assert tell(home, "/language nl") == [ENGLISH.language_set.format(name="Nederlands")]
+    assert tell(home, "/listen") == ["Hier lees ik alles."]
+    assert tell(home, "/forget") == [ENGLISH.forget_how]
+    assert tell(home, "hallo, wat kan je?")[0].startswith("Dat begrijp ik niet.")
 
-    for path in root.glob("*.py"):
+
+def test_no_command_writes_a_text_of_its_own() -> None:
+    root = Path(__file__).parents[3] / "functions" / "agent"
+
+    for path in (root / "commands").glob("*.py"):
         found = re.findall(
             r"reply\(\s*f?\"[^\"\\{]*[A-Za-z]{2}[^\"]*\"", path.read_text(encoding="utf-8")
         )
         assert not found, path.name
+
+
+def test_no_sentence_to_people_stands_beside_the_table() -> None:
+    agent = Path(__file__).parents[3] / "functions" / "agent"
+    talks = [*(agent / "model").glob("offline_[!dl]*.py"), agent / "model" / "offline.py"]
+    for path in [*talks, *(agent / "commands").glob("*.py"), agent / "unopened.py"]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        expressions = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+        said = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and node not in expressions  # docstrings
+            if isinstance(node.value, str)
+            and re.match(r"\s?[A-Z][\w'’]* [a-z]+ [a-z]+", node.value)
+        ]
+        assert not [text for text in said if not text.startswith(TO_THE_MODEL)], path.name

@@ -7,7 +7,7 @@ counts.
 
 from __future__ import annotations
 
-REFUSED = r"^I do not understand this"
+REFUSED = r"^(?:I do not understand this|这个我不懂)"
 """What the answer to a request that no capability can do begins with."""
 
 TUNING: tuple[tuple[tuple[str, ...], str], ...] = (

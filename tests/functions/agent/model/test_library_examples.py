@@ -62,7 +62,7 @@ ANSWERS = {
     "forget what I told you about my ex": "^I remember nothing about this",
     "delete from memory: the invoice number": "^I remember nothing about this",
     "forget everything about Ada": "^I remember nothing about this",
-    "忘掉我的生日": "^I remember nothing about this",
+    "忘掉我的生日": "^关于这个我什么都不记得",
     "how far is 48.8566, 2.3522 from 51.5074, -0.1278 as the crow flies": r"343\.55",
     "bearing from 40.7128 N 74.006 W to 35.6762 N 139.6503 E": r"332\.99",
     "which point is 100 km north-east (bearing 45) of 0, 0": r"0\.63",
@@ -114,7 +114,7 @@ ANSWERS = {
     "prime factors of 600851475143": "71 × 839 × 1471 × 6857",
     "is 1000000007 a prime number": "^1000000007 is a prime number",
     "factorize 360": "2³ × 3² × 5",
-    "97 是不是质数": "^97 is a prime number",
+    "97 是不是质数": "^97 是质数",
     "make a qr code for https://example.com": "(?s)SVG picture.*<svg",
     "generate a uuid": "^[0-9a-f]{8}-",
     "make a strong random password of 24 characters": r"^\S{24}$",
@@ -124,7 +124,7 @@ ANSWERS = {
     "what do you know about me": "^I remember nothing about this",
     "recall the facts about Ada": "^I remember nothing about this",
     "look up memory: my favourite tea": "^I remember nothing about this",
-    "你还记得我的生日吗": "^I remember nothing about this",
+    "你还记得我的生日吗": "^关于这个我什么都不记得",
     "extract `\\d+` from `order 66 of 2024`": "^66\n2024$",
     "find all matches of `[\\w.]+@[\\w.]+` in `ask ann@example.com or bob@example.org`": (
         "^ann@example.com\nbob@example.org$"
@@ -134,7 +134,7 @@ ANSWERS = {
     "remember that my daughter is allergic to nuts": "^Remembered: my daughter is allergic to nuts",
     "save to memory: the invoice number is 4711": "^Remembered: the invoice number is 4711",
     "keep in mind that I prefer tea": "^Remembered: I prefer tea",
-    "记住我的生日是五月三日": "^Remembered: 我的生日是五月三日",
+    "记住我的生日是五月三日": "^记住了：我的生日是五月三日",
     "write 1994 in roman numerals": "^MCMXCIV$",
     "what number is the roman numeral MMXXIV": "^2024$",
     "convert XLII from roman": "^42$",
@@ -142,7 +142,7 @@ ANSWERS = {
     "what did I say about the trip last month": "^I remember nothing about this",
     "search the chat history for the address of the hotel": "^I remember nothing about this",
     "find the message in which we talked about the budget": "^I remember nothing about this",
-    "在聊天记录里查找酒店地址": "^I remember nothing about this",
+    "在聊天记录里查找酒店地址": "^关于这个我什么都不记得",
     "area of a circle with radius 2": r"12\.566",
     "volume of a cylinder with radius 3 and height 10": r"282\.74",
     "angles of a triangle with the sides 3, 4 and 5": r"53\.13",
@@ -173,7 +173,7 @@ ANSWERS = {
     "is the iban DE89 3704 0044 0532 0130 00 valid": "^Yes, ",
     "validate the card number 4111 1111 1111 1111": "^Yes, ",
     "is 978-0-306-40615-7 a correct isbn": "^Yes, ",
-    "校验身份证号 11010519491231002X": "^Yes, ",
+    "校验身份证号 11010519491231002X": "^是的，",
     "what is the weather in Bern": "EPERM.*open-meteo.com",
     "will it rain in London tomorrow": "EPERM.*open-meteo.com",
     "temperature in New York in fahrenheit": "EPERM.*open-meteo.com",
@@ -198,7 +198,10 @@ def test_every_example_of_the_library_is_answered_or_asked_about(
     for place, (name, example) in enumerate(list_examples()):
         (reply,) = tell(home, example, session=f"telegram:{1_000 + place}")
         answer = reply.partition("\n\n—")[0]
-        wanted = ANSWERS.get(example) or rf"^I need more for {name}: write everything in one"
+        wanted = (
+            ANSWERS.get(example)
+            or rf"^(?:I need more for {name}: write everything in one|{name} 还缺内容)"
+        )
         if not re.search(wanted, answer):
             wrong.append((name, example, answer[:160]))
 

@@ -4,14 +4,18 @@ signed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 
-from functions.agent.model.offline import SIGNATURE
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.languages import list_codes, load_texts
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.functions.agent.talk import tell
+
+SIGNATURES = tuple(load_texts(code).offline_signature for code in list_codes())
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,7 @@ def test_a_sentence_is_answered(
     replies = tell(runtime(library="builtin"), said)
 
     assert answer in replies[0]
-    assert replies[0].endswith(SIGNATURE)
+    assert replies[0].endswith(SIGNATURES)
 
 
 @pytest.mark.parametrize(
@@ -50,20 +54,21 @@ def test_a_sentence_is_answered(
         (
             "Please remember that my sister is called Mira",
             "what do you remember about my sister?",
-            "my sister is called Mira",
+            "Remembered: my sister is called Mira",
         ),
-        ("请记住：我叫小明", "recall 小明", "我叫小明"),
+        ("请记住：我叫小明", "recall 小明", "记住了：我叫小明"),
     ],
 )
 def test_what_begins_with_remember_is_kept_at_once_and_recalled(
     runtime: Callable[..., AgentRuntime], said: str, asked: str, kept: str
 ) -> None:
     home = runtime(library="builtin")
-    assert tell(home, said)[0].startswith(f"Remembered: {kept}\n")
+    assert tell(home, said)[0].startswith(f"{kept}\n")
+    thing = re.split("[:：] ?", kept)[1]
 
     for session in ("telegram:7", "telegram:8"):
         (reply,) = tell(home, asked, session=session)
-        assert (f"- {kept}" in reply) == (session == "telegram:7")
+        assert (f"- {thing}" in reply) == (session == "telegram:7")
         assert not home.app.sessions.open(
             keys.session_of("main", session)
         ).document.safety.counters.failures
@@ -90,7 +95,7 @@ def test_whatever_is_said_gets_a_signed_answer(
     replies = tell(runtime(library="builtin"), said)
 
     assert len(replies) == 1
-    assert SIGNATURE in replies[0]
+    assert any(signature in replies[0] for signature in SIGNATURES)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +113,7 @@ def test_a_wish_for_a_new_capability_without_its_source_is_answered_with_how_to_
 ) -> None:
     (reply,) = tell(runtime(library="builtin"), said)
 
-    assert "send a name and the JavaScript body in a code fence" in reply
+    assert reply.startswith((ENGLISH.offline_how, load_texts("zh").offline_how))
     assert "```js" in reply
     assert "json" not in reply
 
@@ -117,3 +122,22 @@ def test_source_that_fails_is_told_with_the_reason(runtime: Callable[..., AgentR
     replies = tell(runtime(), "make a capability broken\n```js\nreturn (\n```")
 
     assert replies[0].startswith("I could not create `broken`: EMODULE")
+
+
+def test_it_answers_in_the_language_that_it_is_written_to_in(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    home = runtime(library="builtin")
+    chinese = load_texts("zh")
+    for said, answer in (
+        ("你好", chinese.offline_talk["hello"]),
+        ("你能做什么？", chinese.offline_what_i_do),
+        ("帮我写一首关于大海的诗", chinese.offline_not_found),
+        ("1 + 1", "2"),  # the chat's own words decide where one message does not
+    ):
+        assert tell(home, said)[0] == f"{answer}\n\n{chinese.offline_signature}"
+    assert tell(home, "what time is it?")[0].startswith("It is ")
+    assert re.match(
+        r"现在是 \d\d:\d\d（UTC），20\d\d年\d+月\d+日，星期.。", tell(home, "几点了？")[0]
+    )
+    assert tell(home, "hola")[0].startswith("¡Hola!")

@@ -9,7 +9,6 @@ import pytest
 from functions.agent.consolidation import MOST
 from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.messages import Message
-from functions.agent.model.offline import SIGNATURE
 from functions.agent.model.offline_documents import merge_soul, shorten_memory, update_memory
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
@@ -27,14 +26,16 @@ def test_what_somebody_asked_to_remember_is_in_memory_and_the_rest_in_history(
     tell(home, "请记住：我叫小明")
     tell(home, "I remember the summer")
 
-    assert tell(home, "/mem") == [f"{ENGLISH.mem_triggered}\n\n{SIGNATURE}"]
+    assert tell(home, "/mem") == [f"{ENGLISH.mem_triggered}\n\n{ENGLISH.offline_signature}"]
     assert memory(home).text == "# Memory\n\n- my sister is called Mira\n- 我叫小明"
     (entry,) = entries(home)
     assert "Listed by the offline model, " in entry.text
     assert "Said: “Remember that my sister is called Mira and what is 2 + 3?”" in entry.text
     assert "Tools that were called: sigil_query." in entry.text
     assert "Mira" in "\n".join(text for _, text in home.app.build_preamble(SESSION).segments)
-    assert tell(home, "/mem remember I like tea") == [f"{ENGLISH.mem_triggered}\n\n{SIGNATURE}"]
+    assert tell(home, "/mem remember I like tea") == [
+        f"{ENGLISH.mem_triggered}\n\n{ENGLISH.offline_signature}"
+    ]
     assert memory(home).text.endswith("\n- 我叫小明\n- I like tea")
     assert tell(home, "/mem") == [ENGLISH.mem_nothing_new]
 
@@ -81,10 +82,12 @@ def test_a_memory_at_its_cap_loses_its_oldest_points(runtime: Open) -> None:
 def test_words_become_a_trait_under_personality(runtime: Open) -> None:
     home = runtime()
 
-    assert tell(home, "/soul be DRY and\nshort") == [f"Soul updated.\n\n{SIGNATURE}"]
+    assert tell(home, "/soul be DRY and\nshort") == [
+        f"Soul updated.\n\n{ENGLISH.offline_signature}"
+    ]
     soul = home.app.documents.read(home.app.documents.agent, "soul").text
     assert soul == FIRST_SOUL.replace("to the point.\n", "to the point.\n- be DRY and short\n")
-    assert tell(home, "/soul be DRY and short") == [f"Soul updated.\n\n{SIGNATURE}"]
+    assert tell(home, "/soul be DRY and short") == [f"Soul updated.\n\n{ENGLISH.offline_signature}"]
     assert home.app.documents.read(home.app.documents.agent, "soul").version == 1
 
 

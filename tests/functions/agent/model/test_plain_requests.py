@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from functions.agent.model.offline import SIGNATURE, TOO_LONG
+from functions.agent.model.offline import READ_CHARACTERS
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.languages import list_codes, load_texts
 from functions.wiring import AgentRuntime
 from tests.functions.agent.model.plain_requests import KEPT, REFUSED, TUNING
 from tests.functions.agent.talk import tell
 
+SIGNATURES = tuple(load_texts(code).offline_signature for code in list_codes())
 KEPT_FLOOR = 0.75
 TUNING_FLOOR = 0.9
 
@@ -32,7 +35,7 @@ def test_most_plain_requests_are_answered_usefully(
         reply = ""
         for words in said:
             (reply,) = tell(home, words, session=f"telegram:{100 + place}")
-            assert reply.endswith(SIGNATURE)
+            assert reply.endswith(SIGNATURES)
         if not re.search(wanted, reply):
             wrong.append((said[-1], reply.partition("\n\n—")[0][:200]))
 
@@ -77,7 +80,7 @@ def test_a_message_that_is_made_to_keep_the_readers_busy_is_refused_at_once(
 ) -> None:
     (reply,) = tell(runtime(library="builtin", tokens_per_day=0), words)
 
-    assert reply.startswith(TOO_LONG)
+    assert reply.startswith(ENGLISH.offline_too_long.format(most=READ_CHARACTERS))
 
 
 @pytest.mark.parametrize("words", ["[" * 3_900, '{"a":' * 700, "`" * 3_900])
@@ -86,4 +89,4 @@ def test_what_is_nested_without_end_is_answered(
 ) -> None:
     (reply,) = tell(runtime(library="builtin"), words)
 
-    assert reply.endswith(SIGNATURE)
+    assert reply.endswith(SIGNATURES)
