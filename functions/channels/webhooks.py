@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 PATH = "/webhook/{platform}"
@@ -11,18 +10,32 @@ PATH = "/webhook/{platform}"
 
 
 @dataclass(frozen=True, slots=True)
+class CommandMenu:
+    """The slash commands that a platform offers to whoever types a slash, as (name, meaning), for
+    people with an app in this language.
+
+    It is for everybody in private chats, for `groups`, or for one `person` (their id with its
+    platform) in their own.
+    """
+
+    language: str
+    commands: tuple[tuple[str, str], ...]
+    groups: bool = False
+    person: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WebhookRegistration:
     """A webhook to register.
 
     `connections`: how many requests the platform may send at once, 0 for its own default. `drop`:
-    forget the updates that wait there. `menus`: the slash commands that the platform offers to
-    a person who types a slash, as (name, meaning), by the code of their language.
+    forget the updates that wait there. `menus`: the menus of commands to register with it.
     """
 
     url: str
     connections: int = 0
     drop: bool = False
-    menus: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    menus: tuple[CommandMenu, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,21 +7,27 @@ import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, TypedDict
 from urllib.parse import urlsplit
 
 import typer
 
-from functions.channels.webhooks import PATH, HasWebhook, WebhookRegistration, WebhookState
+from functions.channels.webhooks import (
+    PATH,
+    CommandMenu,
+    HasWebhook,
+    WebhookRegistration,
+    WebhookState,
+)
 from functions.cli import pairing
-from functions.cli.local_agent import print_result
+from functions.cli.local_agent import open_agent, print_result
 from functions.settings import Settings
 from functions.wiring import Closable, open_channels
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
-from sigil.errors import UsageError
+from sigil.errors import SigilError, UsageError
 from sigil.settings import describe_settings
 
 cli = typer.Typer(
@@ -103,13 +109,49 @@ def set_webhook(
             suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
         )
     with _open_channel(platform, NEEDED.get(platform, ())) as channel:
-        from functions.agent.commands.table import make_menu
-        from functions.texts.languages import list_codes, load_texts
-
-        menus = {code: make_menu(load_texts(code)) for code in list_codes()}
+        menus = _make_menus(platform)
         url = _add_webhook_path(url, platform)
         channel.webhook.register(WebhookRegistration(url, max_connections, drop, menus))
         _show_webhook(platform, channel.webhook.read_state(), json)
+
+
+def _make_menus(platform: str) -> tuple[CommandMenu, ...]:
+    """Return the menus of commands in each language: everybody's, that of groups, and those of the
+    owners on a platform, with what is of use where the agent runs.
+    """
+    from functions.agent.commands.command import Reader
+    from functions.agent.commands.table import make_menu
+    from functions.texts.languages import list_codes, load_texts
+
+    settings = Settings.read()
+    owners = _list_owners(settings, platform)
+    has_model = bool(settings.endpoint)
+    alone = Reader("member", private=True, has_model=has_model, may_listen=not settings.queue)
+    menus: list[CommandMenu] = []
+    for code in list_codes():
+        texts = load_texts(code)
+        in_groups = make_menu(texts, replace(alone, private=False))
+        of_owners = make_menu(texts, replace(alone, role="owner"))
+        menus.append(CommandMenu(code, make_menu(texts, alone)))
+        menus.append(CommandMenu(code, in_groups, groups=True))
+        menus += [CommandMenu(code, of_owners, person=id) for id in owners]
+    return tuple(menus)
+
+
+def _list_owners(settings: Settings, platform: str) -> list[str]:
+    """Return the owners on a platform: those of the settings, and those who paired, where there is
+    a store.
+    """
+    owners = set(settings.owners)
+    if settings.store or (settings.data_folder / "uncaged.db").exists():
+        try:
+            with open_agent() as (app, _):
+                members = app.people.list_members()
+        except SigilError as problem:
+            sys.stderr.write(f"note: no menu for owners who paired: {problem.message}\n")
+        else:
+            owners |= {person.id for person in members if person.role == "owner"}
+    return sorted(id for id in owners if id.partition(":")[0] == platform)
 
 
 @cli.command()

@@ -32,7 +32,7 @@ class BotApi(RecordingServer):
     """`messages` holds the `sendMessage` requests that were accepted, in order, `documents` those
     of `sendDocument`; `webhook` what setWebhook was given.
 
-    `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
+    `unknown_chats`: those that nobody has opened with the bot. `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
     """
 
     def __init__(self, token: str = TOKEN, username: str = "Sigil_Bot") -> None:
@@ -44,6 +44,7 @@ class BotApi(RecordingServer):
         self.webhook: dict[str, Any] = {}
         self.delivery: dict[str, Any] = {}
         self.updates: list[dict[str, Any]] = []
+        self.unknown_chats: set[int] = set()
         self._failures: list[Failure] = []
 
     # ---- for tests
@@ -114,13 +115,19 @@ class BotApi(RecordingServer):
             "deleteWebhook": self._delete_webhook,
             "getWebhookInfo": self._get_webhook_info,
             "getUpdates": self._get_updates,
-            "setMyCommands": lambda _: _ok(True),
+            "setMyCommands": self._set_my_commands,
         }
         return (
             methods[method](params)
             if method in methods
             else _refusal(404, "Not Found: method not found")
         )
+
+    def _set_my_commands(self, params: dict[str, Any]) -> Answer:
+        scope = params.get("scope") or {}
+        if scope.get("chat_id") in self.unknown_chats:
+            return _refusal(400, "Bad Request: chat not found")
+        return _ok(True)
 
     def _get_me(self, params: dict[str, Any]) -> Answer:
         bot = int(self.token.partition(":")[0])

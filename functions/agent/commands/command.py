@@ -71,6 +71,19 @@ class CommandResult:
     trace: tuple[Mapping[str, Json], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Somebody to whom commands are shown: their role, whether they are alone with the agent, and
+    what is set up there. `has_model`: a language model answers, not the offline one; `may_listen`:
+    as `App.may_listen`.
+    """
+
+    role: Role
+    private: bool
+    has_model: bool = True
+    may_listen: bool = True
+
+
 Run = Callable[[CommandCall], CommandResult]
 WordsTest = Callable[[str], bool]
 """A test of the words that follow a command's name."""
@@ -84,7 +97,7 @@ class Command:
     these words change something of the chat, which only owners do in groups; `changes_agent`
     whether they change the agent, which only owners ever do. A command that `asks_model` counts as
     a turn of its sender, but for the words that `needs_no_model` accepts. One that is `for_owners`
-    is in the help of owners alone.
+    is shown to owners alone, and only where it `works_for` them.
     """
 
     run: Run
@@ -94,6 +107,17 @@ class Command:
     asks_model: bool = False
     needs_no_model: WordsTest | None = None
     for_owners: bool = False
+    works_for: Callable[[Reader], bool] = lambda _: True
+
+    def is_of_use(self, reader: Reader) -> bool:
+        """Return whether somebody can do anything with the command where they are."""
+        if not self.works_for(reader):
+            return False
+        if reader.role == "owner":
+            return True
+        if self.for_owners:
+            return False
+        return reader.private or self.changes_chat is not always
 
 
 Commands = Mapping[str, Command]

@@ -207,6 +207,10 @@ COMMANDS: Final[Commands] = {
     "history": Command(run_history, arguments="[N]"),
     "export": Command(run_export, changes_chat=always),
     "btw": Command(
-        run_btw, arguments="QUESTION", asks_model=True, needs_no_model=lambda words: not words
+        run_btw,
+        arguments="QUESTION",
+        asks_model=True,
+        needs_no_model=lambda words: not words,
+        works_for=lambda reader: reader.has_model,
     ),
 }

@@ -50,5 +50,6 @@ COMMANDS: Final[Commands] = {
         run_listen,
         arguments="[on | off]",
         changes_agent=bool,
+        works_for=lambda reader: reader.may_listen and not reader.private,
     ),
 }

@@ -55,5 +55,6 @@ COMMANDS: Final[Commands] = {
         asks_model=True,
         needs_no_model=lambda words: words.lower() in ("", AUTOMATIC),
         for_owners=True,
+        works_for=lambda reader: reader.has_model,
     )
 }

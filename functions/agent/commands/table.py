@@ -27,6 +27,7 @@ from functions.agent.commands.command import (
     CommandCall,
     CommandResult,
     Commands,
+    Reader,
     always,
 )
 from functions.agent.language import choose_texts_for
@@ -137,7 +138,7 @@ def run_help(call: CommandCall) -> CommandResult:
     for_all: list[str] = []
     for_owners: list[str] = []
     for name, command in COMMANDS.items():
-        if not _is_of_use(command, call):
+        if not command.is_of_use(_find_reader(call)):
             continue
         arguments = f" {command.arguments}" if command.arguments else ""
         section = for_owners if command.for_owners else for_all
@@ -151,13 +152,9 @@ def run_help(call: CommandCall) -> CommandResult:
     return call.reply("\n".join(lines))
 
 
-def _is_of_use(command: Command, call: CommandCall) -> bool:
-    """Return whether the sender can do anything with a command in this chat."""
-    if call.role == "owner":
-        return True
-    if command.for_owners:
-        return False
-    return call.event.private or command.changes_chat is not always
+def _find_reader(call: CommandCall) -> Reader:
+    app = call.app
+    return Reader(call.role, call.event.private, app.model.name != OFFLINE, app.may_listen)
 
 
 def _describe_setup(call: CommandCall) -> list[str]:
@@ -298,6 +295,12 @@ COMMANDS: Final[Commands] = {
 }
 
 
-def make_menu(texts: Texts) -> tuple[tuple[str, str], ...]:
-    """Return every command with its meaning, for the menu of a platform."""
-    return tuple((name, texts.meanings[name]) for name in COMMANDS)
+def make_menu(texts: Texts, reader: Reader) -> tuple[tuple[str, str], ...]:
+    """Return the commands that are of use to somebody, each with its meaning, for the menu of a
+    platform.
+    """
+    return tuple(
+        (name, texts.meanings[name])
+        for name, command in COMMANDS.items()
+        if command.is_of_use(reader)
+    )

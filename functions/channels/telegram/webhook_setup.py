@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from functions.channels.telegram.api import Rejected, TelegramApi
-from functions.channels.webhooks import WebhookRegistration, WebhookState
+from functions.channels.webhooks import CommandMenu, WebhookRegistration, WebhookState
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import Refused, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
@@ -26,6 +26,7 @@ UPDATES = ("message",)
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _LANGUAGE = re.compile(r"[a-z]{2}")
 """Menus are by ISO 639-1 codes alone (https://core.telegram.org/bots/api#setmycommands)."""
+_PERSON = re.compile(r"[0-9]{1,18}", re.ASCII)
 _URL = re.compile(r"[!-~]{1,2000}")
 _SOURCE = "telegram"
 _SET_AGAIN = "set the webhook again: uncaged channel set telegram --url …"
@@ -73,7 +74,7 @@ class TelegramWebhook:
         self._secret = secret
 
     def register(self, webhook: WebhookRegistration) -> None:
-        """Call `setWebhook`, and `setMyCommands` for the menu of commands."""
+        """Call `setWebhook`, and `setMyCommands` for the menus of commands."""
         problem = _find_url_problem(webhook.url)
         if problem:
             raise UsageError("EINVAL", f"the url {problem}", source=_SOURCE, suggestion=_SUCH_AS)
@@ -97,17 +98,33 @@ class TelegramWebhook:
         if webhook.connections:
             params["max_connections"] = webhook.connections
         self._call("setWebhook", params)
-        for language, commands in webhook.menus.items():
-            menu = [
-                {"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)}
-                for name, meaning in commands
-            ]
-            params = {"commands": menu}
-            if language != ENGLISH.code:  # the menu without a language is everybody else's
-                if not _LANGUAGE.fullmatch(language):
-                    continue
-                params["language_code"] = language
+        for menu in webhook.menus:
+            self._set_menu(menu)
+
+    def _set_menu(self, menu: CommandMenu) -> None:
+        """Call `setMyCommands`. A person who has not written to the bot has no menu yet."""
+        commands = [
+            {"command": name, "description": one_line(meaning, DESCRIPTION_CHARACTERS)}
+            for name, meaning in menu.commands
+        ]
+        params: dict[str, object] = {"commands": commands}
+        if menu.groups:
+            params["scope"] = {"type": "all_group_chats"}
+        elif menu.person:
+            platform, _, id = menu.person.partition(":")
+            if platform != _SOURCE or not _PERSON.fullmatch(id):
+                return
+            # a person's private chat has their own id
+            params["scope"] = {"type": "chat", "chat_id": int(id)}
+        if menu.language != ENGLISH.code:  # the menu without a language is everybody else's
+            if not _LANGUAGE.fullmatch(menu.language):
+                return
+            params["language_code"] = menu.language
+        try:
             self._call("setMyCommands", params)
+        except Refused:
+            if not menu.person:
+                raise
 
     def read_state(self) -> WebhookState:
         """Call `getWebhookInfo`."""

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -18,11 +19,14 @@ from unittest.mock import patch
 
 import pytest
 
-from functions.agent.commands.table import COMMANDS
+from functions.agent.access.members import People
+from functions.agent.access.roles import Rules
 from functions.channels.telegram.webhook_setup import UPDATES
 from functions.cli import main
+from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import list_codes, load_texts
+from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.server import Answer
 from tests.machine import within
@@ -112,9 +116,8 @@ def test_a_webhook_is_set_with_the_secret_and_only_the_updates_that_are_read(
         }
     ]
     menus = telegram.calls("setMyCommands")
-    assert [menu.get("language_code", "en") for menu in menus] == list(list_codes())
+    assert [menu.get("language_code", "en") for menu in menus] == sorted([*list_codes()] * 2)
     for menu in menus:
-        assert [row["command"] for row in menu["commands"]] == list(COMMANDS)
         assert all(
             re.fullmatch(r"[a-z0-9_]{1,32}", row["command"]) and 1 <= len(row["description"]) <= 256
             for row in menu["commands"]
@@ -125,6 +128,40 @@ def test_a_webhook_is_set_with_the_secret_and_only_the_updates_that_are_read(
     assert re.search(r"waiting +0\n", done.stdout)
     assert SECRET not in done.stdout + done.stderr
     assert TOKEN not in done.stdout + done.stderr
+
+
+def test_the_menus_are_by_role_and_by_what_is_set_up(telegram: BotApi, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'menus.db'}"
+    people = People(open_stores(Settings(store=store)).kv, "main", Rules(), time.time)
+    people.let_in("telegram:43", "owner", "Bob", "terminal:local")
+    people.let_in("telegram:44", "member", "Eve", "terminal:local")
+    telegram.unknown_chats.add(42)  # an owner of the settings who has not written to the bot yet
+    given = {"UNCAGED_OWNERS": "telegram:42,slack:U1", "UNCAGED_STORE": store}
+
+    def set_menus(**more: str) -> dict[str, set[str]]:
+        """Set them, and return the commands in each by its scope."""
+        before = len(telegram.calls("setMyCommands"))
+        done = uncaged(telegram, "channel", "set", "telegram", "--url", URL, **given, **more)
+        assert done.returncode == 0, done.stderr
+        return {
+            json.dumps(menu.get("scope")): {row["command"] for row in menu["commands"]}
+            for menu in telegram.calls("setMyCommands")[before:]
+            if "language_code" not in menu
+        }
+
+    menus = set_menus()
+    owners = [f'{{"type": "chat", "chat_id": {owner}}}' for owner in (42, 43)]
+    everybody = menus["null"]
+    groups = menus['{"type": "all_group_chats"}']
+    assert list(menus) == ["null", '{"type": "all_group_chats"}', *owners]
+    assert not {"halt", "unlock", "pair", "listen", "model", "btw"} & everybody
+    assert "listen" in groups
+    assert not {"new", "export", "halt", "pair"} & groups
+    assert [menus[owner] for owner in owners] == [everybody | {"halt", "unlock", "pair"}] * 2
+
+    menus = set_menus(UNCAGED_LLM_KEY="k")
+    assert menus["null"] == everybody | {"btw"}
+    assert "model" in menus[owners[0]]
 
 
 @pytest.mark.parametrize(

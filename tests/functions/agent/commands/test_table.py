@@ -30,7 +30,7 @@ def test_a_command_is_known_however_it_is_written(
 ) -> None:
     said = tell(home, text)[0]
 
-    assert all(f"/{name}" in said for name in COMMANDS)
+    assert all(f"/{name}" in said for name in COMMANDS if name != "listen")
     assert not model.bodies
 
 
@@ -228,7 +228,9 @@ def test_help_shows_what_its_reader_can_use(home: AgentRuntime) -> None:
     member = tell(home, "/help", sender="telegram:10", session="telegram:10")[0]
     in_group = tell(home, "/help", sender="telegram:10", private=False)[0]
 
-    assert all(f"- /{name}" in owner for name in COMMANDS)
+    assert all(f"- /{name}" in owner for name in COMMANDS if name != "listen")
+    assert "- /listen" in tell(home, "/help", sender="telegram:1", private=False)[0]
+    assert "- /listen" in in_group
     assert not any(f"- /{name}" in member for name in ("pair", "halt", "unlock"))
     assert "- /new" in member
     assert not any(f"- /{name}" in in_group for name in ("new", "forget", "compact", "halt"))
@@ -244,6 +246,9 @@ def test_help_and_start_say_when_no_language_model_is_connected(
     for text in ("/help", "/start"):
         assert "UNCAGED_LLM_URL" in tell(offline, text)[0]
         assert "UNCAGED_LLM_URL" not in tell(home, text)[0]
+    for name in ("model", "btw"):
+        assert f"- /{name}" in tell(home, "/help")[0]
+        assert f"- /{name}" not in tell(offline, "/help")[0]
 
 
 def test_start_offers_no_example_that_would_not_work(home: AgentRuntime) -> None:
