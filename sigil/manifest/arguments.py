@@ -22,7 +22,7 @@ from sigil.errors import UsageError
 from sigil.json_fields import as_sequence
 from sigil.manifest.numerals import read_numeral
 from sigil.manifest.schema import find_problem
-from sigil.manifest.units import Mentions, is_percent, is_share, means_unit
+from sigil.manifest.units import Mentions, is_percent, is_share, means_unit, name_unit
 from sigil.protocol import Json
 
 NUMBER_CHARACTERS = 64
@@ -47,6 +47,16 @@ _ANY_NAME = frozenset(
     "input value text string data content query q arg argument number num n x s".split()
 )
 """Names that say nothing: where one argument is asked for, it is meant."""
+_SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "\\t": "tab", "|": "pipe", ":": "colon"}
+"""The names of the signs that stand between fields."""
+_SAYS_WHAT_IT_IS = frozenset("case format mode style type kind unit units".split())
+_NAME_WORD = re.compile(r"[A-Z]?[^\W\dA-Z_]+|[A-Z]+(?![^\W\dA-Z_])|\d+")
+READINGS_MOST = 20
+"""A call is read a second time in so many ways at most."""
+READ_CHARACTERS = 200
+"""A longer text is not read a second time."""
+NAMES_MOST = 400
+NAME_CHARACTERS = 60
 _SPACES = re.compile(r"[\s_-]+")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s_-]+(?=\d)")
 _IGNORED = re.compile(
@@ -65,9 +75,12 @@ def accept(
     """
     merged = fill(schema, arguments)
     problem = find_problem(schema, merged)
-    if problem:
-        raise UsageError("EINVAL", problem, source=source, suggestion=_suggest(schema, merged))
-    return merged
+    if not problem:
+        return merged
+    repaired = fill(schema, _repair(schema, _unwrap(schema, arguments)))
+    if repaired != merged and not find_problem(schema, repaired):
+        return repaired
+    raise UsageError("EINVAL", problem, source=source, suggestion=_suggest(schema, merged))
 
 
 def fill(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
@@ -92,6 +105,103 @@ def _suggest(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> str:
             right[name] = value
     resolved = {name: _resolve(part, definitions) for name, part in parts.items()}
     return suggest_call({**schema, "properties": resolved}, right, wrong)
+
+
+# -- what a first reading left wrong
+
+
+def _repair(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the arguments with each wrong one read a second time, more freely.
+
+    This is for a call that would fail, so nothing that is right is read so. A name may say more
+    than its property's (`from_currency`), what is optional may be empty, and a text is taken that
+    has one meaning among those that its property allows.
+    """
+    definitions = _definitions_of(schema)
+    parts = _properties_of(schema)
+    needed = as_sequence(schema.get("required"))
+    names = _match_longer_names(schema, arguments)
+    repaired: dict[str, Json] = {}
+    left = READINGS_MOST
+    for given, sent in arguments.items():
+        name = names.get(given, given)
+        part = _resolve(parts.get(name), definitions)
+        if not isinstance(part, dict) or left <= 0:
+            repaired[name] = sent
+            continue
+        value = _coerce(part, sent, _Context(name, parts, arguments, definitions))
+        repaired[name] = value
+        alone = {"$defs": definitions, "properties": {"x": part}}
+        left -= 1
+        is_short = isinstance(value, str) and len(value) <= READ_CHARACTERS
+        if not is_short or not find_problem(alone, {"x": value}):
+            continue
+        if name not in needed and str(value).strip().casefold() in _LEFT_OUT:
+            del repaired[name]
+            continue
+        readings = _list_readings(part, str(value))
+        left -= len(readings)
+        right = [each for each in readings if not find_problem(alone, {"x": each})]
+        if len(right) == 1:
+            repaired[name] = right[0]
+    return repaired
+
+
+def _match_longer_names(
+    schema: Mapping[str, Json], arguments: Mapping[str, Json]
+) -> dict[str, str]:
+    """Return the absent property whose words are among those of an unknown argument's name, where
+    it is the only one, and no other argument means it.
+    """
+    parts = _properties_of(schema)
+    if schema.get("additionalProperties", False) is not False or "patternProperties" in schema:
+        return {}
+    absent = [name for name in parts if name not in arguments]
+    unknown = [name for name in arguments if name not in parts and len(name) <= NAME_CHARACTERS]
+    if len(absent) * len(unknown) > NAMES_MOST:
+        return {}
+    meant = {
+        given: [name for name in absent if _words_of(name) <= _words_of(given)] for given in unknown
+    }
+    claimed = [name for names in meant.values() for name in names]
+    return {
+        given: names[0]
+        for given, names in meant.items()
+        if len(names) == 1 and claimed.count(names[0]) == 1
+    }
+
+
+def _words_of(name: str) -> frozenset[str]:
+    """Return the words of `from_currency`, `fromCurrency` or `From currency`."""
+    return frozenset(word.casefold() for word in _NAME_WORD.findall(name))
+
+
+def _list_readings(part: Mapping[str, Json], text: str) -> list[Json]:
+    """Return what a text may stand for, each once: the same without spaces around it or in another
+    case; the one of the listed values that is the same unit, the name of that sign, or the same
+    word beside one that only says what it is (`snake_case`).
+    """
+    stripped = text.strip()
+    readings: list[Json] = []
+    listed = part.get("enum")
+    if isinstance(listed, list):
+        words = _words_of(stripped)
+        choices = [choice for choice in listed if isinstance(choice, str)]
+        for choice in choices:
+            is_unit = name_unit(choice) == name_unit(stripped)
+            is_sign = _SIGNS.get(text, _SIGNS.get(stripped)) == choice.casefold()
+            own = _words_of(choice)
+            is_word = bool(own) and all(map(str.isalpha, own))
+            is_longer = is_word and own < words and words - own <= _SAYS_WHAT_IT_IS
+            if is_unit or is_sign or is_longer:
+                readings.append(choice)
+        return readings
+    for reading in (stripped, stripped.lower(), stripped.upper()):
+        if reading != text and reading not in readings:
+            readings.append(reading)
+    if "maxLength" in part or "pattern" in part:
+        return readings
+    return []
 
 
 # -- objects
@@ -239,7 +349,8 @@ def _coerce(part: Json, value: Json, context: _Context) -> Json:
         return value
     types = _find_types(part)
     if not types:
-        return value
+        branch = _find_branch(part, value)
+        return value if branch is None else _coerce(branch, value, context)
     if not _has_type(value, types):
         # One value may stand alone in a list, or in a piece of schema, where neither is asked for.
         inner: Json = None
@@ -261,6 +372,22 @@ def _coerce(part: Json, value: Json, context: _Context) -> Json:
     if isinstance(value, dict) and "properties" in part:
         return _fill(part, value, context.definitions)
     return value
+
+
+def _find_branch(part: Mapping[str, Json], value: Json) -> Json:
+    """Return the only alternative of a schema that is a list, an object or neither, as the value
+    is; None without one.
+    """
+    branches = part.get("anyOf", part.get("oneOf"))
+    if not isinstance(branches, list):
+        return None
+    shape = "array" if isinstance(value, list) else "object" if isinstance(value, dict) else ""
+    alike: list[Json] = []
+    for branch in branches:
+        types = _find_types(branch) if isinstance(branch, dict) else frozenset[str]()
+        if types and (shape in types if shape else types.isdisjoint(("array", "object"))):
+            alike.append(branch)
+    return alike[0] if len(alike) == 1 else None
 
 
 def _read_value(
@@ -415,7 +542,8 @@ def _read_list(part: Mapping[str, Json], value: Json, context: _Context) -> Json
         inner = next(iter(value.values())) if len(value) == 1 else None
         names = {context.name.casefold(), *_LIST_NAMES}
         if isinstance(inner, list) and next(iter(value)).casefold() in names:
-            return inner
+            is_element = isinstance(items, dict) and next(iter(value)) in _properties_of(items)
+            return [value] if is_element else inner
         if value and list(value) == [str(number) for number in range(len(value))]:
             return list(value.values())
         return [value] if "object" in types else value

@@ -85,18 +85,18 @@ def is_share(text: str) -> bool:
 
 def means_unit(unit: str, mentions: Mentions) -> bool:
     """Return whether the number means the same without this unit."""
-    meant = _name_unit(unit)
-    if any(_name_unit(value) == meant for value in mentions.values):
+    meant = name_unit(unit)
+    if any(name_unit(value) == meant for value in mentions.values):
         return True
     words = [word for word in _WORD.findall(_fold(mentions.own)) if word not in _ALSO_WORDS]
-    if any(_name_unit(word) == meant for word in words):
+    if any(name_unit(word) == meant for word in words):
         return True
     # money is what it is where no argument asks for its currency
     asks = any("currency" in text.casefold() for text in mentions.schema)
     return meant in _CURRENCIES and not asks
 
 
-def _name_unit(text: str) -> str:
+def name_unit(text: str) -> str:
     """Return the one name of a unit that has several spellings."""
     folded = _fold(text)
     return _UNITS.get(folded, _UNITS.get(folded.removesuffix("s"), folded.removesuffix("s")))

@@ -4,7 +4,9 @@ means them; what has no meaning, or two, is answered with a call that is right.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -97,6 +99,69 @@ def test_forty_two_of_forty_six_near_misses_are_taken() -> None:
     assert sum(meant is not None for _, _, meant in NEAR_MISSES) >= 42
 
 
+CALLS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "data" / "near_calls.jsonl").read_text().splitlines()
+]
+"""Calls that somebody wrote who had seen the schemas alone; `meant` is null for what has two
+meanings or none.
+"""
+NOT_TAKEN = (["EUR", "GBP"], "/24", "decimal")
+"""Values of the three that are refused although a person would know what is meant."""
+
+
+@pytest.mark.parametrize("sent_call", CALLS, ids=lambda each: str(each["sent"])[:60])
+def test_calls_that_a_stranger_wrote_are_taken_or_refused(sent_call: dict[str, Any]) -> None:
+    accepted = read_schema(sent_call["capability"])
+    arguments = read_arguments(json.dumps(sent_call["sent"]), accepted)
+    is_taken = sent_call["meant"] is not None and not any(
+        value in NOT_TAKEN for value in arguments.values()
+    )
+    if is_taken:
+        assert accept(accepted, arguments) == accept(accepted, sent_call["meant"])
+        return
+    with pytest.raises(UsageError, match="EINVAL"):
+        accept(accepted, arguments)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "read"),
+    [
+        ({"type": "string", "pattern": "^[A-Z]{3}$"}, " eur ", "EUR"),
+        ({"enum": ["km", "mi"]}, "miles", "mi"),
+        ({"enum": ["snake", "kebab"]}, "kebab-case", "kebab"),
+        ({"enum": ["comma", "tab"]}, "\\t", "tab"),
+        (
+            {"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "array"}]}},
+            ["1"],
+            [1],
+        ),
+    ],
+)
+def test_what_would_fail_is_read_a_second_time(part: Json, value: Json, read: Json) -> None:
+    assert accept({"properties": {"x": part}}, {"x": value}) == {"x": read}
+
+
+def test_an_empty_text_leaves_out_what_is_optional_and_has_a_form() -> None:
+    part = {"type": "string", "pattern": "^[0-9-]+$"}
+    for text in ("", " ", "none"):
+        assert accept({"properties": {"x": part}}, {"x": text}) == {}
+        with pytest.raises(UsageError, match="EINVAL"):
+            accept({"properties": {"x": part}, "required": ["x"]}, {"x": text})
+
+
+def test_a_longer_name_is_a_property_s_where_no_other_argument_means_it() -> None:
+    number: Json = {"type": "number"}
+    closed: dict[str, Json] = {
+        "properties": {"from": number, "to": number},
+        "additionalProperties": False,
+    }
+    assert accept(closed, {"from_unit": 1, "toUnit": 2}) == {"from": 1, "to": 2}
+    for sent in ({"from_to": 1}, {"from_a": 1, "from_b": 2}, {"from": 1, "from_a": 2}):
+        with pytest.raises(UsageError, match="EINVAL"):
+            accept(closed, sent)
+
+
 @pytest.mark.parametrize(
     ("capability", "sent", "shown"),
     [
@@ -107,7 +172,7 @@ def test_forty_two_of_forty_six_near_misses_are_taken() -> None:
         ),
         (
             "case-convert",
-            {"text": "a b", "to": "snake_case"},
+            {"text": "a b", "to": "snake with dots"},
             'call it with {"text":"a b","to":"snake"}',
         ),
         ("hash", {}, 'call it with {"text":"…"}'),
