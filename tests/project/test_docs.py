@@ -20,7 +20,16 @@ from functions.cli import app as uncaged
 from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.cli import app as sigil
+from sigil.compile.toolchain.sandboxed_compiler import MEMORY_BYTES as COMPILER_BYTES
+from sigil.compile.toolchain.sandboxed_compiler import SECONDS
+from sigil.compile.typescript import LIMITS as STRIPPING
 from sigil.manifest import model
+from sigil.manifest.package import SOURCE_BYTES
+from sigil.sandbox.compile_job import PROCESSOR_SECONDS
+from sigil.sandbox.module_scan import FUNCTIONS, LOCALS, MODULE_BYTES
+from sigil.sandbox.program import SandboxLimits
+from sigil.sandbox.protocol import INPUT_LIMIT
+from sigil.sandbox.runtime.config import MEMORY_BYTES, STACK_BYTES
 from tests.project.tree import ROOT
 
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
@@ -138,6 +147,26 @@ def written_commands() -> frozenset[tuple[str, str]]:
         r"(?:[`\s]|/bin/|^)(?:\$ )?(scripts/|uncaged |sigil )([a-z][a-z-]*)", text(), re.MULTILINE
     )
     return frozenset((runtime.rstrip("/ "), name) for runtime, name in found)
+
+
+def test_the_limits_of_a_module_are_those_of_the_code() -> None:
+    memory = MEMORY_BYTES >> 20
+    default = SandboxLimits()
+    compiling = f"{SECONDS} s of processor time, {COMPILER_BYTES >> 20} MiB"
+    rows = (
+        f"| source | {SOURCE_BYTES >> 10} KiB | `ETOOBIG` |",
+        f"| module | {MODULE_BYTES >> 20} MiB, {FUNCTIONS:,} functions, {LOCALS:,} locals in each |",
+        f"| compiling a source | {compiling} ",
+        f"| removing the types of TypeScript | {STRIPPING.timeout_ms // 1000} s and"
+        f" {STRIPPING.memory_bytes >> 20} MiB, in the sandbox |",
+        f"| compiling the module | {PROCESSOR_SECONDS} s of processor time, ",
+        f"| memory in a call | {memory} MiB |",
+        f"| stack in a call | {STACK_BYTES >> 10} KiB |",
+        f"| time of a call | `limits.timeout_ms`: {default.timeout_ms // 1000} s, up to 30 s |",
+        f"| input, output | {INPUT_LIMIT >> 20} MiB, {default.output_bytes >> 10} KiB | `ELIMIT` |",
+    )
+
+    assert [row for row in rows if row not in page("abi.md")] == []
 
 
 def test_the_scripts_that_the_pages_name_exist() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from tests.project.tree import ROOT
 from tests.sigil.sandbox.engine.driver import Host, evaluate, failure, run
 
 NAMES = set(
@@ -48,6 +50,16 @@ DENIED = {
 
 def test_there_are_the_webs_names_and_no_others() -> None:
     assert set(evaluate("Object.getOwnPropertyNames(globalThis)")) == NAMES
+
+
+def test_the_guide_names_what_throws_and_what_is_missing() -> None:
+    guide = (ROOT / "docs" / "javascript.md").read_text("utf-8")
+    throws = re.search(r"(`setTimeout`[^.]*) throw `ENOSYS`", guide)
+    missing = re.search(r"These names do not exist:([^.]*)\.", guide)
+    assert throws
+    assert missing
+    assert set(re.findall(r"`(\w+)`", throws[1])) <= NAMES
+    assert set(re.findall(r"`(\w+)`", missing[1])).isdisjoint(NAMES)
 
 
 @pytest.mark.parametrize("expression", DENIED)
