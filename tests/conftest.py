@@ -27,6 +27,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
 from tests.servers.ministack import aws_here, ministack
+from tests.servers.programs import ProgramForker
 from tests.sharing import share_costly_values
 
 if TYPE_CHECKING:
@@ -67,6 +68,13 @@ def pytest_collection() -> Generator[None, object, object]:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compiled code that all tests of this process share: compiling the engine takes a second."""
     return tmp_path_factory.getbasetemp().parent / "compiled"
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[ProgramForker]:
+    """What forks the commands `uncaged` and `sigil`, one for all tests of this process."""
+    with ProgramForker() as forker:
+        yield forker
 
 
 @pytest.fixture

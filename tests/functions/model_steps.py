@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from tests.fakes.model import call
 from tests.functions.people import Live
 from tests.machine import within
+from tests.servers.programs import command_of
 from tests.sigil.sandbox.modules import guest
 
 FETCH = "return (await fetch('https://{}/')).status"
@@ -82,7 +82,9 @@ def cascade() -> list[dict[str, Any]]:
 
 
 def shell(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """`uncaged` in a process of its own, on the store of the test's server."""
+    """`uncaged` in a process of its own, on the store of the test's server; forked where `more` has
+    the variables of a `ProgramForker`.
+    """
     kept = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.getcwd(),
@@ -90,9 +92,8 @@ def shell(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedPro
         "NO_COLOR": "1",
     }
     environment = {**kept, "UNCAGED_DATA": str(folder), **more}
-    command = [sys.executable, "-m", "functions.cli", *arguments]
     return subprocess.run(
-        command,
+        [*command_of("functions.cli"), *arguments],
         env=environment,
         capture_output=True,
         text=True,

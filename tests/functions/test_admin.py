@@ -21,6 +21,7 @@ from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import tell
 from tests.functions.model_steps import cascade, failing, shell
 from tests.functions.people import GUEST, OWNER, Live, reason, sentence
+from tests.servers.programs import ProgramForker
 
 Lives = Callable[..., AbstractContextManager[Live]]
 ODD = [
@@ -117,54 +118,62 @@ def test_the_switch_is_for_the_admin_token_alone(live: Lives, model: ScriptedMod
 
 
 def test_the_command_halts_shows_and_unlocks_from_another_process(
-    live: Lives, model: ScriptedModel, tmp_path: Path
+    live: Lives, model: ScriptedModel, tmp_path: Path, forked: ProgramForker
 ) -> None:
     model.then(failing({"deep": "1"}), say("What now?"))
     chat = f"telegram:{GUEST}"
     with live() as agent:
         assert agent.ask("go", GUEST) == "What now?"
-        halted = shell(tmp_path, "halt", "--session", chat, "--json")
+        halted = shell(tmp_path, "halt", "--session", chat, "--json", **forked.environment)
         assert (halted.returncode, json.loads(halted.stdout)) == (0, {"halted": chat})
         assert agent.ask("hello", GUEST) == reason("halted")
-        shown = json.loads(shell(tmp_path, "agent", "status", "--session", chat, "--json").stdout)
+        shown = json.loads(
+            shell(
+                tmp_path, "agent", "status", "--session", chat, "--json", **forked.environment
+            ).stdout
+        )
         assert (shown["state"], shown["reason"], shown["failed"]) == ("SAFETY_LOCKOUT", "halted", 1)
         told = agent.status(GUEST)
         assert (told["most"], told["left"]) == (1_500_000, 1_500_000 - told["spent"])
         assert shown | {"most": 1_500_000, "left": told["left"]} == told
-        freed = shell(tmp_path, "unlock", "--session", chat, "--json")
+        freed = shell(tmp_path, "unlock", "--session", chat, "--json", **forked.environment)
         assert (freed.returncode, json.loads(freed.stdout)) == (0, {"unlocked": chat})
         assert agent.ask("hello", GUEST) == "done"
-        text = shell(tmp_path, "agent", "status", "--session", chat).stdout
+        text = shell(tmp_path, "agent", "status", "--session", chat, **forked.environment).stdout
         assert text.startswith(
             "State: WAITING_FOR_EVENT\nFailures: 0 in a row, 0 of the last 0 operations\n"
         )
         assert 'Tool "no_such_tool" failed with ENOTOOL.' in text
 
 
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+def test_the_command_says_what_is_wrong(tmp_path: Path, forked: ProgramForker) -> None:
     for arguments in (
         ("halt", "--session", "everybody"),
         ("unlock", "--session", "telegram"),
         ("agent", "status", "--session", "nobody"),
         ("halt", "--session", "x:" + "y" * 400),
     ):
-        done = shell(tmp_path, *arguments)
+        done = shell(tmp_path, *arguments, **forked.environment)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert "Traceback" not in done.stderr
         assert done.stderr.startswith("error: ")
-    assert shell(tmp_path, "halt", "telegram:42").returncode == 2
+    assert shell(tmp_path, "halt", "telegram:42", **forked.environment).returncode == 2
     assert (
-        json.loads(shell(tmp_path, "agent", "status", "--json").stdout)["state"]
+        json.loads(shell(tmp_path, "agent", "status", "--json", **forked.environment).stdout)[
+            "state"
+        ]
         == "WAITING_FOR_EVENT"
     )
 
 
-def test_an_unknown_guide_or_strategy_names_those_that_there_are(tmp_path: Path) -> None:
+def test_an_unknown_guide_or_strategy_names_those_that_there_are(
+    tmp_path: Path, forked: ProgramForker
+) -> None:
     for name, known in (
         ("UNCAGED_GUIDE", "default, security, learner, debugger, none"),
         ("UNCAGED_CONTEXT", "window, summary, none"),
     ):
-        done = shell(tmp_path, "chat", "hello", **{name: "no such"})
+        done = shell(tmp_path, "chat", "hello", **{name: "no such"}, **forked.environment)
         assert (done.returncode, done.stdout) == (2, "")
         assert known in done.stderr
         assert "Traceback" not in done.stderr

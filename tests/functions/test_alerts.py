@@ -27,6 +27,7 @@ from tests.functions.agent.talk import event
 from tests.functions.model_steps import cascade, deploy, find, shell
 from tests.functions.people import GUEST, STRANGER, Live, reason
 from tests.servers.ministack import Ministack, unique
+from tests.servers.programs import ProgramForker
 
 Open = Callable[..., AgentRuntime]
 
@@ -204,12 +205,15 @@ def test_whoever_halts_it_rings(
     model: ScriptedModel,
     pager: Pager,
     tmp_path: Path,
+    forked: ProgramForker,
 ) -> None:
     with live(alerts=pager.url) as agent:
         agent.ask("/halt here")
         agent.ask("/halt", GUEST)  # who may not
         agent.server.post("/halt", json={"session": "telegram:5"})
-        assert shell(tmp_path, "halt", UNCAGED_ALERTS=pager.url).returncode == 0
+        assert (
+            shell(tmp_path, "halt", UNCAGED_ALERTS=pager.url, **forked.environment).returncode == 0
+        )
         assert agent.ask("hello", GUEST) == reason("halted")
     assert [(alert["event"], alert["session"], alert["state"]) for alert in pager.alerts] == [
         ("SYSTEM_HALT", session, "SAFETY_LOCKOUT") for session in ("telegram:42", "telegram:5", "*")

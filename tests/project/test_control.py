@@ -14,6 +14,7 @@ from tests.fakes.model import ScriptedModel, call, say
 from tests.project.test_transcripts import SECONDS, surroundings
 from tests.project.transcripts import Step, steps
 from tests.project.tree import ROOT
+from tests.servers.programs import ProgramForker
 
 PAGE = (ROOT / "docs" / "control.md").read_text(encoding="utf-8")
 READ = re.compile(r"^```text\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
@@ -45,9 +46,9 @@ def last_event(folder: Path) -> str:
     )
 
 
-def test_a_failure_goes_the_way_that_its_page_shows(tmp_path: Path) -> None:
+def test_a_failure_goes_the_way_that_its_page_shows(tmp_path: Path, forked: ProgramForker) -> None:
     with ScriptedModel(SCRIPT) as model:
-        around = {**surroundings(tmp_path), "UNCAGED_LLM_URL": model.url}
+        around = {**surroundings(tmp_path, forked), "UNCAGED_LLM_URL": model.url}
         for step in steps(PAGE):
             assert isinstance(step, Step)
             command = (

@@ -22,6 +22,7 @@ from tests.fakes.model import ScriptedModel, call, say
 from tests.project.test_transcripts import SECONDS, surroundings
 from tests.project.transcripts import File, Step, steps
 from tests.project.tree import ROOT
+from tests.servers.programs import ProgramForker
 
 PAGE = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
 OFFLINE = "\n## Without a language model\n"
@@ -61,9 +62,9 @@ SCRIPT = (
 )
 
 
-def follow(page: str, folder: Path, address: str) -> None:
+def follow(page: str, folder: Path, forked: ProgramForker, address: str) -> None:
     """Write the files of a page and run its commands, with the model at `address`."""
-    around = {**surroundings(folder), **({"UNCAGED_LLM_URL": address} if address else {})}
+    around = {**surroundings(folder, forked), **({"UNCAGED_LLM_URL": address} if address else {})}
     for step in steps(page):
         if isinstance(step, File):
             (folder / step.path).write_text(step.text, encoding="utf-8")
@@ -81,9 +82,9 @@ def follow(page: str, folder: Path, address: str) -> None:
         assert step.is_said_by(output), f"$ {step.command}\n{output}\nthe page has:\n{step.said}"
 
 
-def test_what_is_kept_comes_back_as_the_page_shows(tmp_path: Path) -> None:
+def test_what_is_kept_comes_back_as_the_page_shows(tmp_path: Path, forked: ProgramForker) -> None:
     with ScriptedModel(SCRIPT) as model:
-        follow(PAGE.partition(OFFLINE)[0], tmp_path, model.url)
+        follow(PAGE.partition(OFFLINE)[0], tmp_path, forked, model.url)
         read = [str(message["content"]) for body in model.bodies for message in body["messages"]]
 
     assert len(model.bodies) == len(SCRIPT)
@@ -92,10 +93,12 @@ def test_what_is_kept_comes_back_as_the_page_shows(tmp_path: Path) -> None:
     assert not [step.said for step in shown if not any(step.is_said_by(text) for text in read)]
 
 
-def test_without_a_language_model_it_does_what_the_page_shows(tmp_path: Path) -> None:
+def test_without_a_language_model_it_does_what_the_page_shows(
+    tmp_path: Path, forked: ProgramForker
+) -> None:
     offline = PAGE.partition(OFFLINE)[2]
     assert sum(isinstance(step, Step) for step in steps(offline)) == 5
-    follow(offline, tmp_path, "")
+    follow(offline, tmp_path, forked, "")
 
 
 def test_the_table_of_documents_is_in_the_order_of_the_prompt_with_the_caps() -> None:

@@ -30,6 +30,7 @@ from tests.functions.serving import serving
 from tests.project.test_transcripts import SECONDS, surroundings
 from tests.project.transcripts import File, Step, steps
 from tests.project.tree import ROOT
+from tests.servers.programs import ProgramForker
 
 PAGE = (ROOT / "docs" / "pain.md").read_text(encoding="utf-8")
 CHAT = "telegram:42"
@@ -131,12 +132,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shell(installed: Path, tmp_path: Path, model: ScriptedModel) -> Callable[..., str]:
+def shell(
+    installed: Path, tmp_path: Path, model: ScriptedModel, forked: ProgramForker
+) -> Callable[..., str]:
     """Runs a command where that package is installed; what both of its streams say."""
 
     def run(command: str, **settings: str) -> str:
         around = {
-            **surroundings(tmp_path),
+            **surroundings(tmp_path, forked),
             "PYTHONPATH": str(installed),
             "UNCAGED_LLM_URL": model.url,
             "UNCAGED_LIBRARY": "none",

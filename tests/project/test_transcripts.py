@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,26 +14,29 @@ from tests.machine import within
 from tests.project.transcripts import File, Step, steps
 from tests.project.tree import ROOT
 from tests.servers.process import Process, free_port
+from tests.servers.programs import ProgramForker
 
 SECONDS = within(60)
 
 
-def surroundings(folder: Path) -> dict[str, str]:
+def surroundings(folder: Path, forked: ProgramForker) -> dict[str, str]:
+    """The environment of a page's commands: `uncaged` and `sigil` are forked."""
     return {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        **forked.environment,
+        "PATH": f"{forked.programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),
         "UNCAGED_DATA": str(folder / "data"),
         "LANG": "C.UTF-8",
     }
 
 
-def run(command: str, folder: Path) -> str:
+def run(command: str, folder: Path, environment: Mapping[str, str]) -> str:
     """What both streams of a shell's command say: first the data, then the rest."""
     shell = ["bash", "-c", command]
     done = subprocess.run(
         shell,
         cwd=folder,
-        env=surroundings(folder),
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=SECONDS,
@@ -41,7 +45,7 @@ def run(command: str, folder: Path) -> str:
     return (done.stdout + done.stderr).decode()
 
 
-def follow(page: str, folder: Path) -> None:
+def follow(page: str, folder: Path, environment: Mapping[str, str]) -> None:
     """Write the files of a page and run its commands."""
     found = list(steps(page))
     for step in found:
@@ -49,28 +53,34 @@ def follow(page: str, folder: Path) -> None:
             (folder / step.path).parent.mkdir(exist_ok=True)
             (folder / step.path).write_text(step.text, encoding="utf-8")
             continue
-        output = run(step.command, folder)
+        output = run(step.command, folder, environment)
         assert step.is_said_by(output), f"$ {step.command}\n{output}\nthe page has:\n{step.said}"
 
     assert sum(isinstance(step, Step) for step in found) > 5
 
 
 @pytest.mark.parametrize("page", ["permissions.md", "versions.md"])
-def test_a_page_says_what_happens(page: str, tmp_path: Path) -> None:
-    run("sigil list", tmp_path)  # the library is there when the first command of the page runs
+def test_a_page_says_what_happens(page: str, tmp_path: Path, forked: ProgramForker) -> None:
+    environment = surroundings(tmp_path, forked)
+    run(
+        "sigil list", tmp_path, environment
+    )  # the library is there when the first command of the page runs
 
-    follow((ROOT / "docs" / page).read_text(encoding="utf-8"), tmp_path)
+    follow((ROOT / "docs" / page).read_text(encoding="utf-8"), tmp_path, environment)
 
 
-def test_a_registry_of_ones_own_is_set_up_as_its_page_says(tmp_path: Path) -> None:
+def test_a_registry_of_ones_own_is_set_up_as_its_page_says(
+    tmp_path: Path, forked: ProgramForker
+) -> None:
+    environment = surroundings(tmp_path, forked)
     page, port = (ROOT / "docs" / "self-hosting.md").read_text(encoding="utf-8"), free_port()
     server = Process(
         [str(Path(sys.executable).with_name("sigil")), "serve", "--port", str(port)],
-        surroundings(tmp_path),
+        environment,
     )
     try:
         server.wait_until(lambda: f"http://127.0.0.1:{port}" in server.output)
-        follow(page.replace("127.0.0.1:8000", f"127.0.0.1:{port}"), tmp_path)
+        follow(page.replace("127.0.0.1:8000", f"127.0.0.1:{port}"), tmp_path, environment)
         assert "token: in " in server.output
         assert "from another machine: sigil login --url " in server.output
     finally:

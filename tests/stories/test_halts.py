@@ -29,6 +29,7 @@ from tests.functions.model_steps import (
 )
 from tests.functions.people import GROUP, GUEST, OWNER, STRANGER, Live, platform, reason, sentence
 from tests.functions.serving import serving
+from tests.servers.programs import ProgramForker
 
 Lives = Callable[..., AbstractContextManager[Live]]
 DEAR = {"usage": {"prompt_tokens": 59_000, "completion_tokens": 1_000}}
@@ -50,7 +51,7 @@ def plain(text: str) -> str:
 
 @pytest.mark.parametrize(("by", "count"), [("chat", 100), ("shell", 20)])
 def test_a_halt_comes_before_all_the_messages_that_wait(
-    live: Lives, model: ScriptedModel, tmp_path: Path, by: str, count: int
+    live: Lives, model: ScriptedModel, tmp_path: Path, forked: ProgramForker, by: str, count: int
 ) -> None:
     gates = [Gate(call(("cap_mark", {}))) for _ in range(2)]
     with live(workers=2) as agent:
@@ -66,7 +67,7 @@ def test_a_halt_comes_before_all_the_messages_that_wait(
         if by == "chat":
             assert agent.ask("/halt") == plain(ENGLISH.halted)
         else:
-            done = shell(tmp_path, "halt")
+            done = shell(tmp_path, "halt", **forked.environment)
             assert (done.returncode, done.stdout) == (
                 0,
                 "halted: every chat; `uncaged unlock` lets it go on\n",
@@ -98,7 +99,7 @@ def test_a_halt_comes_before_all_the_messages_that_wait(
         if by == "chat":
             assert agent.ask("/unlock") == ENGLISH.unlocked
         else:
-            assert shell(tmp_path, "unlock").returncode == 0
+            assert shell(tmp_path, "unlock", **forked.environment).returncode == 0
         assert agent.state(210) == "WAITING_FOR_EVENT"
         assert agent.ask("hello", 210) == "done"
         model.then(call(("cap_mark", {})), say("marked"))
@@ -211,7 +212,10 @@ def test_time_does_not_open_it(
 
 
 def test_a_clock_that_is_set_neither_opens_nor_holds(
-    runtime: Callable[..., AgentRuntime], model: ScriptedModel, tmp_path: Path
+    runtime: Callable[..., AgentRuntime],
+    model: ScriptedModel,
+    tmp_path: Path,
+    forked: ProgramForker,
 ) -> None:
     home = runtime(llm_url=model.url, owners=(f"telegram:{OWNER}",))
     now = home.app.clock.now
@@ -226,7 +230,7 @@ def test_a_clock_that_is_set_neither_opens_nor_holds(
     ]  # what was said under the other clock was said before
 
     assert tell(ahead, "go", session="telegram:8") == [sentence("cascade")]
-    assert shell(tmp_path, "unlock").returncode == 0
+    assert shell(tmp_path, "unlock", **forked.environment).returncode == 0
     assert tell(home, "hello") == tell(home, "hello", session="telegram:8") == ["done"]
 
 

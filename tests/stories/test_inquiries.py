@@ -30,6 +30,7 @@ from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import event
 from tests.functions.model_steps import Gate, shell
 from tests.functions.people import GUEST, OWNER, STRANGER, Live, platform
+from tests.servers.programs import ProgramForker
 
 Lives = Callable[..., AbstractContextManager[Live]]
 SOON = 10.0
@@ -115,7 +116,7 @@ def test_http_gets_the_answer_while_the_chats_turn_runs(live: Lives, model: Scri
 
 
 def test_the_terminal_gets_it_while_another_has_the_chat(
-    live: Lives, model: ScriptedModel, tmp_path: Path
+    live: Lives, model: ScriptedModel, tmp_path: Path, forked: ProgramForker
 ) -> None:
     gate = Gate(say("at last"))
     model.then(gate)
@@ -123,11 +124,13 @@ def test_the_terminal_gets_it_while_another_has_the_chat(
         more = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
         slow: list[Any] = []
         asking = threading.Thread(
-            target=lambda: slow.append(shell(tmp_path, "chat", "--quiet", "think long", **more))
+            target=lambda: slow.append(
+                shell(tmp_path, "chat", "--quiet", "think long", **more, **forked.environment)
+            )
         )
         asking.start()
         model.wait_for(1)
-        said = shell(tmp_path, "chat", "--quiet", "/status", **more)
+        said = shell(tmp_path, "chat", "--quiet", "/status", **more, **forked.environment)
         assert said.stdout.splitlines()[0] == ENGLISH.status_working, said.stderr
         gate.open.set()
         asking.join()

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,16 @@ from tests.fakes.bot_api import BotApi
 from tests.functions.agent.access.people import code_of, say
 from tests.functions.people import SECRET, update
 from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
 from tests.terminal import Terminal
 
-COMMAND = [sys.executable, "-m", "functions.cli"]
+COMMAND = command_of("functions.cli")
 STRANGER = "telegram:66"
 Open = Callable[..., AgentRuntime]
 
 
 @pytest.fixture
-def environment(tmp_path: Path, bot: BotApi) -> dict[str, str]:
+def environment(tmp_path: Path, bot: BotApi, forked: ProgramForker) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     telegram = {"TELEGRAM_TOKEN": bot.token, "TELEGRAM_SECRET": SECRET, "TELEGRAM_API": bot.url}
     mine = {
@@ -41,7 +41,7 @@ def environment(tmp_path: Path, bot: BotApi) -> dict[str, str]:
         "PYTHONPATH": os.getcwd(),
         "NO_COLOR": "1",
     }
-    return {**kept, **mine, **telegram}
+    return {**kept, **mine, **telegram, **forked.environment}
 
 
 def uncaged(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -22,13 +23,15 @@ import pytest
 from sigil.settings import installed_version
 from tests.fakes.model import ScriptedModel, say
 from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
 from tests.terminal import Terminal
 
-COMMAND = [sys.executable, "-m", "functions.cli"]
+COMMAND = command_of("functions.cli")
 
 
 @pytest.fixture
-def environment(tmp_path: Path, compiled: Path) -> dict[str, str]:
+def unforked(tmp_path: Path, compiled: Path) -> dict[str, str]:
+    """The environment of a command that Python starts itself, over an empty folder."""
     compiled.mkdir(exist_ok=True)
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
@@ -39,6 +42,21 @@ def environment(tmp_path: Path, compiled: Path) -> dict[str, str]:
         "PYTHONPATH": os.getcwd(),
         "NO_COLOR": "1",
     }
+
+
+@pytest.fixture
+def environment(unforked: dict[str, str], forked: ProgramForker) -> dict[str, str]:
+    """As `unforked`, for a command that is forked from one that has imported everything."""
+    return {**unforked, **forked.environment}
+
+
+@pytest.fixture
+def stocked_environment(
+    environment: dict[str, str], stocked: Path, tmp_path: Path
+) -> dict[str, str]:
+    """As `environment`, over a folder that has the standard library already."""
+    shutil.copytree(stocked, tmp_path, dirs_exist_ok=True)
+    return environment
 
 
 def uncaged(
@@ -56,9 +74,9 @@ def uncaged(
 
 
 def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr(
-    environment: dict[str, str],
+    unforked: dict[str, str],
 ) -> None:
-    done = uncaged(environment, "chat", "encode hello world in base64")
+    done = uncaged(unforked, "chat", "encode hello world in base64")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("aGVsbG8gd29ybGQ=\n")
@@ -71,6 +89,18 @@ def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr
         "of 32,000 tokens",
     ):
         assert shown in done.stderr
+
+
+def test_the_command_is_the_same_when_it_is_forked(
+    unforked: dict[str, str], environment: dict[str, str]
+) -> None:
+    alone, forked = (uncaged(given, "chat", "--nonsense") for given in (unforked, environment))
+
+    assert (alone.returncode, alone.stdout, alone.stderr) == (
+        forked.returncode,
+        forked.stdout,
+        forked.stderr,
+    )
 
 
 def test_a_capability_that_is_sent_as_source_is_created_and_used(
@@ -90,19 +120,19 @@ def test_a_capability_that_is_sent_as_source_is_created_and_used(
     assert used.stdout.startswith("dlrow olleh\n")
 
 
-def test_the_conversation_goes_on_in_the_next_process(environment: dict[str, str]) -> None:
-    uncaged(environment, "chat", "encode hello world in base64")
+def test_the_conversation_goes_on_in_the_next_process(stocked_environment: dict[str, str]) -> None:
+    uncaged(stocked_environment, "chat", "encode hello world in base64")
 
-    again = uncaged(environment, "chat", "--quiet", "/tools")
-    other = uncaged(environment, "chat", "--quiet", "--session", "other", "/tools")
+    again = uncaged(stocked_environment, "chat", "--quiet", "/tools")
+    other = uncaged(stocked_environment, "chat", "--quiet", "--session", "other", "/tools")
 
     assert "cap_encode" in again.stdout
     assert again.stderr == ""
     assert "No other tool was needed" in other.stdout
 
 
-def test_json_is_one_document(environment: dict[str, str]) -> None:
-    done = uncaged(environment, "chat", "--json", "encode hello world in base64")
+def test_json_is_one_document(stocked_environment: dict[str, str]) -> None:
+    done = uncaged(stocked_environment, "chat", "--json", "encode hello world in base64")
 
     answer = json.loads(done.stdout)
     assert answer["reply"].startswith("aGVsbG8gd29ybGQ=")
@@ -134,9 +164,11 @@ def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(
     assert "Traceback" not in done.stderr
 
 
-def test_a_turn_that_fails_exits_with_1_and_says_so_in_json(environment: dict[str, str]) -> None:
+def test_a_turn_that_fails_exits_with_1_and_says_so_in_json(
+    stocked_environment: dict[str, str],
+) -> None:
     done = uncaged(
-        environment,
+        stocked_environment,
         "chat",
         "--json",
         "hi",
@@ -148,10 +180,10 @@ def test_a_turn_that_fails_exits_with_1_and_says_so_in_json(environment: dict[st
     assert json.loads(done.stdout)["failed"] is True
 
 
-def test_bytes_that_are_no_text_are_answered_all_the_same(environment: dict[str, str]) -> None:
+def test_bytes_that_are_no_text_are_answered_all_the_same(unforked: dict[str, str]) -> None:
     done = subprocess.run(
         [*COMMAND, "chat", "--json"],
-        env=environment,
+        env=unforked,
         input=b"encode \xff in base64\n/help\n",
         capture_output=True,
         timeout=within(60),
@@ -165,10 +197,10 @@ def test_bytes_that_are_no_text_are_answered_all_the_same(environment: dict[str,
 
 
 def test_a_message_that_cannot_fit_is_told(
-    environment: dict[str, str], model: ScriptedModel
+    stocked_environment: dict[str, str], model: ScriptedModel
 ) -> None:
     done = uncaged(
-        environment,
+        stocked_environment,
         "chat",
         "-q",
         "word " * 10_000,
@@ -181,7 +213,7 @@ def test_a_message_that_cannot_fit_is_told(
 
 
 def test_a_second_terminal_waits_for_the_turn_of_the_first(
-    environment: dict[str, str], model: ScriptedModel
+    stocked_environment: dict[str, str], model: ScriptedModel
 ) -> None:
     go = threading.Event()
 
@@ -193,14 +225,14 @@ def test_a_second_terminal_waits_for_the_turn_of_the_first(
     more = {"UNCAGED_LLM_URL": model.url}
     first = subprocess.Popen(
         [*COMMAND, "chat", "-q", "one"],
-        env={**environment, **more},
+        env={**stocked_environment, **more},
         stdout=subprocess.PIPE,
         text=True,
     )
     model.wait_for(1, 30)
     second = subprocess.Popen(
         [*COMMAND, "chat", "-q", "two"],
-        env={**environment, **more},
+        env={**stocked_environment, **more},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -220,17 +252,19 @@ def test_a_session_has_a_plain_name(environment: dict[str, str], session: str) -
     assert uncaged(environment, "chat", f"--session={session}", "hi").returncode == 2
 
 
-def test_doctor_asks_the_model(environment: dict[str, str]) -> None:
-    done = uncaged(environment, "doctor", UNCAGED_LLM_URL="http://127.0.0.1:9")
+def test_doctor_asks_the_model(stocked_environment: dict[str, str]) -> None:
+    done = uncaged(stocked_environment, "doctor", UNCAGED_LLM_URL="http://127.0.0.1:9")
 
     assert done.returncode == 1
     assert "cannot be reached" in done.stdout
 
 
-def test_doctor_lists_every_setting_and_finds_what_is_wrong(environment: dict[str, str]) -> None:
-    well = uncaged(environment, "doctor")
+def test_doctor_lists_every_setting_and_finds_what_is_wrong(
+    stocked_environment: dict[str, str],
+) -> None:
+    well = uncaged(stocked_environment, "doctor")
     ill = uncaged(
-        environment,
+        stocked_environment,
         "doctor",
         "--json",
         UNCAGED_STORE="redis://127.0.0.1",
@@ -238,7 +272,7 @@ def test_doctor_lists_every_setting_and_finds_what_is_wrong(environment: dict[st
     )
 
     assert well.returncode == 0, well.stdout
-    assert "UNCAGED_LLM_URL" in uncaged(environment, "doctor", "--verbose").stdout
+    assert "UNCAGED_LLM_URL" in uncaged(stocked_environment, "doctor", "--verbose").stdout
     assert ill.returncode == 1
     assert "secret-token" not in ill.stdout
     assert (
@@ -259,10 +293,10 @@ def test_the_version_is_told_in_two_ways(environment: dict[str, str]) -> None:
     ("redirected", "unbuffered"), [(">/dev/full", ""), (">/dev/full", "1"), (">&-", "")]
 )
 def test_output_that_cannot_be_written_is_said_in_one_line(
-    environment: dict[str, str], redirected: str, unbuffered: str
+    unforked: dict[str, str], redirected: str, unbuffered: str
 ) -> None:
     line = f"{' '.join(COMMAND)} version {redirected}"
-    given = {**environment, "PYTHONUNBUFFERED": unbuffered}
+    given = {**unforked, "PYTHONUNBUFFERED": unbuffered}
     done = subprocess.run(
         line, shell=True, env=given, stderr=subprocess.PIPE, text=True, check=False
     )
@@ -270,14 +304,14 @@ def test_output_that_cannot_be_written_is_said_in_one_line(
     assert re.fullmatch(r"error: cannot write the output: [^\n]+ \(EWRITE\)\n", done.stderr)
 
 
-def test_ctrl_c_while_the_command_is_imported_is_silent(environment: dict[str, str]) -> None:
+def test_ctrl_c_while_the_command_is_imported_is_silent(unforked: dict[str, str]) -> None:
     interrupted = (
         "sys.meta_path.insert(0, type('Finder', (), {'find_spec': lambda *_: (_ for _ in"
         " ()).throw(KeyboardInterrupt)})())"
     )
     script = f"import sys; import functions.cli as door; {interrupted}; door.main()"
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, check=False
+        [sys.executable, "-c", script], env=unforked, capture_output=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
@@ -292,10 +326,10 @@ def terminal(environment: dict[str, str], **more: str) -> Iterator[Terminal]:
 
 
 def test_what_a_capability_says_cannot_drive_the_terminal(
-    environment: dict[str, str], model: ScriptedModel
+    stocked_environment: dict[str, str], model: ScriptedModel
 ) -> None:
     model.then(say("safe \x1b]0;owned\x07\x1b[2J \u202e\x9b31m end"))
-    with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
+    with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for_match("› ")
         screen.type("hi\n")
         shown = screen.wait_for_match("end")
@@ -305,8 +339,8 @@ def test_what_a_capability_says_cannot_drive_the_terminal(
     assert "\x9b" not in shown
 
 
-def test_lines_stay_lines(environment: dict[str, str], model: ScriptedModel) -> None:
-    with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
+def test_lines_stay_lines(stocked_environment: dict[str, str], model: ScriptedModel) -> None:
+    with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for_match("› ")
         screen.type("/status\n")
         shown = screen.wait_for_match("of them here")
@@ -316,14 +350,14 @@ def test_lines_stay_lines(environment: dict[str, str], model: ScriptedModel) -> 
 
 
 def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
-    environment: dict[str, str], model: ScriptedModel
+    unforked: dict[str, str], model: ScriptedModel
 ) -> None:
     def slow(body: dict[str, Any]) -> dict[str, Any]:
         model.closing.wait(30)
         return say("too late")
 
     model.then(slow, say("here I am"))
-    with terminal(environment, UNCAGED_LLM_URL=model.url) as screen:
+    with terminal(unforked, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for_match("› ")
         screen.type("think for long\n")
         model.wait_for(1)
@@ -367,7 +401,7 @@ def served(environment: dict[str, str], **more: str) -> Iterator[tuple[subproces
 
 
 def test_serve_answers_and_ends_gracefully_when_it_is_told_to(
-    environment: dict[str, str], tmp_path: Path, model: ScriptedModel
+    unforked: dict[str, str], tmp_path: Path, model: ScriptedModel
 ) -> None:
     started = threading.Event()
 
@@ -377,7 +411,7 @@ def test_serve_answers_and_ends_gracefully_when_it_is_told_to(
         return say("finished in peace")
 
     model.then(slow)
-    with served(environment, UNCAGED_LLM_URL=model.url) as (process, address):
+    with served(unforked, UNCAGED_LLM_URL=model.url) as (process, address):
         token = (tmp_path / "token").read_text()
         assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
         assert httpx.get(f"{address}/health").json()["ok"] is True
@@ -441,9 +475,11 @@ def test_help_is_plain_text(environment: dict[str, str]) -> None:
         assert "│" not in shown
 
 
-def test_what_is_said_in_a_pipe_is_one_line_however_long(environment: dict[str, str]) -> None:
+def test_what_is_said_in_a_pipe_is_one_line_however_long(
+    stocked_environment: dict[str, str],
+) -> None:
     text = f"encode {'a long text ' * 20}in base64"
-    said = uncaged(environment, "chat", text).stderr.splitlines()
+    said = uncaged(stocked_environment, "chat", text).stderr.splitlines()
     assert [
         line
         for line in said
@@ -509,10 +545,10 @@ ENCODE = "encode hello world in base64"
 
 
 def test_the_first_chat_after_an_installation_compiles_nothing(
-    environment: dict[str, str], tmp_path: Path
+    unforked: dict[str, str], tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"
-    said = uncaged({**environment, "UNCAGED_CACHE": str(cache)}, "chat", ENCODE)
+    said = uncaged({**unforked, "UNCAGED_CACHE": str(cache)}, "chat", ENCODE)
 
     assert said.stdout.startswith("aGVsbG8gd29ybGQ=")
     assert "compiling" not in said.stderr
@@ -520,7 +556,7 @@ def test_the_first_chat_after_an_installation_compiles_nothing(
 
 
 def test_an_engine_that_was_not_compiled_yet_is_compiled_before_anybody_waits_for_an_answer(
-    environment: dict[str, str], tmp_path: Path
+    stocked_environment: dict[str, str], tmp_path: Path
 ) -> None:
     from sigil.sandbox.engine import ENGINE
 
@@ -528,7 +564,11 @@ def test_an_engine_that_was_not_compiled_yet_is_compiled_before_anybody_waits_fo
     another.write_bytes(ENGINE.read_bytes() + b"\0\2\1x")  # with a section that says nothing
     chat = [
         uncaged(
-            {**environment, "SIGIL_ENGINE": str(another), "UNCAGED_CACHE": str(tmp_path / "cache")},
+            {
+                **stocked_environment,
+                "SIGIL_ENGINE": str(another),
+                "UNCAGED_CACHE": str(tmp_path / "cache"),
+            },
             "chat",
             ENCODE,
         )
