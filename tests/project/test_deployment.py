@@ -124,3 +124,17 @@ def test_the_store_of_the_compose_file_keeps_what_is_written() -> None:
         assert words in COMPOSE
     for words in ("appendonly yes", "maxmemory-policy noeviction"):
         assert words in DOCUMENT
+
+
+def test_the_costs_of_the_page_follow_from_its_units_and_prices() -> None:
+    rounds, calls, kilobytes, seconds, gigabytes = 2, 1, 10, 6, 1
+    assert "With *k* = 2, *c* = 1, *S* = 10, *t* = 6 s and *M* = 1 GB" in DOCUMENT
+    time = (gigabytes * seconds + 0.03) * 0.0000166667
+    writes = (3 + rounds + calls) * kilobytes + 3 + calls
+    reads = 2 * kilobytes / 4 + 18 + 10 * rounds
+    table = writes * 0.625e-6 + reads * 0.125e-6
+    rest = 1e-6 + 2 * 0.2e-6 + 3 * 0.5e-6 + 4e-6 * 0.5
+    for messages in (1_000, 10_000, 100_000):
+        parts = [messages * part for part in (time, table, rest)]
+        cells = [f"${part:.2f}" if part >= 0.01 else "< $0.01" for part in (*parts, sum(parts))]
+        assert f"| {messages:,} | {' | '.join(cells)} |" in DOCUMENT, cells

@@ -26,6 +26,7 @@ from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
+from tests.project.tree import ROOT
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
@@ -160,6 +161,20 @@ def test_a_turn_asks_the_store_a_bounded_number_of_times(
     model.then(call(SEARCH), call(CALL), call(CALL), call(CALL), call(CALL), say("done"))
     operations = take_turn(agent, kv, 4)
     assert len(operations) <= SIX_ROUNDS_MOST, "\n".join(operations)
+
+
+def test_a_turn_writes_its_session_as_often_as_the_guide_for_deploying_says(
+    counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
+) -> None:
+    agent, kv = counted
+    guide = (ROOT / "docs" / "deploy.md").read_text("utf-8")
+    assert "(3 + *k* + *c*) × *S*" in guide
+    searches, calls = 1, 2
+    model.then(call(SEARCH), *[call(CALL)] * calls, say("done"))
+    operations = take_turn(agent, kv, 1)
+
+    saves = [each for each in operations if each.startswith("put session") and "/head" in each]
+    assert len(saves) <= 3 + (searches + calls) + calls, "\n".join(operations)
 
 
 def test_a_linked_chat_asks_for_no_more(
