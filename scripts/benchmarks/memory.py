@@ -30,7 +30,8 @@ _LISTENS: Final = re.compile(r"listens on (http://\S+)")
 
 def run(data: Path | None) -> Iterator[Row]:
     """Measure in MiB resident: the server's own process after one /health, without its runners, at
-    the first start and at the second.
+    the first start and at the second. Then measure the last week of a year of chat, 10,000 messages,
+    and turn by turn beside it the only week of another chat.
 
     `data`: conversations for `evidence`.
     """
@@ -52,13 +53,6 @@ def run(data: Path | None) -> Iterator[Row]:
             floor=floor,
         )
         yield Row("uncaged serve, later starts", _measure_server(folder), "MiB", 120.0, floor=floor)
-    yield from _measure_year()
-
-
-def _measure_year() -> Iterator[Row]:
-    """Measure the last week of a year of chat, 10,000 messages, and turn by turn beside it the only
-    week of another chat.
-    """
     model = year.YearModel()
     with tempfile.TemporaryDirectory() as folder:
         runtime = open_runtime(Settings(data=folder, library="none", runners=1))

@@ -28,15 +28,36 @@ VALUE: Final = b"x" * 400
 
 
 def run(data: Path | None) -> Iterator[Row]:
-    """Measure medians in microseconds of wall time. The server is Valkey on this machine, over TCP,
-    with an append-only file.
+    """Measure medians in microseconds of wall time: a session's document, by the store alone and then
+    with encoding and decoding, which cost the most; and the store's operations.
+
+    The server is Valkey on this machine, over TCP, with an append-only file.
     """
     with (
         Valkey() as server,
         closing(redis.Redis.from_url(server.url)) as client,
         closing(RedisKV(server.url)) as kv,
     ):
-        yield from _measure_session(kv, client.ping)
+        document = make_document(MESSAGES)
+        head = keys.session_head(keys.session_of("main", "bench:1"))
+        kv.put(head, encode_document(document))
+
+        def load_and_save() -> None:
+            item = kv.get(head)
+            kv.put(head, item.value if item else b"", expect=item.version if item else ABSENT)
+
+        value, ping = compare_calls(load_and_save, client.ping, ROUNDS, REPEATS)
+        yield Row(
+            f"redis load + save of {MESSAGES} messages, beside a PING",
+            value,
+            "µs",
+            floor=ping,
+            ratio_target=3,
+        )
+        in_memory = _open_and_close(MemoryKV(), document)
+        in_redis = _open_and_close(kv, document)
+        value, floor = compare_calls(in_redis, in_memory, ROUNDS, REPEATS)
+        yield Row("redis session open + close, beside memory", value, "µs", floor=floor)
         key = Key("one", "s")
         claim = Key("claim", "s")
         for number in range(50):
@@ -54,32 +75,6 @@ def run(data: Path | None) -> Iterator[Row]:
         for name, work in operations.items():
             value, ping = compare_calls(work, client.ping, ROUNDS, REPEATS)
             yield Row(f"redis {name}, beside a PING", value, "µs", floor=ping)
-
-
-def _measure_session(kv: RedisKV, ping: Work) -> Iterator[Row]:
-    """Measure reading and writing a session's document: first the store alone, then with encoding
-    and decoding, which cost the most.
-    """
-    document = make_document(MESSAGES)
-    head = keys.session_head(keys.session_of("main", "bench:1"))
-    kv.put(head, encode_document(document))
-
-    def load_and_save() -> None:
-        item = kv.get(head)
-        kv.put(head, item.value if item else b"", expect=item.version if item else ABSENT)
-
-    value, floor = compare_calls(load_and_save, ping, ROUNDS, REPEATS)
-    yield Row(
-        f"redis load + save of {MESSAGES} messages, beside a PING",
-        value,
-        "µs",
-        floor=floor,
-        ratio_target=3,
-    )
-    in_memory = _open_and_close(MemoryKV(), document)
-    in_redis = _open_and_close(kv, document)
-    value, floor = compare_calls(in_redis, in_memory, ROUNDS, REPEATS)
-    yield Row("redis session open + close, beside memory", value, "µs", floor=floor)
 
 
 def _open_and_close(kv: KV, document: Document) -> Work:
