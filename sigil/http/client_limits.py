@@ -332,14 +332,14 @@ async def _send_error(
 
 def make_exception_handler(
     connections: OpenConnections,
-) -> Callable[[asyncio.AbstractEventLoop, Mapping[str, Any]], None]:
+) -> Callable[[asyncio.AbstractEventLoop, Mapping[str, object]], None]:
     """Return the loop's exception handler.
 
     When no connection can be accepted, which asyncio reports hundreds of times a second, it closes
     an idle one and warns once a minute.
     """
 
-    def handle(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    def handle(loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
         problem = context.get("exception")
         if isinstance(problem, OSError) and problem.errno in _NO_RESOURCE:
             _warn_seldom("no connection can be accepted", reason=problem.strerror)

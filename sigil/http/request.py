@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar, Unpack
 
 import orjson
 from fastapi import Response
@@ -44,7 +44,7 @@ class RequestBody(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: Unpack[ConfigDict]) -> None:
         super().__init_subclass__(**options)
         cls.__qualname__ = cls.__name__.removesuffix("Body")
 

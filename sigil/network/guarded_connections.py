@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
-from typing import Any
 
 import httpcore
 
@@ -105,7 +104,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         """Return a stream to an address of `host`; `Refused` EPERM unless all of them are public.
 
@@ -134,7 +133,10 @@ class GuardedBackend(httpcore.NetworkBackend):
         raise failure
 
     def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Any = None
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         """Raise `httpcore.ConnectError`: no capability reaches a socket of this machine."""
         raise httpcore.ConnectError("no sockets of this machine")
@@ -209,7 +211,7 @@ class _BudgetedStream(httpcore.NetworkStream):
         stream = self._stream.start_tls(ssl_context, server_hostname, self._budget.seconds_left())
         return _BudgetedStream(stream, self._budget)
 
-    def get_extra_info(self, info: str) -> Any:
+    def get_extra_info(self, info: str) -> object:
         if info == "is_readable":
             # TLS may hold bytes that the socket does not hold any more
             tls = self._stream.get_extra_info("ssl_object")
