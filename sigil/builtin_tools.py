@@ -74,7 +74,7 @@ CANNOT_WRITE: Final = (
 SUGGESTED_CALL: Final = "call it with "
 """How the advice begins that shows a call which is right."""
 GAP: Final = '"…"'
-"""What stands in a suggested call for a text that its caller has to choose."""
+"""The text in a suggested call that its caller has to choose."""
 EXAMPLE_CHARACTERS: Final = 240
 WORKING_CHARACTERS: Final = 160
 _QUERY_NAMES: Final = ("q", "text", "input", "search", "keywords", "name", "capability")

@@ -218,7 +218,7 @@ def _finish_answer(
 
 
 def _describe_cut(finish: str, texts: Texts) -> str:
-    """Return what stands below an answer that is not whole; empty below one that is."""
+    """Return what is added below an answer that is not whole; empty below one that is."""
     cut = {
         "length": f" […]\n\n{texts.cut_length}",
         "filtered": f" […]\n\n{texts.cut_filtered}",

@@ -3,9 +3,9 @@
 The origin of a person's message says where it came from: the name in it is its sender's word, all
 else is the runtime's. It is stored as `telegram` for a private chat and as
 `telegram 42 member · Alice` for a group: the platform, the end of the sender's id and their role
-stand before the first separator, where no name reaches.
+are before the first separator, where no name reaches.
 
-What a message points at, and what was said in a group since the last reply, stands above a person's
+What a message points at, and what was said in a group since the last reply, is above a person's
 own words, each part between delimiters that nothing inside can close: it is data.
 """
 
@@ -313,7 +313,7 @@ def format_overheard(messages: Sequence[OverheardMessage], most: int) -> str:
 
 
 def read_own_words(content: str) -> str:
-    """Return what a message's sender wrote, without what stands between delimiters above it."""
+    """Return what a message's sender wrote, without what is between delimiters above it."""
     while True:
         opened = next((name for name in ZONES if content.startswith(f"<<{name}>>\n")), "")
         _, closing, rest = content.partition(f"\n<</{opened}>>")

@@ -32,7 +32,7 @@ def to_local(at: float, zone: str) -> datetime:
 def format_clock(at: float, zone: str, now: float) -> str:
     """Return a moment for people: `00:00 UTC`, `01:00 (Europe/Berlin)`.
 
-    The date stands before it when the moment is more than a day away.
+    The date is before it when the moment is more than a day away.
     """
     moment = to_local(at, zone)
     shown = f"{moment:%H:%M} {zone}" if zone == DEFAULT else f"{moment:%H:%M} ({zone})"

@@ -37,7 +37,7 @@ RESULT_CHARACTERS = 16_000
 RESULT_LEAST = 200
 """The model gets so many characters of a result, however full its window is."""
 PAIN_CHARACTERS = 600
-"""About so many characters of a guide stand below a failure."""
+"""About so many characters of a guide are added below a failure."""
 HEAD_SHARE = 0.75
 """The part of a cut result that comes from its beginning; the rest comes from its end."""
 BEST_SHARE = 0.75

@@ -9,7 +9,7 @@ from functions.events import Event
 from functions.texts.en import Texts
 
 _READABLE: Final = ("sticker",)
-"""Kinds whose meaning stands beside the file."""
+"""Kinds whose meaning is given beside the file."""
 NOTE: Final = ", which you cannot open"
 """What the model reads of a file that nobody opens; its sender is told by the runtime."""
 SAME_SECONDS: Final = 60.0

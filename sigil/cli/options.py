@@ -1,4 +1,4 @@
-"""The options that every command takes, wherever they stand on its line, and options grouped in a
+"""The options that every command takes, wherever they are on its line, and options grouped in a
 dataclass.
 """
 
@@ -80,7 +80,7 @@ NO_OPTIONS = SharedOptions()
 
 
 def hoist_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the shared options, wherever they stand before `--`, and the remaining words."""
+    """Return the shared options, wherever they are before `--`, and the remaining words."""
     with_value = tuple(f"{name}=" for name in VALUES)
     options: list[str] = []
     rest: list[str] = []

@@ -154,7 +154,7 @@ class _Answer:
 
 
 def _token_id(scope: Scope) -> str:
-    """Return the public id of the token that was let in."""
+    """Return the public id of the token that was accepted."""
     authorization = next(
         (value for name, value in scope["headers"] if name == b"authorization"), b""
     )

@@ -74,7 +74,7 @@ def _answer_batch(
 ) -> list[dict[str, Json]]:
     """Return the answers to a list of messages.
 
-    Each after the first is let in like a request of its own, as long as there is time for the list.
+    Each after the first is admitted like a request of its own, while there is time for the list.
     """
     if revision not in BATCHED:
         raise RpcError(REQUEST, "send one message")

@@ -1,4 +1,4 @@
-"""A request that was let in, the bodies that it may have, and JSON answers."""
+"""A request that was authorised, the bodies that it may have, and JSON answers."""
 
 from __future__ import annotations
 

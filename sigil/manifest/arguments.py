@@ -38,7 +38,7 @@ _BOOLEANS = {
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
 _LEFT_OUT = frozenset(("", "null", "none", "undefined"))
-"""Texts that stand for an argument that is not given, where a text is not asked for."""
+"""Texts that mean an argument that is not given, where a text is not asked for."""
 _WRAPPERS = frozenset(("input", "arguments", "args", "parameters", "params", "kwargs"))
 _BESIDE_WRAPPER = frozenset(("name", "tool", "function", "type"))
 _SCHEMA_WORDS = frozenset(("type", "title", "description", "value"))
@@ -48,7 +48,7 @@ _ANY_NAME = frozenset(
 )
 """Names that say nothing: where one argument is asked for, it is meant."""
 _SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "\\t": "tab", "|": "pipe", ":": "colon"}
-"""The names of the signs that stand between fields."""
+"""The names of the signs between fields."""
 _SAYS_WHAT_IT_IS = frozenset("case format mode style type kind unit units".split())
 _NAME_WORD = re.compile(r"[A-Z]?[^\W\dA-Z_]+|[A-Z]+(?![^\W\dA-Z_])|\d+")
 READINGS_MOST = 20
@@ -177,7 +177,7 @@ def _words_of(name: str) -> frozenset[str]:
 
 
 def _list_readings(part: Mapping[str, Json], text: str) -> list[Json]:
-    """Return what a text may stand for, each once: the same without spaces around it or in another
+    """Return what a text may mean, each once: the same without spaces around it or in another
     case; the one of the listed values that is the same unit, the name of that sign, or the same
     word beside one that only says what it is (`snake_case`).
     """
@@ -352,7 +352,7 @@ def _coerce(part: Json, value: Json, context: _Context) -> Json:
         branch = _find_branch(part, value)
         return value if branch is None else _coerce(branch, value, context)
     if not _has_type(value, types):
-        # One value may stand alone in a list, or in a piece of schema, where neither is asked for.
+        # One value may be alone in a list, or in a piece of schema, where neither is asked for.
         inner: Json = None
         if isinstance(value, list):
             if len(value) == 1 and "array" not in types:

@@ -54,7 +54,7 @@ AUTOMATIC: Final = "auto"
 NAME_CHARACTERS: Final = 40
 """An unknown command's name is repeated up to so many characters."""
 _SPACED = re.compile(r"[/\uff0f]\s+([A-Za-z]+)(?:\s.*)?", re.DOTALL)
-"""A slash that stands alone, with the word after it."""
+"""A slash alone, with the word after it."""
 ALIASES: Final = {"reset": "new", "clear": "new"}
 """Names that people know from elsewhere, and the command that they mean."""
 

@@ -85,7 +85,7 @@ class Documents:
         return self.decode_for_prompt(session, get_many(self._kv, self.list_keys(session)))
 
     def list_keys(self, session: str) -> list[Key]:
-        """Return the keys of what may stand in a session's prompt, for `decode_for_prompt`."""
+        """Return the keys of what may be in a session's prompt, for `decode_for_prompt`."""
         agent = [keys.document(self.agent, name) for name in CAPS]
         return [*agent, *(keys.document(session, name) for name in OF_CHATS)]
 

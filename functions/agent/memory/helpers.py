@@ -11,7 +11,7 @@ from sigil.protocol import Json
 Accept = Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
 """(schema, arguments) → arguments with defaults that fit the schema; `UsageError` EINVAL if not."""
 Terms = Callable[[str], Collection[str]]
-"""A text → its terms, each once, without those that stand in every text."""
+"""A text → its terms, each once, without those that are in every text."""
 
 
 def copy_arguments(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:

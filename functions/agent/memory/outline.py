@@ -1,4 +1,4 @@
-"""The outline is the part of the remembered things that stands in the prompt of every turn.
+"""The outline is the part of the remembered things that is in the prompt of every turn.
 
 It has the things that were written last and those that are recalled most, of the chat and of what
 all chats share. They are only what people said: what a page or a tool claims does not enter the

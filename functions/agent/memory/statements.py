@@ -1,7 +1,7 @@
 """Statements of a memory are compared with a rewrite of it, so that a lazy answer loses none.
 
 Words are compared, not meanings. A statement is kept where one place of the new text has all of its
-numbers and most of its words, the rare ones above all; it may stand in another order, in another
+numbers and most of its words, the rare ones above all; it may be in another order, in another
 line, or under a heading that names whom it is about. It is changed where a line of its own speaks
 of the same with other words. Otherwise it is gone.
 """
@@ -92,7 +92,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A part of a text in which a statement can stand.
+    """A part of a text in which a statement can be.
 
     `terms` are those there, and those of the headings and points above it.
     """

@@ -330,7 +330,7 @@ class Things:
     def join(self, other: Things, origin: str) -> int:
         """Take over the things of another scope, and return how many are new here.
 
-        Where both have another value under a key, the one that outranks the other stands, of equals
+        Where both have another value under a key, the one that outranks the other counts, of equals
         the newer one; the other is kept beside it, and `origin` tells it apart. Doing it again
         changes nothing. Raises `Refused` EQUOTA, and changes nothing, when there is no room for
         all.
@@ -502,7 +502,7 @@ def sort_key(found: Recalled) -> tuple[float, bool, float]:
 
 
 def _settle(thing: Thing, before: Thing | None, origin: str) -> list[Thing]:
-    """Return the thing that stands when another scope's comes to this one's of the same id.
+    """Return the thing that is kept when another scope's comes to this one's of the same id.
 
     Of two values of one key the other one follows, as what disputes it.
     """

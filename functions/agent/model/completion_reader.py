@@ -232,7 +232,7 @@ def _strip_wrapper(part: str) -> str:
 def _is_quoted(parts: Iterable[str], messages: Iterable[PromptMessage]) -> bool:
     """Return whether the messages have one of the parts, in any layout, quotes or escapes.
 
-    The tags of a thought are no part of it, wherever they stand.
+    The tags of a thought are no part of it, wherever they are.
     """
     history = "\n".join(_read_text(message.get("content")) for message in messages)
     readings = (

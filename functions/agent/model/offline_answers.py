@@ -12,7 +12,7 @@ from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
 
 LISTED_MOST = 10
-"""A longer list of values does not stand in one line."""
+"""A longer list of values is not shown in one line."""
 _SMALL = {"2": "²", "3": "³", "4": "⁴", "5": "⁵", "6": "⁶", "7": "⁷", "8": "⁸", "9": "⁹"}
 _SMALL |= {"0": "⁰", "1": "¹"}
 
@@ -62,7 +62,7 @@ def _list_lines(items: Sequence[Json], texts: Texts) -> str:
 
 
 def _is_plain(value: Json) -> bool:
-    """Return whether a value stands well in a line: no object, and of lists only short plain
+    """Return whether a value reads well in a line: no object, and of lists only short plain
     ones.
     """
     if isinstance(value, list):

@@ -148,7 +148,7 @@ def _fill_text_parameters(
 def _strip_question(text: str, names: set[str]) -> str:
     """Return the words without those that only ask.
 
-    They stand after a colon, or are left when both ends are trimmed.
+    They are after a colon, or are left when both ends are trimmed.
     """
     head, *tail = _COLON.split(text, maxsplit=1)
     if tail and tail[0].strip() and len(head.split()) <= 12:

@@ -1,4 +1,4 @@
-"""Values that stand in a person's words: numbers, dates, lists, pairs, JSON, quoted texts."""
+"""Values in a person's words: numbers, dates, lists, pairs, JSON, quoted texts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _STAND_INS = frozenset(
     """.split()
 )
 STAND_IN_WORDS = 6
-"""A longer text stands for itself, whatever its words are."""
+"""A longer text is taken as it is, whatever its words are."""
 _CHINESE_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
 _CHINESE_UNITS = {"十": 10, "百": 100, "千": 1_000}
 _WORD_NUMBERS = {
@@ -73,7 +73,7 @@ def to_number(text: str) -> int | float:
 
 
 def find_numbers(words: str) -> list[int | float]:
-    """Return the numbers that stand in the words, in order."""
+    """Return the numbers in the words, in order."""
     return [to_number(found) for found in re.findall(NUMBER, words)]
 
 
@@ -108,7 +108,7 @@ def read_chinese_numbers(words: str) -> str:
 
 
 def find_dates(words: str) -> list[str]:
-    """Return the dates that stand in the words, as they are written."""
+    """Return the dates in the words, as they are written."""
     return re.findall(DATE, words, re.IGNORECASE)
 
 
@@ -123,13 +123,13 @@ def name_days(words: str, today: date | None) -> str:
 
 
 def find_quoted(words: str) -> list[str]:
-    """Return what stands in quotes, in order."""
+    """Return what is in quotes, in order."""
     return [next(filter(None, groups)) for groups in _QUOTED.findall(words)]
 
 
 def find_text(words: str, *patterns: str) -> str:
     """Return the text that the words are about: fenced, quoted, after a colon, or where one of the
-    patterns has its first group. Empty when there is none, or only words that stand in for one.
+    patterns has its first group. Empty when there is none, or only words that refer to one.
     """
     fenced = _FENCED.search(words)
     if fenced:
@@ -148,7 +148,7 @@ def find_text(words: str, *patterns: str) -> str:
 
 
 def find_after_colon(words: str) -> str:
-    """Return what stands after a colon, or below the first line; empty for nothing."""
+    """Return what is after a colon, or below the first line; empty for nothing."""
     parts = _COLON.split(words, maxsplit=1)
     if len(parts) > 1 and parts[1].strip() and len(parts[0].split()) <= 12:
         return parts[1].strip()
@@ -156,7 +156,7 @@ def find_after_colon(words: str) -> str:
 
 
 def drop_stand_in(text: str) -> str:
-    """Return a text; empty for one such as `this text` that only stands in for it."""
+    """Return a text; empty for one such as `this text` that only refers to it."""
     plain = text.strip().strip("?？。").strip()
     words = plain.split()
     stands_in = all(word.lower().strip(".,") in _STAND_INS for word in words)
@@ -187,7 +187,7 @@ def split_list(text: str) -> list[str]:
 
 
 def find_documents(words: str) -> list[Json]:
-    """Return the JSON objects and lists that stand in the words, in order."""
+    """Return the JSON objects and lists in the words, in order."""
     decoder = json.JSONDecoder()
     found: list[Json] = []
     place = 0

@@ -41,7 +41,7 @@ class SessionState(StrEnum):
 class Reason:
     """A reason why a session does not go on.
 
-    `event` is the name that goes to alerts. What people read stands in the texts by its `name`:
+    `event` is the name that goes to alerts. What people read is in the texts by its `name`:
     what happened, and what follows. Where a failure is the reason (`failed`), it comes between
     the two.
     """

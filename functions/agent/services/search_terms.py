@@ -21,7 +21,7 @@ _MARKS: Final = re.compile(
     r"[\xa0-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\u2000-\u200a\u2010-\u2029\u202f-\u205f\u20ac\u2190-\u23ff\u2500-\u2bff"
     r"\u3000-\u3004\u3008-\u3020\ufe0f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]+"
 )
-"""Characters that only stand between words: punctuation, arrows, emoji."""
+"""Characters that only separate words: punctuation, arrows, emoji."""
 _UNSPACED: Final = r"\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 """Kana, Han, Hangul: each character is a term, and each two in a row."""
 _FOREIGN: Final = re.compile(f"[{_UNSPACED}]+")

@@ -38,7 +38,7 @@ OUTBOX_MOST = 200
 @dataclass(frozen=True, slots=True)
 class GatheredMessage(Stored):
     """A message that a turn answers beside its own event: its number in the history, and its event
-    without words and quotes, which stand there.
+    without words and quotes, which are there.
     """
 
     seq: Count

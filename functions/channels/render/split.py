@@ -11,7 +11,7 @@ from functions.channels.render.rich_text import RichText
 
 Fits = Callable[[RichText], bool]
 _PAUSE = re.compile("[\\s\u3002\uff01\uff1f\uff1b\uff0c\u3001]")
-"""White space, and the marks that end a sentence or a clause where words stand without spaces."""
+"""White space, and the marks that end a sentence or a clause in scripts without spaces."""
 
 
 def split_rich_text(rich: RichText, limit: int, fits: Fits) -> Iterator[RichText]:

@@ -62,7 +62,7 @@ def list_quotes(message: Message, bot: int) -> tuple[Quote, ...]:
 def list_attachments(message: Message) -> tuple[Attachment, ...]:
     """Return the files of a message, to be fetched later; nothing is downloaded here.
 
-    What has no file and cannot be read stands among them, without an id.
+    What has no file and cannot be read is among them, without an id.
     """
     sizes = [as_mapping(size) for size in as_sequence(message.get("photo"))]
     largest = max(sizes, key=lambda size: as_integer(size.get("width"), 0) or 0, default={})

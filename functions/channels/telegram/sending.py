@@ -55,7 +55,7 @@ class TelegramChat:
 class TelegramMessage:
     """One `sendMessage`.
 
-    `reply_to`: the id of the message that a group sees it answer. `gave_up`: a note stands in place
+    `reply_to`: the id of the message that a group sees it answer. `gave_up`: a note is in place
     of the text.
     """
 

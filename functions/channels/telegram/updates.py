@@ -191,7 +191,7 @@ def _find_addressed(message: Message, bot: int) -> tuple[str, ...] | None:
 def _read_text(message: Message) -> str:
     """Return what the sender wrote, without a leading command's `@bot`.
 
-    It is empty for what somebody else wrote: that is data and no command, and stands in a quote.
+    It is empty for what somebody else wrote: that is data and no command, and is in a quote.
     """
     if is_foreign(message):
         return ""

@@ -93,7 +93,7 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
     command = build_command(app)
 
     class SharedOptionsCompletion(kind):  # type: ignore[valid-type,misc]
-        """Typer's, for command lines whose shared options stand anywhere."""
+        """Typer's, for command lines whose shared options may be anywhere."""
 
         def get_completion_args(self) -> tuple[list[str], str]:
             words, incomplete = super().get_completion_args()

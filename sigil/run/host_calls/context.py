@@ -47,7 +47,7 @@ class Runnable:
 
 @dataclass(frozen=True, slots=True)
 class StartedCall:
-    """A call that was let in.
+    """A call that was admitted.
 
     `ticket` is the circuit breaker's, see `CircuitBreaker.admit`. `at` is a time of the monotonic
     clock. `caller` is on whose behalf it runs, empty for the capability's owner.

@@ -99,7 +99,7 @@ class Reservation:
 class StorageUsage:
     """The usage in the item `key`, of the values in `partition`.
 
-    The item is kept for `life` seconds, None for good.
+    The item is kept for `life` seconds, None without an end.
     """
 
     def __init__(

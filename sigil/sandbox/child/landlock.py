@@ -1,4 +1,4 @@
-"""Confines this process, for good, to the files of a few folders, without TCP and without signals
+"""Permanently confines this process to the files of a few folders, without TCP and without signals
 to other processes (Linux's Landlock).
 
 Source: `linux/landlock.h`. Version 2 is the first with which a folder's files can be moved within

@@ -1,4 +1,4 @@
-"""Locks a child process down, for good, before it touches a foreign byte."""
+"""Locks a child process down permanently, before it touches a foreign byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Bounds(NamedTuple):
 
 
 def lock(server: int, bounds: Bounds) -> None:
-    """Give up privileges and bound resources, for good; die with the process `server`.
+    """Give up privileges and bound resources permanently; die with the process `server`.
 
     The filter of system calls is not a part of it: that is `seccomp.lock`.
     """

@@ -138,8 +138,8 @@ def is_available() -> bool:
 
 
 def lock(*, executable: bool = False) -> None:
-    """Put every thread of this process under the filter, for good. `OSError` when the kernel does
-    not take it.
+    """Put every thread of this process under the filter, permanently. `OSError` when the kernel
+    does not take it.
     """
     here = find_machine()
     if here is None:
