@@ -78,6 +78,13 @@ def forked() -> Iterator[ProgramForker]:
 
 
 @pytest.fixture
+def fork_commands(forked: ProgramForker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands that inherit this process's environment be forked."""
+    for name, value in forked.environment.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
 def model() -> Iterator[ScriptedModel]:
     """A scripted model; give it replies with `then`."""
     with ScriptedModel() as server:

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,14 +29,16 @@ from tests.fakes.model import call, offered, results
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.fakes.skills import skill_for
 from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
 
-COMMAND = [sys.executable, "-m", "scripts.bootstrapping"]
+COMMAND = command_of("scripts.bootstrapping")
 KEY = "sk-a-secret-of-ours"
 ROMAN, LUHN = REQUESTS[:2]
 
 
 @pytest.fixture
-def environment(tmp_path: Path, compiled: Path) -> dict[str, str]:
+def unforked(tmp_path: Path, compiled: Path) -> dict[str, str]:
+    """The environment of a command that Python starts itself."""
     compiled.mkdir(exist_ok=True)
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     ours = {
@@ -52,6 +53,12 @@ def environment(tmp_path: Path, compiled: Path) -> dict[str, str]:
         "UNCAGED_LLM_KEY": KEY,
         "UNCAGED_LLM_MODEL": "scripted",
     }
+
+
+@pytest.fixture
+def environment(unforked: dict[str, str], forked: ProgramForker) -> dict[str, str]:
+    """As `unforked`, for a command that is forked."""
+    return {**unforked, **forked.environment}
 
 
 def bootstrap(
@@ -81,10 +88,10 @@ class Grumpy(Author):
 
 
 def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_only_found(
-    environment: dict[str, str],
+    unforked: dict[str, str],
 ) -> None:
     with Author() as model:
-        done = bootstrap(environment, "--json", UNCAGED_LLM_URL=model.url)
+        done = bootstrap(unforked, "--json", UNCAGED_LLM_URL=model.url)
         bodies = model.bodies
 
     report = json.loads(done.stdout)
@@ -120,7 +127,7 @@ def test_twenty_things_that_nobody_can_do_are_written_used_and_the_next_time_onl
     assert report["summary"]["tokens"] > 100_000
     assert offered(bodies[0]) == ["sigil_query", "sigil_deploy"]
     assert results(bodies[1])[0].startswith('{"ok":{"items":[],"total":0,"next":"nothing fits')
-    assert not (Path(environment["UNCAGED_DATA"]) / "uncaged.db").exists()
+    assert not (Path(unforked["UNCAGED_DATA"]) / "uncaged.db").exists()
 
 
 def test_the_report_fits_a_hundred_columns_and_progress_goes_to_stderr(
@@ -219,7 +226,7 @@ def test_what_was_made_is_kept_in_a_folder_that_is_named_and_new(
 
     assert done.returncode == 0, done.stdout
     listed = subprocess.run(
-        [sys.executable, "-m", "sigil.cli", "run", "roman-numerals", '{"number": 1994}'],
+        [*command_of("sigil.cli"), "run", "roman-numerals", '{"number": 1994}'],
         env={**environment, "UNCAGED_DATA": str(kept), "UNCAGED_LIBRARY": "none"},
         capture_output=True,
         text=True,

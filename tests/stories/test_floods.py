@@ -23,6 +23,7 @@ import pytest
 
 from tests.fakes.bot_api import BotApi
 from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
 
 SECRET = "the-secret-of-the-webhook"
 TOKEN = "an-admin-token-of-the-tests-0123456789"
@@ -405,15 +406,16 @@ def test_the_registry_alone_bounds_its_clients_as_well(tmp_path: Path, bot: BotA
     ],
 )
 def test_a_bound_that_is_none_is_refused_at_the_start(
-    tmp_path: Path, name: str, value: str
+    tmp_path: Path, forked: ProgramForker, name: str, value: str
 ) -> None:
     environment = {
+        **forked.environment,
         "PATH": os.defpath,
         "UNCAGED_DATA": str(tmp_path),
         "UNCAGED_LIBRARY": "none",
         name: value,
     }
-    words = [sys.executable, "-m", "functions.cli", "serve", "--port", "0"]
+    words = [*command_of("functions.cli"), "serve", "--port", "0"]
     done = subprocess.run(
         words,
         env=environment,

@@ -11,9 +11,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from sigil.sandbox import engine
 from sigil.storage.kv import Key, keys
 from sigil.wiring import Stores, open_stores
 from tests.machine import times, within
+from tests.servers.programs import ProgramForker, command_of
 from tests.sigil.stores import Place, place
 from tests.stories.newer import FIELD, Newer, Recorded, read
 
@@ -348,8 +350,17 @@ def first_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(root: Path, data: Path, command: str, *arguments: str, lines: Sequence[str] = ()) -> str:
-    """What a command of the version at `root` prints."""
+def run(
+    root: Path,
+    data: Path,
+    command: str,
+    *arguments: str,
+    lines: Sequence[str] = (),
+    forked: Mapping[str, str] | None = None,
+) -> str:
+    """What a command of the version at `root` prints; with the variables `forked`, which are a
+    `ProgramForker`'s, it is forked.
+    """
     environment = {
         **{
             name: value
@@ -361,10 +372,13 @@ def run(root: Path, data: Path, command: str, *arguments: str, lines: Sequence[s
         "UNCAGED_LIBRARY": str(root / "capabilities"),
     }
     program = f"import sys; sys.argv[0] = 'uncaged'; from {command}.cli import main; main()"
+    words = (
+        [sys.executable, "-P", "-c", program] if forked is None else command_of(f"{command}.cli")
+    )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", program, *arguments],
+        [*words, *arguments],
         input="\n".join(lines) + "\n",
-        env=environment,
+        env={**environment, **(forked or {})},
         cwd=root,
         capture_output=True,
         text=True,
@@ -376,17 +390,17 @@ def run(root: Path, data: Path, command: str, *arguments: str, lines: Sequence[s
 
 
 def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
-    first_version: Path, tmp_path: Path
+    first_version: Path, tmp_path: Path, forked: ProgramForker
 ) -> None:
     here = Path(__file__).parents[2]
+    run_here = partial(run, here, tmp_path, forked=forked.environment)
+    run_there = partial(run, first_version, tmp_path)
     deploy = ("deploy", "--name", "louder", "--execute", "return input.text.toUpperCase()")
 
-    first = run(first_version, tmp_path, "functions", "chat", lines=DAY_ONE)
-    run(first_version, tmp_path, "sigil", *deploy)
-    second = run(here, tmp_path, "functions", "chat", lines=[*LATER, "/recall cat"])
-    run(
-        here,
-        tmp_path,
+    first = run_there("functions", "chat", lines=DAY_ONE)
+    run_there("sigil", *deploy)
+    second = run_here("functions", "chat", lines=[*LATER, "/recall cat"])
+    run_here(
         "sigil",
         "deploy",
         "--name",
@@ -394,21 +408,18 @@ def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
         "--execute",
         "return input.text.toUpperCase() + '!'",
     )
-    third = run(first_version, tmp_path, "functions", "chat", lines=[*DAY_ONE, "/recall dog"])
+    third = run_there("functions", "chat", lines=[*DAY_ONE, "/recall dog"])
 
     for said, also in ((first, "Tom"), (second, "Tom"), (third, "Rex")):
         assert "aGVsbG8gd29ybGQ=" in said
         assert "Soul updated." in said
         assert also in said
-    assert (
-        run(first_version, tmp_path, "sigil", "run", "louder", '{"text": "hi"}').strip().strip('"')
-        == "HI!"
-    )
-    for root in (first_version, here):
+    assert run_there("sigil", "run", "louder", '{"text": "hi"}').strip().strip('"') == "HI!"
+    for run_command in (run_there, run_here):
         assert (
-            json.loads(run(root, tmp_path, "functions", "agent", "status", "--json"))["state"]
+            json.loads(run_command("functions", "agent", "status", "--json"))["state"]
             == "WAITING_FOR_EVENT"
         )
-        assert json.loads(run(root, tmp_path, "functions", "inbox", "dead", "--json")) == []
-        documents = run(root, tmp_path, "functions", "agent", "doc", "list", "--json")
+        assert json.loads(run_command("functions", "inbox", "dead", "--json")) == []
+        documents = run_command("functions", "agent", "doc", "list", "--json")
         assert {row["name"]: row["version"] for row in json.loads(documents)}["soul"] >= 2

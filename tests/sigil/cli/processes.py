@@ -1,14 +1,16 @@
-"""The real command as a process of its own, in a pipe or on a terminal."""
+"""The real command as a process of its own, in a pipe or on a terminal; with the fixture
+`fork_commands` it is forked.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from tests.machine import within
+from tests.servers.programs import command_of
 from tests.terminal import Terminal
 
 ROOT = Path(__file__).parents[3]
@@ -19,7 +21,7 @@ def start_sigil(*words: str, **options: Any) -> subprocess.Popen[bytes]:
     """Start `sigil` with these words; `environment` is added to this process's own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("environment", {})}
     return subprocess.Popen(
-        [sys.executable, "-m", "sigil.cli", *words],
+        [*command_of("sigil.cli"), *words],
         **{"env": environment, "stdout": -1, "stderr": -1, **options},
     )
 
@@ -29,5 +31,5 @@ def open_terminal(
 ) -> Terminal:
     """Start `sigil` with these words on a terminal of its own."""
     own = {"PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": f"{columns}"}
-    command = [sys.executable, "-m", "sigil.cli", *words]
+    command = [*command_of("sigil.cli"), *words]
     return Terminal(command, {**os.environ, **own, **(environment or {})})

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.programs import command_of
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import ROOT, start_sigil
 
@@ -72,8 +73,10 @@ def test_output_that_cannot_be_written_is_said_in_one_line(
 
 
 @pytest.mark.parametrize("words", ["list", "help", "--help", "schema"])
-def test_a_reader_that_has_seen_enough_hears_nothing(shout: Sigil, place: Path, words: str) -> None:
-    line = f"{sys.executable} -m sigil.cli {words} | head -1"
+def test_a_reader_that_has_seen_enough_hears_nothing(
+    shout: Sigil, place: Path, fork_commands: None, words: str
+) -> None:
+    line = f"{' '.join(command_of('sigil.cli'))} {words} | head -1"
     done = subprocess.run(
         ["bash", "-c", line],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

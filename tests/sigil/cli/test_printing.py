@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
+import pytest
+
+from tests.servers.programs import command_of
 from tests.sigil.cli.conftest import Sigil
+
+pytestmark = pytest.mark.usefixtures("fork_commands")
 
 ROOT = Path(__file__).parents[3]
 
@@ -18,7 +22,7 @@ def show_on_terminal(*words: str, cwd: Path, columns: int = 100) -> str:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": f"{columns}"}
     with subprocess.Popen(
-        [sys.executable, "-m", "sigil.cli", *words],
+        [*command_of("sigil.cli"), *words],
         env=environment,
         cwd=cwd,
         stdout=theirs,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import open_terminal
+
+pytestmark = pytest.mark.usefixtures("fork_commands")
 
 SLOW = """
 if (input.enough) return await env.KV.put("enough", "1");

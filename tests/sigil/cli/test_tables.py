@@ -11,6 +11,8 @@ from sigil.cli.tables import align_columns
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import open_terminal
 
+pytestmark = pytest.mark.usefixtures("fork_commands")
+
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

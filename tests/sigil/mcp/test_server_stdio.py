@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from sigil.http import app
 from tests.project.tree import ROOT
 from tests.servers import mcp_sdk
+from tests.servers.programs import ProgramForker, command_of
 from tests.sigil.mcp.messages import SHOUT, ask, call
 from tests.sigil.serving import served
 from tests.sigil.tool_importer import OWNER, ToolImporter
@@ -29,12 +29,14 @@ START = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}},
 }
-COMMAND = [sys.executable, "-m", "sigil.cli", "mcp"]
+COMMAND = [*command_of("sigil.cli"), "mcp"]
 
 
 @pytest.fixture
-def surroundings(tmp_path: Path, compiled: Path) -> dict[str, str]:
-    """The environment of a client's program: a data folder of its own, an empty registry."""
+def surroundings(tmp_path: Path, compiled: Path, forked: ProgramForker) -> dict[str, str]:
+    """The environment of a client's program: a data folder of its own, an empty registry. What
+    it starts is forked.
+    """
     compiled.mkdir(exist_ok=True)
     own = {
         "UNCAGED_DATA": str(tmp_path / "data"),
@@ -42,7 +44,8 @@ def surroundings(tmp_path: Path, compiled: Path) -> dict[str, str]:
         "UNCAGED_LIBRARY": "none",
         "SIGIL_RUNNERS": "1",
     }
-    return {**own, "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    system = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    return {**own, **system, **forked.environment}
 
 
 @pytest.fixture
@@ -334,6 +337,7 @@ def test_a_request_whose_id_is_under_way_is_refused_and_a_cancelled_one_is_not_a
 
 def test_stdout_holds_the_protocol_alone(pipe: Any, surroundings: dict[str, str]) -> None:
     surroundings["UNCAGED_LIBRARY"] = str(ROOT / "capabilities")
+    surroundings["TESTS_FORKER"] = ""  # Python starts it itself, which shall be as silent
     said, done = pipe(START, options=("--json",))
 
     assert [each["id"] for each in said] == [0]

@@ -103,7 +103,7 @@ def test_a_manifest_that_is_no_file_is_not_read(
     )
 
 
-def test_nobody_waits_for_a_pipe_in_a_folder(place: Path) -> None:
+def test_nobody_waits_for_a_pipe_in_a_folder(place: Path, fork_commands: None) -> None:
     os.mkfifo(place / "sigil.toml")
     assert b"cannot read sigil.toml: it is not a regular file" in read_output("check", ".")
     assert b"runners" in read_output("doctor")
@@ -112,7 +112,7 @@ def test_nobody_waits_for_a_pipe_in_a_folder(place: Path) -> None:
 
 
 def test_nobody_waits_for_a_pipe_or_a_device_that_came_with_a_folder(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, fork_commands: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = place.parent / "data" / "token"
     os.mkfifo(token)

@@ -17,8 +17,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.servers.programs import command_of
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import ROOT
+
+pytestmark = pytest.mark.usefixtures("fork_commands")
 
 MODULES = {"sigil": "sigil.cli", "uncaged": "functions.cli"}
 
@@ -30,7 +33,7 @@ def path(tmp_path: Path) -> str:
     folder.mkdir()
     for program, module in MODULES.items():
         (folder / program).write_text(
-            f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m {module} "$@"\n'
+            f'#!/bin/sh\nPYTHONPATH={ROOT} exec {" ".join(command_of(module))} "$@"\n'
         )
         (folder / program).chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"

@@ -16,6 +16,8 @@ from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import open_terminal
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.usefixtures("fork_commands")
+
 SECONDS = 30.0
 
 

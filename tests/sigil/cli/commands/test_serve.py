@@ -72,7 +72,9 @@ def test_it_serves_the_api_tells_who_asked_and_ends_at_sigterm(shout: Sigil, pla
     assert (place.parent / "data" / "token").read_text() not in said
 
 
-def test_a_run_that_is_at_work_is_answered_before_it_ends(run_sigil: Sigil, place: Path) -> None:
+def test_a_run_that_is_at_work_is_answered_before_it_ends(
+    run_sigil: Sigil, place: Path, fork_commands: None
+) -> None:
     assert (
         run_sigil("deploy", "--name", "busy", "--description", "Be busy.", "--execute", BUSY).code
         == 0
