@@ -6,6 +6,7 @@ when told to.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -242,9 +243,9 @@ def _fields(request: Recorded) -> dict[str, Any]:
         if part.get_filename():
             fields[name] = {"name": part.get_filename(), "content": content.decode()}
         else:
-            fields[name] = (
-                int(content) if name in ("chat_id", "message_thread_id") else content.decode()
-            )
+            # what is no text travels as JSON
+            is_json = name in ("chat_id", "message_thread_id", "reply_parameters")
+            fields[name] = json.loads(content) if is_json else content.decode()
     return fields
 
 

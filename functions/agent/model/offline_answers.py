@@ -21,10 +21,11 @@ def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, text
     """Return a tool's result as a person would say it."""
     fields = as_mapping(result)
     if tool == tool_of("unit-convert") and "value" in fields:
-        unit = say_unit(as_string(fields.get("unit")), as_string(arguments.get("to")))
+        wanted = as_string(arguments.get("to"))
         source = as_string(arguments.get("from"))
-        given = f"{arguments.get('value')} {say_unit(source, source)}"
-        return f"{given} = {_show(fields['value'], texts)} {unit}"
+        given = say_unit(str(arguments.get("value")), source, "", texts)
+        unit = as_string(fields.get("unit"))
+        return f"{given} = {say_unit(_show(fields['value'], texts), wanted, unit, texts)}"
     if tool == tool_of("validate-id") and "valid" in fields:
         return _describe_check(arguments, fields, texts)
     if tool == tool_of("prime-factors") and "prime" in fields:

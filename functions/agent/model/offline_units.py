@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from functions.agent.model.offline_values import NUMBER, to_number
+from functions.texts.en import Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,57 +18,39 @@ class Conversion:
     wanted: str
 
 
-_SPOKEN = {
-    "mi": "miles",
-    "km": "kilometres",
-    "m": "metres",
-    "cm": "centimetres",
-    "mm": "millimetres",
-    "in": "inches",
-    "ft": "feet",
-    "yd": "yards",
-    "nmi": "nautical miles",
-    "kg": "kilograms",
-    "g": "grams",
-    "mg": "milligrams",
-    "lb": "pounds",
-    "oz": "ounces",
-    "st": "stone",
-    "t": "tonnes",
-    "C": "°C",
-    "F": "°F",
-    "L": "litres",
-    "mL": "millilitres",
-    "gal": "gallons",
-    "qt": "quarts",
-    "pt": "pints",
-    "cup": "cups",
-    "tbsp": "tablespoons",
-    "tsp": "teaspoons",
-    "fl oz": "fluid ounces",
-    "h": "hours",
-    "min": "minutes",
-    "s": "seconds",
-    "d": "days",
-    "week": "weeks",
-    "month": "months",
-    "year": "years",
-    "ha": "hectares",
-    "acre": "acres",
-    "m2": "square metres",
-    "km2": "square kilometres",
-    "ft2": "square feet",
-    "J": "joules",
-    "kJ": "kilojoules",
-    "cal": "calories",
-    "W": "watts",
-    "hp": "horsepower",
-    "deg": "degrees",
-    "rad": "radians",
-    "ly": "light years",
-    "kn": "knots",
-    "B": "bytes",
+_SYMBOLS = {
+    **dict.fromkeys(("kmh", "kph"), "km/h"),
+    **dict.fromkeys(("sqm", "m²"), "m2"),
+    **dict.fromkeys(("sqft", "ft²"), "ft2"),
+    "km²": "km2",
+    "cm²": "cm2",
+    "m³": "m3",
+    "mi/h": "mph",
+    "ac": "acre",
+    "mps": "m/s",
+    "fps": "ft/s",
+    "kt": "kn",
+    "cc": "cm3",
+    "ml": "mL",
+    "l": "L",
+    "lbs": "lb",
+    "hr": "h",
+    "sec": "s",
+    "wk": "week",
+    "mo": "month",
+    "yr": "year",
+    "°": "deg",
+    "°k": "K",
+    "°c": "C",
+    "c": "C",
+    "°f": "F",
+    "f": "F",
+    "k": "K",
+    "um": "µm",
+    "ug": "µg",
+    "us": "µs",
 }
+"""Other short forms of the library's symbols, in lower case."""
 _LETTERS = frozenset(
     """
     m km dm cm mm µm um nm in ft yd mi nmi au ly kg g mg µg ug t lb lbs oz st ct °c c °f f °k k l ml
@@ -144,11 +127,24 @@ def find_conversion(words: str) -> Conversion | None:
     return None
 
 
-def say_unit(symbol: str, asked: str) -> str:
-    """Return a unit as a word; the person's own word where they used one."""
-    if len(asked) > 3 or not asked.isascii():
-        return asked
-    return _SPOKEN.get(symbol, symbol)
+def say_unit(value: str, asked: str, symbol: str, texts: Texts) -> str:
+    """Return a value with its unit as a word: the person's own where they used one.
+
+    `asked` is what they wrote, `symbol` the library's, where it is known.
+    """
+    if not asked.isascii() or _is_word(asked):
+        return f"{value} {asked}"
+    known = texts.unit_names
+    short = asked if asked in known else _SYMBOLS.get(asked.lower(), asked)
+    names = known.get(symbol) or known.get(short) or symbol or asked
+    one, _, more = names.partition("|")
+    return f"{value} {one if value == '1' else more or one}"
+
+
+def _is_word(asked: str) -> bool:
+    """Return whether a unit is written out."""
+    squeezed = "".join(asked.lower().split())
+    return any(squeezed.removesuffix(end) in _WORDS for end in ("", "s", "es"))
 
 
 def _find_unit(words: str) -> str:
@@ -156,8 +152,6 @@ def _find_unit(words: str) -> str:
     parts = words.split()
     for length in range(len(parts), 0, -1):
         squeezed = "".join(parts[:length])
-        lower = squeezed.lower()
-        known = lower in _LETTERS or lower in _WORDS or lower.removesuffix("s") in _WORDS
-        if known or lower.removesuffix("es") in _WORDS:
+        if squeezed.lower() in _LETTERS or _is_word(squeezed):
             return " ".join(parts[:length])
     return ""

@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from functions.channels.base import PlatformRequest
@@ -129,34 +130,36 @@ class Telegram:
         start: int = 0,
         sent: Callable[[int], None],
     ) -> None:
-        """Send one `sendMessage` a part. `reply_to`: a message id; only a group's first part points
-        at it.
+        """Send one `sendMessage` a part, then one `sendDocument` a picture. `reply_to`: a message
+        id; only a group's first part points at it.
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
+        from functions.channels.render.pictures import take_pictures
         from functions.channels.render.telegram import render_parts
-        from functions.channels.telegram.sending import (
-            MESSAGES_MOST,
-            TelegramChat,
-            TelegramMessage,
-            send_file,
-            send_message,
-        )
+        from functions.channels.telegram import sending
 
-        chat = TelegramChat.parse(session)
-        parts = render_parts(text, MESSAGES_MOST + 1)
-        needs_file = len(parts) > MESSAGES_MOST
+        chat = sending.TelegramChat.parse(session)
+        visible, pictures = take_pictures(text)
+        messages = render_parts(visible, sending.MESSAGES_MOST + 1)
+        needs_file = len(messages) > sending.MESSAGES_MOST
         if needs_file:
-            parts = parts[: MESSAGES_MOST - 1]
+            messages = messages[: sending.MESSAGES_MOST - 1]
+        parts: list[sending.TelegramMessage | sending.TelegramFile] = []
+        for message in messages:
+            parts.append(sending.TelegramMessage(chat, message))
+        if needs_file:
+            rest = len(visible) - sum(len(message.text) for message in messages)
+            parts.append(sending.make_whole_answer(chat, text, rest))
+        for number, picture in enumerate(pictures, 1):
+            parts.append(sending.make_picture(chat, picture, number, text))
         for number, part in enumerate(parts):
             if number >= start:
-                message = TelegramMessage(chat, part, reply_to if number == 0 else "")
-                chat = send_message(self.api, message)
-                if number + 1 < len(parts) or needs_file:
+                answered = reply_to if number == 0 else ""
+                here = replace(part, chat=chat, reply_to=answered)
+                chat = sending.send_part(self.api, here)
+                if number + 1 < len(parts):
                     sent(number + 1)
-        if needs_file:
-            rest = len(text) - sum(len(part.text) for part in parts)
-            send_file(self.api, chat, text, rest)
 
     def show_typing(self, session: str) -> None:
         """Call `sendChatAction`, which Telegram shows for five seconds or until a message comes."""

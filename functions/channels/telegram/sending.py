@@ -26,6 +26,7 @@ _ABOUT_CHAT = re.compile(
 MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
 FILE_NAME = "answer.md"
+PICTURE_NAME = "picture.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,14 @@ class TelegramChat:
         return params
 
 
+def _point_at(chat: TelegramChat, reply_to: str) -> dict[str, object]:
+    """Return the field by which a group sees what is answered."""
+    if chat.id >= 0 or not _MESSAGE_ID.fullmatch(reply_to):
+        return {}
+    answered = {"message_id": int(reply_to), "allow_sending_without_reply": True}
+    return {"reply_parameters": answered}
+
+
 @dataclass(frozen=True, slots=True)
 class TelegramMessage:
     """One `sendMessage`.
@@ -72,12 +81,7 @@ class TelegramMessage:
         }
         if self.part.entities:
             params["entities"] = [entity.as_dict() for entity in self.part.entities]
-        if self.chat.id < 0 and _MESSAGE_ID.fullmatch(self.reply_to):
-            params["reply_parameters"] = {
-                "message_id": int(self.reply_to),
-                "allow_sending_without_reply": True,
-            }
-        return params
+        return params | _point_at(self.chat, self.reply_to)
 
     def repair(self, problem: Rejected) -> TelegramMessage | None:
         """Return the message to try instead, None when nothing helps.
@@ -100,28 +104,64 @@ class TelegramMessage:
         return None
 
 
-def send_file(
-    api: TelegramApi, chat: TelegramChat, text: str, rest: int, *, follow: bool = True
-) -> None:
-    """Send the whole of a reply as a file; a chat that takes none gets a note that there is more.
+@dataclass(frozen=True, slots=True)
+class TelegramFile:
+    """One `sendDocument`. `instead`: what a chat reads that takes no files. `reply_to` as in
+    `TelegramMessage`.
+    """
 
-    `rest`: the number of characters not yet sent.
+    chat: TelegramChat
+    file: UploadFile
+    caption: str
+    instead: str
+    reply_to: str = ""
+
+    def params(self) -> dict[str, object]:
+        """Return the request's fields beside the file."""
+        params = self.chat.params() | _point_at(self.chat, self.reply_to)
+        return params | {"caption": self.caption} if self.caption else params
+
+
+def make_whole_answer(chat: TelegramChat, text: str, rest: int) -> TelegramFile:
+    """Return the whole of a reply as a file; `rest`: the number of characters that are sent in no
+    other way.
     """
     text = clean_text(text)
     texts = find_texts(text)
-    caption = texts.whole_answer.format(count=len(text))
+    return TelegramFile(
+        chat,
+        UploadFile(FILE_NAME, "text/markdown", text.encode()),
+        texts.whole_answer.format(count=len(text)),
+        texts.no_file.format(rest=rest),
+    )
+
+
+def make_picture(chat: TelegramChat, picture: str, number: int, text: str) -> TelegramFile:
+    """Return an SVG picture as a file; `text` is the reply that it belongs to."""
+    name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
+    file = UploadFile(name, "image/svg+xml", picture.encode())
+    return TelegramFile(chat, file, "", find_texts(text).no_picture)
+
+
+def send_part(api: TelegramApi, part: TelegramMessage | TelegramFile) -> TelegramChat:
+    """Send a message or a file, and return the chat that took it. Errors as `Api.call`."""
+    if isinstance(part, TelegramFile):
+        return send_file(api, part)
+    return send_message(api, part)
+
+
+def send_file(api: TelegramApi, file: TelegramFile, *, follow: bool = True) -> TelegramChat:
+    """Send a file, or what a chat that takes none reads instead; return the chat that took it.
+    Errors as `Api.call`.
+    """
     try:
-        api.upload(
-            "sendDocument",
-            {**chat.params(), "caption": caption},
-            "document",
-            UploadFile(FILE_NAME, "text/markdown", text.encode()),
-        )
+        api.upload("sendDocument", file.params(), "document", file.file)
     except Rejected as problem:
-        if problem.moved_to not in (0, chat.id) and follow:
-            send_file(api, TelegramChat(problem.moved_to), text, rest, follow=False)
-            return
-        send_message(api, TelegramMessage(chat, MessagePart(texts.no_file.format(rest=rest))))
+        if problem.moved_to not in (0, file.chat.id) and follow:
+            moved = replace(file, chat=TelegramChat(problem.moved_to), reply_to="")
+            return send_file(api, moved, follow=False)
+        return send_message(api, TelegramMessage(file.chat, MessagePart(file.instead)))
+    return file.chat
 
 
 def send_message(api: TelegramApi, message: TelegramMessage, tries: int = 4) -> TelegramChat:

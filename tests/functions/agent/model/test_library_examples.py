@@ -12,10 +12,15 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 
+from functions import worker
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
+from tests.fakes.bot_api import BotApi
 from tests.functions.agent.talk import tell
+from tests.functions.people import platform, update
 
 LIBRARY = Path(__file__).parents[4] / "capabilities"
 ANSWERS = {
@@ -224,6 +229,12 @@ def test_the_table_of_answers_has_no_example_that_is_gone() -> None:
         ("How many kilometres are 26.2 miles?", r"^26\.2 miles = 42\.1648128 kilometres"),
         ("华氏100度是摄氏多少度", r"37\.77"),
         ("180 C oven in Fahrenheit", r"^180 °C = 356 Fahrenheit"),
+        ("100 kmh in mph", r"^100 kilometres per hour = 62\.1\d+ miles per hour"),
+        ("convert 1 mi to km", r"^1 mile = 1\.609344 kilometres"),
+        ("1000 m to km", r"^1000 metres = 1 kilometre\n"),
+        ("500 sqft in m2", r"^500 square feet = 46\.\d+ square metres"),
+        ("2 GB in MB", r"^2 gigabytes = 2000 megabytes"),
+        ("把 100 km 换算成 mi", r"^100 公里 = 62\.1\d+ 英里"),
     ],
 )
 def test_arguments_are_taken_whole_and_units_are_words(
@@ -232,3 +243,30 @@ def test_arguments_are_taken_whole_and_units_are_words(
     (reply,) = tell(runtime(library="builtin"), said)
 
     assert re.search(answer, reply)
+
+
+def test_every_unit_of_the_library_has_a_word() -> None:
+    source = (LIBRARY / "unit-convert" / "main.js").read_text(encoding="utf-8")
+    table = source.partition("const QUANTITIES")[2].partition("\n};")[0]
+    symbols = {quoted or plain for quoted, plain in re.findall(r'(?:"([^"]+)"|(\w+)): \[', table)}
+
+    assert {symbol for symbol in symbols if not re.fullmatch("[一-鿿]", symbol)} == {
+        *ENGLISH.unit_names
+    }
+
+
+def test_a_qr_code_reaches_telegram_as_a_picture(
+    runtime: Callable[..., AgentRuntime], bot: BotApi
+) -> None:
+    home = runtime(library="builtin", **platform(bot))
+    (event,) = home.channels["telegram"].parse(
+        orjson.dumps(update(1, "make a qr code for https://example.com"))
+    )
+    home.queue.put(event)
+    delivery = home.queue.take(0.0)
+    assert delivery is not None
+    worker.process(delivery, home)
+
+    assert bot.messages[0]["text"] == f"{ENGLISH.offline_svg}\n\n{ENGLISH.offline_signature}"
+    assert bot.documents[0]["document"]["name"] == "picture.svg"
+    assert bot.documents[0]["document"]["content"].startswith("<svg ")

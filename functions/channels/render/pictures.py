@@ -1,0 +1,148 @@
+"""Pictures in a reply: an SVG document is text, and platforms that take files get it as one.
+
+Whoever opens such a file in a browser must be safe: a document that could run a program or load
+something from elsewhere stays text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from xml.parsers import expat
+
+from functions.channels.visible_text import clean_text
+
+PICTURES_MOST: Final = 4
+"""More pictures of one reply stay text."""
+PICTURE_CHARACTERS: Final = 500_000
+_NAMESPACE: Final = "http://www.w3.org/2000/svg"
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[ \t]*")
+_LANGUAGES: Final = ("", "svg", "xml", "image/svg+xml")
+_BEGIN = re.compile(r" {0,3}<(?:svg[\s>]|\?xml\s)", re.IGNORECASE)
+_END: Final = "</svg>"
+_ELEMENTS: Final = frozenset(
+    "svg g defs symbol title desc metadata path rect circle ellipse line polyline polygon text"
+    " tspan textpath use lineargradient radialgradient stop clippath mask pattern marker filter"
+    " feblend fecolormatrix fecomposite feflood fegaussianblur femerge femergenode feoffset"
+    " fedropshadow style".split()
+)
+"""Elements that only draw."""
+_ELSEWHERE = re.compile(r"url\s*\(\s*['\"]?\s*(?!['\"\s#])", re.IGNORECASE)
+"""An address that is no part of the document."""
+_STYLE_LOADS = re.compile(
+    r"[@\\]|(?!(?:rgba?|hsla?|url|calc|var|translate|rotate|scale|matrix)\()\b[a-z-]+\(",
+    re.IGNORECASE,
+)
+"""Rules, escapes and functions of style sheets, but for those that load nothing."""
+
+
+def take_pictures(markdown: str) -> tuple[str, tuple[str, ...]]:
+    """Return a reply without its SVG pictures, and these, in order.
+
+    A picture is a whole code block, or begins at the beginning of a line.
+    """
+    lines = markdown.split("\n")
+    kept: list[str] = []
+    pictures: list[str] = []
+    place = 0
+    while place < len(lines):
+        end, source = _read_block(lines, place)
+        picture = ""
+        if source and len(pictures) < PICTURES_MOST:
+            picture = _make_document(source)
+        if picture:
+            pictures.append(picture)
+        else:
+            kept += lines[place:end]
+        place = end
+    return "\n".join(kept), tuple(pictures)
+
+
+def _read_block(lines: list[str], place: int) -> tuple[int, str]:
+    """Return where the block that begins at a line ends, and the SVG source that it is, if any.
+
+    Whatever is not closed goes on to the end.
+    """
+    fence = _FENCE.fullmatch(lines[place])
+    if fence:
+        mark = fence[1]
+        for end in range(place + 1, len(lines)):
+            closing = lines[end].strip()
+            if set(closing) == {mark[0]} and len(closing) >= len(mark):
+                source = "\n".join(lines[place + 1 : end])
+                is_source = fence[2].lower() in _LANGUAGES and _BEGIN.match(source.lstrip("\n"))
+                return end + 1, source if is_source else ""
+        return len(lines), ""
+    if _BEGIN.match(lines[place]):
+        for end in range(place, len(lines)):
+            if lines[end].rstrip().lower().endswith(_END):
+                return end + 1, "\n".join(lines[place : end + 1])
+        return len(lines), ""
+    return place + 1, ""
+
+
+def _make_document(source: str) -> str:
+    """Return an SVG document as a file has it; empty for one that is damaged, or does more than
+    draw.
+    """
+    source = clean_text(source).strip()
+    if len(source) > PICTURE_CHARACTERS or "<!" in source.replace("<!--", ""):
+        return ""  # a document type may define anything
+    if _NAMESPACE not in source:
+        source = re.sub("<svg", f'<svg xmlns="{_NAMESPACE}"', source, count=1, flags=re.IGNORECASE)
+    return f"{source}\n" if _only_draws(source) else ""
+
+
+class _DoesMoreError(Exception):
+    """The document has an element, an attribute or a style that could do more than draw."""
+
+
+def _only_draws(source: str) -> bool:
+    """Return whether a document is well formed and has nothing but what draws."""
+    depth = 0
+    style_depth = 0
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, style_depth
+        namespace, _, local = name.rpartition(" ")
+        is_root = depth == 0
+        depth += 1
+        if namespace != _NAMESPACE or local.lower() not in _ELEMENTS:
+            raise _DoesMoreError
+        if is_root != (local == "svg") or style_depth:
+            raise _DoesMoreError
+        if local.lower() == "style":
+            style_depth = depth
+        for qualified, value in attributes.items():
+            key = qualified.rpartition(" ")[2].lower()
+            points_elsewhere = key in ("href", "src", "base") and not value.strip().startswith("#")
+            loads = key == "style" and _STYLE_LOADS.search(value)
+            if key.startswith("on") or points_elsewhere or loads or _ELSEWHERE.search(value):
+                raise _DoesMoreError
+
+    def end(name: str) -> None:
+        nonlocal depth, style_depth
+        if depth == style_depth:
+            style_depth = 0
+        depth -= 1
+
+    def read_text(text: str) -> None:
+        if style_depth:
+            style.append(text)
+
+    def refuse(*given: object) -> None:
+        raise _DoesMoreError
+
+    style: list[str] = []
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = end
+    parser.ProcessingInstructionHandler = refuse
+    parser.StartDoctypeDeclHandler = refuse
+    parser.CharacterDataHandler = read_text
+    try:
+        parser.Parse(source, True)
+    except (expat.ExpatError, _DoesMoreError):
+        return False
+    rules = "".join(style)
+    return not (_STYLE_LOADS.search(rules) or _ELSEWHERE.search(rules))
