@@ -243,7 +243,13 @@ def suggest_call(
         if name in wrong or (name in required and name not in right):
             example[name] = _make_example(fields, wrong.get(name))
         elif name in right and right[name] != fields.get("default"):
-            example[name] = _shorten_value(right[name])
+            # a long value is only begun
+            value = right[name]
+            if isinstance(value, str):
+                value = one_line(value, 40)
+            elif len(orjson.dumps(value)) > EXAMPLE_CHARACTERS // 3:
+                value = "…"
+            example[name] = value
     text = orjson.dumps(example).decode()
     if len(text) <= EXAMPLE_CHARACTERS:
         return f"{SUGGESTED_CALL}{text}"
@@ -295,13 +301,6 @@ def _make_example(part: Mapping[str, Json], wrong: Json) -> Json:
         names = [name for name in required if isinstance(name, str)]
         return {name: _make_example(as_mapping(inner.get(name)), None) for name in names}
     return True if kind == "boolean" else GAP.strip('"')
-
-
-def _shorten_value(value: Json) -> Json:
-    """Return a value as an example repeats it: a long one is only begun."""
-    if isinstance(value, str):
-        return one_line(value, 40)
-    return value if len(orjson.dumps(value)) <= EXAMPLE_CHARACTERS // 3 else "…"
 
 
 # -- what the model reads of a query and a deploy

@@ -160,7 +160,15 @@ class LocalRegistry:
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`. The same digest again is no second deploy."""
-        return self.deploy_package(_parse_spec(spec), caller)
+        try:
+            package = parse_flat(spec)
+        except SigilError as problem:
+            name = spec.get("name")
+            if not problem.source and isinstance(name, str):
+                problem.source = one_line(name, 60)
+            problem.source = problem.source or "deploy"
+            raise
+        return self.deploy_package(package, caller)
 
     def deploy_package(self, package: Package, caller: Caller) -> Deployed:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
@@ -273,7 +281,11 @@ class LocalRegistry:
         stores = self._catalog.list_stores(head)
         self._catalog.remove(head)
         self._grant_store.revoke(caller.target, name)
-        self._clear(head.record, stores, caller)
+        part = self._live_services.make_runnable(head.record)
+        home = home_of(caller.target, caller)
+        for store in stores:
+            self._live_services.open_store(replace(part, store=store), home).clear()
+        usage.forget_counts(self._kv, head.record.namespace, head.record.name)
         self._audit.note(
             caller.target,
             "remove",
@@ -282,15 +294,6 @@ class LocalRegistry:
             version=head.record.version,
             digest=head.record.digest,
         )
-
-    def _clear(self, record: Record, stores: set[str], caller: Caller) -> None:
-        """Forget what a removed capability kept, and how it was used."""
-        part = self._live_services.make_runnable(record)
-        for store in stores:
-            self._live_services.open_store(
-                replace(part, store=store), home_of(caller.target, caller)
-            ).clear()
-        usage.forget_counts(self._kv, record.namespace, record.name)
 
     def remove_others(self, names: set[str], caller: Caller) -> Sequence[str]:
         """Remove the capabilities of the caller's namespace that have other names, and return the
@@ -380,14 +383,3 @@ class LocalRegistry:
             self._pending_permissions(record, caller),
             record.expires_at,
         )
-
-
-def _parse_spec(spec: Mapping[str, Json]) -> Package:
-    try:
-        return parse_flat(spec)
-    except SigilError as problem:
-        name = spec.get("name")
-        if not problem.source and isinstance(name, str):
-            problem.source = one_line(name, 60)
-        problem.source = problem.source or "deploy"
-        raise

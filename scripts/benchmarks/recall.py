@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,20 @@ NOUNS: Final = [
 ]
 
 
+_REQUESTS: Mapping[str, Callable[[Thing], dict[str, str]]] = {
+    "recall by words": lambda fact: {
+        "query": f"what does {fact.texts[0]} think of {fact.texts[-1]}"
+    },
+    "recall by words that thousands have": lambda fact: {
+        "query": f"{fact.texts[1]} something red and old and quiet"
+    },
+    "recall by subject": lambda fact: {"subject": fact.texts[0]},
+    "recall by key": lambda fact: {"key": fact.texts[0]},
+    "recall without a word": lambda _: {},
+}
+"""The ways to ask for a fact, by name."""
+
+
 def run(data: Path | None) -> Iterator[Row]:
     """Measure in milliseconds of wall time a call, p50 and p95."""
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +82,11 @@ def run(data: Path | None) -> Iterator[Row]:
                 statistics.median(writes[-1_000:]),
                 "ms",
             )
-            yield from _measure_recall(context, facts, chance)
+            for name, make_arguments in _REQUESTS.items():
+                chosen = [make_arguments(chance.choice(facts)) for _ in range(ROUNDS)]
+                times = sorted(time_call(partial(recall, context, each)) for each in chosen)
+                yield Row(f"{name}, 10,000 facts, p50", statistics.median(times), "ms", 5.0)
+                yield Row(f"{name}, 10,000 facts, p95", times[int(ROUNDS * 0.95)], "ms")
             messages = []
             for number in range(MESSAGES):
                 text = f"message {number} about {NOUNS[number % len(NOUNS)]} " + "and so on " * 30
@@ -80,28 +98,6 @@ def run(data: Path | None) -> Iterator[Row]:
             query = {"query": "the northern noun17 of last year"}
             median = median_call(lambda: search_history(context, query), 5)
             yield Row("search-history, 10,000 messages, p50", median, "ms")
-
-
-def _measure_recall(
-    context: CallContext, facts: list[Thing], chance: random.Random
-) -> Iterator[Row]:
-    """Measure each way of asking for a fact."""
-    requests: dict[str, Callable[[Thing], dict[str, str]]] = {
-        "recall by words": lambda fact: {
-            "query": f"what does {fact.texts[0]} think of {fact.texts[-1]}"
-        },
-        "recall by words that thousands have": lambda fact: {
-            "query": f"{fact.texts[1]} something red and old and quiet"
-        },
-        "recall by subject": lambda fact: {"subject": fact.texts[0]},
-        "recall by key": lambda fact: {"key": fact.texts[0]},
-        "recall without a word": lambda _: {},
-    }
-    for name, make_arguments in requests.items():
-        chosen = [make_arguments(chance.choice(facts)) for _ in range(ROUNDS)]
-        times = sorted(time_call(partial(recall, context, each)) for each in chosen)
-        yield Row(f"{name}, 10,000 facts, p50", statistics.median(times), "ms", 5.0)
-        yield Row(f"{name}, 10,000 facts, p95", times[int(ROUNDS * 0.95)], "ms")
 
 
 def _make_fact(chance: random.Random, number: int) -> Thing:

@@ -33,21 +33,17 @@ def suggest_names(opened: OpenRegistry, ref: str) -> Iterator[None]:
         yield
     except UsageError as problem:
         if problem.code == "ENOENT" and problem.message == "no such capability":
-            similar = _find_similar_names(opened, ref)
+            from difflib import get_close_matches
+
+            plain = ref.partition("@")[0].rpartition("/")[2]
+            similar: list[str] = []
+            with suppress(SigilError):
+                rows = islice(opened.registry.list(opened.caller), NAMES_MOST)
+                known = {str(row["capability"]) for row in rows}
+                similar = get_close_matches(plain, sorted(known), n=3, cutoff=0.6)
             if similar:
                 problem.suggestion = f"did you mean {' or '.join(similar)}? {problem.suggestion}"
         raise
-
-
-def _find_similar_names(opened: OpenRegistry, ref: str) -> list[str]:
-    from difflib import get_close_matches
-
-    plain = ref.partition("@")[0].rpartition("/")[2]
-    with suppress(SigilError):
-        rows = islice(opened.registry.list(opened.caller), NAMES_MOST)
-        known = {str(row["capability"]) for row in rows}
-        return get_close_matches(plain, sorted(known), n=3, cutoff=0.6)
-    return []
 
 
 def in_namespace(caller: Caller, namespace: str) -> Caller:

@@ -165,17 +165,6 @@ def make_stemmer() -> Callable[[str], str]:
 
     It remembers the words that it saw last, and is safe to share between threads.
     """
-    english = _load_english()
-
-    @lru_cache(maxsize=STEMS_REMEMBERED)
-    def stem(word: str) -> str:
-        # a stemmer keeps the word that it works on in itself, so that two threads cannot share one
-        return cast("str", english().stemWord(word))
-
-    return stem
-
-
-def _load_english() -> type:
     # `import snowballstemmer` loads 33 languages (120 ms); its modules import each other
     # relatively, so the one that is needed loads (8 ms) under a package of another name
     found = find_spec("snowballstemmer")
@@ -184,7 +173,14 @@ def _load_english() -> type:
     package = ModuleType(SNOWBALL_ALIAS)
     package.__path__ = list(found.submodule_search_locations)
     sys.modules.setdefault(SNOWBALL_ALIAS, package)
-    return cast("type", import_module(f"{SNOWBALL_ALIAS}.english_stemmer").EnglishStemmer)
+    english = import_module(f"{SNOWBALL_ALIAS}.english_stemmer").EnglishStemmer
+
+    @lru_cache(maxsize=STEMS_REMEMBERED)
+    def stem(word: str) -> str:
+        # a stemmer keeps the word that it works on in itself, so that two threads cannot share one
+        return cast("str", english().stemWord(word))
+
+    return stem
 
 
 @dataclass(frozen=True, slots=True)

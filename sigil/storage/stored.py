@@ -115,18 +115,15 @@ class Shape(Generic[T]):
         if self._required and not (isinstance(raw, dict) and self._required <= raw.keys()):
             raise ValueError("a field that every version writes is not there")
         if not self._is_prepared:
-            self._prepare()
+            # msgspec looks at the type, and at all types within it, while no other thread does
+            with _PREPARING:
+                msgspec.json.Decoder(self._kind, dec_hook=self._read_part)
+                self._is_prepared = True
         try:
             value: object = msgspec.convert(raw, self._kind, dec_hook=self._read_part)
         except (msgspec.ValidationError, RecursionError) as problem:
             raise ValueError(str(problem)) from None
         return cast("T", _keep_unknown(self._form, value, raw))
-
-    def _prepare(self) -> None:
-        """Let msgspec look at the type, and at all types within it, while no other thread does."""
-        with _PREPARING:
-            msgspec.json.Decoder(self._kind, dec_hook=self._read_part)
-            self._is_prepared = True
 
     @cached_property
     def _form(self) -> _Form | None:
