@@ -26,6 +26,8 @@ _INQUIRY = re.compile(
 """The commands that only read. No command that changes a chat may be here: they are answered
 without waiting for the chat's turns.
 """
+CONSOLIDATION: Final = "consolidate:"
+"""The ids of the events that let memory hear of what left a history begin so."""
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 QUOTE_LIMIT = 2_000
@@ -107,6 +109,11 @@ class Event(Stored):
         wait for a turn.
         """
         return self.kind == "message" and _INQUIRY.fullmatch(self.text.strip()) is not None
+
+    @property
+    def is_consolidation(self) -> bool:
+        """Return whether it lets memory hear of what left the history, beside the turns."""
+        return self.kind == "continue" and self.id.startswith(CONSOLIDATION)
 
     @property
     def skips_queue(self) -> bool:

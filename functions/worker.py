@@ -13,11 +13,14 @@ from typing import Protocol
 from functions import cloudformation, log
 from functions.agent.app import TurnStep
 from functions.agent.commands import control
+from functions.agent.consolidation import consolidate_owed
 from functions.agent.language import choose_texts_for
+from functions.agent.loop import SAVE_SECONDS
+from functions.agent.session.store import SessionHandle
 from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
-from functions.events import Event
+from functions.events import CONSOLIDATION, Event, order_of
 from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
@@ -28,9 +31,11 @@ from functions.reply_sender import (
     try_to_send_notice,
 )
 from functions.settings import Settings
+from functions.status_alerts import alert_model_failures
 from functions.wiring import HOLD_SECONDS, AgentRuntime, open_batch, open_runtime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.protocol import Json
+from sigil.storage.kv import keys
 from sigil.storage.stored import NewerFormat
 
 RETRY_SECONDS = 5.0
@@ -51,6 +56,11 @@ TRIES_SHARED = 6
 It may crash the process before its turn is opened, which the turn cannot count, and the turns that
 ran beside it each time must not be given up with it. A wait for the model or a platform is no
 failure.
+"""
+MEMORY_WAIT_MOST = 120.0
+MEMORY_PATIENCE = 7_200.0
+"""A consolidation that waits for the model waits as long again each time, at most so many seconds;
+after so many in all it is given up.
 """
 CROWDED_SECONDS = 1.0
 """Seconds until a turn that has to run alone is handed out again, while another one does."""
@@ -159,7 +169,8 @@ def handle_event(
     shared: bool = False,
     behind: Sequence[Event] | None = (),
 ) -> Sequence[Event]:
-    """Answer an inquiry, obey a control event, or run a turn, and send the replies.
+    """Answer an inquiry, obey a control event, let memory hear of what left a history, or run a
+    turn, and send the replies.
 
     Returns the events behind this one that its turn has answered as well.
 
@@ -170,6 +181,9 @@ def handle_event(
     if event.agent != runtime.app.name:
         reason = f"it is for the agent {event.agent!r}: each needs a queue of its own"
         give_up(runtime.stores.kv, event, reason, runtime.app.clock.now(), notify_sender=False)
+        return ()
+    if event.is_consolidation:
+        _consolidate(event, runtime, until, spent=spent)
         return ()
     channel = runtime.channels.get(event.platform)
     if channel and not channel.is_for_us(event):
@@ -186,6 +200,49 @@ def handle_event(
         worker = WorkerBudget(until, patient=True, shared=shared, behind=behind)
         return _run_turn(event, runtime, channel, worker, spent=spent)
     return ()
+
+
+def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bool) -> None:
+    """Let memory hear of what left the history of the event's session, beside its turns.
+
+    Where that came to nothing too often, or for too long, it is given up; the next turn asks for it
+    again.
+    """
+    app = runtime.app
+    reason = "memory could not hear of what left the history"
+    if spent:
+        give_up(runtime.stores.kv, event, reason, app.clock.now(), notify_sender=False)
+        return
+    session = keys.session_of(app.name, event.session)
+    until = min(until - SAVE_SECONDS, app.clock.monotonic() + app.turn_seconds)
+    with _lost_body_is_final():
+        run = consolidate_owed(session, app, partial(_log_step, event), until)
+    app.allowances.record_tokens(event, app.people.find_role(event), run.tokens, event.at)
+    alert_model_failures(runtime)
+    waited = app.clock.now() - event.at
+    if run.wait and waited > MEMORY_PATIENCE:
+        give_up(runtime.stores.kv, event, reason, app.clock.now(), notify_sender=False)
+    elif run.wait:
+        raise _ModelSilent(min(max(run.wait, waited), MEMORY_WAIT_MOST))
+
+
+def _make_consolidation(event: Event, opened: SessionHandle, now: float) -> Event:
+    """Return the event that lets memory hear of what left the history of a session.
+
+    Its id and its place in the queue are those of what is owed, so that any worker puts the same
+    one. The sender of `event`, one of the session's, pays for it.
+    """
+    return Event(
+        id=f"{CONSOLIDATION}{event.session}:{opened.document.owed}",
+        kind="continue",
+        agent=event.agent,
+        session=event.session,
+        sender=event.sender,
+        text="",
+        at=now,
+        order=order_of(0.0, opened.document.owed),
+        private=event.private,
+    )
 
 
 def _obey_control(event: Event, runtime: AgentRuntime) -> None:
@@ -233,6 +290,10 @@ def _run_turn(
     opened = send_outbox(opened, runtime)
     if wait:
         raise _ModelSilent(wait)
+    if opened.document.owes_memory:
+        # the document says so until it is done: after a crash here, this event's next delivery or
+        # the next turn puts the same one
+        runtime.queue.put(_make_consolidation(event, opened, runtime.app.clock.now()))
     if continuation:
         # it has to be durable before this event is acknowledged
         runtime.queue.put(continuation)
@@ -299,7 +360,13 @@ def _give_up(delivery: Delivery, runtime: AgentRuntime, problem: SigilError) -> 
     else:
         text = texts.gave_up
     try:
-        since = give_up(runtime.stores.kv, event, problem.message, runtime.app.clock.now())
+        since = give_up(
+            runtime.stores.kv,
+            event,
+            problem.message,
+            runtime.app.clock.now(),
+            notify_sender=not event.is_consolidation,
+        )
         if since is not None:
             notify_sender_of_dead_letter(event, text, runtime, since)
     except BackendError as trouble:

@@ -181,8 +181,10 @@ class App:
         """Return the estimated tokens that history and tools may take; `ratio` corrects them."""
         return count_available_tokens(self.model.window, count_overhead(preamble), ratio)
 
-    def make_breakers(self, session: str) -> Breakers:
-        """Return the breakers of a turn in a session (S of the keys)."""
+    def make_breakers(self, session: str, *, beside: bool = False) -> Breakers:
+        """Return the breakers of a turn in a session (S of the keys), or of work beside its
+        turns.
+        """
         return make_breakers(
             session,
             self.kv,
@@ -191,4 +193,5 @@ class App:
             self.clock,
             fresh_seconds=self.look_seconds,
             defers=self.look_seconds > 0,
+            beside=beside,
         )

@@ -5,13 +5,17 @@ model writes in one call what happened, as an entry of HISTORY, and the chat's m
 entry is written first: no two workers can both write it, and it carries the new memory. Then
 follows the memory, then the session's document, which says up to which message memory has heard.
 The worker that comes after a crash in between goes on from the entry.
+
+`/mem` consolidates within its turn. What left the history is consolidated after the reply, from the
+archive and beside the turns (`consolidate_owed`); that ends in a record that the next turn adopts
+into the document.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -19,7 +23,7 @@ from math import inf
 from typing import Final
 
 from functions.agent import context, tokens
-from functions.agent.app import TurnStep, Watch, ignore_step
+from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.language import choose_texts_of
 from functions.agent.memory import transcript
 from functions.agent.memory.documents import CAPS
@@ -31,17 +35,18 @@ from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
 from functions.agent.prompt import ToolDefinition
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
-from functions.agent.session.document import Outgoing
+from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
 from functions.agent.side_request import SideRequests
 from functions.texts.en import Texts
-from sigil.errors import BackendError, Conflict, UsageError
+from sigil.errors import Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import keys
+from sigil.storage.kv.base import get_many
 
 TRIES = 3
 """After so many useless answers in a row, the messages themselves enter HISTORY."""
-ENOUGH = 10
-"""So many messages that /new put away are worth a request of their own."""
+AWAY_SECONDS: Final = 15.0
+"""The first wait for a model that is away, or for a worker with more time."""
 TRANSCRIPT_SHARE = 0.6
 """The transcript's part of the room in the model's window; the rest is for the answer."""
 BY = "consolidation"
@@ -145,6 +150,11 @@ class ConsolidationResult:
     notice: str = ""
 
 
+def accept_messages(messages: Sequence[Message]) -> bool:
+    """Return that memory may hear of the messages: whoever holds the session knows them."""
+    return True
+
+
 def load_backlog(side: SideRequests) -> Backlog:
     """Return the messages that memory has not heard of.
 
@@ -168,12 +178,17 @@ def load_backlog(side: SideRequests) -> Backlog:
 
 
 def consolidate(
-    side: SideRequests, backlog: Backlog, upto: float = inf, tries: int = 1
+    side: SideRequests,
+    backlog: Backlog,
+    upto: float = inf,
+    tries: int = 1,
+    may_tell: Callable[[Sequence[Message]], bool] = accept_messages,
 ) -> ConsolidationResult:
     """Tell memory what it has not heard of, up to the message `upto`, in one entry or more.
 
-    It ends after `tries` useless answers; `side.document` says how far it came. Raises
-    `BackendError` when the store cannot be used.
+    It ends after `tries` useless answers; `side.document` says how far it came. `may_tell` is asked
+    about messages right before anything of them is written. Raises `BackendError` when the store
+    cannot be used.
     """
     history = History(side.app.kv, side.session)
     result = ConsolidationResult()
@@ -187,50 +202,102 @@ def consolidate(
         notice = ""
         if entry is None:
             written, notice = _write_entry(side, news, tries, raw)
-            if written is None:
+            if written is None or not may_tell(news):
                 return result
             raw = written.raw
             entry = history.add(written)
+        elif not may_tell(news):
+            return result
         else:
             raw = False
+        if entry.last >= side.document.next_seq and not may_tell(news):
+            # somebody else's, about messages that came since; or it claims more than was said
+            return result
         followed = _follow_entry(side, history, entry)
         last = min(entry.last, side.document.next_seq - 1)
         unheard = tuple(first for first in side.document.unheard if backlog.ends[first] > last)
-        side.document = replace(side.document, consolidated=last, unheard=unheard, failures=0)
+        side.document = replace(
+            side.document,
+            consolidated=last,
+            unheard=unheard,
+            failures=0,
+            owed=side.document.owed if unheard else 0,
+        )
         result = replace(result, entries=result.entries + 1)
         if notice and (followed or entry.memory is None):
             result = replace(result, notice=notice)
 
 
-def consolidate_before_eviction(
-    side: SideRequests, dropped: Sequence[Message], watch: Watch = ignore_step
-) -> None:
-    """Tell memory about messages that are about to leave the history, and all that came before.
+@dataclass(frozen=True, slots=True)
+class OwedConsolidation:
+    """How a consolidation beside the turns ended.
 
-    When it cannot hear of them now, it does so the next time. Messages that /new put away do not
-    wait for an eviction: memory hears of them before the next message is answered, once, when they
-    are enough.
+    `wait` are the seconds after which to try again, because the model was away or time was up; 0.0
+    when nothing is left to do, or nothing before the next turn. `tokens` is what it cost.
     """
+
+    wait: float = 0.0
+    tokens: int = 0
+
+
+def consolidate_owed(
+    session: str, app: App, watch: Watch = ignore_step, until: float = inf
+) -> OwedConsolidation:
+    """Let memory hear of what left the history of a session (S of the keys), beside its turns.
+
+    It may take until a time of the monotonic clock. Whoever repeats it writes nothing twice. Raises
+    `BackendError` when the store cannot be used.
+    """
+    breakers = app.make_breakers(session, beside=True)
+    places = [keys.session_head(session), keys.memory_progress(session), *breakers.list_keys()]
+    head, progress, *safety = get_many(app.kv, places)
+    breakers.use_items(safety)
+    stored = app.sessions.decode_head(session, head).document
+    known = adopt_progress(session, stored, progress)
+    if not known.owes_memory:
+        return OwedConsolidation()
+    # what it spends has a sum of its own, beside that of the turns
+    alone = replace(known.safety.in_period(breakers.current_period()), spent=0, ticks=0)
+    side = SideRequests(session, app, replace(known, safety=alone), breakers, until, tries=1)
+    backlog = load_backlog(side)
+    upto = max(backlog.ends.values())
+
+    def is_still_stored(messages: Sequence[Message]) -> bool:
+        """Return whether all messages are stored as they were, after all that may have happened,
+        and the chat has the same memory.
+        """
+        fresh = app.sessions.open(session).document
+        side.document = replace(side.document, next_seq=max(fresh.next_seq, known.next_seq))
+        if fresh.memory != known.memory:
+            return False
+        there = {message.seq: message for message in (*fresh.noted, *fresh.messages)}
+        for first in backlog.ends:
+            there.update((each.seq, each) for each in app.sessions.load_archived(session, first))
+        return all(there.get(message.seq) == message for message in messages)
+
+    result = consolidate(side, backlog, upto, may_tell=is_still_stored)
+    breakers.settle(side.document.safety)
     document = side.document
-    if not dropped and (document.failures or document.count_unheard() < ENOUGH):
-        return
-    try:
-        backlog = load_backlog(side)
-        upto = dropped[-1].seq if dropped else max(backlog.ends.values(), default=0)
-        result = consolidate(side, backlog, upto)
-    except BackendError:
-        result = ConsolidationResult()
-    if result.notice:
-        # an id of its own, beside the answer to whatever was asked
-        chat = keys.unescape(side.session.partition("#")[2])
-        name = f"memory:{chat}:{side.document.consolidated}"
-        reply = Outgoing(name, chat, result.notice, at=side.app.clock.now())
-        side.document = replace(side.document, outbox=(*side.document.outbox, reply))
+    left = any(document.consolidated < message.seq <= upto for message in backlog.messages)
+    has_failed = document.failures > (0 if result.entries else known.failures)
+    is_over = has_failed or not left
+    after = MemoryProgress(
+        document.consolidated,
+        tuple(first for first in known.unheard if not left or first not in document.unheard),
+        known.owed if is_over else 0,
+        document.failures,
+        result.notice,
+        app.clock.now(),
+    )
+    if (is_over or result.entries) and app.kv.get(places[0]):
+        save_progress(app.kv, session, stored, after)
     if result.entries:
-        text = f"memory has heard of all up to message {side.document.consolidated}"
+        text = f"memory has heard of all up to message {document.consolidated}"
     else:
         text = "memory heard of nothing this time"
     watch(TurnStep("note", "memory", text))
+    wait = 0.0 if is_over or side.is_stopped else AWAY_SECONDS
+    return OwedConsolidation(wait, (document.usage - known.usage).counted)
 
 
 def _write_entry(

@@ -1,7 +1,7 @@
 """Eviction makes room in a session's history: what compaction decides to drop leaves it here.
 
-Memory hears of the messages first (consolidation), and the archive keeps them. A digest of the
-failures of late stays in sight.
+The archive keeps the messages before they leave. The document says that memory has not heard of
+them: consolidation is due, and follows the reply. A digest of the failures of late stays in sight.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from functions.agent.app import App, TurnStep, Watch
 from functions.agent.compaction import Ask, Compacted, apply_strategy, estimate_size, write_note
-from functions.agent.consolidation import consolidate_before_eviction
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.model import completion_reader
 from functions.agent.safety import guides
@@ -24,6 +23,8 @@ from sigil.storage.kv import keys
 
 NATIVE_SECONDS = 30 * 86_400.0
 """For so long it is known that native calls have left a chat's history."""
+ENOUGH = 10
+"""So many archived messages that memory has not heard of are worth a request of their own."""
 FAILED = "These attempts failed before. Do not repeat them as they were:"
 
 
@@ -31,10 +32,9 @@ def evict(side: SideRequests, room: float, watch: Watch) -> Document:
     """Return the session's document with the history that fits into `room` estimated tokens."""
     app = side.app
     compacted = apply_strategy(app.strategy, side.document.messages, room)
-    consolidate_before_eviction(side, compacted.dropped, watch)
     if not compacted.dropped:
         return side.document
-    _archive_dropped(side, compacted, watch)
+    side.document = _archive_dropped(side.session, side.document, compacted, app, watch)
 
     def ask(system: str, text: str) -> str:
         reply = side.ask(system, text)
@@ -46,16 +46,17 @@ def evict(side: SideRequests, room: float, watch: Watch) -> Document:
     return replace(document, safety=side.document.safety, usage=side.document.usage)
 
 
-def evict_before_turn(side: SideRequests, room: float, watch: Watch) -> Document | None:
+def evict_before_turn(
+    session: str, document: Document, room: float, app: App, watch: Watch
+) -> Document | None:
     """Return the document with less of the history before the turn in progress.
 
     This is for a turn whose request an endpoint refused as too long. The turn's own messages stay.
     None when there is nothing else. No note replaces what left: it would come behind the
     question.
     """
-    app = side.app
-    messages = side.document.messages
-    start = side.document.find_turn_start()
+    messages = document.messages
+    start = document.find_turn_start()
     earlier = messages[:start]
     own = messages[start:]
     if not earlier:
@@ -64,10 +65,9 @@ def evict_before_turn(side: SideRequests, room: float, watch: Watch) -> Document
     compacted = apply_strategy(app.strategy, earlier, room)
     if not compacted.dropped or estimate_size(compacted.kept) > room:
         compacted = Compacted((), earlier)
-    consolidate_before_eviction(side, compacted.dropped, watch)
     kept = (*compacted.kept, *own)
-    _archive_dropped(side, Compacted(kept, compacted.dropped), watch)
-    return replace(side.document, messages=kept)
+    compacted = Compacted(kept, compacted.dropped)
+    return replace(_archive_dropped(session, document, compacted, app, watch), messages=kept)
 
 
 def apply_compaction(document: Document, compacted: Compacted, app: App, ask: Ask) -> Document:
@@ -110,16 +110,32 @@ def archive_messages(
     return replace(document, unheard=(*document.unheard, dropped[0].seq))
 
 
-def _archive_dropped(side: SideRequests, compacted: Compacted, watch: Watch) -> None:
-    """Archive the dropped messages, and report which tools leave with them."""
-    app = side.app
-    before = side.document
+def note_enough_unheard(document: Document) -> Document:
+    """Return the document with a consolidation due, when memory has not heard of so many archived
+    messages that they are worth a request.
+
+    After a failure they wait until more leave the history.
+    """
+    if document.owed or document.failures or document.count_unheard() < ENOUGH:
+        return document
+    return replace(document, owed=document.next_seq - 1)
+
+
+def _archive_dropped(
+    session: str, document: Document, compacted: Compacted, app: App, watch: Watch
+) -> Document:
+    """Archive the dropped messages, of which memory has to hear, and report which tools leave with
+    them.
+    """
     dropped = compacted.dropped
-    side.document = archive_messages(side.session, before, dropped, app)
-    note_native_calls(side.session, dropped, app)
+    archived = archive_messages(session, document, dropped, app)
+    if archived.unheard:
+        archived = replace(archived, owed=document.next_seq - 1)
+    note_native_calls(session, dropped, app)
     stays = {offer.tool for offer in in_scope(compacted.kept)}
-    gone = [offer.tool for offer in in_scope(before.messages) if offer.tool not in stays]
+    gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
     watch(TurnStep("evict", text=f"{len(dropped)} messages archived", facts={"tools": gone}))
+    return archived
 
 
 def note_native_calls(session: str, dropped: Sequence[Message], app: App) -> None:

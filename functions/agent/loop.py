@@ -30,7 +30,7 @@ from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import SessionHandle
-from functions.agent.side_request import SECONDS, SideRequests, explain_error, fill_usage
+from functions.agent.side_request import explain_error, fill_usage
 from functions.agent.tool_calls import (
     ToolCallContext,
     answer_calls,
@@ -320,25 +320,15 @@ def _shorten_history(
     turn = _turn_of(opened)
     if outage.count_failed_tries(turn.trace) >= outage.TRIES_MOST:
         return None
-    room = app.count_room(app.build_preamble(opened.memory), before.ratio)
-    until = min(
-        app.clock.monotonic() + SECONDS,
-        context.until - SAVE_SECONDS,
-        context.deadline,
-    )
-    side = SideRequests(opened.key, app, before, context.breakers, until, tries=1)
-    document = evict_before_turn(side, room, context.watch)
+    preamble = app.build_preamble(opened.memory)
+    room = app.count_room(preamble, before.ratio)
+    document = evict_before_turn(opened.key, before, room, app, context.watch)
     if document is None:
         return None
-    turn = replace(
-        turn,
-        rounds=turn.rounds - 1,
-        usage=turn.usage + (document.usage - before.usage),
-        trace=(*turn.trace, *side.trace),
-    )
-    opened = opened.with_document(replace(document, usage=before.usage, turn=turn))
+    turn = replace(turn, rounds=turn.rounds - 1)
+    opened = opened.with_document(replace(document, turn=turn))
     opened = _save_checkpoint(opened, context)
-    return opened, replace(context, preamble=app.build_preamble(opened.memory))
+    return opened, replace(context, preamble=preamble)
 
 
 def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionHandle:

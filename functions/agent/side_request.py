@@ -70,6 +70,11 @@ class SideRequests:
             return False
         return self.app.clock.monotonic() < self._until
 
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether the session is stopped or out of budget."""
+        return bool(self._find_stop_reason())
+
     def ask(
         self, system: str, text: str, tools: Sequence[ToolDefinition] = (), choice: Json = None
     ) -> ModelReply:

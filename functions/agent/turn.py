@@ -18,7 +18,7 @@ from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
 from functions.agent.context import Preamble
-from functions.agent.eviction import archive_messages, evict
+from functions.agent.eviction import archive_messages, evict, note_enough_unheard
 from functions.agent.language import choose_texts_for
 from functions.agent.loop import SAVE_SECONDS, RoundContext, run_rounds
 from functions.agent.messages import (
@@ -39,6 +39,7 @@ from functions.agent.services.table import call_service
 from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
 from functions.agent.session.document import OUTBOX_MOST, SEEN_MOST, Document, Outgoing, Turn
+from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
 from functions.agent.session.trace import save_trace
 from functions.agent.side_request import SECONDS, SideRequests
@@ -136,7 +137,8 @@ class TurnRecords:
 def read_turn_records(event: Event, app: App, opened: SessionHandle | None = None) -> TurnRecords:
     """Read all that a turn of `event` has to know before its first request to the model.
 
-    A session that is `opened` already is not read again.
+    A session that is `opened` already is not read again. Its document adopts what consolidations
+    came to beside its turns.
     """
     session = keys.session_of(app.name, event.session)
     breakers = app.make_breakers(session)
@@ -144,6 +146,7 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
     memory = opened.memory if opened else app.sessions.guess_memory(session)
     groups: tuple[Sequence[Key], ...] = (
         [] if opened else [keys.session_head(session)],
+        [keys.memory_progress(session)],
         [keys.seen_event(session, event.id)],
         breakers.list_keys(),
         people.list_keys(event),
@@ -151,12 +154,13 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         [keys.listening(session)] if event.kind == "message" and not event.private else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, seen, safety, person, prompt, listening = (
+    head, progress, seen, safety, person, prompt, listening = (
         [next(items) for _ in group] for group in groups
     )
     breakers.use_items(safety)
     if opened is None:
         opened = app.sessions.decode_head(session, head[0])
+    opened = opened.with_document(adopt_progress(session, opened.document, progress[0]))
     if opened.memory != memory:
         prompt = get_many(app.kv, app.list_preamble_keys(opened.memory))
     return TurnRecords(
@@ -287,17 +291,15 @@ def _begin_turn(
     if refusal is not None:
         return close_turn(opened, app, turn, refusal, in_history=False)
 
-    # make room for the turn in the window, and let memory hear of what leaves
+    # make room for the turn in the window: memory hears of what leaves after the reply
     opened = _with_safety(opened, begun)
     preamble = app.build_preamble(opened.memory, prompt)
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
-    document = evict(side, room * KEPT_SHARE, context.watch)
+    document = note_enough_unheard(evict(side, room * KEPT_SHARE, context.watch))
     document, turn = _charge_turn(opened, document, turn, side.trace)
     app.allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
-    if document.consolidated != opened.document.consolidated:
-        preamble = app.build_preamble(opened.memory)  # memory has changed
     length = tokens.of_text(event.text)
     if length > room:
         breakers.settle(document.safety)
@@ -386,7 +388,7 @@ def _answer_without_turn(
         return None
     stays = {message.seq for message in result.document.messages}
     gone = [message for message in opened.document.messages if message.seq not in stays]
-    document = archive_messages(opened.key, result.document, gone, app)
+    document = note_enough_unheard(archive_messages(opened.key, result.document, gone, app))
     document, turn = _charge_turn(opened, document, turn, result.trace)
     app.allowances.record_tokens(event, role, turn.usage.counted, turn.began)
     saved = (result.saved or opened).with_document(document)

@@ -20,6 +20,7 @@ import orjson
 from functions.agent import compaction, context
 from functions.agent.app import ignore_step
 from functions.agent.commands import table
+from functions.agent.consolidation import consolidate_owed
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
 from functions.agent.toolset import in_scope
@@ -30,7 +31,7 @@ from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
-from sigil.errors import SigilError, UsageError, one_line
+from sigil.errors import BackendError, SigilError, UsageError, one_line
 from sigil.storage.kv import keys
 from sigil.wiring import data_folder, ignore_progress
 
@@ -148,7 +149,23 @@ class _Conversation:
                     self.screen.hint(f"a reply to {reply.session} could not be sent from here")
             app.sessions.clear_outbox(opened)
         self._show_answer(opened, tuple(own))
+        if opened.document.owes_memory and code != INTERRUPTED:
+            self._consolidate(opened.key)
         return code
+
+    def _consolidate(self, session: str) -> None:
+        """Let memory hear of what left the conversation (S of the keys), after the answer.
+
+        Interrupted, or when it fails, it goes on after the next answer.
+        """
+        app = self.runtime.app
+        sys.stdout.flush()  # who reads the answer through a pipe has it now
+        if self.style.shows_steps:
+            self.screen.hint("noting what left the conversation; Ctrl-C puts that off")
+        try:
+            consolidate_owed(session, app, until=app.clock.monotonic() + app.turn_seconds)
+        except (KeyboardInterrupt, BackendError):
+            return
 
     def _show_answer(self, opened: SessionHandle, replies: tuple[Outgoing, ...]) -> None:
         document = opened.document

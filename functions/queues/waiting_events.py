@@ -67,13 +67,15 @@ def group_of(event: Event) -> str:
     """Return the key of the session in whose order the event waits.
 
     Control events and inquiries have groups of their own, so that neither waits for the other or
-    for a turn.
+    for a turn. So have consolidations, for which no turn waits.
     """
     session = keys.session_of(event.agent, event.session)
     if event.is_control:
         return keys.control_of(session)
     if event.is_inquiry:
         return keys.inquiries_of(session)
+    if event.is_consolidation:
+        return keys.memory_of(session)
     return session
 
 

@@ -19,12 +19,14 @@ from typing import Any, Final
 
 from functions.agent import context
 from functions.agent.app import App, ignore_step
+from functions.agent.consolidation import consolidate_owed
 from functions.agent.eviction import evict
 from functions.agent.messages import Message
 from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import search_history
 from functions.agent.session.document import Document
+from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import SideRequests
 from functions.clock import Clock
@@ -120,6 +122,10 @@ def hold_conversation(
         document = _add_line(opened, line, app)
         ids[document.next_seq - 1] = line.id
         opened = app.sessions.save(opened, document)
+        if document.owes_memory:
+            consolidate_owed(opened.key, app)
+            heard = app.kv.get(keys.memory_progress(opened.key))
+            opened = opened.with_document(adopt_progress(opened.key, document, heard))
     return opened, ids
 
 

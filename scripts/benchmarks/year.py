@@ -17,6 +17,7 @@ import orjson
 
 from functions.agent import tokens
 from functions.agent.app import App
+from functions.agent.consolidation import consolidate_owed
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import SAVE_MEMORY, ModelReply, ModelRequest
 from functions.agent.toolset import QUERY
@@ -153,7 +154,10 @@ def chat(app: App, turns: int, model: YearModel, session: str = SESSION) -> Iter
         cpu = time.process_time()
         opened = run_turn(event, app)
         spent = time.process_time() - cpu - (model.busy - busy)
-        yield TurnCost(model.prompt, spent * 1e3, app.sessions.clear_outbox(opened).size)
+        size = app.sessions.clear_outbox(opened).size
+        if opened.document.owes_memory:
+            consolidate_owed(opened.key, app)
+        yield TurnCost(model.prompt, spent * 1e3, size)
 
 
 def _make_message(number: int) -> str:

@@ -32,6 +32,15 @@ class ScriptedModel(RecordingServer):
         """The bodies of the requests, in order."""
         return [request.json() for request in self.requests]
 
+    @property
+    def chats(self) -> list[dict[str, Any]]:
+        """The bodies of the requests for an answer in a chat, in order, and of no others."""
+        return [
+            body
+            for body in self.bodies
+            if str(body["messages"][0]["content"]).startswith("<<IDENTITY>>")
+        ]
+
     def answer(self, request: Recorded) -> Answer:
         with self._lock:
             reply = self._script.pop(0) if self._script else say("done")

@@ -41,7 +41,8 @@ class SafetyRecords:
     """The records that decide whether a session may go on, read with one request.
 
     `mark` says which turn is told to stop; `own` is what the session wrote down for the `period`,
-    `forgiven` and `total` are the agent's. `read` is when that was, a time of the monotonic clock.
+    `other` what it wrote down for work beside its turns; `forgiven` and `total` are the agent's.
+    `read` is when that was, a time of the monotonic clock.
     """
 
     agent_lock: Lock
@@ -49,6 +50,7 @@ class SafetyRecords:
     mark: Item | None
     period: str
     own: Item | None
+    other: Item | None
     forgiven: Item | None
     total: Item | None
     read: float
@@ -61,6 +63,9 @@ class Breakers:
     `session` is the S of the keys, `agent` its first part. What was read of the store less than
     `fresh_seconds` ago is not read again. With `defers` a turn writes down what it spends when it
     is over (`settle`), or at once when more than half of a budget is used up.
+
+    With `beside` they are those of work beside the session's turns, which has a sum of its own:
+    each sum has one writer.
     """
 
     kv: KV
@@ -70,6 +75,7 @@ class Breakers:
     clock: Clock
     fresh_seconds: float = 0.0
     defers: bool = False
+    beside: bool = False
     _unwritten: bool = field(default=False, init=False)
     _unwritten_cost: float = field(default=0.0, init=False)
     _records: SafetyRecords | None = field(default=None, init=False)
@@ -195,7 +201,8 @@ class Breakers:
         own = self._read_own(records, limits.tokens)
         here = status.in_period(records.period)
         pending = max(here.spent - own, 0) if self.defers else 0
-        if 0 < limits.session_tokens <= own + pending - here.free:
+        other = read_sum(records.other.value, 0) if records.other else 0
+        if 0 < limits.session_tokens <= own + other + pending - here.free:
             return "session-budget"
         if limits.tokens <= 0:
             return ""
@@ -235,11 +242,11 @@ class Breakers:
         cost = self._unwritten_cost
         self._unwritten_cost = 0.0
         if status.period != self.current_period():  # it is over: its total stops nobody any more
-            self.budget.write_spent(self.session, status.period, status.spent)
+            self.budget.write_spent(self._spender, status.period, status.spent)
             return
         records = self._load_known()
         more = status.spent - self._read_own(records, 0)
-        own = self.budget.write_spent(self.session, status.period, status.spent)
+        own = self.budget.write_spent(self._spender, status.period, status.spent)
         total = self.budget.add_to_total(status.period, more, cost, records.total)
         self._records = replace(records, own=own, total=total)
 
@@ -301,17 +308,23 @@ class Breakers:
             keys.owner_lock(self.agent),
             keys.owner_lock(self.session),
             keys.control_mark(self.session),
-            self.budget.key(period, self.session),
+            self.budget.key(period, self._spender),
+            self.budget.key(period, self.session if self.beside else keys.memory_of(self.session)),
             self.budget.key(period, FORGIVEN),
             self.budget.total_key(period),
         ]
 
     def _make_records(self, period: str, items: Sequence[Item | None]) -> SafetyRecords:
-        agent, session, mark, own, forgiven, total = items
+        agent, session, mark, own, other, forgiven, total = items
         read = self.clock.monotonic()
         return SafetyRecords(
-            parse_lock(agent), parse_lock(session), mark, period, own, forgiven, total, read
+            parse_lock(agent), parse_lock(session), mark, period, own, other, forgiven, total, read
         )
+
+    @property
+    def _spender(self) -> str:
+        """Return the name under which what is spent here is written down."""
+        return keys.memory_of(self.session) if self.beside else self.session
 
     def _read_own(self, records: SafetyRecords, unreadable: int) -> int:
         """Return what the session wrote down, or `unreadable` for bytes that are no sum."""
@@ -340,10 +353,13 @@ def make_breakers(
     *,
     fresh_seconds: float = 0.0,
     defers: bool = False,
+    beside: bool = False,
 ) -> Breakers:
     """Return the breakers of a session (S of the keys) of the agent with this name."""
     budget = TokenBudget(kv, agent, limits, clock.now)
-    return Breakers(kv, keys.escape(agent), session, budget, clock, fresh_seconds, defers)
+    return Breakers(
+        kv, keys.escape(agent), session, budget, clock, fresh_seconds, defers, beside=beside
+    )
 
 
 def _is_halted(records: SafetyRecords) -> bool:

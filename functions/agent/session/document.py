@@ -125,11 +125,13 @@ class Document(Stored):
     whether the session may go on and what has failed so far. `consolidated` is the last message
     that memory has heard of, `unheard` has the first messages of the archived chunks of which it
     has not heard all, `noted` the words that were said to memory alone and that it has not heard
-    of; `failures` counts how often in a row a consolidation failed. `usage` is of all requests,
-    `last` of the last turn's. `language` is the code of the language that the chat chose for the
-    agent's own texts, empty when it follows what is written. `model` is the model that an
-    owner chose for the chat, empty for that of the settings. `memory` is the scope of a memory that
-    the chat shares with others of the same person, empty for the chat's own (its S).
+    of; `failures` counts how often in a row a consolidation failed. `usage` is of all requests
+    that turns made, `last` of the last turn's. `language` is the code of the language that the chat
+    chose for the agent's own texts, empty when it follows what is written. `model` is the model
+    that an owner chose for the chat, empty for that of the settings. `memory` is the scope of a
+    memory that the chat shares with others of the same person, empty for the chat's own (its S).
+    `owed` is not 0 while a consolidation of what is `unheard` is due: the number of the last
+    message when that came about.
     """
 
     messages: tuple[Message, ...] = ()
@@ -148,6 +150,12 @@ class Document(Stored):
     language: str = later("")
     model: str = later("")
     memory: str = later("")
+    owed: Count = later(0)
+
+    @property
+    def owes_memory(self) -> bool:
+        """Return whether a consolidation of what left the history is due."""
+        return self.owed > 0 and bool(self.unheard)
 
     def count_unheard(self) -> int:
         """Return how many messages are in the archive that memory has not heard of."""

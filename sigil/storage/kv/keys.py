@@ -50,6 +50,14 @@ def inquiries_of(session: str) -> str:
     return control_of(f"{session}?")
 
 
+def memory_of(session: str) -> str:
+    """Return the group of a session's consolidations, which run beside its turns.
+
+    What they spend is written down under the same name. No escaped part holds a `?`.
+    """
+    return f"{session}?memory"
+
+
 def owner_lock(session: str) -> Key:
     """The last word of an owner about a session or a whole agent (an `escape`d name): halt or
     unlock.
@@ -186,6 +194,11 @@ def overheard_message(session: str, slot: int) -> Key:
 def session_head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")
+
+
+def memory_progress(session: str) -> Key:
+    """What the consolidations beside a session's turns came to, until its next turn adopts it."""
+    return Key(f"session#{session}", "memory")
 
 
 def native_calls(session: str) -> Key:

@@ -6,6 +6,7 @@ import itertools
 import time
 from typing import Any
 
+from functions.agent.consolidation import consolidate_owed
 from functions.agent.session.store import SessionHandle
 from functions.agent.turn import run_turn
 from functions.events import Event, Sender, order_of
@@ -38,7 +39,12 @@ def tell(runtime: AgentRuntime, text: str, **fields: Any) -> list[str]:
 
 
 def run_event(runtime: AgentRuntime, happened: Event) -> SessionHandle:
-    """Run the turn of an event; return the closed session, its outbox delivered in the store."""
+    """Run the turn of an event; return the closed session, its outbox delivered in the store.
+
+    Afterwards memory hears of what left the history, as it does after every reply.
+    """
     opened = run_turn(happened, runtime.app)
     runtime.app.sessions.clear_outbox(opened)
+    if opened.document.owes_memory:
+        consolidate_owed(opened.key, runtime.app)
     return opened

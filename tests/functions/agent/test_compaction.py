@@ -150,7 +150,7 @@ def test_forty_one_messages_keep_the_first_and_the_last_ten_and_the_rest_is_arch
     tell(home, "one more")
     tell(home, "and one that is too many")
 
-    after = model.bodies[-1]
+    after = model.chats[-1]
     texts = [message["content"] for message in after["messages"]]
     assert offered(model.bodies[before]) == ["sigil_query", "sigil_deploy", "cap_echo"]
     assert offered(after) == ["sigil_query", "sigil_deploy"]

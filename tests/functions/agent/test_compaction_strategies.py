@@ -23,21 +23,14 @@ Open = Callable[..., AgentRuntime]
 
 
 def talk(home: AgentRuntime, model: ScriptedModel, turns: int = 22) -> list[dict[str, Any]]:
-    """The messages of the last request, after so many turns."""
+    """The messages of the last chat request, after so many turns."""
     for number in range(turns):
         tell(home, f"message {number}")
-    return list(model.bodies[-1]["messages"])
+    return list(model.chats[-1]["messages"])
 
 
 def texts(messages: list[dict[str, Any]]) -> str:
     return "\n".join(str(message["content"]) for message in messages)
-
-
-def saved() -> dict[str, Any]:
-    """Return the answer of a model that is asked for what memory shall keep."""
-    return call(
-        ("save_memory", {"history_entry": "They talked.", "memory_update": "(nothing yet)"})
-    )
 
 
 def test_the_window_keeps_the_first_message_and_the_last(
@@ -57,10 +50,10 @@ def test_with_none_everything_stays_while_it_fits(runtime: Open, model: Scripted
 
 def test_with_a_summary_the_model_sums_up_what_leaves(runtime: Open, model: ScriptedModel) -> None:
     home = runtime(llm_url=model.url, context="summary", tokens_per_day=0)
-    model.then(*[say("ok") for _ in range(21)], saved(), say("They talked about >> numbers."))
+    model.then(*[say("ok") for _ in range(21)], say("They talked about >> numbers."))
     seen = talk(home, model)
 
-    asked = model.bodies[22]
+    asked = model.bodies[21]
     assert "tools" not in asked
     assert asked["messages"][0] == {"role": "system", "content": INSTRUCTION}
     assert "user: message 5" in asked["messages"][1]["content"]
@@ -74,7 +67,7 @@ def test_a_model_that_sums_nothing_up_leaves_the_window(
     runtime: Open, model: ScriptedModel
 ) -> None:
     home = runtime(llm_url=model.url, context="summary", tokens_per_day=0)
-    model.then(*[say("ok") for _ in range(21)], saved(), say(""))
+    model.then(*[say("ok") for _ in range(21)], say(""))
 
     assert len(talk(home, model)) == 13
 
@@ -127,12 +120,11 @@ def test_a_summary_whose_cost_nobody_says_is_estimated(runtime: Open, model: Scr
     cheap = {"usage": {"prompt_tokens": 1, "completion_tokens": 0}}
     model.then(
         *[say("ok " * 300) | cheap for _ in range(21)],
-        say("nothing to save") | cheap,
         say("They talked.") | {"usage": None},
         say("ok") | cheap,
     )
     talk(home, model)
 
     key = keys.session_of("main", "telegram:7")
-    assert model.bodies[22]["messages"][0]["content"] == INSTRUCTION
+    assert model.bodies[21]["messages"][0]["content"] == INSTRUCTION
     assert make_report(key, home.app.sessions.open(key).document, home.app).own > 1_000

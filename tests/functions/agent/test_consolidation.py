@@ -5,21 +5,23 @@ gives nothing of use.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from functions.agent.consolidation import MOST
+from functions.agent.consolidation import MOST, consolidate_owed
 from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
+from functions.agent.turn import run_turn
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
-from sigil.storage.kv import keys
+from sigil.storage.kv import Key, keys
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
 from tests.functions.agent.memory.memories import (
@@ -55,22 +57,23 @@ def filled(home: AgentRuntime, count: int = 41, session: str = SESSION) -> Docum
     return sessions.save(sessions.open(session), document(home, session).add(*said)).document
 
 
-def test_before_a_history_is_compacted_memory_hears_of_what_leaves(
+def test_after_the_reply_memory_hears_of_what_left_a_history(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home)
-    script(model, saves(), say("hi"))
+    script(model, say("hi"), saves(), say("hi again"))
     tell(home, "go on")
+    tell(home, "and on")
 
     assert [(entry.first, entry.last, entry.raw) for entry in entries(home)] == [(1, 31, False)]
-    lines = asked(model.bodies[0]).split("\n")
+    lines = asked(model.bodies[1]).split("\n")
     assert lines[0].endswith("] USER: line 1")
     assert lines[-1].endswith("] USER: line 31")
     assert len(lines) == 31
-    assert "The user is called Ada" in model.bodies[1]["messages"][0]["content"], (
-        "the very turn knows it"
+    assert "The user is called Ada" in model.bodies[2]["messages"][0]["content"], (
+        "the next turn knows it"
     )
-    assert [message["content"].split("\n")[-1] for message in model.bodies[1]["messages"][1:3]] == [
+    assert [message["content"].split("\n")[-1] for message in model.bodies[0]["messages"][1:3]] == [
         "line 1",
         "line 32",
     ]
@@ -79,7 +82,7 @@ def test_before_a_history_is_compacted_memory_hears_of_what_leaves(
 
 def test_nothing_is_told_twice(home: AgentRuntime, model: ScriptedModel) -> None:
     filled(home)
-    script(model, saves(), say("hi"), saves("[2026-11-22 01:31] More."))
+    script(model, say("hi"), saves(), saves("[2026-11-22 01:31] More."))
     tell(home, "go on")
     assert tell(home, "/mem") == [ENGLISH.mem_triggered]
 
@@ -94,7 +97,7 @@ def test_what_memory_could_not_hear_of_comes_with_the_next_try(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home)
-    script(model, say("I will not"), say("hi"))
+    script(model, say("hi"), say("I will not"))
     assert tell(home, "go on") == ["hi"]
 
     assert not entries(home)
@@ -120,7 +123,7 @@ def test_failures_are_counted_from_one_compaction_to_the_next(
 ) -> None:
     for number in range(3):
         filled(home, 41 if not number else 30)
-        script(model, say("I will not"), say("hi"))
+        script(model, say("hi"), say("I will not"))
         assert tell(home, "go on") == ["hi"]
 
     (entry,) = entries(home)
@@ -138,8 +141,9 @@ def test_a_turn_goes_on_when_memory_hears_of_nothing(
     filled(home)
     home.app.kv.put(keys.document(SESSION, "memory"), b"damaged")
     home.app.documents.write(SESSION, "memory", "mended", by="test")
-    script(model, Answer(400, b"no"), say("hi"))
+    script(model, say("hi"), Answer(400, b"no"), say("hi"))
 
+    assert tell(home, "go on") == ["hi"]
     assert tell(home, "go on") == ["hi"]
 
 
@@ -161,13 +165,12 @@ def test_a_new_session_loses_nothing(home: AgentRuntime, model: ScriptedModel) -
     assert document(home).unheard == ()
 
 
-def test_what_a_new_session_put_away_is_told_before_the_next_message_is_answered(
+def test_what_a_new_session_put_away_is_told_after_the_answer_to_new(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     filled(home, 20)
-    tell(home, "/new")
-    assert not model.bodies
     script(model, saves(), say("hi"))
+    tell(home, "/new")
     tell(home, "who am I?")
 
     assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 20)]
@@ -339,10 +342,10 @@ def test_spilled_messages_are_told_like_others(home: AgentRuntime, model: Script
     ]
     sessions = home.app.sessions
     sessions.save(sessions.open(SESSION), Document().add(*said))
-    tell(home, "/new")
     script(model, *[saves() for _ in range(20)])
+    tell(home, "/new")
 
-    assert tell(home, "/mem") == [ENGLISH.mem_triggered]
+    assert tell(home, "/mem") == [ENGLISH.mem_nothing_new]
     assert sum(asked(body).count("] USER: ") for body in model.bodies) == 60
 
 
@@ -540,3 +543,188 @@ def test_what_failed_before_is_no_news(home: AgentRuntime, model: ScriptedModel)
     assert "[runtime]" not in asked(model.bodies[-1])
     assert "Your last tool call failed" not in asked(model.bodies[-1])
     assert run_event(home, event("/mem")).document.consolidated >= 4
+
+
+def compacted(home: AgentRuntime, model: ScriptedModel, *, count: int = 41) -> None:
+    """A session whose history was compacted just now, and of which memory has to hear."""
+    filled(home, count)
+    script(model, say("hi"))
+    run_turn(event("go on"), home.app)
+    home.app.sessions.clear_outbox(home.app.sessions.open(SESSION))
+    assert document(home).owes_memory
+
+
+def test_a_session_that_moves_on_meanwhile_is_not_disturbed(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    compacted(home, model)
+
+    def meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        script(model, say("and hello"))
+        opened = run_turn(event("hello"), home.app)
+        assert [reply.text for reply in opened.document.outbox] == ["and hello"]
+        return saves()
+
+    script(model, meanwhile)
+    before = home.app.sessions.open(SESSION)
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    after = home.app.sessions.open(SESSION)
+
+    assert after.version != before.version
+    assert (after.document.consolidated, after.document.owed) == (0, 41), (
+        "only turns write the document"
+    )
+    assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 31)]
+    tell(home, "and on")
+    stored = home.app.sessions.open(SESSION).document
+    assert (stored.consolidated, stored.unheard, stored.owed) == (31, (), 0)
+
+
+def test_mem_and_a_consolidation_beside_it_make_one_entry(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    compacted(home, model)
+
+    def meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        script(model, saves(memory="# Memory\n- First."))
+        assert tell(home, "/mem") == [ENGLISH.mem_triggered]
+        return saves(memory="# Memory\n- Second.")
+
+    script(model, meanwhile)
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+
+    assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 43)]
+    assert memory(home).text == "# Memory\n- First."
+    assert document(home).consolidated == 43
+    assert tell(home, "/mem") == [ENGLISH.mem_nothing_new]
+
+
+@pytest.mark.parametrize("what", ["all of it", "one message"])
+def test_what_was_erased_while_the_model_wrote_does_not_come_back(
+    home: AgentRuntime, model: ScriptedModel, what: str
+) -> None:
+    compacted(home, model)
+
+    def erased(body: dict[str, Any]) -> dict[str, Any]:
+        kv = home.app.kv
+        if what == "all of it":
+            for sort, _ in kv.scan(keys.session_head(SESSION).partition):
+                kv.delete(Key(keys.session_head(SESSION).partition, sort))
+        else:
+            chunk = home.app.sessions.load_archived(SESSION, 2)
+            kept = [message for message in chunk if message.content != "line 7"]
+            kv.delete(keys.archive_chunk(SESSION, 2))
+            home.app.sessions.archive(SESSION, kept)
+        return saves(entry="[2026-11-22 01:30] line 7", memory="# Memory\n- line 7")
+
+    script(model, erased, saves())
+    assert consolidate_owed(SESSION, home.app).wait > 0.0
+    assert not entries(home)
+    assert memory(home).version == 0
+    assert not home.app.kv.get(keys.memory_progress(SESSION))
+
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    if what == "all of it":
+        assert not entries(home)
+        assert len(consolidations(model.bodies)) == 1
+    else:
+        assert "line 7\n" not in asked(model.bodies[-1])
+        assert memory(home).text == "# Memory\n- The user is called Ada."
+
+
+def test_a_memory_that_a_person_takes_back_meanwhile_stays_as_it_is(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    documents = home.app.documents
+    for text in ("first", "second"):
+        documents.write(SESSION, "memory", text, by="Ada")
+    compacted(home, model)
+
+    def meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        tell(home, "/mem rollback 1")
+        return saves(memory="# Memory\n- second and more")
+
+    script(model, meanwhile)
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    assert memory(home).text == "first"
+    assert len(entries(home)) == 1
+
+
+def test_while_the_agent_is_halted_or_out_of_budget_memory_waits(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, tokens_per_day=1_000_000)
+    compacted(home, model)
+    spent = home.app.make_breakers("main#telegram:8").budget
+    period = home.app.make_breakers(SESSION).current_period()
+    other = home.app.kv.put(spent.key(period, "main#telegram:8"), b"1000000")
+    home.app.kv.delete(spent.total_key(period))
+    asked_before = len(model.bodies)
+
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    assert len(model.bodies) == asked_before
+    assert document(home).owes_memory, "the next turn asks for it again"
+
+    home.app.kv.delete(spent.key(period, "main#telegram:8"), expect=other)
+    home.app.kv.delete(spent.total_key(period))
+    script(model, saves())
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    assert len(entries(home)) == 1
+
+
+def test_what_it_costs_counts_against_the_budgets_of_the_agent_and_the_chat(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, session_tokens=1_000_000)
+    compacted(home, model)
+    breakers = home.app.make_breakers(SESSION)
+    before = breakers.count_period().total
+    usage = {"prompt_tokens": 999_000, "completion_tokens": 500}
+    script(model, {**saves(), "usage": usage})
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    assert home.app.make_breakers(SESSION).count_period().total == before + 999_500
+
+    (answer,) = tell(home, "and on")
+    assert answer.startswith(ENGLISH.reasons["session-budget"])
+    assert len(model.bodies) == 2
+
+
+def test_a_model_that_is_away_is_asked_again_later_and_that_is_no_failure(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    compacted(home, model)
+    script(model, Answer(503, b""), Answer(503, b""), Answer(503, b""))
+    assert consolidate_owed(SESSION, home.app).wait > 0.0
+    assert document(home).failures == 0
+    assert document(home).owes_memory
+    script(model, saves())
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    assert len(entries(home)) == 1
+
+
+def test_a_consolidation_whose_time_is_up_goes_on_from_what_is_done(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    said = [Message("user", f"{number} " + "word " * 1_500, at=1e9) for number in range(1, 50)]
+    sessions = home.app.sessions
+    sessions.save(sessions.open(SESSION), Document().add(*said))
+    script(model, say("hi"))
+    run_turn(event("go on"), home.app)
+    clock = home.app.clock
+    late = [0.0]
+    app = replace(home.app, clock=replace(clock, monotonic=lambda: clock.monotonic() + late[0]))
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        late[0] += 100.0
+        return saves(f"[2026-11-22 01:30] Part {late[0]}.", f"# Memory\n- Up to {late[0]}.")
+
+    script(model, slow, slow, slow, slow, slow)
+    assert consolidate_owed(SESSION, app, until=clock.monotonic() + 50.0).wait > 0.0
+    assert len(entries(home)) == 1
+    assert document(home).consolidated == entries(home)[0].last
+    assert document(home).owes_memory
+    assert consolidate_owed(SESSION, app).wait == 0.0
+    parts = [(entry.first, entry.last) for entry in entries(home)]
+    assert len(parts) > 1
+    assert all(before[1] + 1 == after[0] for before, after in pairwise(parts))
+    assert not document(home).owes_memory

@@ -176,7 +176,7 @@ def test_what_was_not_paged_in_can_be_searched_for_alone_in_the_next_turn(
 
     follow(model, find(missing, limit=1))
     tell(home, "again")
-    assert f"cap_{missing.replace('-', '_')}" in offered(model.bodies[-1])
+    assert f"cap_{missing.replace('-', '_')}" in offered(model.chats[-1])
     assert max(sizes(model)) <= WINDOW
 
 

@@ -20,8 +20,14 @@ from typing import Any
 import httpx
 import pytest
 
+from functions.agent.messages import Message
+from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
+from functions.settings import Settings
 from sigil.settings import installed_version
+from sigil.wiring import open_stores
 from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.memory.memories import saves
 from tests.machine import within
 from tests.servers.programs import ProgramForker, command_of
 from tests.terminal import Terminal
@@ -245,6 +251,42 @@ def test_a_second_terminal_waits_for_the_turn_of_the_first(
         "first\n",
         "second\n",
     ]
+
+
+def test_the_answer_does_not_wait_for_what_memory_hears_of_and_ctrl_c_puts_that_off(
+    environment: dict[str, str], model: ScriptedModel, tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    said = [Message("user", f"line {number}", at=1e9) for number in range(1, 42)]
+    sessions = Sessions(open_stores(Settings(store=store)).kv)
+    sessions.save(sessions.open("main#terminal:main"), Document().add(*said))
+    more = {"UNCAGED_LLM_URL": model.url, "UNCAGED_STORE": store}
+    go = threading.Event()
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        go.wait(within(60))
+        return saves()
+
+    model.then(say("one"), slow)
+    with subprocess.Popen(
+        [*COMMAND, "chat", "-q", "hi"],
+        env={**environment, **more},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "one\n"
+        model.wait_for(2, 30)
+        first.send_signal(signal.SIGINT)
+        assert first.wait(within(30)) == 0
+    go.set()
+
+    model.then(say("two"), saves())
+    assert uncaged(environment, "chat", "-q", "hi", **more).stdout == "two\n"
+    shown = uncaged(
+        environment, "agent", "doc", "show", "memory", "--session", "terminal:main", **more
+    )
+    assert "The user is called Ada." in shown.stdout
 
 
 @pytest.mark.parametrize("session", ["../x y", "a/b", "-x"])

@@ -7,6 +7,7 @@ from typing import Any
 from functions.agent.memory.documents import Doc
 from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.session.document import Document
+from functions.agent.session.memory_progress import adopt_progress
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import call
@@ -30,7 +31,9 @@ def entries(home: AgentRuntime, session: str = SESSION) -> list[HistoryEntry]:
 
 
 def document(home: AgentRuntime, session: str = SESSION) -> Document:
-    return home.app.sessions.open(session).document
+    """The session's document as its next turn begins with it."""
+    stored = home.app.sessions.open(session).document
+    return adopt_progress(session, stored, home.app.kv.get(keys.memory_progress(session)))
 
 
 def asked(body: dict[str, Any]) -> str:

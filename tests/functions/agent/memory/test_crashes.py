@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from functions.agent.app import App
+from functions.agent.consolidation import consolidate_owed
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle, Sessions
@@ -189,6 +190,39 @@ def test_a_crash_at_any_write_of_a_compaction_loses_and_doubles_nothing(
         if not crashed:
             break
     assert 6 <= at < 29
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_write_of_a_consolidation_beside_the_turns_loses_and_doubles_nothing(
+    runtime: Open, model: ScriptedModel, after: bool
+) -> None:
+    home = runtime(llm_url=model.url, tokens_per_day=0)
+    said = [Message("user", f"line {number}", at=1e9) for number in range(1, 42)]
+    for at in range(1, 30):
+        chat = f"telegram:{400 + at}"
+        session = f"main#{chat}"
+        answers(model)
+        home.app.sessions.save(home.app.sessions.open(session), Document().add(*said))
+        run_turn(event("go on", session=chat), home.app)
+        before = len(consolidations(model.bodies))
+        crashed = False
+        try:
+            consolidate_owed(session, over(home, Fragile(home.app.kv, at, after=after)))
+        except Crash:
+            crashed = True
+            tell(home, "a turn in between", session=chat)
+        consolidate_owed(session, home.app)
+
+        assert whole(home, session) == [(1, 31)], at
+        assert memory(home, session).text.endswith("line 31")
+        assert memory(home, session).version == 1
+        assert document(home, session).consolidated == 31
+        assert document(home, session).unheard == ()
+        assert not document(home, session).owes_memory
+        assert len(consolidations(model.bodies)) - before <= 2
+        if not crashed:
+            break
+    assert 4 <= at < 29
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

@@ -316,11 +316,12 @@ def test_in_a_turn_whoever_is_in_the_chat_is_told_beside_the_answer(
     ]
     sessions = home.app.sessions
     sessions.save(sessions.open(SESSION), document(home).add(*said))
-    script(model, saves(memory="x"), saves(memory="x"), say("hi"))
+    script(model, say("hi"), saves(memory="x"), saves(memory="x"), say("yes"))
 
-    notice, reply = tell(home, "go on", private=False)
+    assert tell(home, "go on", private=False) == ["hi"]
+    notice, reply = tell(home, "and on", private=False)
     assert notice.startswith("I kept what I remember of this chat")
-    assert reply == "hi"
+    assert reply == "yes"
     assert "I kept what I remember" not in str(document(home).messages)
     assert memory(home).text == MEMORY
 

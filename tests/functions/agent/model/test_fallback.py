@@ -135,7 +135,7 @@ def test_the_second_models_window_counts_while_it_stands_in(
 
     assert home.app.model.window == 6_000
     assert all(len(request.body) / 4 < 6_000 for request in second.requests)
-    assert "the last word" in json.dumps(second.bodies[-1])
+    assert "the last word" in json.dumps(second.chats[-1])
 
 
 def test_when_both_fail_five_tries_are_all_and_people_read_one_sentence(

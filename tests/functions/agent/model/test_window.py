@@ -242,7 +242,7 @@ def test_a_window_set_too_large_costs_one_refusal_and_no_answer(
 
     assert small.refused == 1
     assert home.app.model.window == 6_000
-    assert "the last word" in json.dumps(small.bodies[-1])
+    assert "the last word" in json.dumps(small.chats[-1])
     archived = [sort for sort, _ in home.stores.kv.scan("session#main#telegram:7", "archive#")]
     assert archived  # nothing that was said is lost
 
@@ -305,7 +305,7 @@ def test_what_a_turn_itself_loaded_stays_when_its_request_is_refused(
 
     assert tell(home, "look it up") == ["done"]
 
-    last = small.bodies[-1]["messages"]
+    last = small.chats[-1]["messages"]
     assert [message["role"] for message in last[-3:]] == ["user", "assistant", "tool"]
     assert "look it up" in last[-3]["content"]
 
