@@ -17,7 +17,7 @@ def artifact_name(body: bytes) -> str:
 
 
 class Artifacts(Protocol):
-    """A store of bodies that are written once and read by name.
+    """A store of bodies that are written once, read by name, and hardly ever removed.
 
     Every verb raises `BackendError` when the store cannot be reached.
     """
@@ -27,6 +27,9 @@ class Artifacts(Protocol):
 
     def get(self, name: str) -> bytes:
         """Return the body; `BackendError` EDAMAGED when it is missing or has another hash."""
+
+    def delete(self, name: str) -> None:
+        """Remove the body; a missing one is fine. Whoever stored the same one loses it as well."""
 
 
 def require_name(name: str) -> str:

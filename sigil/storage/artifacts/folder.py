@@ -44,6 +44,16 @@ class FolderArtifacts:
             body = None
         return verify_body(name, body)
 
+    def delete(self, name: str) -> None:
+        """Remove the body."""
+        path = self._path(require_name(name))
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as problem:
+            raise BackendError(
+                "EUNAVAILABLE", f"cannot remove {path}: {problem.strerror}"
+            ) from None
+
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
 

@@ -20,3 +20,7 @@ class MemoryArtifacts:
     def get(self, name: str) -> bytes:
         """Return the body."""
         return verify_body(name, self._bodies.get(require_name(name)))
+
+    def delete(self, name: str) -> None:
+        """Remove the body."""
+        self._bodies.pop(require_name(name), None)

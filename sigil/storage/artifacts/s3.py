@@ -15,7 +15,8 @@ _MISSING = ("NoSuchKey", "404")
 class S3Artifacts:
     """Artifacts as one object each, `PREFIX/ab/NAME`.
 
-    It needs no more rights than s3:PutObject and s3:GetObject below the prefix. S3 checks the bytes
+    It needs no more rights than s3:PutObject and s3:GetObject below the prefix, and
+    s3:DeleteObject where somebody is erased. S3 checks the bytes
     on their way in, the name on their way out.
     """
 
@@ -51,6 +52,10 @@ class S3Artifacts:
                 if attempt == aws.ATTEMPTS:
                     raise aws.make_backend_error(problem, f"bucket {self._bucket}") from None
         return verify_body(name, body)
+
+    def delete(self, name: str) -> None:
+        """Remove the body, which needs the right s3:DeleteObject."""
+        self._call("delete_object", Key=self._key(require_name(name)))
 
     def _key(self, name: str) -> str:
         return "/".join(filter(None, (self._prefix, name[:2], name)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv.update import scan_all
 
 CHUNK = 256 * 1024
 """Bytes of an item: every store takes that many."""
@@ -41,3 +42,10 @@ class StoredArtifacts:
             chunks = self._kv.scan(first.partition, prefix=prefix, limit=int(count))
             body += b"".join(item.value for _, item in chunks)
         return verify_body(name, body)
+
+    def delete(self, name: str) -> None:
+        """Remove the body, its index first: without it there is no body."""
+        index = keys.artifact(require_name(name))
+        self._kv.delete(index)
+        for sort, _ in list(scan_all(self._kv, index.partition)):
+            self._kv.delete(Key(index.partition, sort))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
+
+from sigil.errors import BackendError
 
 
 class Key(NamedTuple):
@@ -78,6 +80,27 @@ class ReadsMany(Protocol):
 
         Each read is consistent; together they are no snapshot: a write may fall between two.
         """
+
+
+@runtime_checkable
+class ListsPartitions(Protocol):
+    """A store that tells what partitions it has: for maintenance alone, never on a turn's path."""
+
+    def list_partitions(self, prefix: str = "") -> Iterator[str]:
+        """Yield the name of each partition that has an item and begins with `prefix`, in any order.
+
+        It may read the whole store. One whose items have all expired, or that comes or goes
+        meanwhile, may be named or not.
+        """
+
+
+def list_partitions(kv: KV, prefix: str = "") -> Iterator[str]:
+    """Yield the names of the partitions that begin with `prefix`; `BackendError` ENOLIST where the
+    store cannot tell.
+    """
+    if not isinstance(kv, ListsPartitions):
+        raise BackendError("ENOLIST", "this store cannot tell what is in it")
+    yield from kv.list_partitions(prefix)
 
 
 KEYS_MOST: Final = 100

@@ -140,6 +140,28 @@ class DynamoKV:
                 break
         return found
 
+    def list_partitions(self, prefix: str = "") -> Iterator[str]:
+        """Yield the names of the partitions that begin with `prefix`; it reads the whole table."""
+        request: dict[str, Any] = {
+            "ProjectionExpression": "pk",
+            "ConsistentRead": True,
+        }
+        if prefix:
+            request["FilterExpression"] = "begins_with(pk, :prefix)"
+            request["ExpressionAttributeValues"] = {":prefix": {"S": prefix}}
+        known: set[str] = set()
+        start: Mapping[str, Any] = {}
+        while True:
+            page = self._call("scan", **request, **start)
+            for row in page["Items"]:
+                name = row["pk"]["S"]
+                if name not in known:
+                    known.add(name)
+                    yield name
+            if not page.get("LastEvaluatedKey"):
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
     def _query_rows(self, query: Mapping[str, object], limit: int) -> Iterator[_Row]:
         page = self._call("query", **query, Limit=limit)
         yield from page["Items"]

@@ -118,6 +118,12 @@ class MemoryKV:
                     found.append((sort, entry.item))
             return found
 
+    def list_partitions(self, prefix: str = "") -> Iterator[str]:
+        """Yield the names of the partitions that begin with `prefix`."""
+        with self._lock:
+            names = [name for name in self._partitions if name.startswith(prefix)]
+        yield from names
+
     def sweep(self) -> int:
         """Drop the expired items, and return their number."""
         with self._lock:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from sigil.errors import Conflict, UsageError
@@ -22,6 +23,9 @@ VALUE_LIMIT: Final = 8 << 20
 _HEAD = struct.Struct(">32sd")
 _SIZES = struct.Struct(">II")
 _ENDS: Final = b":ends"
+_ORDER: Final = b":order"
+_GLOB: Final = re.compile(rb"[*?\[\]\\^-]")
+"""The characters of a pattern that match others than themselves."""
 
 
 class RedisKV:
@@ -110,6 +114,14 @@ class RedisKV:
                 place = end
         return found
 
+    def list_partitions(self, prefix: str = "") -> Iterator[str]:
+        """Yield the names of the partitions that begin with `prefix`."""
+        begin = PREFIX + b"{" + _escape_braces(encode_text(prefix))
+        pattern = _GLOB.sub(rb"\\\g<0>", begin) + b"*" + _ORDER
+        for name in dict.fromkeys(self._client.find_keys(pattern)):
+            partition = name.removeprefix(PREFIX + b"{").removesuffix(b"}" + _ORDER)
+            yield partition.replace(b"%7D", b"}").replace(b"%25", b"%").decode()
+
     def sweep(self) -> int:
         """Drop the expired items, a batch at a time, and return their number.
 
@@ -156,7 +168,11 @@ def _partition_name(partition: bytes) -> bytes:
 
     The braces make a cluster keep them together, so no brace may be within them.
     """
-    return PREFIX + b"{" + partition.replace(b"%", b"%25").replace(b"}", b"%7D") + b"}"
+    return PREFIX + b"{" + _escape_braces(partition) + b"}"
+
+
+def _escape_braces(partition: bytes) -> bytes:
+    return partition.replace(b"%", b"%25").replace(b"}", b"%7D")
 
 
 def _partition_keys(name: bytes) -> tuple[bytes, bytes, bytes]:

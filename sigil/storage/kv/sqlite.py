@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from sigil.errors import Conflict
@@ -37,6 +37,10 @@ _PUT_ABSENT = _PUT + "WHERE expires <= ?6"
 _PUT_OVER = """
     UPDATE item SET version = ?3, expires = ?4, value = ?5
     WHERE partition = ?1 AND sort = ?2 AND version = ?7 AND (expires IS NULL OR expires > ?6)
+"""
+_PARTITIONS = """
+    SELECT DISTINCT partition FROM item
+    WHERE partition >= ?1 AND partition < ?2 AND (expires IS NULL OR expires > ?3)
 """
 _DELETE = "DELETE FROM item WHERE partition = ?1 AND sort = ?2"
 _DELETE_AT = _DELETE + " AND version = ?4 AND (expires IS NULL OR expires > ?3)"
@@ -128,6 +132,14 @@ class SqliteKV:
             return [(sort.decode(), Item(value, version)) for sort, value, version in rows]
         except (UnicodeDecodeError, AttributeError):
             raise self._file.make_damage_error() from None
+
+    def list_partitions(self, prefix: str = "") -> Iterator[str]:
+        """Yield the names of the partitions that begin with `prefix`."""
+        lowest = encode_text(prefix)
+        for (partition,) in self._file.query_rows(
+            _PARTITIONS, (lowest, lowest + b"\xff", self._clock())
+        ):
+            yield partition.decode()
 
     def sweep(self) -> int:
         """Drop the expired items, a batch at a time, and return their number."""

@@ -57,6 +57,20 @@ class ArtifactsContract:
         with pytest.raises(BackendError, match="is missing"):
             artifacts.get(name)
 
+    @pytest.mark.parametrize("size", SIZES)
+    def test_a_removed_body_is_missing_until_it_is_stored_again(
+        self, artifacts: Artifacts, size: int
+    ) -> None:
+        body = os.urandom(size)
+        name = artifacts.put(body)
+        other = artifacts.put(LARGE)
+        for _ in range(2):
+            artifacts.delete(name)
+            with pytest.raises(BackendError, match="is missing"):
+                artifacts.get(name)
+        assert artifacts.get(other) == LARGE
+        assert artifacts.get(artifacts.put(body)) == body
+
     @pytest.mark.parametrize("body", [b"", b"other", LARGE[:-1], LARGE + b"x"], ids=len)
     def test_a_body_that_changed_is_not_given_out(self, artifacts: Artifacts, body: bytes) -> None:
         name = artifacts.put(LARGE)

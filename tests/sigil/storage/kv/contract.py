@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sigil.errors import Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Item, Key
-from sigil.storage.kv.base import KEYS_MOST, ReadsMany, get_many
+from sigil.storage.kv.base import KEYS_MOST, ReadsMany, get_many, list_partitions
 from tests.sigil.storage.kv.model import STEPS, Clock, Comparison
 from tests.sigil.storage.kv.processes import increment
 
@@ -72,6 +72,20 @@ class KVContract:
     def test_a_written_item_is_read_with_its_version(self, kv: KV) -> None:
         version = kv.put(Key("p", "s"), b"value")
         assert kv.get(Key("p", "s")) == Item(b"value", version)
+
+    @pytest.mark.parametrize("prefix", ["", "a#", "a*", "a%", "a{", "a}"])
+    def test_the_partitions_that_begin_alike_are_listed_once_each(
+        self, kv: KV, prefix: str
+    ) -> None:
+        names = ["a#1", "a#2", "a*1", "a%1", "a{1", "a}1", "b", *(f"a#{odd}" for odd in ODD)]
+        for name in names:
+            for number in range(2):
+                kv.put(Key(name, f"s{number}"), b"value")
+        gone = Key("a#gone", "s")
+        kv.put(gone, b"value")
+        kv.delete(gone)
+        found = list(list_partitions(kv, prefix))
+        assert sorted(found) == sorted(name for name in names if name.startswith(prefix))
 
     def test_several_items_are_read_at_once_in_the_order_of_their_keys(
         self, kv: KV, clock: Clock
