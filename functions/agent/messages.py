@@ -67,6 +67,8 @@ QUOTED: Final = "QUOTED"
 GROUP: Final = "GROUP"
 """The names of the delimiters around what a message points at, and what others said meanwhile."""
 ZONES: Final = (GROUP, QUOTED)
+_QUOTED_ZONE: Final = re.compile(r"<<QUOTED>>\n\[([^\]]*)\]\n.*?\n<</QUOTED>>", re.DOTALL)
+_GROUP_ZONE: Final = re.compile(r"<<GROUP>>\n(.*?)\n<</GROUP>>", re.DOTALL)
 QUOTE_LEAST: Final = 100
 """Characters of a quote that are shown however small the window is."""
 CLEANED_CHARACTERS: Final = 100
@@ -173,6 +175,10 @@ class Message(Stored):
 
 MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])
 """The shape of the messages of an archive."""
+
+
+ERASED: Final = "[erased]"
+"""Stands for words of a person who was erased."""
 
 
 def find_unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
@@ -353,6 +359,41 @@ def origin_of(event: Event, role: roles.Role) -> str:
     head = " ".join(filter(None, (event.platform, sender, role)))
     name = clean_name(event.sender.name)
     return f"{head}{SEPARATOR}{name}" if name else head
+
+
+def is_by(message: Message, who: str) -> bool:
+    """Return whether a person wrote a message in a group.
+
+    In a private chat nobody is named: all that was not answered there is its person's.
+    """
+    parts = message.origin.partition(SEPARATOR)[0].split(" ")
+    return len(parts) > 1 and parts[:2] == [who.partition(":")[0], _shorten_id(who)]
+
+
+def erase_words(message: Message, who: str) -> Message:
+    """Return a message of a group without what a person said in it, and without their name.
+
+    It has their own words, or those that it quotes or that were said to others before it.
+    """
+    if message.role != "user":
+        return message
+    if is_by(message, who):
+        return replace(message, content=ERASED, origin=message.origin.split(" ")[0])
+    id = re.escape(_shorten_id(who))
+    author = re.compile(rf"(?:^| ){id}(?:{SEPARATOR}|$)")
+    said = re.compile(rf"\[[^\]]* {id}\] ")
+
+    def erase_quote(found: re.Match[str]) -> str:
+        if not author.search(found[1]):
+            return found[0]
+        return f"<<{QUOTED}>>\n[{found[1]}]\n{ERASED}\n<</{QUOTED}>>"
+
+    def erase_lines(found: re.Match[str]) -> str:
+        lines = [ERASED if said.match(line) else line for line in found[1].split("\n")]
+        return "\n".join((f"<<{GROUP}>>", *lines, f"<</{GROUP}>>"))
+
+    content = _QUOTED_ZONE.sub(erase_quote, message.content)
+    return replace(message, content=_GROUP_ZONE.sub(erase_lines, content))
 
 
 def _shorten_id(id: str) -> str:

@@ -121,9 +121,9 @@ class TurnContext:
 class TurnRecords:
     """The stored records that a turn begins with, read by one request.
 
-    `seen` says that the event was handled before. `role` is the sender's, `breakers` know of halts
-    and the budget, `prompt` are the items that the system message is made from. `listens_since` is
-    as in `TurnContext`.
+    `seen` says that the event was handled before, or that nothing of it may be left. `role` is the
+    sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
+    message is made from. `listens_since` is as in `TurnContext`.
     """
 
     opened: SessionHandle
@@ -165,7 +165,9 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         prompt = get_many(app.kv, app.list_preamble_keys(opened.memory))
     return TurnRecords(
         opened,
-        seen[0] is not None or event.id in opened.document.seen,
+        seen[0] is not None
+        or event.id in opened.document.seen
+        or opened.document.was_erased(event),
         people.take_role(event, person),
         breakers,
         prompt,
@@ -217,7 +219,7 @@ def abandon_turn(event: Event, app: App) -> SessionHandle:
     to continue, is given up with it: nothing else would ever get past.
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
-    if app.sessions.was_seen(opened, event.id) or _is_late(event, opened):
+    if app.sessions.was_seen(opened, event) or _is_late(event, opened):
         return take_over_replies(opened, app)
     turn = opened.document.turn
     if turn:
@@ -704,6 +706,7 @@ def close_turn(
         # what did not count is counted by now
         usage=replace(document.usage + turn.usage, saved=0),
         last=replace(turn.usage, saved=0) if turn.rounds else document.last,
+        erased={who: at for who, at in document.erased.items() if now - at < keys.SEEN_TTL},
     )
     closed = app.sessions.save(opened, document)
     save_trace(app.kv, turn, closed, now)

@@ -61,10 +61,12 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "reply_sender",
             "status_alerts",
             "alerts",
+            "personal_data",
             *PACKAGES,
             *COMMON,
         ),
     ),
+    "personal_data": ("agent", *COMMON),
     "wiring": ("alerts", "turn_lock", *PACKAGES, *COMMON),
     "reply_sender": ("wiring", "status_alerts", *PACKAGES, *COMMON),
     "status_alerts": ("wiring", "alerts", "agent"),
@@ -83,7 +85,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 wiring alone: a turn is done when they are sent. Of the queues, the agent may see the dead letters."""
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
-    **dict.fromkeys((*ENTRY_POINTS, "wiring")),
+    **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data")),
     **dict.fromkeys(
         (*PACKAGES, "events", "overheard"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),

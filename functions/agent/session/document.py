@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Final
 
 import orjson
@@ -131,7 +132,8 @@ class Document(Stored):
     that an owner chose for the chat, empty for that of the settings. `memory` is the scope of a
     memory that the chat shares with others of the same person, empty for the chat's own (its S).
     `owed` is not 0 while a consolidation of what is `unheard` is due: the number of the last
-    message when that came about.
+    message when that came about. `erased` has the people whose words were erased here, as hashes,
+    and when (seconds since 1970).
     """
 
     messages: tuple[Message, ...] = ()
@@ -151,6 +153,7 @@ class Document(Stored):
     model: str = later("")
     memory: str = later("")
     owed: Count = later(0)
+    erased: Mapping[str, Number] = later(default_factory=dict)
 
     @property
     def owes_memory(self) -> bool:
@@ -188,6 +191,13 @@ class Document(Stored):
         kept = tuple(each for each in self.messages if not first <= each.seq <= last)
         return replace(self, messages=kept, turn=replace(self.turn, gathered=()))
 
+    def was_erased(self, event: Event) -> bool:
+        """Return whether an event came before its sender was erased, so that nothing is left of it.
+
+        It may come again from a queue.
+        """
+        return bool(self.erased) and event.at <= self.erased.get(hash_person(event.sender.id), -1.0)
+
     def add(self, *messages: Message) -> Document:
         """Return the document with the messages at its end, numbered and measured."""
         numbered = tuple(
@@ -197,6 +207,11 @@ class Document(Stored):
         return replace(
             self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered)
         )
+
+
+def hash_person(who: str) -> str:
+    """Return a person's id as it stays where the person was erased."""
+    return sha256(who.encode(errors="replace")).hexdigest()[:32]
 
 
 NO_OVERFLOW = OverflowStore(None)

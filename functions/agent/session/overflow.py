@@ -132,6 +132,20 @@ def move_bodies_back(fields: dict[str, object], overflow: OverflowStore) -> dict
     return fields
 
 
+def find_bodies(stored: bytes) -> list[str]:
+    """Return the names of the bodies that a stored document or archived chunk has in the overflow.
+
+    What cannot be read has none.
+    """
+    try:
+        fields = orjson.loads(stored if stored[:1] in b"{[" else zlib.decompress(stored))
+    except (ValueError, zlib.error):
+        return []
+    spilled = fields.get("spilled") if isinstance(fields, dict) else None
+    names = spilled.values() if isinstance(spilled, dict) else [spilled]
+    return [name for name in names if isinstance(name, str)]
+
+
 def _large_paths(fields: dict[str, object]) -> Iterator[Path]:
     """Yield the places of a document where large bodies may be."""
     for number in range(len(as_sequence(fields["messages"]))):

@@ -6,7 +6,7 @@ A session is saved at every checkpoint, and closed with its outbox in one write.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -21,7 +21,12 @@ from functions.agent.session.document import (
     decode_document,
     encode_document,
 )
-from functions.agent.session.overflow import LIMIT, OverflowStore, compress
+from functions.agent.session.overflow import (
+    LIMIT,
+    OverflowStore,
+    compress,
+    find_bodies,
+)
 from functions.events import Event
 from sigil.errors import BackendError, Conflict
 from sigil.storage.artifacts import Artifacts
@@ -200,6 +205,21 @@ class Sessions:
                 return
             yield first, self._decode_chunk(item.value)
 
+    def rewrite_archived(
+        self, key: str, first: int, change: Callable[[Message], Message]
+    ) -> Sequence[str]:
+        """Change the messages of an archived chunk, which else never change, and return the names
+        of the bodies beside it from before.
+        """
+
+        def decide(stored: bytes | None) -> tuple[bytes | None, Sequence[str]]:
+            before = self._decode_chunk(stored or b"")
+            after = tuple(map(change, before))
+            bodies = find_bodies(stored or b"")
+            return (None if after == before else self._encode_chunk(after)), bodies
+
+        return update(self._kv, keys.archive_chunk(key, first), decide)
+
     def _encode_chunk(self, messages: Sequence[Message]) -> bytes:
         body = dumps(messages)
         if len(body) > LIMIT and self._overflow.available:
@@ -220,11 +240,11 @@ class Sessions:
                 raise
             return ()
 
-    def was_seen(self, opened: SessionHandle, event: str) -> bool:
-        """Return whether the event's turn is closed already."""
-        if event in opened.document.seen:
+    def was_seen(self, opened: SessionHandle, event: Event) -> bool:
+        """Return whether the event's turn is closed already, or nothing of it may be left."""
+        if event.id in opened.document.seen or opened.document.was_erased(event):
             return True
-        return self._kv.get(keys.seen_event(opened.key, event)) is not None
+        return self._kv.get(keys.seen_event(opened.key, event.id)) is not None
 
     def mark_seen(self, key: str, event: str) -> None:
         """Keep the id of a handled event for 8 days; the document has only the last ones."""

@@ -436,3 +436,83 @@ def _owner_part(namespace: str, home: str) -> str:
 def doctor_probe() -> Key:
     """The item that a doctor writes to see if the store takes it."""
     return Key("doctor", "probe")
+
+
+SESSION_PARTITIONS = frozenset(
+    ("session", "inbox", "seen", "reply", "inquiry", "aside", "history", "left", "overheard")
+)
+SESSION_ITEMS = frozenset(("ready", "ready!", "claim", "listening", "native-calls"))
+MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
+MEMORY_ITEMS = frozenset(("things", "memory-link"))
+PERSON_PARTITIONS = frozenset(
+    ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
+)
+PERSONAL_OTHERS = frozenset(("usage", "dead", "trace", "stored"))
+PERSONAL = (
+    SESSION_PARTITIONS
+    | SESSION_ITEMS
+    | MEMORY_PARTITIONS
+    | MEMORY_ITEMS
+    | PERSON_PARTITIONS
+    | PERSONAL_OTHERS
+)
+"""The first parts of all partitions that concern single persons, by what names them: a session in
+the partition or in the sort key, a memory there, a person's id, or something else. Who exports or
+erases a person looks through them.
+"""
+IMPERSONAL = frozenset(
+    "lock usage-total first-owner alerted window tries capability version digest deployment"
+    " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
+    " expiry health use stocked room cooldown daily artifact grant secret doctor".split()
+)
+"""The first parts of all others: policy, capabilities and what is known of them, and the audit."""
+
+
+def list_groups(session: str) -> tuple[str, ...]:
+    """Return the groups of a session's events; the first is that of its turns."""
+    return session, control_of(session), inquiries_of(session), memory_of(session)
+
+
+def session_of_group(group: str) -> str:
+    """Return the session (S) whose events are in a group."""
+    return group.partition("?")[0].rstrip("!")
+
+
+def list_session_partitions(session: str) -> list[str]:
+    """Return the partitions of a session (S), those of all groups of its events."""
+    groups = list_groups(session)
+    return [f"{kind}#{group}" for kind in sorted(SESSION_PARTITIONS) for group in groups]
+
+
+def list_session_items(session: str) -> list[Key]:
+    """Return the items that a session (S) may have in partitions of all sessions."""
+    groups = list_groups(session)
+    return [Key(kind, group) for kind in sorted(SESSION_ITEMS) for group in groups]
+
+
+def list_memory_partitions(scope: str) -> list[str]:
+    """Return the partitions of the memory of a scope."""
+    return [f"{kind}#{scope}" for kind in sorted(MEMORY_PARTITIONS)]
+
+
+def list_memory_items(scope: str) -> list[Key]:
+    """Return the items that a memory may have in partitions of all memories."""
+    return [Key(kind, scope) for kind in sorted(MEMORY_ITEMS)]
+
+
+def stored_home(home: str) -> Key:
+    """Return the partition of all counts of stored values, and how those of `home` begin."""
+    return Key("stored", f"{escape(home)}#")
+
+
+def stored_partition(owner: str) -> str:
+    """Return the partition of the values that are counted under this sort key."""
+    return f"stored#{owner}"
+
+
+def read_scope(partition: str) -> str:
+    """Return the session (S) or the memory's scope that a partition belongs to, empty for none."""
+    kind, _, rest = partition.partition("#")
+    if kind not in SESSION_PARTITIONS | MEMORY_PARTITIONS or "#" not in rest:
+        return ""
+    return session_of_group(rest)

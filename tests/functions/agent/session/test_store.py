@@ -261,7 +261,7 @@ def test_ids_leave_the_document_only_after_their_records_stand(
     opened = home.app.sessions.open(KEY)
     assert len(opened.document.seen) <= record.SEEN_MOST
     for each in happened:
-        assert home.app.sessions.was_seen(opened, each.id)
+        assert home.app.sessions.was_seen(opened, each)
         assert run_event(home, each).document.outbox == ()
 
 

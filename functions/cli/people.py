@@ -1,0 +1,164 @@
+"""`uncaged people`: what is kept of a person, as a file, and its end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+
+from functions.cli.local_agent import Json, open_agent
+from sigil.cli.printing import Printer
+from sigil.errors import SigilError, UsageError
+
+if TYPE_CHECKING:
+    from functions.personal_data import Erasure, PersonalData, PersonFound
+
+cli = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Export or erase what is kept of a person.",
+)
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The person's id, such as telegram:123; /whoami in a chat tells it."
+    ),
+]
+EXTRA_SECONDS = 10.0
+"""A running turn is waited for this much longer than a turn may take."""
+
+
+@cli.command()
+def export(
+    id: Id,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file to write; without it, standard output."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write everything that is kept of a person, as JSON.
+
+    It has their private chats on all platforms that they linked, with memory, archive, things,
+    files, usage and traces, and what they said in groups.
+
+    Example: uncaged people export telegram:123 --output ada.json
+    """
+    printer = Printer(json=json)
+    with _open_data(printer) as data:
+        person = data.find(id)
+        document = data.export(person)
+    if not (document["records"] or document["groups"] or document["shared_things"]):
+        raise UsageError(
+            "ENOENT",
+            f"nothing is kept of {id}",
+            suggestion="`uncaged channel pair --list` shows ids; /whoami in a chat tells one's own",
+        )
+    body = orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+    if output is None:
+        sys.stdout.buffer.write(body)
+        sys.stdout.buffer.flush()
+        return
+    _write_private(output, body)
+    row = {"person": id, "file": str(output), "bytes": len(body)}
+    printer.result(row, f"{len(body):,} bytes written to {output}")
+
+
+@cli.command()
+def erase(
+    id: Id,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Erase without asking.")] = False,
+    json: Json = False,
+) -> None:
+    """Erase everything that is kept of a person.
+
+    First shows what there is, and asks; --yes answers. What they said in groups is taken out of
+    these. It can be interrupted, and given again until nothing is left.
+
+    Example: uncaged people erase telegram:123
+    """
+    printer = Printer(json=json)
+    if not yes and not _is_answered_by_somebody():
+        raise UsageError(
+            "EUSAGE",
+            "this asks for a confirmation, and stdin is no terminal",
+            source=id,
+            suggestion="add --yes",
+        )
+    with _open_data(printer) as data:
+        person = data.find(id)
+        if not yes:
+            counts = data.count(person)
+            _show_person(person, counts, printer)
+            if counts and not typer.confirm(f"Erase all of this of {id}?", err=True):
+                raise SigilError("EDECLINED", "nothing was erased")
+        erased = data.erase(person)
+    _report(person, erased, printer)
+
+
+def _is_answered_by_somebody() -> bool:
+    return sys.stdin.isatty()
+
+
+@contextmanager
+def _open_data(printer: Printer) -> Iterator[PersonalData]:
+    """Open the personal data of the agent; a terminal's stderr shows how far it is."""
+    from functions.personal_data import PersonalData
+    from sigil.wiring import open_stores
+
+    def tell(text: str) -> None:
+        if sys.stderr.isatty() and not printer.json:
+            printer.note(text)
+
+    with open_agent() as (app, settings):
+        patience = settings.turn_seconds + EXTRA_SECONDS
+        yield PersonalData(app, open_stores(settings).artifacts, tell, patience=patience)
+
+
+def _show_person(person: PersonFound, counts: dict[str, int], printer: Printer) -> None:
+    printer.note(f"ids: {', '.join(person.ids)}")
+    printer.note(f"private chats: {', '.join(person.chats) or 'none'}")
+    for kind, count in sorted(counts.items()):
+        printer.note(f"{kind}: {count:,}")
+    if not counts:
+        printer.note("nothing is kept")
+
+
+def _report(person: PersonFound, erased: Erasure, printer: Printer) -> None:
+    row = {
+        "person": person.ids[0],
+        "ids": list(person.ids),
+        "chats": list(person.chats),
+        "removed": dict(sorted(erased.removed.items())),
+        "kept": list(erased.kept),
+        "running": erased.running,
+    }
+    total = sum(erased.removed.values())
+    if printer.json:
+        printer.document(row)
+        return
+    for kind, count in sorted(erased.removed.items()):
+        printer.note(f"removed: {count:,} {kind}")
+    for text in erased.kept:
+        printer.note(f"kept: {text}")
+    if erased.running:
+        printer.note("a turn was still running: give the command again when it has ended")
+    printer.line(f"{person.ids[0]} is erased: {total:,} records" if total else "nothing was left")
+
+
+def _write_private(path: Path, body: bytes) -> None:
+    """Write a file that only its owner can read."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(body)
+    except OSError as problem:
+        raise UsageError(
+            "EFILE", f"cannot write {path}: {problem.strerror}", suggestion="choose another file"
+        ) from None

@@ -1,0 +1,660 @@
+"""Personal data is what the store has of one person: it is found, exported and erased here.
+
+A person is an id on a platform and those whose private chats share its memory. Their private chats
+are theirs with everything that belongs to them. Of groups, what they said is theirs.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import sha256
+from typing import Final
+
+import orjson
+
+from functions.agent.access.links import LinkedChat
+from functions.agent.access.roles import PERSON
+from functions.agent.app import App
+from functions.agent.commands.control import MARK_SECONDS
+from functions.agent.memory.thing import Thing
+from functions.agent.memory.things import Things
+from functions.agent.messages import Message, erase_words, is_by
+from functions.agent.session.document import Document, encode_document, hash_person
+from functions.agent.session.overflow import find_bodies
+from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
+from functions.clock import SYSTEM, Clock
+from functions.events import Sender
+from sigil.catalog.audit import Audit
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.protocol import Caller, Json
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.base import list_partitions
+from sigil.storage.kv.update import retry_conflicts, scan_all
+from sigil.storage.stored import dumps
+
+PASSES: Final = 5
+"""So often the store is looked through, until nothing of the person is left."""
+LOOK_SECONDS: Final = 0.5
+"""Seconds between two looks whether a running turn has ended."""
+EVERY: Final = 50
+"""Progress is told after so many chats."""
+KINDS: Final[Mapping[str, str]] = {
+    "session": "conversations",
+    "inbox": "waiting events",
+    "seen": "handled events",
+    "reply": "replies",
+    "inquiry": "replies",
+    "aside": "damaged conversations",
+    "history": "history entries",
+    "left": "statements that left a memory",
+    "overheard": "overheard messages",
+    "ready": "marks",
+    "ready!": "marks",
+    "claim": "marks",
+    "listening": "marks",
+    "native-calls": "marks",
+    "doc": "documents",
+    "doc-version": "document versions",
+    "thing": "things",
+    "thing-index": "search index",
+    "things": "search index",
+    "memory-link": "links",
+    "link-tries": "links",
+    "link-code": "links",
+    "person": "access",
+    "waiting": "access",
+    "first-owner-tries": "access",
+    "allowance": "usage",
+    "usage": "usage",
+    "dead": "dead letters",
+    "trace": "traces",
+    "stored": "values of capabilities",
+}
+"""What people read for the kinds of records, by the first part of their partition."""
+MESSAGES: Final = "messages in groups"
+NOBODY: Final = Sender("")
+BODIES: Final = "large bodies"
+Watch = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonFound:
+    """A person: their ids, their private chats, and the scopes of the memories only they use.
+
+    `others` are the sessions (S of the keys) of the agent that are not theirs. `kept_memories` are
+    used by chats that are not theirs.
+    """
+
+    ids: tuple[str, ...]
+    chats: tuple[str, ...]
+    memories: tuple[str, ...]
+    others: tuple[str, ...]
+    kept_memories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalRecord:
+    """A record that is a person's as a whole; `chat` is empty where it belongs to none."""
+
+    kind: str
+    chat: str
+    key: Key
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What was erased: how many records of each kind. `running` says that a turn still ran."""
+
+    removed: Mapping[str, int] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+    running: bool = False
+
+
+def ignore_progress(text: str) -> None:
+    """Do nothing with the progress: nobody watches."""
+
+
+class PersonalData:
+    """The personal data in the store of one agent; large bodies are in `artifacts`.
+
+    Running turns are waited for, `patience` seconds at most.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        artifacts: Artifacts,
+        watch: Watch = ignore_progress,
+        *,
+        patience: float = 0.0,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self._app = app
+        self._kv: KV = app.kv
+        self._artifacts = artifacts
+        self._watch = watch
+        self._clock = clock
+        self._patience = patience
+
+    def find(self, who: str) -> PersonFound:
+        """Return a person by one of their ids; `UsageError` EINVAL when that is nobody's."""
+        if not PERSON.fullmatch(who):
+            raise UsageError(
+                "EINVAL",
+                f"{one_line(who, 60)!r} is nobody's id",
+                suggestion="PLATFORM:ID, such as telegram:123; /whoami in a chat tells it",
+            )
+        self._watch("looking for chats")
+        scopes = self._list_scopes()
+        sessions = {"#".join(scope.split("#")[:2]) for scope in scopes} | self._list_spenders()
+        names = {session: keys.unescape(session.partition("#")[2]) for session in sorted(sessions)}
+        ids = {who}
+        chats: set[str] = set()
+        links = self._read_links()
+        while True:
+            size = len(ids) + len(chats)
+            chats |= {name for name in names.values() if any(_owns(id, name) for id in ids)}
+            for linked in links.values():
+                if any(chat.session in chats or chat.who in ids for chat in linked):
+                    ids |= {chat.who for chat in linked}
+                    chats |= {chat.session for chat in linked}
+            if size == len(ids) + len(chats):
+                break
+        own = {self._session(chat) for chat in chats}
+        memories = {scope for scope in scopes if "#".join(scope.split("#")[:2]) in own} | own
+        for session in own:
+            with suppress(BackendError):
+                memories.add(self._app.sessions.open(session).memory)
+        kept = {
+            scope
+            for scope in memories
+            if any(chat.session not in chats for chat in links.get(scope, ()))
+        }
+        return PersonFound(
+            (who, *sorted(ids - {who})),
+            tuple(sorted(chats)),
+            tuple(sorted(memories - kept)),
+            tuple(sorted(sessions - own)),
+            tuple(sorted(kept)),
+        )
+
+    def export(self, person: PersonFound) -> dict[str, Json]:
+        """Return everything that the store has of a person, as JSON."""
+        records: list[Json] = []
+        for record in self._list_records(person):
+            value = self._decode(record)
+            if value is None:
+                continue
+            records.append(
+                {
+                    "kind": KINDS[record.kind],
+                    "chat": record.chat,
+                    "partition": record.key.partition,
+                    "sort": record.key.sort,
+                    "value": value,
+                }
+            )
+        groups: list[Json] = []
+        for session in self._watch_each(person.others, "groups"):
+            messages = self._list_messages(session)
+            said = [message for message in messages if _is_theirs(message, person)]
+            things = self._list_things(session, person)
+            if said or things:
+                groups.append(
+                    {
+                        "chat": _chat_of(session),
+                        "messages": [orjson.loads(dumps(message)) for message in said],
+                        "things": [{"id": thing.id, **thing.row()} for thing in things],
+                    }
+                )
+        shared = self._list_things(self._app.documents.agent, person)
+        return {
+            "format": "uncaged-person/1",
+            "agent": self._app.name,
+            "person": person.ids[0],
+            "ids": list(person.ids),
+            "chats": list(person.chats),
+            "exported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock.now())),
+            "records": records,
+            "groups": groups,
+            "shared_things": [{"id": thing.id, **thing.row()} for thing in shared],
+        }
+
+    def count(self, person: PersonFound) -> dict[str, int]:
+        """Return how many records there are of each kind."""
+        counts: dict[str, int] = {}
+        for record in self._list_records(person):
+            _add(counts, KINDS[record.kind])
+        for session in self._watch_each(person.others, "groups"):
+            said = sum(_is_theirs(each, person) for each in self._list_messages(session))
+            _add(counts, MESSAGES, said)
+            _add(counts, KINDS["thing"], len(self._list_things(session, person)))
+        _add(counts, KINDS["thing"], len(self._list_things(self._app.documents.agent, person)))
+        return counts
+
+    def erase(self, person: PersonFound) -> Erasure:
+        """Erase a person, and say what was removed and what stays.
+
+        First their chats get a mark that fences running turns and lets no event of before run
+        again; then everything goes, links last. Whatever was interrupted goes on the next time.
+        """
+        removed: dict[str, int] = {}
+        sessions = [self._session(chat) for chat in person.chats]
+        for session in sessions:
+            self._fence(session, person, removed)
+        running = not self._wait_for_turns(sessions)
+        for _ in range(PASSES):
+            before = sum(removed.values())
+            self._erase_records(person, removed)
+            bodies: set[str] = set()
+            for session in self._watch_each(person.others, "groups"):
+                bodies |= self._erase_in_group(session, person, removed)
+            self._drop_things(self._app.documents.agent, person, removed)
+            self._erase_bodies(bodies, removed)
+            if sum(removed.values()) == before:
+                break
+        if removed:
+            digest = f"sha256:{sha256(person.ids[0].encode()).hexdigest()}"
+            Audit(self._kv, self._clock.now).note(
+                self._app.name, "erase", person=digest, records=sum(removed.values())
+            )
+        return Erasure(removed, self._list_kept(person), running)
+
+    def _session(self, chat: str) -> str:
+        return keys.session_of(self._app.name, chat)
+
+    def _list_scopes(self) -> set[str]:
+        """Return the sessions and the scopes of memories of the agent, whatever is left of them."""
+        begin = f"{keys.escape(self._app.name)}#"
+        found = map(keys.read_scope, list_partitions(self._kv))
+        return {scope for scope in found if scope.startswith(begin)}
+
+    def _list_spenders(self) -> set[str]:
+        """Return the sessions that have used tokens."""
+        partition = keys.session_usage(self._app.name, "", "").partition
+        found = (sort.partition("#")[2] for sort, _ in scan_all(self._kv, partition))
+        return {keys.session_of_group(group) for group in found if "#" in group}
+
+    def _read_links(self) -> dict[str, Sequence[LinkedChat]]:
+        begin = f"{keys.escape(self._app.name)}#"
+        links: dict[str, Sequence[LinkedChat]] = {}
+        for scope, _ in scan_all(self._kv, keys.memory_link("").partition, begin):
+            links[scope] = self._app.links.list_chats(scope)
+        return links
+
+    def _watch_each(self, sessions: Sequence[str], what: str) -> Iterator[str]:
+        """Yield the sessions, and tell how far it is after some of them."""
+        for number, session in enumerate(sessions):
+            if number % EVERY == 0:
+                self._watch(f"looking through {what}: {number:,} of {len(sessions):,}")
+            yield session
+
+    def _list_records(self, person: PersonFound) -> Iterator[PersonalRecord]:
+        """Yield the records that are the person's as a whole, links last."""
+        chats = {self._session(chat): chat for chat in person.chats}
+        for session in self._watch_each(sorted(chats), "private chats"):
+            chat = chats[session]
+            for partition in keys.list_session_partitions(session):
+                yield from self._scan(partition, chat)
+            yield from self._get(keys.list_session_items(session), chat)
+            yield from self._list_stored(chat)
+        yield from self._list_by_content(person, chats)
+        for session in person.others:
+            for partition in (
+                keys.overheard_message(session, 0).partition,
+                *(keys.inbox_event(group, "").partition for group in keys.list_groups(session)),
+            ):
+                for record in self._scan(partition, _chat_of(session)):
+                    if _find_sender(record.item.value) in person.ids:
+                        yield record
+        for scope in person.memories:
+            for partition in keys.list_memory_partitions(scope):
+                yield from self._scan(partition, _chat_of(scope))
+        yield from self._list_of_ids(person)
+        for scope in person.memories:
+            yield from self._get(keys.list_memory_items(scope), _chat_of(scope))
+
+    def _list_stored(self, chat: str) -> Iterator[PersonalRecord]:
+        """Yield what capabilities stored for a chat."""
+        first = keys.stored_home(Caller(self._app.name, chat).own)
+        for sort, item in list(scan_all(self._kv, first.partition, first.sort)):
+            yield from self._scan(keys.stored_partition(sort), chat)
+            yield PersonalRecord("stored", chat, Key(first.partition, sort), item)
+
+    def _list_by_content(
+        self, person: PersonFound, chats: Mapping[str, str]
+    ) -> Iterator[PersonalRecord]:
+        """Yield the dead letters, the traces and the usage of their chats."""
+        inboxes = set()
+        for session in chats:
+            inboxes |= {
+                keys.inbox_event(group, "").partition for group in keys.list_groups(session)
+            }
+        for record in self._scan(keys.dead_letter("").partition, ""):
+            fields = _load(record.item.value)
+            event = fields.get("event")
+            if isinstance(event, dict):
+                is_ours = event.get("agent") == self._app.name
+                by_them = _find_sender(record.item.value) in person.ids
+                is_theirs = is_ours and (by_them or event.get("session") in person.chats)
+            else:
+                is_theirs = fields.get("partition") in inboxes
+            if is_theirs:
+                yield record
+        for record in self._scan(keys.event_trace("").partition, ""):
+            fields = _load(record.item.value)
+            if fields.get("agent") == self._app.name and fields.get("session") in person.chats:
+                yield replace(record, chat=str(fields["session"]))
+        usage = keys.session_usage(self._app.name, "", "").partition
+        for record in self._scan(usage, ""):
+            session = keys.session_of_group(record.key.sort.partition("#")[2])
+            if session in chats:
+                yield replace(record, chat=chats[session])
+
+    def _list_of_ids(self, person: PersonFound) -> Iterator[PersonalRecord]:
+        """Yield what is kept by a person's id."""
+        name = self._app.name
+        for who in person.ids:
+            yield from self._get(
+                [
+                    keys.person(name, who),
+                    keys.first_owner_tries(name, who),
+                    keys.link_tries(name, who),
+                ],
+                "",
+            )
+        escaped = {keys.escape(who) for who in person.ids}
+        for partition in (
+            keys.pairing_request(name, "", "").partition,
+            keys.daily_allowance(name, "", "").partition,
+        ):
+            for record in self._scan(partition, ""):
+                if record.key.sort.rpartition("#")[2] in escaped:
+                    yield record
+        for record in self._scan(keys.link_code(name, "").partition, ""):
+            if _load(record.item.value).get("who") in person.ids:
+                yield record
+
+    def _scan(self, partition: str, chat: str) -> Iterator[PersonalRecord]:
+        for sort, item in scan_all(self._kv, partition):
+            key = Key(partition, sort)
+            if not _is_fence(key, item):
+                yield PersonalRecord(_kind_of(key), chat, key, item)
+
+    def _get(self, wanted: Iterable[Key], chat: str) -> Iterator[PersonalRecord]:
+        for key in wanted:
+            item = self._kv.get(key)
+            if item:
+                yield PersonalRecord(_kind_of(key), chat, key, item)
+
+    def _decode(self, record: PersonalRecord) -> Json:
+        """Return a record's value as JSON, None where it only leads to others."""
+        kind = record.kind
+        if kind in ("thing-index", "things"):
+            return None
+        session = record.key.partition.partition("#")[2]
+        if kind == "session" and record.key == keys.session_head(session):
+            opened = self._app.sessions.decode_head(session, record.item)
+            if opened.unread is None:
+                return orjson.loads(dumps(opened.document))
+        if kind == "session" and record.key.sort.startswith(ARCHIVE):
+            first = int(record.key.sort.removeprefix(ARCHIVE))
+            return orjson.loads(dumps(self._app.sessions.load_archived(session, first)))
+        try:
+            return orjson.loads(record.item.value)
+        except ValueError:
+            return {"base64": b64encode(record.item.value).decode()}
+
+    def _list_messages(self, session: str) -> list[Message]:
+        """Return all messages of a session, archived ones first; none that cannot be read."""
+        messages: list[Message] = []
+        with suppress(BackendError):
+            for _, chunk in self._app.sessions.scan_archive(session, 0, LAST):
+                messages.extend(chunk)
+            opened = self._app.sessions.open(session)
+            messages.extend(opened.document.messages)
+        return messages
+
+    def _list_things(self, scope: str, person: PersonFound) -> list[Thing]:
+        """Return what a person told in a group, or let all chats share."""
+        things = Things(self._kv, scope, self._app.helpers.terms)
+        return [thing for thing in things.scan() if thing.by in person.ids]
+
+    def _fence(self, session: str, person: PersonFound, removed: dict[str, int]) -> None:
+        """Put a mark in the place of a conversation, and let its running turn stop.
+
+        No turn that was opened before can save any more, and no event of before runs again. What
+        is beside the conversation can still be found from it.
+        """
+        item = self._kv.get(keys.session_head(session))
+        now = self._clock.now()
+        if item:
+            with suppress(BackendError):
+                turn = self._app.sessions.decode_head(session, item).document.turn
+                if turn:
+                    stop = orjson.dumps({"stop": turn.event.id})
+                    self._kv.put(keys.control_mark(session), stop, ttl=MARK_SECONDS)
+            if not _is_fence(keys.session_head(session), item):
+                _add(removed, KINDS["session"])
+            bodies = find_bodies(item.value)
+            if bodies:
+                noted = orjson.dumps({"spilled": {name: name for name in bodies}})
+                self._kv.put(keys.unreadable_session(session, "erasing"), noted)
+        fence = Document(erased={hash_person(who): now for who in person.ids})
+        self._kv.put(keys.session_head(session), encode_document(fence), ttl=keys.SEEN_TTL)
+
+    def _wait_for_turns(self, sessions: Sequence[str]) -> bool:
+        """Wait until no worker works on these sessions; False when one still does."""
+        until = self._clock.monotonic() + self._patience
+        groups = [group for session in sessions for group in keys.list_groups(session)]
+        while any(map(self._is_claimed, groups)):
+            if self._clock.monotonic() >= until:
+                return False
+            self._watch("waiting for a running turn to end")
+            self._clock.pause(LOOK_SECONDS)
+        return True
+
+    def _is_claimed(self, session: str) -> bool:
+        item = self._kv.get(keys.session_claim(session))
+        return item is not None and _is_valid(item)
+
+    def _erase_records(self, person: PersonFound, removed: dict[str, int]) -> None:
+        """Delete what is the person's as a whole, and the bodies beside it.
+
+        The conversation itself is fenced by now: what is there came later.
+        """
+        bodies: set[str] = set()
+        naming: list[PersonalRecord] = []
+        for record in self._list_records(person):
+            if record.key.sort == "head" or (record.kind == "claim" and _is_valid(record.item)):
+                continue
+            if record.kind in ("session", "aside"):
+                bodies.update(find_bodies(record.item.value))
+                naming.append(record)  # it names the bodies, so it goes after them
+                continue
+            self._kv.delete(record.key)
+            _add(removed, KINDS[record.kind])
+        self._erase_bodies(bodies, removed, naming)
+        for record in naming:
+            self._kv.delete(record.key)
+            _add(removed, KINDS[record.kind])
+
+    def _erase_in_group(
+        self, session: str, person: PersonFound, removed: dict[str, int]
+    ) -> set[str]:
+        """Take a person's words out of a group; return the names of bodies that had them."""
+        sessions = self._app.sessions
+        self._drop_things(session, person, removed)
+        bodies: set[str] = set()
+        change = partial(_erase_words_of, person=person)
+        for first, chunk in sessions.scan_archive(session, 0, LAST):
+            if any(change(message) != message for message in chunk):
+                bodies.update(sessions.rewrite_archived(session, first, change))
+                _add(removed, MESSAGES, sum(_is_theirs(message, person) for message in chunk))
+        item = self._kv.get(keys.session_head(session))
+        if item is None:
+            return bodies
+
+        def rewrite() -> int:
+            opened = sessions.open(session)
+            if opened.unread is not None:
+                return 0
+            document = self._erase_in_document(opened, person)
+            if document == opened.document:
+                return 0
+            sessions.save(opened, document)
+            return sum(_is_theirs(message, person) for message in opened.document.messages)
+
+        old = find_bodies(item.value)
+        count = retry_conflicts(rewrite)
+        _add(removed, MESSAGES, count)
+        return bodies | set(old if count else ())
+
+    def _erase_in_document(self, opened: SessionHandle, person: PersonFound) -> Document:
+        """Return a group's document without a person's words; their events are not taken again."""
+        document = opened.document
+        messages = tuple(_erase_words_of(message, person) for message in document.messages)
+        turn = document.turn
+        if turn:
+            event = turn.event
+            if event.sender.id in person.ids:
+                event = replace(event, text="", quotes=(), sender=NOBODY)
+            gathered = []
+            for each in turn.gathered:
+                theirs = each.event.sender.id in person.ids
+                gathered.append(
+                    replace(each, event=replace(each.event, sender=NOBODY)) if theirs else each
+                )
+            turn = replace(turn, event=event, gathered=tuple(gathered))
+        if messages == document.messages and turn == document.turn:
+            return document
+        now = self._clock.now()
+        marks = {hash_person(who): now for who in person.ids}
+        return replace(document, messages=messages, turn=turn, erased={**document.erased, **marks})
+
+    def _drop_things(self, scope: str, person: PersonFound, removed: dict[str, int]) -> None:
+        things = Things(self._kv, scope, self._app.helpers.terms)
+        for thing in self._list_things(scope, person):
+            things.drop(thing.id)
+            _add(removed, KINDS["thing"])
+
+    def _erase_bodies(
+        self,
+        bodies: set[str],
+        removed: dict[str, int],
+        gone: Sequence[PersonalRecord] = (),
+    ) -> None:
+        """Remove bodies that no session names any more, without those in `gone`."""
+        if not bodies:
+            return
+        self._watch("looking for large bodies that others use as well")
+        ignored = {record.key for record in gone}
+        left = set(bodies)
+        for partition in list_partitions(self._kv):
+            if partition.partition("#")[0] not in ("session", "aside"):
+                continue
+            for sort, item in scan_all(self._kv, partition):
+                if Key(partition, sort) not in ignored:
+                    left.difference_update(find_bodies(item.value))
+        for name in sorted(left):
+            self._artifacts.delete(name)
+            _add(removed, BODIES)
+
+    def _list_kept(self, person: PersonFound) -> tuple[str, ...]:
+        """Return what stays after an erasure, a sentence each."""
+        kept = []
+        if person.chats:
+            kept.append(
+                "a mark without content in each private chat, for 8 days: no event from before"
+                " brings anything back"
+            )
+        made = []
+        for chat in person.chats:
+            own = Caller(self._app.name, chat).own
+            made += [sort for sort, _ in scan_all(self._kv, keys.capability(own, "").partition)]
+            if self._kv.get(keys.owner_lock(self._session(chat))):
+                kept.append(f"an owner's halt of {chat}")
+        if made:
+            names = ", ".join(sorted(set(made)))
+            kept.append(f"capabilities that were made in these chats: {names}")
+        for scope in person.kept_memories:
+            kept.append(f"a memory that {_chat_of(scope)} left to other chats")
+        named = [who for who in person.ids if who in self._app.rules.owners]
+        if named:
+            kept.append(f"UNCAGED_OWNERS, which names {', '.join(named)}")
+        kept.append("the audit, with hashes of what was deployed, and totals of tokens")
+        if person.others:
+            kept.append("answers and summaries in groups, which the agent wrote")
+        return tuple(kept)
+
+
+def _owns(who: str, chat: str) -> bool:
+    """Return whether a chat is the private one of a person, by its name.
+
+    On Telegram it has the person's id; over HTTP and in the terminal a name follows.
+    """
+    if who == "terminal:local":
+        return chat.startswith("terminal:")
+    return chat == who or chat.startswith(f"{who}:")
+
+
+def _is_theirs(message: Message, person: PersonFound) -> bool:
+    return any(is_by(message, who) for who in person.ids)
+
+
+def _erase_words_of(message: Message, person: PersonFound) -> Message:
+    for who in person.ids:
+        message = erase_words(message, who)
+    return message
+
+
+def _is_valid(claim: Item) -> bool:
+    """Return whether a worker may work under this lease."""
+    until = _load(claim.value).get("until")
+    return isinstance(until, int | float) and until > SYSTEM.now()
+
+
+def _is_fence(key: Key, item: Item) -> bool:
+    """Return whether a record is the mark of an erasure, which stays."""
+    if key.sort != "head":
+        return False
+    fields = _load(item.value)
+    return bool(fields.get("erased")) and not fields.get("messages") and not fields.get("turn")
+
+
+def _kind_of(key: Key) -> str:
+    return key.partition.partition("#")[0]
+
+
+def _chat_of(scope: str) -> str:
+    """Return the chat of a session's S, or of the scope of a memory."""
+    return keys.unescape(scope.split("#")[1])
+
+
+def _find_sender(value: bytes) -> str:
+    """Return the id of the sender of a stored event or message, empty where there is none."""
+    fields = _load(value)
+    event = fields.get("event", fields)
+    sender = event.get("sender") if isinstance(event, dict) else None
+    found = sender.get("id") if isinstance(sender, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _load(value: bytes) -> dict[str, Json]:
+    try:
+        fields = orjson.loads(value)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _add(counts: dict[str, int], kind: str, count: int = 1) -> None:
+    if count:
+        counts[kind] = counts.get(kind, 0) + count

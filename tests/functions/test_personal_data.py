@@ -1,0 +1,297 @@
+"""What is kept of a person is found, exported and erased, whatever the store, and nothing else is."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from functions import overheard
+from functions.agent.access.roles import Rules
+from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
+from functions.agent.memory.thing import Thing
+from functions.agent.memory.things import Things
+from functions.agent.messages import ERASED, Message
+from functions.agent.session.document import Document
+from functions.agent.turn import run_turn
+from functions.personal_data import Erasure, PersonalData
+from functions.queues import dead_letters
+from functions.wiring import AgentRuntime
+from sigil.catalog.audit import Audit
+from sigil.errors import Conflict, UsageError
+from sigil.storage.kv import Key, keys
+from sigil.storage.kv.base import list_partitions
+from sigil.storage.kv.dynamodb_table import create_table
+from sigil.storage.kv.update import scan_all
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import event, tell
+from tests.servers.ministack import unique
+from tests.servers.valkey import shared
+
+Open = Callable[..., AgentRuntime]
+ADA: dict[str, Any] = {"session": "telegram:42", "sender": "telegram:42"}
+DESK: dict[str, Any] = {"session": "terminal:main", "sender": "terminal:local"}
+EVE: dict[str, Any] = {"session": "telegram:43", "sender": "telegram:43"}
+GROUP: dict[str, Any] = {"session": "telegram:-100", "private": False}
+S, G, E = (keys.session_of("main", f"telegram:{chat}") for chat in (42, -100, 43))
+LARGE = os.urandom(300_000).hex()
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis", "dynamodb"])
+def store(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Return the setting of a fresh store."""
+    if request.param == "redis":
+        shared().do("FLUSHALL")
+        return {"store": shared().url}
+    if request.param == "dynamodb":
+        request.getfixturevalue("aws_here")
+        create_table(table := unique("people"))
+        return {"store": f"dynamodb://{table}"}
+    return {"store": "memory://"} if request.param == "memory" else {}
+
+
+def fill(home: AgentRuntime, model: ScriptedModel) -> None:
+    """Let two people talk, in private and in a group, and leave something of every kind."""
+    app = home.app
+    code = tell(home, "/link", **ADA)[0].split("/link ")[1].split("`")[0]
+    tell(home, f"/link {code}", **DESK)
+    for number, (name, who) in enumerate((("ada", ADA), ("eve", EVE)), 1):
+        model.then(say(f"secret-{name}-answer"))
+        tell(home, f"secret-{name}-private", **who)
+        tell(home, "/new", **who)
+        tell(home, f"secret-{name}-later", **who)
+        model.then(say("I see."))
+        tell(home, f"secret-{name}-group", **{**GROUP, "sender": who["sender"]})
+        key = keys.session_of("main", who["session"])
+        app.sessions.archive(key, [Message("user", f"secret-{name}-large {LARGE} {name}", seq=900)])
+        app.documents.write(key, "memory", f"secret-{name}-memory", by="test")
+        app.documents.write(key, "memory", f"secret-{name}-memory-2", by="test")
+        History(app.kv, key).add(HistoryEntry(1, 2, 1.0, f"secret-{name}-history"))
+        RemovedStatements(app.kv, key).save(Removal(1, 1.0, (f"secret-{name}-statement",)))
+        for scope in (key, G, app.documents.agent):
+            things = Things(app.kv, scope, app.helpers.terms)
+            things.save(Thing("fact", (name, "said", f"secret-{name}-thing"), "user", 1.0, 1.0,
+                              who["sender"]))  # fmt: skip
+        home.queue.put(event(f"secret-{name}-waiting", **who))
+        home.queue.put(event(f"secret-{name}-waiting-group", **{**GROUP, "sender": who["sender"]}))
+        dead_letters.give_up(app.kv, event(f"secret-{name}-dead", **who), "why", 1.0)
+        heard = event(f"secret-{name}-heard", **{**GROUP, "sender": who["sender"]})
+        overheard.start_listening(app.kv, G, "test", "")
+        message = overheard.make_overheard(replace(heard, reply_to=str(number)))
+        overheard.keep_message(app.kv, message)
+        own = f"main~{who['session']}"
+        app.kv.put(keys.stored_value(own, "main", "notes", "k"), f'"secret-{name}-value"'.encode())
+        app.kv.put(keys.stored_usage(own, "main", "notes"), b'{"keys":1}')
+        app.kv.put(keys.capability(own, f"of-{name}"), b'{"kept":true}')
+        app.people.let_in(who["sender"], "member", f"secret-{name}-name", "test")
+        origin = f"telegram {who['sender'][-2:]} member · {name}"
+        said = Message("user", f"secret-{name}-archived", seq=800 + number, origin=origin)
+        app.sessions.archive(G, [said])
+
+
+SECRETS = (
+    "answer private later large memory memory-2 history statement thing waiting dead value name"
+).split()
+GROUP_SECRETS = ("group", "waiting-group", "heard", "archived")
+
+
+def dump(home: AgentRuntime) -> Iterator[tuple[Key, str]]:
+    """Return every item of the store as text, without the registry's own."""
+    for partition in list_partitions(home.app.kv):
+        for sort, item in scan_all(home.app.kv, partition):
+            body = item.value
+            with suppress(zlib.error):
+                body = zlib.decompress(body)
+            yield Key(partition, sort), body.decode(errors="replace")
+
+
+def data(home: AgentRuntime, **options: Any) -> PersonalData:
+    return PersonalData(home.app, home.stores.artifacts, **options)
+
+
+def erase(home: AgentRuntime, who: str, **options: Any) -> Erasure:
+    personal = data(home, **options)
+    return personal.erase(personal.find(who))
+
+
+@pytest.fixture
+def home(runtime: Open, model: ScriptedModel, store: dict[str, str]) -> AgentRuntime:
+    made = runtime(llm_url=model.url, access="open", **store)
+    fill(made, model)
+    return made
+
+
+def test_an_export_has_everything_of_a_person_and_nothing_of_another(home: AgentRuntime) -> None:
+    personal = data(home)
+    for who in ("telegram:42", "terminal:local"):
+        person = personal.find(who)
+        assert set(person.ids) == {"telegram:42", "terminal:local"}
+        assert person.chats == ("telegram:42", "terminal:main")
+        exported = orjson.dumps(personal.export(person)).decode()
+        for secret in (*SECRETS, *GROUP_SECRETS):
+            assert f"secret-ada-{secret}" in exported, secret
+        assert LARGE in exported
+        assert "secret-eve" not in exported
+    rows = personal.export(personal.find("telegram:42"))["records"]
+    assert {row["kind"] for row in rows} >= {  # type: ignore[attr-defined]
+        "conversations", "documents", "document versions", "things", "history entries", "usage",
+        "statements that left a memory", "waiting events", "dead letters", "traces", "access",
+        "values of capabilities", "overheard messages", "links",
+    }  # fmt: skip
+
+
+def test_after_an_erasure_nothing_of_the_person_is_in_the_store(home: AgentRuntime) -> None:
+    erased = erase(home, "terminal:local")
+    assert erased.removed["messages in groups"] == 2
+    assert erased.removed["large bodies"] == 1
+    assert any("of-ada" in text for text in erased.kept)
+    left = [(key, text) for key, text in dump(home) if "secret-ada" in text or LARGE[:99] in text]
+    assert not [key for key, text in left if "secret-ada" in text], left
+    named = {key for key, _ in dump(home) if "telegram:42" in "".join(key)}
+    assert named == {keys.session_head(S), keys.capability("main~telegram:42", "of-ada")}
+    assert home.app.sessions.open(S).document == Document(
+        erased=home.app.sessions.open(S).document.erased
+    )
+    assert erase(home, "telegram:42").removed == {}
+
+
+def test_an_erasure_leaves_others_alone(home: AgentRuntime) -> None:
+    before = orjson.dumps(data(home).export(data(home).find("telegram:43"))["records"])
+    erase(home, "telegram:42")
+    personal = data(home)
+    exported = personal.export(personal.find("telegram:43"))
+    assert orjson.dumps(exported["records"]) == before
+    for secret in (*SECRETS, *GROUP_SECRETS):
+        assert f"secret-eve-{secret}" in orjson.dumps(exported).decode(), secret
+    group = [message.content for message in home.app.sessions.open(G).document.messages]
+    assert group == [ERASED, "I see.", "secret-eve-group", "I see."]
+
+
+def test_the_audit_has_a_hash_of_who_was_erased(home: AgentRuntime) -> None:
+    erase(home, "telegram:42")
+    audit = Audit(home.app.kv)
+    (entry,) = [e for e in audit.read_latest("main") if e.fields["action"] == "erase"]
+    assert "telegram:42" not in entry.body.decode()
+    assert str(entry.fields["person"]).startswith("sha256:")
+    assert not audit.verify("main").problem
+
+
+def test_what_comes_again_from_a_queue_brings_nothing_back(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    late = event("secret-ada-late", **ADA)
+    in_group = event("secret-ada-late-group", **{**GROUP, "sender": "telegram:42"})
+    erase(home, "telegram:42")
+    before = len(model.bodies)
+    for happened in (late, in_group):
+        assert run_turn(happened, home.app).document.outbox == ()
+    assert len(model.bodies) == before
+    assert not [key for key, text in dump(home) if "secret-ada" in text]
+    while delivery := home.queue.take(0.0):
+        assert "secret-ada" not in delivery.event.text
+        home.queue.done(delivery)
+    assert tell(home, "hello again", **ADA) == ["done"]
+    assert "secret-ada" not in str(model.bodies[-1])
+
+
+def test_a_running_turn_brings_nothing_back(home: AgentRuntime, model: ScriptedModel) -> None:
+    def meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        erase(home, "telegram:42")
+        return call(("sigil_query", {"query": "remember this"}))
+
+    model.then(meanwhile)
+    with pytest.raises(Conflict):
+        run_turn(event("secret-ada-running", **ADA), home.app)
+    erase(home, "telegram:42")
+    assert not [key for key, text in dump(home) if "secret-ada" in text]
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_an_erasure_that_was_interrupted_anywhere_goes_on(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    number = 0
+    while True:
+        home = runtime(llm_url=model.url, access="open", store="memory://")
+        fill(home, model)
+        deletions = 0
+
+        class Failing:
+            def __getattr__(self, name: str, kv: Any = home.app.kv, most: int = number) -> Any:
+                verb = getattr(kv, name)
+
+                def delete(*args: object, **named: object) -> object:
+                    nonlocal deletions
+                    if deletions >= most:
+                        raise Interrupted
+                    deletions += 1
+                    return verb(*args, **named)
+
+                return delete if name == "delete" else verb
+
+        failing: Any = Failing()
+        is_done = False
+        with suppress(Interrupted):
+            erase(replace(home, app=replace(home.app, kv=failing)), "telegram:42")
+            is_done = True
+        erase(home, "telegram:42")
+        assert not [key for key, text in dump(home) if "secret-ada" in text], number
+        names = {key for key, _ in dump(home) if "telegram:42" in "".join(key)}
+        assert names == {keys.session_head(S), keys.capability("main~telegram:42", "of-ada")}
+        if is_done:
+            break
+        number = max(number + 1, round(number * 1.3))
+    assert number > 20
+
+
+def test_a_body_that_another_chat_has_as_well_stays(home: AgentRuntime) -> None:
+    same = [Message("user", "x" + LARGE, seq=950)]
+    for key in (S, E):
+        home.app.sessions.archive(key, same)
+    erase(home, "telegram:42")
+    assert home.app.sessions.load_archived(E, 950) == tuple(same)
+
+
+def test_a_memory_that_others_use_stays_for_them(home: AgentRuntime) -> None:
+    tell(home, "/unlink", **ADA)
+    personal = data(home)
+    assert personal.find("telegram:42").ids == ("telegram:42",)
+    erase(home, "telegram:42")
+    assert "secret-ada-thing" in tell(home, "/recall", **DESK)[0]
+    erase(home, "terminal:local")
+    assert not [key for key, text in dump(home) if "secret-ada-thing" in text]
+
+
+def test_nobody_is_found_by_what_is_no_id(home: AgentRuntime) -> None:
+    for who in ("", "Ada", "telegram:", "telegram:4 2", "telegram:42\n"):
+        with pytest.raises(UsageError):
+            data(home).find(who)
+
+
+def test_every_kind_of_key_is_known_to_concern_persons_or_not() -> None:
+    kinds = set()
+    for name, function in inspect.getmembers(keys, inspect.isfunction):
+        if inspect.signature(function).return_annotation != "Key" or name.startswith("_"):
+            continue
+        arguments: list[Any] = []
+        for parameter in inspect.signature(function).parameters.values():
+            arguments.append(1 if parameter.annotation in ("int", "float") else "x")
+        kinds.add(function(*arguments).partition.partition("#")[0])
+    assert kinds | {"ready!"} == keys.PERSONAL | keys.IMPERSONAL
+    assert not keys.PERSONAL & keys.IMPERSONAL
+
+
+def test_the_owner_by_settings_is_named_among_what_stays(home: AgentRuntime) -> None:
+    app = replace(home.app, rules=Rules(owners=("telegram:42",), access="open"))
+    erased = erase(replace(home, app=app), "telegram:42")
+    assert "UNCAGED_OWNERS, which names telegram:42" in erased.kept

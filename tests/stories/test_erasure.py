@@ -1,0 +1,102 @@
+"""A person is erased while the agent is at work for them: nothing of them comes back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from functions.personal_data import PersonalData
+from sigil.storage.kv import keys
+from sigil.storage.kv.base import list_partitions
+from sigil.storage.kv.update import scan_all
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.people import GROUP, GUEST, Live
+from tests.machine import within
+
+Open = Callable[..., AbstractContextManager[Live]]
+S = keys.session_of("main", f"telegram:{GUEST}")
+
+
+def dump(agent: Live) -> dict[tuple[str, str], bytes]:
+    kv = agent.server.runtime.app.kv
+    return {
+        (partition, sort): item.value
+        for partition in list_partitions(kv)
+        for sort, item in scan_all(kv, partition)
+    }
+
+
+def erase(agent: Live, seconds: float = 60.0, **hooks: Any) -> bool:
+    """Erase the guest; return whether a turn was still running at the end."""
+    runtime = agent.server.runtime
+    watch = hooks.get("watch", lambda text: None)
+    data = PersonalData(runtime.app, runtime.stores.artifacts, watch, patience=within(seconds))
+    return data.erase(data.find(f"telegram:{GUEST}")).running
+
+
+@pytest.mark.parametrize("goes_on", ["with a call", "with an answer"])
+def test_a_turn_that_runs_meanwhile_and_messages_behind_it_leave_nothing(
+    live: Open, model: ScriptedModel, goes_on: str
+) -> None:
+    started = threading.Event()
+    go = threading.Event()
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        started.set()
+        go.wait(within(30))
+        if goes_on == "with an answer":
+            return say("you said petunia")
+        fact = {"subject": "Eve", "predicate": "likes", "object": "petunia", "source": "user"}
+        return call(("cap_remember", fact))
+
+    def watch(text: str) -> None:
+        if text.startswith("waiting"):
+            go.set()
+
+    with live(library="builtin", lease=5.0) as agent:
+        model.then(call(("sigil_query", {"query": "remember this"})), answer)
+        agent.write("please remember that I like petunia", GUEST)
+        assert started.wait(within(30))
+        agent.write("and petunia seeds", GUEST)
+        assert not erase(agent, watch=watch)
+        stored = dump(agent)
+        assert not [key for key, value in stored.items() if b"petunia" in value]
+        named = {key for key in stored if f"telegram:{GUEST}" in "".join(key)}
+        assert named == {keys.session_head(S)}
+        assert not [text for text in agent.list_texts(GUEST) if "petunia" in text]
+
+        model.then(say("hello"))
+        assert agent.ask("hi", GUEST, date=int(time.time()) + 1) == "hello"
+        assert "petunia" not in str(model.bodies[-1])
+
+
+def test_in_a_group_only_the_words_of_the_person_go(live: Open, model: ScriptedModel) -> None:
+    entity = {"type": "mention", "offset": 0, "length": len("@Sigil_Bot")}
+    quoted = {
+        "message_id": 5,
+        "text": "petunia in the quote",
+        "from": {"id": GUEST, "is_bot": False, "first_name": "Eve"},
+        "chat": GROUP,
+        "date": 1,
+    }
+    with live() as agent:
+        listen = [{"type": "bot_command", "offset": 0, "length": len("/listen@Sigil_Bot")}]
+        agent.ask("/listen@Sigil_Bot on", chat=GROUP, entities=listen)
+        agent.write("petunia, said to others", GUEST, chat=GROUP)
+        agent.ask("@Sigil_Bot what grows here?", chat=GROUP, entities=[entity])
+        agent.ask("@Sigil_Bot petunia?", GUEST, chat=GROUP, entities=[entity])
+        agent.ask(
+            "@Sigil_Bot she means roses", chat=GROUP, entities=[entity], reply_to_message=quoted
+        )
+        assert str(model.bodies[-1]).count("petunia") == 3
+        erase(agent)
+        agent.ask("@Sigil_Bot and tulips?", chat=GROUP, entities=[entity])
+        assert "petunia" not in str(model.bodies[-1])
+        for words in ("what grows here?", "she means roses", "and tulips?"):
+            assert words in str(model.bodies[-1])
+        assert not [key for key, value in dump(agent).items() if b"petunia" in value]
