@@ -111,7 +111,7 @@ class SqsClient:
             answer = self._client().get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
         return sum(int(answer["Attributes"][name]) for name in names)
 
-    def _unless_stale(self, verb: str, **fields: Any) -> bool:
+    def _unless_stale(self, verb: str, **fields: object) -> bool:
         from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 
         with aws.explain_errors(self._what):

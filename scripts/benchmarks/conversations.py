@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from sigil import strict_json
 from sigil.errors import UsageError, one_line
@@ -70,7 +70,7 @@ def read_conversations(path: Path) -> list[LocomoConversation]:
         ) from None
 
 
-def _read_conversation(sample: Any, place: str) -> LocomoConversation:
+def _read_conversation(sample: object, place: str) -> LocomoConversation:
     sample = _require_object(sample, place)
     sessions = _require_object(sample.get("conversation"), f"{place}, conversation")
     lines: list[Line] = []
@@ -89,7 +89,7 @@ def _read_conversation(sample: Any, place: str) -> LocomoConversation:
 
 
 def _read_session(
-    sessions: Mapping[str, Any], number: int, name: str, place: str
+    sessions: Mapping[str, object], number: int, name: str, place: str
 ) -> Iterator[Line]:
     time = _require_text(sessions, f"{name}_date_time", place)
     try:
@@ -116,7 +116,7 @@ def _read_session(
         yield Line(_read_id(found), speaker, text, began + position * SPACING)
 
 
-def _read_question(value: Any, ids: frozenset[Id], place: str) -> Question:
+def _read_question(value: object, ids: frozenset[Id], place: str) -> Question:
     """Read a question. People wrote the sets: one word of the evidence may name several messages, and
     some that the conversation does not have.
     """
@@ -136,19 +136,19 @@ def _read_id(found: re.Match[str]) -> Id:
     return int(found[1]), int(found[2])
 
 
-def _require_object(value: Any, place: str) -> Mapping[str, Any]:
+def _require_object(value: object, place: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise UsageError("EINVAL", f"{place} is not an object")
     return value
 
 
-def _require_list(value: Any, place: str) -> list[Any]:
+def _require_list(value: object, place: str) -> list[object]:
     if not isinstance(value, list):
         raise UsageError("EINVAL", f"{place} is not a list")
     return value
 
 
-def _require_text(row: Mapping[str, Any], name: str, place: str) -> str:
+def _require_text(row: Mapping[str, object], name: str, place: str) -> str:
     value = row.get(name)
     if not isinstance(value, str):
         raise UsageError("EINVAL", f"{place}: {name} is missing or not a text")

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from scripts.benchmarks.rows import Row
 from tests.deploy import requests
@@ -74,7 +74,7 @@ def _time_start(deployment: Deployment, name: str, number: int) -> tuple[float, 
     return first.seconds * 1e3, cpu, statistics.median(answer.seconds for answer in after) * 1e3
 
 
-def _make_event(name: str, number: int) -> dict[str, Any]:
+def _make_event(name: str, number: int) -> dict[str, object]:
     match name:
         case "webhook":
             return requests.webhook(requests.update(number, "hello", chat=number))

@@ -193,7 +193,7 @@ def make_package(document: IndexDocument) -> Package:
     return Package(Manifest.model_validate(_make_manifest(document)), b"return input")
 
 
-def _make_manifest(document: IndexDocument) -> dict[str, Any]:
+def _make_manifest(document: IndexDocument) -> dict[str, object]:
     properties = {
         name: {"type": "string", "description": text} for name, text in document.parameters.items()
     }

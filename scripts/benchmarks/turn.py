@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 
@@ -118,7 +118,7 @@ def _make_history(runtime: AgentRuntime) -> Document:
             name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."}
             for name in ("text", "unit", "form")
         }
-        spec: dict[str, Any] = {
+        spec: dict[str, object] = {
             "name": f"mend-{noun}",
             "description": (
                 f"Reads a {noun}, mends what is wrong with it and gives it back in the form that"

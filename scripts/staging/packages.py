@@ -129,13 +129,13 @@ def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, separators=(",", ":")), encoding="utf-8")
 
 
-def _remove_documentation(value: Any) -> Any:
+def _remove_documentation(value: object) -> object:
     """Return a description with empty documentation: some of the fields have to be there."""
     if isinstance(value, list):
         return [_remove_documentation(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    cleaned = {}
+    cleaned: dict[str, object] = {}
     for name, inner in value.items():
         if name == "documentation" and isinstance(inner, str):
             cleaned[name] = ""
@@ -160,7 +160,7 @@ def _select_operations(service: dict[str, Any], operations: frozenset[str]) -> d
     return service
 
 
-def _find_shapes(value: Any) -> Iterator[str]:
+def _find_shapes(value: object) -> Iterator[str]:
     """Yield the names of the shapes that a description refers to."""
     if isinstance(value, dict):
         if isinstance(value.get("shape"), str):

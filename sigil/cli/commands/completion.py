@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
@@ -104,9 +104,9 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
                 return shared, incomplete
             return [*shared, *rest], incomplete
 
-        def get_completions(self, args: list[str], incomplete: str) -> list[Any]:
+        def get_completions(self, args: list[str], incomplete: str) -> list[_CompletionItem]:
             try:
-                found: list[Any] = [
+                found: list[_CompletionItem] = [
                     item
                     for item in super().get_completions(args, incomplete)
                     if _is_printable(item)
@@ -130,6 +130,13 @@ def complete(app: typer.Typer, program: str, instruction: str) -> int:
     return 0
 
 
+class _CompletionItem(Protocol):
+    """An item that typer completes a word with, and its help."""
+
+    value: str
+    help: str | None
+
+
 def _join_at_equals(parts: Sequence[str]) -> list[str]:
     """Return the words of a command line that bash has split at each `=`."""
     words: list[str] = []
@@ -141,7 +148,7 @@ def _join_at_equals(parts: Sequence[str]) -> list[str]:
     return words
 
 
-def _is_printable(item: Any) -> bool:
+def _is_printable(item: _CompletionItem) -> bool:
     """Return whether a shell may show the item: a line without control characters."""
     texts = [text for text in (item.value, item.help) if isinstance(text, str)]
     return all(one_line(text, ITEM_CHARACTERS) == text.strip() for text in texts)
