@@ -23,7 +23,7 @@ from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS
 from functions.agent.safety.ladder import CASCADE, FRUSTRATED, REPEATED, WINDOW
 from functions.agent.safety.status import REASONS
 from functions.wiring import AgentRuntime
-from tests.fakes.model import ScriptedModel, call, results, say
+from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.agent.talk import event
 from tests.functions.serving import serving
@@ -188,7 +188,9 @@ def test_the_pages_strategy_is_found_and_forgets(
 ) -> None:
     assert shell(CONVERSATION, UNCAGED_CONTEXT="short").split() == ["done"] * 8
 
-    said = [message["content"] for message in model.bodies[-1]["messages"]]
+    # what left the history goes to memory afterwards, in a request of its own
+    turns = [body for body in model.bodies if offered(body) != ["save_memory"]]
+    said = [message["content"] for message in turns[-1]["messages"]]
     assert said[-2] == "[runtime]\n7 earlier messages are in the archive."
     assert len(said) == 1 + 7 + 2
 
