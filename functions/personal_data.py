@@ -23,7 +23,7 @@ from functions.agent.app import App
 from functions.agent.commands.control import MARK_SECONDS
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
-from functions.agent.messages import Message, erase_words, is_by
+from functions.agent.messages import Message, erase_words, is_by, names_sender
 from functions.agent.session.document import Document, encode_document, hash_person
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
@@ -87,8 +87,8 @@ Watch = Callable[[str], None]
 class PersonFound:
     """A person: their ids, their private chats, and the scopes of the memories only they use.
 
-    `others` are the sessions (S of the keys) of the agent that are not theirs. `kept_memories` are
-    used by chats that are not theirs.
+    `others` are the sessions (S of the keys) of the agent that are not theirs, and `partitions`
+    those of all its sessions. `kept_memories` are used by chats that are not theirs.
     """
 
     ids: tuple[str, ...]
@@ -96,6 +96,7 @@ class PersonFound:
     memories: tuple[str, ...]
     others: tuple[str, ...]
     kept_memories: tuple[str, ...] = ()
+    partitions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,8 @@ class PersonalData:
                 suggestion="PLATFORM:ID, such as telegram:123; /whoami in a chat tells it",
             )
         self._watch("looking for chats")
-        scopes = self._list_scopes()
+        partitions = self._list_partitions()
+        scopes = set(map(keys.read_scope, partitions))
         sessions = {"#".join(scope.split("#")[:2]) for scope in scopes} | self._list_spenders()
         names = {session: keys.unescape(session.partition("#")[2]) for session in sorted(sessions)}
         ids = {who}
@@ -167,8 +169,12 @@ class PersonalData:
                     chats |= {chat.session for chat in linked}
             if size == len(ids) + len(chats):
                 break
+        # a conversation that is erased by now does not tell its memory any more
         own = {self._session(chat) for chat in chats}
         memories = {scope for scope in scopes if "#".join(scope.split("#")[:2]) in own} | own
+        for scope, linked in links.items():
+            if all(chat.session in chats for chat in linked):
+                memories.add(scope)
         for session in own:
             with suppress(BackendError):
                 memories.add(self._app.sessions.open(session).memory)
@@ -183,6 +189,7 @@ class PersonalData:
             tuple(sorted(memories - kept)),
             tuple(sorted(sessions - own)),
             tuple(sorted(kept)),
+            partitions,
         )
 
     def export(self, person: PersonFound) -> dict[str, Json]:
@@ -203,9 +210,7 @@ class PersonalData:
             )
         groups: list[Json] = []
         for session in self._watch_each(person.others, "groups"):
-            messages = self._list_messages(session)
-            said = [message for message in messages if _is_theirs(message, person)]
-            things = self._list_things(session, person)
+            said, things = self._find_in_group(session, person)
             if said or things:
                 groups.append(
                     {
@@ -233,9 +238,9 @@ class PersonalData:
         for record in self._list_records(person):
             _add(counts, KINDS[record.kind])
         for session in self._watch_each(person.others, "groups"):
-            said = sum(_is_theirs(each, person) for each in self._list_messages(session))
-            _add(counts, MESSAGES, said)
-            _add(counts, KINDS["thing"], len(self._list_things(session, person)))
+            said, things = self._find_in_group(session, person)
+            _add(counts, MESSAGES, len(said))
+            _add(counts, KINDS["thing"], len(things))
         _add(counts, KINDS["thing"], len(self._list_things(self._app.documents.agent, person)))
         return counts
 
@@ -250,12 +255,18 @@ class PersonalData:
         for session in sessions:
             self._fence(session, person, removed)
         running = not self._wait_for_turns(sessions)
+        groups = person.others
         for _ in range(PASSES):
             before = sum(removed.values())
             self._erase_records(person, removed)
             bodies: set[str] = set()
-            for session in self._watch_each(person.others, "groups"):
+            changed = []
+            for session in self._watch_each(groups, "groups"):
+                count = sum(removed.values())
                 bodies |= self._erase_in_group(session, person, removed)
+                if sum(removed.values()) > count:
+                    changed.append(session)
+            groups = tuple(changed)
             self._drop_things(self._app.documents.agent, person, removed)
             self._erase_bodies(bodies, removed)
             if sum(removed.values()) == before:
@@ -270,11 +281,11 @@ class PersonalData:
     def _session(self, chat: str) -> str:
         return keys.session_of(self._app.name, chat)
 
-    def _list_scopes(self) -> set[str]:
-        """Return the sessions and the scopes of memories of the agent, whatever is left of them."""
+    def _list_partitions(self) -> frozenset[str]:
+        """Return the partitions of the agent's sessions and memories."""
         begin = f"{keys.escape(self._app.name)}#"
-        found = map(keys.read_scope, list_partitions(self._kv))
-        return {scope for scope in found if scope.startswith(begin)}
+        found = list_partitions(self._kv)
+        return frozenset(name for name in found if keys.read_scope(name).startswith(begin))
 
     def _list_spenders(self) -> set[str]:
         """Return the sessions that have used tokens."""
@@ -307,10 +318,9 @@ class PersonalData:
             yield from self._list_stored(chat)
         yield from self._list_by_content(person, chats)
         for session in person.others:
-            for partition in (
-                keys.overheard_message(session, 0).partition,
-                *(keys.inbox_event(group, "").partition for group in keys.list_groups(session)),
-            ):
+            inboxes = [keys.inbox_event(group, "").partition for group in keys.list_groups(session)]
+            heard = keys.overheard_message(session, 0).partition
+            for partition in person.partitions.intersection((heard, *inboxes)):
                 for record in self._scan(partition, _chat_of(session)):
                     if _find_sender(record.item.value) in person.ids:
                         yield record
@@ -422,6 +432,22 @@ class PersonalData:
             messages.extend(opened.document.messages)
         return messages
 
+    def _find_in_group(
+        self, session: str, person: PersonFound
+    ) -> tuple[list[Message], list[Thing]]:
+        """Return what a person wrote in another chat, and what they told it to remember.
+
+        In the private chat of somebody else they wrote nothing, and its memory is not theirs.
+        """
+        messages = self._list_messages(session)
+        if not any(names_sender(message) for message in messages):
+            return [], []
+        said = [message for message in messages if _is_theirs(message, person)]
+        things: list[Thing] = []
+        if keys.thing(session, "").partition in person.partitions:
+            things = self._list_things(session, person)
+        return said, things
+
     def _list_things(self, scope: str, person: PersonFound) -> list[Thing]:
         """Return what a person told in a group, or let all chats share."""
         things = Things(self._kv, scope, self._app.helpers.terms)
@@ -491,7 +517,8 @@ class PersonalData:
     ) -> set[str]:
         """Take a person's words out of a group; return the names of bodies that had them."""
         sessions = self._app.sessions
-        self._drop_things(session, person, removed)
+        if self._find_in_group(session, person)[1]:
+            self._drop_things(session, person, removed)
         bodies: set[str] = set()
         change = partial(_erase_words_of, person=person)
         for first, chunk in sessions.scan_archive(session, 0, LAST):
@@ -502,20 +529,19 @@ class PersonalData:
         if item is None:
             return bodies
 
-        def rewrite() -> int:
+        def rewrite() -> tuple[bool, int]:
             opened = sessions.open(session)
-            if opened.unread is not None:
-                return 0
             document = self._erase_in_document(opened, person)
-            if document == opened.document:
-                return 0
+            if opened.unread is not None or document == opened.document:
+                return False, 0
             sessions.save(opened, document)
-            return sum(_is_theirs(message, person) for message in opened.document.messages)
+            return True, sum(_is_theirs(message, person) for message in opened.document.messages)
 
-        old = find_bodies(item.value)
-        count = retry_conflicts(rewrite)
+        is_changed, count = retry_conflicts(rewrite)
         _add(removed, MESSAGES, count)
-        return bodies | set(old if count else ())
+        if is_changed:
+            bodies.update(find_bodies(item.value))
+        return bodies
 
     def _erase_in_document(self, opened: SessionHandle, person: PersonFound) -> Document:
         """Return a group's document without a person's words; their events are not taken again."""

@@ -361,6 +361,11 @@ def origin_of(event: Event, role: roles.Role) -> str:
     return f"{head}{SEPARATOR}{name}" if name else head
 
 
+def names_sender(message: Message) -> bool:
+    """Return whether a message tells who of a group wrote it."""
+    return message.role == "user" and " " in message.origin.partition(SEPARATOR)[0]
+
+
 def is_by(message: Message, who: str) -> bool:
     """Return whether a person wrote a message in a group.
 

@@ -98,7 +98,11 @@ def erase(
             _show_person(person, counts, printer)
             if counts and not typer.confirm(f"Erase all of this of {id}?", err=True):
                 raise SigilError("EDECLINED", "nothing was erased")
-        erased = data.erase(person)
+        try:
+            erased = data.erase(person)
+        except KeyboardInterrupt:
+            printer.note("interrupted: give the command again to erase what is left")
+            raise
     _report(person, erased, printer)
 
 

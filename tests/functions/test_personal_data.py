@@ -272,6 +272,12 @@ def test_a_memory_that_others_use_stays_for_them(home: AgentRuntime) -> None:
     assert not [key for key, text in dump(home) if "secret-ada-thing" in text]
 
 
+def test_what_both_knew_when_they_parted_stays_with_the_other(home: AgentRuntime) -> None:
+    tell(home, "/unlink", **DESK)
+    erase(home, "telegram:42")
+    assert "secret-ada-thing" in tell(home, "/recall", **DESK)[0]
+
+
 def test_nobody_is_found_by_what_is_no_id(home: AgentRuntime) -> None:
     for who in ("", "Ada", "telegram:", "telegram:4 2", "telegram:42\n"):
         with pytest.raises(UsageError):
