@@ -28,6 +28,8 @@ without waiting for the chat's turns.
 """
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
+NOBODY = ("",)
+"""The `addressed` of what people of a group say to each other."""
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 QUOTE_LIMIT = 2_000
@@ -68,9 +70,10 @@ class Event(Stored):
     `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the
     platform's own time (ms, 15 digits) and update id (20 digits), never by arrival. `at`: seconds
     since the epoch, the platform's own time. `addressed`: whom a group message names (`@bot`),
-    empty when it is surely for us. `private`: only the sender writes into the session. `quotes`:
-    what the message points at, and what it holds beside its text. `joined`: the sender has taken us
-    into this group; `addressed` then has the name that they see.
+    empty when it is surely for us, `NOBODY` when nobody should answer it. `private`: only the
+    sender writes into the session. `quotes`: what the message points at, and what it holds beside
+    its text. `joined`: the sender has taken us into this group; `addressed` then has the name that
+    they see.
     `language` is that of the sender's app, as the platform tells it (`zh-hans`), empty when it does
     not.
     """
@@ -97,18 +100,27 @@ class Event(Stored):
         return self.session.partition(":")[0]
 
     @property
+    def is_overheard(self) -> bool:
+        """Return whether it only says what people of a group said to each other."""
+        return self.addressed == NOBODY
+
+    @property
+    def _is_command(self) -> bool:
+        return self.kind == "message" and not self.is_overheard
+
+    @property
     def is_control(self) -> bool:
         """Return whether it stops, halts or unlocks, and so must not wait for the turn that it is
         about.
         """
-        return self.kind == "message" and _CONTROL.fullmatch(self.text.strip()) is not None
+        return self._is_command and _CONTROL.fullmatch(self.text.strip()) is not None
 
     @property
     def is_inquiry(self) -> bool:
         """Return whether it only asks to read something (`/status`, `/help`, …), and so need not
         wait for a turn.
         """
-        return self.kind == "message" and _INQUIRY.fullmatch(self.text.strip()) is not None
+        return self._is_command and _INQUIRY.fullmatch(self.text.strip()) is not None
 
     @property
     def is_consolidation(self) -> bool:

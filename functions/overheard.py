@@ -1,6 +1,7 @@
 """Overheard messages are what people say in a group to somebody else, kept where an owner said so.
 
-They are no events: nobody answers them, and no id of them is remembered. The last `SLOTS` messages
+Nobody answers them, and no id of them is remembered. A webhook without a store puts them into the
+queue, and a worker keeps them. The last `SLOTS` messages
 of a group are kept, each for a day at most and each by one write; the next turn of the group reads
 them as context.
 """
@@ -11,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.events import Event, Sender, order_of
+from functions.events import NOBODY, Event, Sender, order_of
 from sigil.errors import BackendError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
@@ -69,6 +70,24 @@ def make_overheard(event: Event) -> OverheardMessage:
     )
 
 
+def make_event(message: OverheardMessage) -> Event:
+    """Return the event by which a webhook passes a message on to a worker, `make_overheard` of
+    which is the same message.
+    """
+    return Event(
+        id=f"overheard:{message.session}:{message.order}",
+        kind="message",
+        agent=message.agent,
+        session=message.session,
+        sender=message.sender,
+        text=message.text,
+        at=message.at,
+        order=message.order,
+        reply_to=str(message.slot),
+        addressed=NOBODY,
+    )
+
+
 def find_start(item: Item | None) -> str:
     """Return since when the agent reads along in a group, from the item of its mark: the `order`
     of an event, empty where it does not.
@@ -108,17 +127,20 @@ def stop_listening(kv: KV, session: str) -> None:
         kv.delete(Key(partition, sort))
 
 
-def keep_message(kv: KV, message: OverheardMessage) -> None:
+def keep_message(kv: KV, message: OverheardMessage, age: float = 0.0) -> None:
     """Keep a message if its group is listened to: one read, and then one write.
 
-    What the store does not take is lost: nobody waits for it, and the platform need not send it
-    again.
+    `age` are the seconds that it has waited. What the store does not take is lost: nobody waits for
+    it, and the platform need not send it again.
     """
+    left = KEPT_SECONDS - max(age, 0.0)
+    if left <= 0.0:
+        return
     session = keys.session_of(message.agent, message.session)
     with suppress(BackendError):
         if kv.get(keys.listening(session)) is not None:
             key = keys.overheard_message(session, message.slot)
-            kv.put(key, dumps(message), ttl=KEPT_SECONDS)
+            kv.put(key, dumps(message), ttl=left)
 
 
 def read_messages(kv: KV, session: str, after: str, before: str) -> list[OverheardMessage]:

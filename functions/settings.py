@@ -102,6 +102,13 @@ class Settings(SigilSettings):
         rules=True,
         choices=ACCESS,
     )
+    listen: bool = setting(
+        "UNCAGED_LISTEN",
+        False,
+        "with UNCAGED_QUEUE: pass on what people of groups say to each other, so that /listen"
+        " works; each such message is then an event of the queue",
+        rules=True,
+    )
     deploy: str = setting(
         "UNCAGED_DEPLOY",
         "members",
@@ -279,6 +286,13 @@ class Settings(SigilSettings):
                 f"UNCAGED_ALERTS={self.alerts!r} is not a destination",
                 suggestion="use https://ADDRESS or sns:ARN",
             )
+
+    @property
+    def may_listen(self) -> bool:
+        """Return whether what people of a group say to each other can reach the store: through the
+        webhook, or, where that may have none, through the queue.
+        """
+        return self.listen or not self.queue
 
     @property
     def endpoint(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,7 +15,7 @@ from mangum import Mangum
 from functions import log, wiring
 from functions.channels.base import Channel
 from functions.channels.base import PlatformRequest as Incoming
-from functions.overheard import keep_message
+from functions.overheard import keep_message, make_event
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
@@ -29,13 +30,15 @@ BODY_BYTES = 1 << 20
 class WebhookDeps:
     """The channels that may send events, by platform, and the queue that takes them.
 
-    `kv` keeps what people of a group say to each other, where an owner said so; None: nothing of
-    that is kept.
+    `kv` keeps what people of a group say to each other, where an owner said so. Without it,
+    `passes_on` lets a worker keep it: the queue gets all of it, since nobody here knows which
+    groups are listened to. With neither nothing is kept.
     """
 
     channels: Mapping[str, Channel]
     queue: Queue
     kv: KV | None = None
+    passes_on: bool = False
 
 
 def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
@@ -96,9 +99,14 @@ def _enqueue_events(channel: Channel, deps: WebhookDeps, incoming: Incoming) -> 
     for event in events:
         deps.queue.put(event)
         log.step("enqueued", event)
-    overheard = None if events or deps.kv is None else channel.parse_overheard(incoming.body)
-    if overheard and deps.kv is not None:
-        keep_message(deps.kv, overheard)
+    if not events and (deps.kv is not None or deps.passes_on):
+        overheard = channel.parse_overheard(incoming.body)
+        if overheard and deps.kv is not None:
+            keep_message(deps.kv, overheard)
+        elif overheard:
+            # it is not worth another delivery by the platform
+            with suppress(BackendError):
+                deps.queue.put(make_event(overheard))
     return JSONResponse({"ok": True})
 
 
@@ -106,7 +114,12 @@ def _enqueue_events(channel: Channel, deps: WebhookDeps, incoming: Incoming) -> 
 def _open_deps() -> WebhookDeps:
     log.start()
     settings = Settings.read()
-    return WebhookDeps(wiring.open_channels(settings), wiring.open_ingress_queue(settings))
+    # with another queue than the store's, this function may have no store
+    return WebhookDeps(
+        wiring.open_channels(settings),
+        wiring.open_ingress_queue(settings),
+        passes_on=settings.listen,
+    )
 
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

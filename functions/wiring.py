@@ -259,8 +259,7 @@ def open_app(
         currency=parse_prices(settings.llm_prices).currency,
         helpers=make_helpers(),
         redact=_make_redactor(settings),
-        # with another queue the webhook may have no store, and on AWS it has none
-        may_listen=not settings.queue,
+        may_listen=settings.may_listen,
         started=SYSTEM.monotonic(),
         version=installed_version,
     )

@@ -178,6 +178,11 @@ def handle_event(
     run. `shared`: other turns run in this process; `NeedsIsolation` when this one must not run
     beside them. `behind`: see `Delivery`.
     """
+    if event.is_overheard:
+        if event.agent == runtime.app.name:
+            age = runtime.app.clock.now() - event.at
+            keep_message(runtime.stores.kv, make_overheard(event), age)
+        return ()
     if event.agent != runtime.app.name:
         reason = f"it is for the agent {event.agent!r}: each needs a queue of its own"
         give_up(runtime.stores.kv, event, reason, runtime.app.clock.now(), notify_sender=False)
@@ -349,9 +354,15 @@ def _log_step(event: Event, step: TurnStep) -> None:
 
 
 def _give_up(delivery: Delivery, runtime: AgentRuntime, problem: SigilError) -> None:
-    """Make the event a dead letter and tell its sender, once; the chat goes on."""
+    """Make the event a dead letter and tell its sender, once; the chat goes on.
+
+    What people said to each other is dropped.
+    """
     event = delivery.event
     log.trouble("given up", event, code=problem.code)
+    if event.is_overheard:
+        _tell_queue(lambda: runtime.queue.done(delivery), runtime)
+        return
     texts = choose_texts_for(event)
     if isinstance(problem, NewerFormat):
         text = texts.newer_version

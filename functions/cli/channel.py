@@ -126,7 +126,7 @@ def _make_menus(platform: str) -> tuple[CommandMenu, ...]:
     settings = Settings.read()
     owners = _list_owners(settings, platform)
     has_model = bool(settings.endpoint)
-    alone = Reader("member", private=True, has_model=has_model, may_listen=not settings.queue)
+    alone = Reader("member", private=True, has_model=has_model, may_listen=settings.may_listen)
     menus: list[CommandMenu] = []
     for code in list_codes():
         texts = load_texts(code)

@@ -204,7 +204,8 @@ class Texts:
     )
     listen_private = "Here I read everything that you write. `/listen` is for groups."
     listen_impossible = (
-        "I cannot read along where I run: my webhook keeps only messages to me (`UNCAGED_QUEUE`)."
+        "I cannot read along where I run: my webhook keeps only messages to me. Whoever runs me can"
+        " change that with `UNCAGED_LISTEN=yes`."
     )
     listen_how = "Send `/listen on` or `/listen off`."
 

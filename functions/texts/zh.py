@@ -161,7 +161,10 @@ class Chinese(Texts):
     listen_is_on = "我在这个群里旁听；主人可以用 `/listen off` 结束。"
     listen_is_off = "我不在这个群里旁听；主人可以用 `/listen on` 开始。叫我的时候我会回答。"
     listen_private = "在这里你写的我都看。`/listen` 是给群用的。"
-    listen_impossible = "在我运行的地方没法旁听：我的入口只留下给我的消息（`UNCAGED_QUEUE`）。"
+    listen_impossible = (
+        "在我运行的地方没法旁听：我的入口只留下给我的消息。"
+        "运行我的人可以用 `UNCAGED_LISTEN=yes` 改变这一点。"
+    )
     listen_how = "请发送 `/listen on` 或 `/listen off`。"
 
     file_kinds: ClassVar[Mapping[str, str]] = {

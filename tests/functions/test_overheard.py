@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from functions import overheard
-from functions.events import Event, Quote, Sender, order_of
+from functions.events import Event, Quote, Sender, decode, encode, order_of
 from functions.overheard import KEPT_SECONDS, SLOTS, make_overheard
 from sigil.errors import BackendError
 from sigil.storage.kv import Item, Key, keys
@@ -116,3 +116,21 @@ def test_what_has_no_text_is_named() -> None:
         attachments=({"kind": "photo"},),
     )
     assert make_overheard(event).text == "(forward) news (sticker) 😀 (photo)"
+
+
+def test_a_message_that_goes_through_the_queue_is_kept_as_it_was() -> None:
+    message = make_overheard(said(57, "shall we\nplant  roses?" + "!" * 600))
+    event = overheard.make_event(message)
+    assert make_overheard(decode(encode(event))) == message
+    assert event.is_overheard
+    assert not replace(event, text="/stop").skips_queue
+
+
+@pytest.mark.parametrize(("age", "ttl"), [(0.0, KEPT_SECONDS), (3_600.0, KEPT_SECONDS - 3_600.0)])
+def test_a_message_that_waited_is_kept_for_the_rest_of_its_day(age: float, ttl: float) -> None:
+    kv = CountingKV()
+    overheard.start_listening(kv, S, "telegram:7", "")
+    overheard.keep_message(kv, make_overheard(said(1)), age)
+    assert kv.writes[1:] == [(keys.overheard_message(S, 1), ttl)]
+    overheard.keep_message(kv, make_overheard(said(1)), KEPT_SECONDS)
+    assert len(kv.writes) == 2

@@ -4,23 +4,33 @@ what comes again.
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from mangum import Mangum
 
-from functions import worker
+from functions import webhook, worker
 from functions.events import Event
 from functions.queues import dead_letters
+from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
+from tests.functions.people import GROUP, GUEST, OWNER, platform, update
 from tests.functions.queues import workers
 from tests.functions.queues.invoked import Source, make_queue
 from tests.servers.ministack import Ministack
+
+WEBHOOK_EVENT = Path(__file__).parents[1] / "events" / "lambda" / "webhook.json"
 
 
 class Context:
@@ -225,3 +235,100 @@ def test_a_control_event_is_answered_like_any_other(place: Place, model: Scripte
 
 def test_an_invocation_without_records_does_nothing(place: Place) -> None:
     assert worker.handler({"Records": []}, Context()) == {"batchItemFailures": []}
+
+
+@dataclass(frozen=True)
+class ListeningGroup:
+    """A group of an agent whose webhook has no store."""
+
+    place: Place
+    webhook: Mangum
+
+    def write(self, number: int, text: str, sender: int = OWNER, **message: Any) -> None:
+        now = {"date": int(time.time()), **message}
+        event = json.loads(WEBHOOK_EVENT.read_text(encoding="utf-8"))
+        event["headers"] |= {"x-telegram-bot-api-secret-token": "s", "content-length": ""}
+        event["body"] = json.dumps(update(number, text, sender, chat=GROUP, **now))
+        event["headers"]["content-length"] = str(len(event["body"].encode()))
+        assert self.webhook(event, Context())["statusCode"] == 200  # type: ignore[arg-type]
+
+    def to_us(self, number: int, text: str) -> None:
+        kind = "bot_command" if text.startswith("/") else "mention"
+        entity = {"type": kind, "offset": 0, "length": len(text.split(" ", maxsplit=1)[0])}
+        self.write(number, text, entities=[entity])
+
+    def work_off(self) -> None:
+        while (batch := self.place.source.receive())["Records"]:
+            answer = worker.handler(batch, Context())
+            assert answer == {"batchItemFailures": []}
+            self.place.source.delete(batch)
+
+    def list_kept(self) -> list[str]:
+        session = keys.session_of("main", f"telegram:{GROUP['id']}")
+        return [key for key, _ in self.place.runtime.stores.kv.scan(f"overheard#{session}")]
+
+
+@pytest.fixture
+def group(
+    aws_here: Ministack,
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> ListeningGroup:
+    source = Source(make_queue(aws_here), aws_here.url)
+    settings = {**platform(bot), "telegram_secret": "s", "telegram_username": "sigil_bot"}
+    queue = f"sqs://{source.url}"
+    home = runtime(queue=queue, listen=True, llm_url=model.url, **settings)
+    monkeypatch.setattr(worker, "_open_lambda_runtime", lambda: home)
+    return ListeningGroup(Place(source, home), open_webhook(home, passes_on=True))
+
+
+def open_webhook(home: AgentRuntime, *, passes_on: bool) -> Mangum:
+    """Return the webhook's function, which has a queue and no store."""
+    queue = SqsQueue(home.settings.queue.removeprefix("sqs://"))
+    deps = webhook.WebhookDeps(home.channels, queue, passes_on=passes_on)
+    server = FastAPI()
+    server.include_router(webhook.router(lambda: deps))
+    return Mangum(server, lifespan="off")
+
+
+def test_a_webhook_without_a_store_lets_a_worker_keep_what_a_group_says(
+    group: ListeningGroup, model: ScriptedModel, bot: BotApi
+) -> None:
+    group.write(1, "before it was on", GUEST)
+    group.to_us(2, "/listen on")
+    group.write(3, "shall we plant roses?", GUEST)
+    group.write(4, "/stop@another_bot", GUEST)
+    group.write(5, "yesterday", GUEST, date=int(time.time()) - 90_000)
+    group.to_us(6, "@sigil_bot what grows better?")
+    group.write(7, "tulips", GUEST)
+    group.work_off()
+    content = model.bodies[-1]["messages"][-1]["content"]
+    inside = content.partition("<<GROUP>>\n")[2].partition("\n<</GROUP>>")[0].split("\n")
+    assert [line.partition("] ")[2] for line in inside] == [
+        "shall we plant roses?",
+        "/stop@another_bot",
+    ]
+    assert len(bot.messages) == 2
+    assert len(group.list_kept()) == 3
+    document = group.place.runtime.app.sessions.open(
+        keys.session_of("main", f"telegram:{GROUP['id']}")
+    ).document
+    assert len(document.seen) == 2
+    assert group.place.dead() == []
+
+
+def test_what_a_group_says_is_dropped_where_it_is_not_listened_to(
+    group: ListeningGroup, model: ScriptedModel, bot: BotApi
+) -> None:
+    group.write(1, "shall we plant roses?", GUEST)
+    group.work_off()
+    assert group.list_kept() == []
+    assert (bot.requests, model.bodies) == ([], [])
+
+
+def test_nothing_is_passed_on_unless_it_is_wished(group: ListeningGroup) -> None:
+    closed = open_webhook(group.place.runtime, passes_on=False)
+    replace(group, webhook=closed).write(1, "shall we plant roses?", GUEST)
+    assert group.place.source.receive() == {"Records": []}
