@@ -127,16 +127,19 @@ def compare(before: str, after: str, terms: Terms) -> Comparison:
     kept: list[Statement] = []
     others: list[tuple[Statement, Mapping[int, float]]] = []
     for statement in old:
+        if _normalize_line(statement.text) in verbatim:
+            kept.append(statement)
+            continue
         whole = sum(weights[term] for term in statement.terms)
         shares: dict[int, float] = defaultdict(float)  # the part of its weight in each place
         for term in statement.terms:
+            share = weights[term] / whole
             for number in index.get(term, ()):
-                shares[number] += weights[term] / whole
-        stands_in_place = any(
-            share >= KEPT and statement.numbers <= places[number].terms
-            for number, share in shares.items()
-        )
-        if stands_in_place or _normalize_line(statement.text) in verbatim:
+                shares[number] += share
+        numbers = statement.numbers
+        if any(
+            share >= KEPT and numbers <= places[number].terms for number, share in shares.items()
+        ):
             kept.append(statement)
         else:
             others.append((statement, shares))
