@@ -9,6 +9,7 @@ import fcntl
 import json
 import shutil
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from scripts.staging.contents import STAGES, Stage, StagingError
 from scripts.staging.facts import Facts, StageMeasurer, digest_files
-from scripts.staging.stage import list_inputs, make_stage
+from scripts.staging.stage import CompiledCode, list_inputs, make_stage
 
 ROOT = Path(__file__).parents[2]
 MOST = 60_000_000
@@ -40,10 +41,14 @@ def main() -> int:
     options = parser.parse_args()
     into = options.into.resolve()
     into.mkdir(parents=True, exist_ok=True)
-    with open(into.with_name(f"{into.name}.lock"), "w") as lock:
+    with (
+        open(into.with_name(f"{into.name}.lock"), "w") as lock,
+        tempfile.TemporaryDirectory() as temporary,
+    ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         inputs = digest_files(list_inputs(ROOT), ROOT)
-        update = partial(_update_stage, into, inputs, StageMeasurer(), options.force)
+        compiled = CompiledCode(Path(temporary))
+        update = partial(_update_stage, into, inputs, StageMeasurer(), compiled, options.force)
         try:
             with ThreadPoolExecutor(2) as pool:  # most of the work is done by other processes
                 facts = dict(zip(STAGES, pool.map(update, STAGES), strict=True))
@@ -60,7 +65,12 @@ def main() -> int:
 
 
 def _update_stage(
-    into: Path, inputs: str, measurer: StageMeasurer, force: bool, stage: Stage
+    into: Path,
+    inputs: str,
+    measurer: StageMeasurer,
+    compiled: CompiledCode,
+    force: bool,
+    stage: Stage,
 ) -> Facts:
     """Make a stage unless it is there and of the same `inputs`; return its facts."""
     folder = into / stage.name
@@ -71,7 +81,7 @@ def _update_stage(
             return Facts(**noted)
     fresh = into / f".{stage.name}"
     shutil.rmtree(fresh, ignore_errors=True)
-    make_stage(stage, ROOT, fresh)
+    make_stage(stage, ROOT, fresh, compiled)
     facts = measurer.measure(fresh, inputs)
     note.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from tomllib import loads
 
 from scripts.staging import packages
@@ -26,14 +28,70 @@ compile_package()
 _CHANGED = 315_619_200  # 1980-01-02: an archive's first year, the same time for every file
 
 
-def make_stage(stage: Stage, root: Path, folder: Path) -> None:
+class CompiledCode:
+    """Code that was compiled for one stage and that others use as well: most of their files are the
+    same. It is kept in the new folder `folder`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._byte_code = folder / "byte"
+        self._native = folder / "native"
+        self._lock = Lock()
+        self._byte_code.mkdir(parents=True)
+
+    def add_native(self, stage: Path) -> None:
+        """Compile the engine and the library for any x86-64 with the stage's own code, so that the
+        result is the code that a function looks for.
+        """
+        if sys.platform != "linux" or os.uname().machine != "x86_64":
+            print(
+                "note: not on x86-64 Linux, so each function compiles the engine when it starts, in"
+                " about a second",
+                file=sys.stderr,
+            )
+            return
+        shipped = stage / "sigil" / "sandbox" / "shipped"
+        with self._lock:
+            if self._native.is_dir():
+                shutil.copytree(self._native, shipped)
+                return
+            _run_python("-I", "-S", "-B", "-c", _COMPILE_NATIVE, str(stage))
+            if not list(shipped.glob("*.code")):
+                raise StagingError(
+                    "the engine's native code was not made", "free some space and try again"
+                )
+            shutil.copytree(shipped, self._native)
+
+    def add_byte_code(self, stage: Path) -> None:
+        """Write byte code that is never compared with its source, because the folder is read-only
+        where it runs: byte code could not be written there.
+        """
+        kept = {path: self._byte_code / _name_source(path, stage) for path in stage.rglob("*.py")}
+        with self._lock:
+            new = [path for path, code in kept.items() if not code.is_file()]
+            if new:
+                _compile_byte_code(sorted(new), stage)
+            for path in new:
+                shutil.copyfile(_find_byte_code(path), kept[path])
+        for path, code in kept.items():
+            is_sourceless = path.relative_to(stage).parts[0] in SOURCELESS
+            target = path.with_suffix(".pyc") if is_sourceless else _find_byte_code(path)
+            _copy(code, target)
+            if is_sourceless:
+                path.unlink()
+        for package in SOURCELESS:
+            for folder in list((stage / package).rglob("__pycache__")):
+                shutil.rmtree(folder)
+
+
+def make_stage(stage: Stage, root: Path, folder: Path, compiled: CompiledCode) -> None:
     """Make the stage in the new folder `folder`, from the checkout `root`."""
     folder.mkdir(parents=True)
     packages.install(stage, root, folder)
     _copy_ours(stage, root, folder)
     if stage.runs:
-        _compile_native(folder)
-    _compile_byte_code(folder)
+        compiled.add_native(folder)
+    compiled.add_byte_code(folder)
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     for path in (folder, *folder.rglob("*")):
@@ -81,47 +139,39 @@ def _copy(path: Path, target: Path) -> None:
     shutil.copyfile(path, target)
 
 
-def _compile_native(folder: Path) -> None:
-    """Compile the engine and the library for any x86-64 with the stage's own code, so that the
-    result is the code that a function looks for.
-    """
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        print(
-            "note: not on x86-64 Linux, so each function compiles the engine when it starts, in"
-            " about a second",
-            file=sys.stderr,
-        )
-        return
-    _run_python("-I", "-S", "-B", "-c", _COMPILE_NATIVE, str(folder))
-    if not list(folder.glob("sigil/sandbox/shipped/*.code")):
-        raise StagingError("the engine's native code was not made", "free some space and try again")
+def _name_source(path: Path, stage: Path) -> str:
+    """Return the digest of a source and of its place, which its byte code contains."""
+    name = path.relative_to(stage).as_posix().encode()
+    return sha256(name + b"\0" + path.read_bytes()).hexdigest()
 
 
-def _compile_byte_code(folder: Path) -> None:
-    """Write byte code that is never compared with its source, because the folder is read-only where
-    it runs: byte code could not be written there.
-    """
-    options = [
-        "-q",
-        "-f",
-        *("-s", str(folder)),
+def _find_byte_code(path: Path) -> Path:
+    """Return the place where Python looks for the byte code of a source."""
+    return path.parent / "__pycache__" / f"{path.stem}.cpython-{PYTHON[0]}{PYTHON[1]}.pyc"
+
+
+def _compile_byte_code(paths: list[Path], stage: Path) -> None:
+    """Compile sources of a stage as they are called where the function runs."""
+    _run_python(
+        *("-m", "compileall", "-q", "-f"),
+        *("-s", str(stage)),
         *("-p", TASK_ROOT),
         "--invalidation-mode=unchecked-hash",
-    ]
-    # The order of sets in byte code follows from their hashes.
-    environment = {"PYTHONHASHSEED": "0"}
-    _run_python("-m", "compileall", *options, str(folder), environment=environment)
-    for package in [folder / name for name in SOURCELESS if (folder / name).is_dir()]:
-        _run_python("-m", "compileall", "-b", *options, str(package), environment=environment)
-        for path in [*package.rglob("*.py"), *package.rglob("__pycache__")]:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        *("-i", "-"),
+        # The order of sets in byte code follows from their hashes.
+        environment={"PYTHONHASHSEED": "0"},
+        lines=[str(path) for path in paths],
+    )
 
 
-def _run_python(*arguments: str, environment: dict[str, str] | None = None) -> None:
-    """Run a Python of the functions' minor version."""
+def _run_python(
+    *arguments: str, environment: dict[str, str] | None = None, lines: list[str] | None = None
+) -> None:
+    """Run a Python of the functions' minor version; it can read `lines`."""
     done = subprocess.run(
         [find_interpreter(), *arguments],
         env=environment or {},
+        input="\n".join(lines or []),
         capture_output=True,
         text=True,
         check=False,

@@ -224,7 +224,8 @@ def test_nothing_in_a_stage_tells_when_or_where_it_was_made(staged: Path) -> Non
 
 def test_the_same_things_make_the_same_stage(staged: Path, tmp_path: Path) -> None:
     (worker,) = [stage for stage in STAGES if stage.name == "worker"]
-    staging.make_stage(worker, ROOT, tmp_path / "again")
+    alone = staging.CompiledCode(tmp_path / "compiled")
+    staging.make_stage(worker, ROOT, tmp_path / "again", alone)
 
     assert tree(tmp_path / "again") == tree(staged / "worker")
 
@@ -261,7 +262,7 @@ def test_another_python_cannot_compile_for_the_runtime(
     monkeypatch.setattr(staging, "PYTHON", (3, 99))
 
     with pytest.raises(StagingError) as caught:
-        staging._compile_byte_code(tmp_path)
+        staging._compile_byte_code([], tmp_path)
     ours = ".".join(map(str, sys.version_info[:2]))
     assert caught.value.args == (
         f"the functions run on Python 3.99, and .venv has {ours}: its byte code does not fit",
