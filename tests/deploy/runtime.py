@@ -84,9 +84,13 @@ class Deployment:
         )
         return [decode(message["Body"].encode()) for message in answer.get("Messages", [])]
 
-    def texts(self) -> list[str]:
-        """What the platform got, without the offline model's signature."""
-        return [message["text"].partition("\n\n—")[0] for message in self.platform.messages]
+    def texts(self, *chats: int) -> list[str]:
+        """What the platform got for these chats, or for all, without the offline model's signature."""
+        return [
+            message["text"].partition("\n\n—")[0]
+            for message in self.platform.messages
+            if not chats or message["chat_id"] in chats
+        ]
 
 
 @cache

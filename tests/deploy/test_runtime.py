@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tests.deploy.requests import (
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import Answer
-from tests.servers.lambda_runtime import LambdaFunction, children
+from tests.servers.lambda_runtime import Invoked, LambdaFunction, children
 
 ENCODE = "encode hello world in base64"
 ENCODED = "aGVsbG8gd29ybGQ="
@@ -113,64 +114,75 @@ def test_what_is_forged_too_big_or_no_update_is_refused_and_nothing_waits(
 # ---- worker
 
 
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker at work: its first call, and when that began."""
+
+    function: LambdaFunction
+    first: Invoked
+    begun: float
+
+
+@pytest.fixture(scope="module")
+def worker(running: Deployment) -> Worker:
+    begun = time.time()
+    function = running.function("worker")
+    return Worker(function, function.invoke(request("worker")), begun)
+
+
 def test_a_turn_runs_its_capability_and_answers_and_the_next_call_is_warm(
-    deployed: Deployment,
+    running: Deployment, worker: Worker
 ) -> None:
-    function = deployed.function("worker")
-    cold = function.invoke(request("worker"))
-    process = function.process()
-    again = function.invoke(request("worker"))
-    warm = function.invoke(batch(happened(900102, "encode hello there in base64")))
+    process = worker.function.process()
+    again = worker.function.invoke(request("worker"))
+    warm = worker.function.invoke(batch(happened(900102, "encode hello there in base64")))
 
-    assert [failures(each.payload) for each in (cold, again, warm)] == [[], [], []]
-    assert deployed.texts() == [ENCODED, "aGVsbG8gdGhlcmU="]
-    assert function.process() == process
-    assert warm.seconds < cold.seconds
+    assert [failures(each.payload) for each in (worker.first, again, warm)] == [[], [], []]
+    assert running.texts(77001) == [ENCODED, "aGVsbG8gdGhlcmU="]
+    assert worker.function.process() == process
+    assert warm.seconds < worker.first.seconds
 
 
-def test_a_capability_runs_in_a_child_of_the_function(deployed: Deployment) -> None:
-    function = deployed.function("worker")
-    function.invoke(request("worker"))
-
+def test_a_capability_runs_in_a_child_of_the_function(worker: Worker) -> None:
     named = [
         Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        for pid in children(function.process())
+        for pid in children(worker.function.process())
     ]
 
     assert any("sigil.sandbox" in line for line in named)
 
 
-def test_a_function_writes_nothing_into_its_package(deployed: Deployment) -> None:
-    begun = time.time()
-    deployed.function("worker").invoke(request("worker"))
-
-    assert not [
-        path for path in (deployed.stages / "worker").rglob("*") if path.lstat().st_mtime >= begun
-    ]
-
-
 def test_an_event_that_fails_holds_back_its_own_chat_alone_until_it_comes_again(
-    deployed: Deployment,
+    running: Deployment, worker: Worker
 ) -> None:
-    deployed.platform.fail(503, "Service Unavailable")
-    function, other = deployed.function("worker"), happened(3, "encode another in hex", chat=88)
-    first, second = happened(1, ENCODE), happened(2, "encode hello world in hex")
-    refused = function.invoke(batch(first, second, other))
-    again = function.invoke(batch(first, second, received=2))
+    running.platform.fail(503, "Service Unavailable")
+    other = happened(23, "encode another in hex", chat=88)
+    first = happened(21, ENCODE, chat=87)
+    second = happened(22, "encode hello world in hex", chat=87)
+    refused = worker.function.invoke(batch(first, second, other))
+    again = worker.function.invoke(batch(first, second, received=2))
 
     assert failures(refused.payload) == ["m0", "m1"]
     assert failures(again.payload) == []
-    assert deployed.texts() == ["616e6f74686572", ENCODED, "68656c6c6f20776f726c64"]
+    assert running.texts(87, 88) == ["616e6f74686572", ENCODED, "68656c6c6f20776f726c64"]
 
 
 def test_a_message_that_is_no_event_becomes_a_dead_letter_and_its_batch_goes_on(
-    deployed: Deployment,
+    running: Deployment, worker: Worker
 ) -> None:
-    answer = deployed.function("worker").invoke(batch("no event", happened(1, ENCODE)))
+    answer = worker.function.invoke(batch("no event", happened(31, ENCODE, chat=86)))
 
     assert failures(answer.payload) == []
-    assert deployed.texts() == [ENCODED]
-    assert [letter.event for letter in scan_dead_letters(deployed.runtime().stores.kv)] == [None]
+    assert running.texts(86) == [ENCODED]
+    assert [letter.event for letter in scan_dead_letters(running.runtime().stores.kv)] == [None]
+
+
+def test_a_function_writes_nothing_into_its_package(running: Deployment, worker: Worker) -> None:
+    assert not [
+        path
+        for path in (running.stages / "worker").rglob("*")
+        if path.lstat().st_mtime >= worker.begun
+    ]
 
 
 def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(

@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
 
 from functions.settings import Settings
 from sigil import wiring
@@ -18,6 +22,7 @@ from tests.deploy.requests import batch, failures, happened, registry, request, 
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import RecordingServer
+from tests.servers.lambda_runtime import Invoked, LambdaFunction
 
 OWNER = Caller("main", owner=True)
 LONG_AGO = IDLE_SECONDS + 86_400
@@ -66,6 +71,29 @@ def use(deployed: Deployment) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A deployment on a used table, whose worker has stocked the library when CloudFormation asked:
+    `created` is what it answered, `told` what CloudFormation heard.
+    """
+
+    deployed: Deployment
+    worker: LambdaFunction
+    created: Invoked
+    told: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def used(running: Deployment) -> Used:
+    """One that the tests of this file share, with a person who owns it."""
+    use(running)
+    settings = {"UNCAGED_LIBRARY": "builtin", "UNCAGED_OWNERS": "telegram:77001"}
+    worker = running.function("worker", timeout=60, **{**running.with_model(), **settings})
+    with RecordingServer() as cloud:
+        created = worker.invoke(asked_by(cloud, "Create"))
+        return Used(running, worker, created, [request.json() for request in cloud.requests])
+
+
 def test_the_scheduler_does_its_whole_day_on_a_used_table(deployed: Deployment) -> None:
     use(deployed)
     kv = deployed.runtime().stores.kv
@@ -101,21 +129,17 @@ def test_a_failure_of_the_daily_work_is_told_until_it_is_mended(deployed: Deploy
     assert kv.get(keys.call_counts("main", "lasting", ALL)) is not None
 
 
-def test_the_worker_does_what_chats_ask_for_on_a_used_table(deployed: Deployment) -> None:
+def test_the_worker_does_what_chats_ask_for_on_a_used_table(used: Used) -> None:
     """Capabilities of every kind, one that the model makes, memory, documents, what is too long for
     a message, commands.
     """
-    use(deployed)
-    owner = "telegram:77001"
-    settings = {**deployed.with_model(), "UNCAGED_LIBRARY": "builtin", "UNCAGED_OWNERS": owner}
-    worker = deployed.function("worker", timeout=60, **settings)
     made = {
         "name": "long",
         "description": "Answers at length.",
         "execute": "return 'x'.repeat(200_000)",
         "schema": {"type": "object"},
     }
-    deployed.model.then(
+    used.deployed.model.then(
         call(
             ("sigil_query", {"query": "statistics of a list of numbers"}),
             ("sigil_query", {"query": "remember something"}),
@@ -143,11 +167,13 @@ def test_the_worker_does_what_chats_ask_for_on_a_used_table(deployed: Deployment
         "/whoami",
         "/new",
     )
-    answers = [worker.invoke(batch(happened(number, text))) for number, text in enumerate(texts, 1)]
+    answers = [
+        used.worker.invoke(batch(happened(number, text))) for number, text in enumerate(texts, 1)
+    ]
 
     assert [failures(answer.payload) for answer in answers] == [[]] * len(texts)
-    assert len(deployed.texts()) >= len(texts)
-    assert not [trace for trace in TRACES if trace in worker.said()]
+    assert len(used.deployed.texts(77001)) >= len(texts)
+    assert not [trace for trace in TRACES if trace in used.worker.said()]
 
 
 def test_the_webhook_takes_every_kind_of_update(deployed: Deployment) -> None:
@@ -164,9 +190,8 @@ def test_the_webhook_takes_every_kind_of_update(deployed: Deployment) -> None:
     assert not [trace for trace in TRACES if trace in function.said()]
 
 
-def test_every_route_of_the_registry_answers_on_a_used_table(deployed: Deployment) -> None:
-    use(deployed)
-    function = deployed.function("registry", timeout=60)
+def test_every_route_of_the_registry_answers_on_a_used_table(used: Used) -> None:
+    function = used.deployed.function("registry", timeout=60)
     secret, text = {"value": "v"}, {"text": "hello"}
     made = {
         "name": "made",
@@ -209,18 +234,16 @@ def test_every_route_of_the_registry_answers_on_a_used_table(deployed: Deploymen
     assert not [trace for trace in TRACES if trace in function.said()]
 
 
-def test_the_worker_stocks_the_library_when_cloudformation_asks(deployed: Deployment) -> None:
-    function = deployed.function("worker", timeout=60)
-    kv = deployed.runtime().stores.kv
+def test_the_worker_stocks_the_library_when_cloudformation_asks(used: Used) -> None:
+    kv = used.deployed.runtime().stores.kv
+    noted = kv.get(keys.library_state())
+    assert noted is not None
+    kv.delete(keys.library_state())  # as it is when the library or the program is another
     with RecordingServer() as cloud:
-        created = function.invoke(asked_by(cloud, "Create"))
-        noted = kv.get(keys.library_state())
-        assert noted is not None
-        kv.delete(keys.library_state())  # as it is when the library or the program is another
-        updated = function.invoke(asked_by(cloud, "Update"))
-        told = [request.json() for request in cloud.requests]
+        updated = used.worker.invoke(asked_by(cloud, "Update"))
+        told = [*used.told, *(request.json() for request in cloud.requests)]
 
-    assert [created.payload, updated.payload] == [{"status": "SUCCESS"}] * 2
+    assert [used.created.payload, updated.payload] == [{"status": "SUCCESS"}] * 2
     assert [(each["Status"], each["PhysicalResourceId"], each["RequestId"]) for each in told] == [
         ("SUCCESS", "library", "r")
     ] * 2
@@ -231,9 +254,11 @@ def test_the_worker_stocks_the_library_when_cloudformation_asks(deployed: Deploy
     again = kv.get(keys.library_state())
     assert again is not None
     assert again.value == noted.value
-    function.invoke(request("worker"))  # a person's first message finds it as it is
-    assert kv.get(keys.library_state()) == again
-    assert not [trace for trace in TRACES if trace in function.said()]
+    used.deployed.model.then(say("Hello."))
+    used.worker.invoke(batch(happened(51, "hello", chat=86)))
+    assert used.deployed.texts(86) == ["Hello."]
+    assert kv.get(keys.library_state()) == again  # a person's message finds it as it is
+    assert not [trace for trace in TRACES if trace in used.worker.said()]
 
 
 def test_a_stack_that_goes_is_let_go_and_a_library_that_cannot_be_is_told(

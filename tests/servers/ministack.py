@@ -11,6 +11,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -150,11 +151,19 @@ def ministack() -> Iterator[Ministack]:
         yield server
 
 
+@contextmanager
+def pointed_at(server: Ministack) -> Iterator[Ministack]:
+    """The server, with this process's environment pointing at it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        aws._make_client.cache_clear()  # made in another environment
+        yield server
+        aws._make_client.cache_clear()
+
+
 @pytest.fixture
-def aws_here(ministack: Ministack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ministack]:
+def aws_here(ministack: Ministack) -> Iterator[Ministack]:
     """The server, with this process's environment pointing at it for the test."""
-    for name, value in ministack.environment.items():
-        monkeypatch.setenv(name, value)
-    aws._make_client.cache_clear()  # made in another environment
-    yield ministack
-    aws._make_client.cache_clear()
+    with pointed_at(ministack):
+        yield ministack
