@@ -111,7 +111,10 @@ class PersonalRecord:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What was erased: how many records of each kind. `running` says that a turn still ran."""
+    """The result of an erasure: how many records of each kind went.
+
+    `running` says that a turn still ran.
+    """
 
     removed: Mapping[str, int] = field(default_factory=dict)
     kept: tuple[str, ...] = ()

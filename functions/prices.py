@@ -30,7 +30,7 @@ Model Studio; prices of deepseek-chat at $0.07 and $0.27; prompt caching of the 
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """What a million tokens of a model cost: of prompts, of cached prompts, and of answers."""
+    """The prices of a million tokens of a model: of prompts, of cached prompts, and of answers."""
 
     prompt: float
     cached: float

@@ -230,7 +230,7 @@ def consolidate(
 
 @dataclass(frozen=True, slots=True)
 class OwedConsolidation:
-    """How a consolidation beside the turns ended.
+    """The outcome of a consolidation beside the turns.
 
     `wait` are the seconds after which to try again, because the model was away or time was up; 0.0
     when nothing is left to do, or nothing before the next turn. `tokens` is what it cost.

@@ -209,7 +209,7 @@ def _list_readings(part: Mapping[str, Json], text: str) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What else says what a value means.
+    """The surroundings of a value, by which its meaning is found.
 
     `name` is its property's, `parts` describe that property and the others of the object, and
     `others` are the object's values.

@@ -78,7 +78,7 @@ UNREADABLE: Final = Thing("fact", ("something", "that cannot", "be read"), "", 0
 
 @dataclass(frozen=True, slots=True)
 class ThingUse(Stored):
-    """How much a thing is recalled: every recall counts one, and half of that after `HALF_LIFE`.
+    """The use of a thing: every recall counts one, and half of that after `HALF_LIFE`.
 
     `weight` is the sum at the time `at`, in seconds since 1970.
     """

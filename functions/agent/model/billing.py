@@ -10,7 +10,7 @@ from functions.prices import DOLLARS, PriceList
 
 @dataclass(frozen=True, slots=True)
 class Billing:
-    """How an endpoint bills its models. `model` is the one of the settings.
+    """The way in which an endpoint bills its models. `model` is the one of the settings.
 
     A cached token of a prompt counts as its price says. Without a price it counts `cached_share` of
     a token, which is what the provider's documentation says, and 1 where nobody knows.

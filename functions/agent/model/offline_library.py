@@ -1,4 +1,4 @@
-"""How people ask for each capability of the library, and the arguments that their words give.
+"""Reads which capability of the library people ask for, and the arguments in their words.
 
 The offline model has this instead of understanding: a topic that the words must name, a reader of
 the arguments, and what to ask for when the arguments are not there.
@@ -64,8 +64,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the words ask of a capability: its arguments, or, without them, a whole request to show
-    as an example.
+    """A request to a capability, read from words: its arguments, or, without them, a whole request
+    to show as an example.
     """
 
     capability: str

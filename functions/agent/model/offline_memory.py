@@ -1,4 +1,4 @@
-"""What a person's words ask of the memory: to keep something, to forget it, to find it."""
+"""Reads what a person's words ask of the memory: to keep something, to forget it, to find it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ CHUNKS_MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryProgress(Stored):
-    """What memory has heard of beside the turns.
+    """The part of a session that memory has heard of beside the turns.
 
     `heard` is the last message of it, `chunks` the first messages of the archived chunks that it
     has heard all of. `tried` is what was `owed` when a consolidation last ended, whatever came of

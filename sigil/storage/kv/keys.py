@@ -197,7 +197,7 @@ def session_head(session: str) -> Key:
 
 
 def memory_progress(session: str) -> Key:
-    """What the consolidations beside a session's turns came to, until its next turn adopts it."""
+    """The outcome of consolidations beside a session's turns, until its next turn adopts it."""
     return Key(f"session#{session}", "memory")
 
 
