@@ -618,6 +618,7 @@ class PersonalData:
         named = [who for who in person.ids if who in self._app.rules.owners]
         if named:
             kept.append(f"UNCAGED_OWNERS, which names {', '.join(named)}")
+        kept.append("values that capabilities of the agent stored, which belong to no chat")
         kept.append("the audit, with hashes of what was deployed, and totals of tokens")
         if person.others:
             kept.append("answers and summaries in groups, which the agent wrote")

@@ -139,3 +139,15 @@ def test_nothing_remembered_is_said_to_be_nothing(run: Run) -> None:
         run("memory", "--session", "telegram:7", "--kind", "facts").stderr
         == "no facts are remembered in telegram:7\n"
     )
+
+
+def test_a_chat_that_shares_its_memory_shows_the_shared_one(
+    runtime: Open, tmp_path: Path, run_with_memory: Run
+) -> None:
+    home = runtime(data=str(tmp_path / "data"), access="open")
+    other = {"session": "telegram:9", "sender": "telegram:9"}
+    code = tell(home, "/link")[0].partition("`/link ")[2].partition("`")[0]
+    tell(home, f"/link {code}", **other)
+    own = run_with_memory("memory", "--session", "telegram:7", "--json").stdout
+    assert json.loads(own)
+    assert run_with_memory("memory", "--session", "telegram:9", "--json").stdout == own
