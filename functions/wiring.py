@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
+from threading import Semaphore
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from unicodedata import normalize
 from urllib.parse import urlsplit
@@ -71,7 +72,10 @@ class Warmable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentRuntime:
-    """Everything that a worker needs to process events."""
+    """Everything that a worker needs to process events.
+
+    `consolidations` lets so many workers at once do what nobody waits for.
+    """
 
     settings: Settings
     stores: Stores
@@ -82,6 +86,7 @@ class AgentRuntime:
     app: App
     notifier: Notifier = field(default_factory=LogOnly)
     turns: TurnLock = field(default_factory=TurnLock)
+    consolidations: Semaphore = field(default_factory=Semaphore)
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
@@ -366,6 +371,7 @@ def open_runtime(
         replies=HttpReplies(stores.kv),
         app=open_app(settings, stores, progress, later=later),
         notifier=open_notifier(settings),
+        consolidations=Semaphore(max(settings.workers // 2, 1)),
     )
     if isinstance(runtime.app.registry, Warmable):
         runtime.app.registry.warm(progress)

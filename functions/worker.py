@@ -63,7 +63,9 @@ MEMORY_PATIENCE = 7_200.0
 after so many in all it is given up.
 """
 CROWDED_SECONDS = 1.0
-"""Seconds until a turn that has to run alone is handed out again, while another one does."""
+"""Seconds until a turn that has to run alone is handed out again, while another one does; and a
+consolidation, while half of the workers have one.
+"""
 
 
 class _DocumentIncomplete(BackendError):
@@ -75,6 +77,13 @@ class _ModelSilent(BackendError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__("EMODEL", "the model does not answer", retry_after=seconds)
+
+
+class _OtherConsolidationsRun(BackendError):
+    """The workers that are left have to be there for people."""
+
+    def __init__(self) -> None:
+        super().__init__("ECROWDED", "other consolidations run", retry_after=CROWDED_SECONDS)
 
 
 class _OtherTurnsRun(BackendError):
@@ -131,7 +140,7 @@ def _process_delivery(
         )
     except NeedsIsolation:
         raise
-    except (Busy, _ModelSilent) as problem:
+    except (Busy, _ModelSilent, _OtherConsolidationsRun) as problem:
         _retry_later(delivery, runtime, problem.retry_after or RETRY_SECONDS, problem)
     except Conflict as problem:
         _retry_later(delivery, runtime, CONFLICT_SECONDS, problem)
@@ -220,8 +229,13 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
         return
     session = keys.session_of(app.name, event.session)
     until = min(until - SAVE_SECONDS, app.clock.monotonic() + app.turn_seconds)
-    with _lost_body_is_final():
-        run = consolidate_owed(session, app, partial(_log_step, event), until)
+    if not runtime.consolidations.acquire(blocking=False):
+        raise _OtherConsolidationsRun
+    try:
+        with _lost_body_is_final():
+            run = consolidate_owed(session, app, partial(_log_step, event), until)
+    finally:
+        runtime.consolidations.release()
     app.allowances.record_tokens(event, app.people.find_role(event), run.tokens, event.at)
     alert_model_failures(runtime)
     waited = app.clock.now() - event.at

@@ -289,7 +289,8 @@ def consolidate_owed(
         result.notice,
         app.clock.now(),
     )
-    if (is_over or result.entries) and app.kv.get(places[0]):
+    # in a conversation that was erased meanwhile the numbers begin anew
+    if (is_over or result.entries) and app.sessions.open(session).document.next_seq >= upto:
         save_progress(app.kv, session, stored, after)
     if result.entries:
         text = f"memory has heard of all up to message {document.consolidated}"

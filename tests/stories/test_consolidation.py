@@ -36,15 +36,15 @@ IN_THE_GAP = r"send 1 after|write head 3 before"
 FACT = "- Ada's cat is called Miso."
 
 
-def fill(system: System) -> None:
+def fill(system: System, session: str = SESSION) -> None:
     """A session that the next message makes too long."""
     said = [Message("user", f"line {number}", at=1e9) for number in range(1, 42)]
     sessions = Sessions(system.store)
-    sessions.save(sessions.open(SESSION), Document().add(*said))
+    sessions.save(sessions.open(session), Document().add(*said))
 
 
-def entries(system: System) -> list[HistoryEntry]:
-    return History(system.store, SESSION).list_page(limit=1000)
+def entries(system: System, session: str = SESSION) -> list[HistoryEntry]:
+    return History(system.store, session).list_page(limit=1000)
 
 
 def memory(system: System) -> str:
@@ -96,6 +96,30 @@ def test_no_reply_waits_for_what_memory_hears_of(open_system: OpenSystem) -> Non
         assert len(consolidations(system.model.bodies)) == 1
         document = system.document()
         assert (document.consolidated, document.unheard, document.owed) == (31, (), 0)
+
+
+def test_however_many_chats_memory_hears_of_half_of_the_workers_are_there_for_people(
+    open_system: OpenSystem,
+) -> None:
+    chats = (101, 102, 103)
+    with open_system(workers=2, lease=60.0, guest_tokens=0) as system:
+        gate = Gate(system.model)
+        hears(system, gate)
+        server = system.start()
+        for chat in chats:
+            fill(system, keys.session_of("main", f"telegram:{chat}"))
+            assert server.post_update(update(chat, f"hi {chat}", chat))
+            system.platform.wait_for_texts(f"answer to hi {chat}")
+        until(lambda: len(consolidations(system.model.bodies)) == 1, "memory is asked")
+        assert server.post_update(update(200, "still there?"))
+        system.platform.wait_for_texts("answer to still there?")
+        assert len(consolidations(system.model.bodies)) == 1
+
+        gate.open()
+        for chat in chats:
+            session = keys.session_of("main", f"telegram:{chat}")
+            until(partial(entries, system, session), "memory has heard of every chat")
+        assert not system.dead_letters()
 
 
 def way_of_a_consolidation(open_system: OpenSystem) -> list[str]:

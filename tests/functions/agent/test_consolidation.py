@@ -18,6 +18,7 @@ from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.agent.turn import run_turn
+from functions.personal_data import PersonalData
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
@@ -630,6 +631,28 @@ def test_what_was_erased_while_the_model_wrote_does_not_come_back(
     else:
         assert "line 7\n" not in asked(model.bodies[-1])
         assert memory(home).text == "# Memory\n- The user is called Ada."
+
+
+def test_who_was_erased_while_the_model_wrote_begins_anew(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    compacted(home, model)
+
+    def erased(body: dict[str, Any]) -> dict[str, Any]:
+        data = PersonalData(home.app, home.stores.artifacts)
+        data.erase(data.find("telegram:7"))
+        return saves()
+
+    script(model, erased)
+    consolidate_owed(SESSION, home.app)
+    assert not entries(home)
+    assert memory(home).version == 0
+    assert not home.app.kv.get(keys.memory_progress(SESSION))
+    assert consolidate_owed(SESSION, home.app).wait == 0.0
+    filled(home)
+    script(model, say("hi"), saves())
+    tell(home, "go on")
+    assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 31)]
 
 
 def test_a_memory_that_a_person_takes_back_meanwhile_stays_as_it_is(
