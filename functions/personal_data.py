@@ -596,6 +596,15 @@ class PersonalData:
             self._artifacts.delete(name)
             _add(removed, BODIES)
 
+    def _changed_agent(self, person: PersonFound) -> bool:
+        """Return whether a document of the agent, or an earlier version, names the person."""
+        agent = self._app.documents.agent
+        for partition in keys.list_memory_partitions(agent):
+            for _, item in scan_all(self._kv, partition):
+                if _load(item.value).get("by") in person.ids:
+                    return True
+        return False
+
     def _list_kept(self, person: PersonFound) -> tuple[str, ...]:
         """Return what stays after an erasure, a sentence each."""
         kept = []
@@ -615,6 +624,8 @@ class PersonalData:
             kept.append(f"capabilities that were made in these chats: {names}")
         for scope in person.kept_memories:
             kept.append(f"a memory that {_chat_of(scope)} left to other chats")
+        if self._changed_agent(person):
+            kept.append("their id, where they changed the agent's documents as an owner")
         named = [who for who in person.ids if who in self._app.rules.owners]
         if named:
             kept.append(f"UNCAGED_OWNERS, which names {', '.join(named)}")

@@ -684,8 +684,8 @@ class Texts:
     )
     link_told = (
         "From now on this chat shares its memory with {chat}: what I remember here, I know there,"
-        " and the other way round. What is said stays in its chat. If that is not your chat, send"
-        " /unlink at once, and /forget what it should not know."
+        " and the other way round. What is said stays in its chat. If that is not your chat:"
+        " /forget what it should not know, and then send /unlink."
     )
     link_no_code = (
         "There is no such code, or not any more. Send /link in your other chat for a new one."

@@ -301,3 +301,10 @@ def test_the_owner_by_settings_is_named_among_what_stays(home: AgentRuntime) -> 
     app = replace(home.app, rules=Rules(owners=("telegram:42",), access="open"))
     erased = erase(replace(home, app=app), "telegram:42")
     assert "UNCAGED_OWNERS, which names telegram:42" in erased.kept
+
+
+def test_who_changed_the_agent_is_named_there_still(home: AgentRuntime) -> None:
+    documents = home.app.documents
+    documents.write(documents.agent, "soul", "Calm.", by="telegram:42")
+    documents.write(documents.agent, "soul", "Wild.", by="telegram:43")
+    assert "their id, where they changed" in str(erase(home, "telegram:42").kept)

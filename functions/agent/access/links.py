@@ -17,7 +17,7 @@ from functions.agent.sanitize import clean_text
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, keys
-from sigil.storage.kv.update import DELETE, Change, update, update_item
+from sigil.storage.kv.update import DELETE, Change, scan_all, update, update_item
 from sigil.storage.stored import Shape, Stored, dumps
 
 CHARACTERS: Final = 12
@@ -225,6 +225,21 @@ class Links:
         if abs(now - tries.at) < KEPT_SECONDS:
             return tries
         return _Tries(now, digest=tries.digest)
+
+
+def find_linked_memory(kv: KV, session: str) -> str:
+    """Return the scope of the memory that a session (S of the keys) shares with others.
+
+    It is empty for the session's own. The conversation says it as well, and costs no search; this
+    is for one that is lost.
+    """
+    agent, _, chat = session.partition("#")
+    partition = keys.memory_link("").partition
+    for scope, item in scan_all(kv, partition, f"{agent}#"):
+        linked = _read_link(item.value).chats
+        if any(keys.escape(each.session) == chat for each in linked):
+            return "" if scope == session else scope
+    return ""
 
 
 def scope_for_leaving(session: str, event: str) -> str:

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 import orjson
 
+from functions.agent.access.links import find_linked_memory
 from functions.agent.memory.history import History
 from functions.agent.messages import MESSAGES, Message
 from functions.agent.safety.status import SafetyStatus
@@ -132,6 +133,7 @@ class Sessions:
         entries = [entry.last for entry in History(self._kv, key).scan() if entry.last < LAST]
         heard = max(entries, default=0)
         return Document(
+            memory=find_linked_memory(self._kv, key),
             next_seq=max(heard, *ends.values(), 0) + 1,
             consolidated=heard,
             unheard=tuple(first for first, last in ends.items() if last > heard),

@@ -270,6 +270,14 @@ def test_two_memories_that_are_too_large_together_stay_apart(
     assert tell(home, "/unlink", **PHONE) == [ENGLISH.unlink_alone]
 
 
+def test_a_conversation_that_is_damaged_still_shares_its_memory(home: AgentRuntime) -> None:
+    learn(home, PHONE, "Ada", "has", "a cat")
+    link(home, PHONE, DESK)
+    for chat in (PHONE, DESK):
+        home.app.kv.put(keys.session_head(key(chat)), b"{damaged")
+        assert known(home, chat) == {"Ada has a cat"}
+
+
 class Crash(Exception):
     pass
 
