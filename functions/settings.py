@@ -119,7 +119,7 @@ class Settings(SigilSettings):
     member_turns: int = setting(
         "UNCAGED_MEMBER_TURNS",
         200,
-        "turns that a member may have a day (UTC); 0: no limit",
+        "turns that a member may have a day, by the chat's time zone; 0: no limit",
         rules=True,
         least=0,
     )
@@ -169,6 +169,19 @@ class Settings(SigilSettings):
         "seconds of the period for which the tokens are counted",
         rules=True,
         least=60,
+    )
+    timezone: str = setting(
+        "UNCAGED_TIMEZONE",
+        "UTC",
+        "the time zone of chats that have chosen none with /timezone, such as Europe/Berlin; the"
+        " budget's day begins at its midnight",
+        rules=True,
+    )
+    stamp: str = setting(
+        "UNCAGED_STAMP",
+        "{now} {zone}",
+        "what the model reads above each message of when and where it was written, from {now},"
+        " {zone}, {location}, {platform} and {weather}",
     )
     session_tokens: int = setting(
         "UNCAGED_SESSION_TOKENS",
@@ -258,6 +271,8 @@ class Settings(SigilSettings):
                 suggestion="write what a million tokens cost: of prompts, of cached prompts and of"
                 " answers, such as 0.4,0.08,1.2 or 2,0.4,8 CNY",
             ) from None
+        _require_zone(self.timezone)
+        _require_stamp(self.stamp)
         if self.llm_fallback_window and self.llm_fallback_window < LEAST_WINDOW:
             raise UsageError(
                 "ESETTING",
@@ -319,4 +334,34 @@ class Settings(SigilSettings):
             llm_fallback_url="",
             llm_fallback_key="",
             llm_fallback_model="",
+        )
+
+
+def _require_zone(name: str) -> None:
+    """Raise `UsageError` ESETTING unless the zone is one that this machine knows."""
+    if name == "UTC":
+        return
+    from functions import time_zone  # the webhook starts without it
+
+    if name not in time_zone.available_zones():
+        near = time_zone.find_zone(name) or ", ".join(time_zone.suggest_zones(name, 0.0))
+        raise UsageError(
+            "ESETTING",
+            f"UNCAGED_TIMEZONE={name!r:.100} is no time zone that this machine knows",
+            suggestion=f"did you mean {near}?" if near else "use a name such as Europe/Berlin",
+        )
+
+
+def _require_stamp(template: str) -> None:
+    """Raise `UsageError` ESETTING for a template of a stamp that cannot be used."""
+    if template == "{now} {zone}":
+        return
+    from functions import stamp
+
+    fault = stamp.find_template_fault(template)
+    if fault:
+        raise UsageError(
+            "ESETTING",
+            f"UNCAGED_STAMP cannot be used: {fault}",
+            suggestion="write one line with {now}, {zone}, {location}, {platform} or {weather}",
         )

@@ -54,11 +54,11 @@ def _claim_budget_alert(session: str, since: float, runtime: AgentRuntime) -> bo
     It stays that one: a worker may note it and die before it sends the alert.
     """
     kv = runtime.stores.kv
-    seconds = runtime.app.limits.seconds
-    key = keys.budget_alert(runtime.app.name, name_period(since, seconds))
+    limits = runtime.app.limits
+    key = keys.budget_alert(runtime.app.name, name_period(since, limits))
     mine = f"{session} {since}".encode()
     with suppress(Conflict):
-        kv.put(key, mine, expect=ABSENT, ttl=keys.SEEN_TTL + seconds)
+        kv.put(key, mine, expect=ABSENT, ttl=keys.SEEN_TTL + limits.seconds)
         return True
     item = kv.get(key)
     return item is not None and item.value == mine

@@ -261,6 +261,7 @@ def open_app(
         guide=load_guide(settings.guide),
         strategy=load_strategy(settings.context),
         limits=_make_safety_limits(settings),
+        stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,
         helpers=make_helpers(),
         redact=_make_redactor(settings),
@@ -350,6 +351,7 @@ def _make_safety_limits(settings: Settings) -> SafetyLimits:
         settings.session_tokens,
         settings.ticks,
         settings.call_seconds,
+        settings.timezone,
     )
 
 

@@ -236,7 +236,8 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
             run = consolidate_owed(session, app, partial(_log_step, event), until)
     finally:
         runtime.consolidations.release()
-    app.allowances.record_tokens(event, app.people.find_role(event), run.tokens, event.at)
+    allowances = app.make_allowances(run.zone)
+    allowances.record_tokens(event, app.people.find_role(event), run.tokens, event.at)
     alert_model_failures(runtime)
     waited = app.clock.now() - event.at
     if run.wait and waited > MEMORY_PATIENCE:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
 
-from functions.agent import time_zone
+from functions import time_zone
 from functions.agent.access.daily_limits import Allowances
 from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.links import Links
@@ -34,9 +34,11 @@ from functions.agent.model.base import Failure, Model
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, find_period_end
 from functions.agent.safety.guides import Guide, load_guide
+from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.clock import SYSTEM, Clock
 from functions.prices import DOLLARS
+from functions.stamp import TEMPLATE, Stamp
 from sigil.protocol import Registry
 from sigil.storage.kv import KV, Item, Key
 from sigil.storage.kv.base import get_many
@@ -97,6 +99,8 @@ class App:
     limits: SafetyLimits = SafetyLimits()
     strategy: Strategy = field(default_factory=lambda: load_strategy("window"))
     helpers: ServiceHelpers = field(default_factory=ServiceHelpers)
+    stamp: str = TEMPLATE
+    """The template of the stamp above each message."""
     currency: str = DOLLARS
     """In which money the model's tokens are paid."""
     redact: Callable[[str], str] = keep_text
@@ -141,15 +145,27 @@ class App:
         return Memories(self.kv, self.documents, self.helpers.terms)
 
     @property
-    def allowances(self) -> Allowances:
-        """Return the daily limits of its people."""
-        return Allowances(self.kv, self.name, self.rules, self.clock.now)
+    def zone(self) -> str:
+        """Return the time zone of the settings."""
+        return self.limits.zone
 
-    def describe_reset(self) -> str:
-        """Return the time at which the budget starts again, for people."""
+    def make_allowances(self, zone: str) -> Allowances:
+        """Return the daily limits of its people, by the days of a time zone."""
+        return Allowances(self.kv, self.name, self.rules, self.clock.now, zone)
+
+    def find_zone(self, document: Document) -> str:
+        """Return the time zone of a chat."""
+        return document.zone or self.zone
+
+    def make_stamp(self, document: Document) -> Stamp:
+        """Return how the messages of a chat are stamped."""
+        return Stamp(self.stamp, self.find_zone(document))
+
+    def describe_reset(self, document: Document) -> str:
+        """Return the time at which the budget starts again, for the people of a chat."""
         now = self.clock.now()
-        end = find_period_end(now, self.limits.seconds)
-        return time_zone.format_clock(end, time_zone.DEFAULT, now)
+        end = find_period_end(now, self.limits)
+        return time_zone.format_clock(end, self.find_zone(document), now)
 
     def list_preamble_keys(self, memory: str) -> list[Key]:
         """Return the keys of what the system message is made from, in a chat with this memory.

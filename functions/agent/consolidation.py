@@ -38,6 +38,7 @@ from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
 from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
 from functions.agent.side_request import SideRequests
 from functions.texts.en import Texts
+from functions.time_zone import DEFAULT, format_stamp
 from sigil.errors import Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -233,11 +234,13 @@ class OwedConsolidation:
     """The outcome of a consolidation beside the turns.
 
     `wait` are the seconds after which to try again, because the model was away or time was up; 0.0
-    when nothing is left to do, or nothing before the next turn. `tokens` is what it cost.
+    when nothing is left to do, or nothing before the next turn. `tokens` is what it cost, as they
+    count for the limits; `zone` is the chat's time zone.
     """
 
     wait: float = 0.0
     tokens: int = 0
+    zone: str = DEFAULT
 
 
 def consolidate_owed(
@@ -298,7 +301,8 @@ def consolidate_owed(
         text = "memory heard of nothing this time"
     watch(TurnStep("note", "memory", text))
     wait = 0.0 if is_over or side.is_stopped else AWAY_SECONDS
-    return OwedConsolidation(wait, (document.usage - known.usage).counted)
+    cost = (document.usage - known.usage).counted
+    return OwedConsolidation(wait, cost, app.find_zone(known))
 
 
 def _write_entry(
@@ -313,7 +317,8 @@ def _write_entry(
     memory = app.documents.read(side.memory, "memory")
     overhead = tokens.of_text(PROMPT) + tokens.of_text(memory.text)
     room = context.count_available_tokens(app.model.window, overhead, side.document.ratio)
-    count, text = transcript.fit_messages(news, room * TRANSCRIPT_SHARE)
+    zone = app.find_zone(side.document)
+    count, text = transcript.fit_messages(news, room * TRANSCRIPT_SHARE, zone)
     first = news[0].seq
     last = news[count - 1]
     for _ in range(0 if raw else tries):
@@ -335,7 +340,7 @@ def _write_entry(
     if not raw:
         return None, ""
     now = app.clock.now()
-    head = f"[{transcript.format_stamp(now)}] [RAW] {count} messages"
+    head = f"[{format_stamp(now, zone)}] [RAW] {count} messages"
     return HistoryEntry(first, last.seq, now, f"{head}\n{text}", raw=True), ""
 
 
@@ -493,7 +498,8 @@ def _request_draft(
     if reply.finish not in ("stop", "tool_calls"):
         return None
     call = next((call for call in reply.calls if call.name == SAVE_MEMORY), None)
-    draft = _parse_draft(call.arguments if call else _find_arguments(reply.text), at)
+    stamp = format_stamp(at, side.app.find_zone(side.document))
+    draft = _parse_draft(call.arguments if call else _find_arguments(reply.text), stamp)
     if draft is None:
         return None
     if call is None and _is_quoted(reply.text, draft, memory, text):
@@ -534,7 +540,7 @@ def _find_arguments(text: str) -> str:
     return json.dumps(answer)
 
 
-def _parse_draft(arguments: str, at: float) -> MemoryDraft | None:
+def _parse_draft(arguments: str, stamp: str) -> MemoryDraft | None:
     """Return the draft in a call's arguments, None when they are of no use.
 
     They are an object, perhaps in a list, perhaps written as JSON once more.
@@ -559,5 +565,5 @@ def _parse_draft(arguments: str, at: float) -> MemoryDraft | None:
     if not entry or not memory:
         return None
     if not _STAMPED.match(entry):
-        entry = f"[{transcript.format_stamp(at)}] {entry}"
+        entry = f"[{stamp}] {entry}"
     return MemoryDraft(cut_lines(entry, ENTRY_CHARACTERS), cut_lines(memory, LARGEST * MOST))

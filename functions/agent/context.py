@@ -5,7 +5,6 @@ Each user message is below a line with its time and origin.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from functions.agent.messages import (
 from functions.agent.prompt import PromptCall, PromptMessage
 from functions.agent.sanitize import delimit_text
 from functions.agent.toolset import STATIC
+from functions.stamp import Stamp
 from sigil.builtin_tools import read_arguments
 from sigil.errors import ToolError, one_line
 from sigil.strict_json import canonical
@@ -85,6 +85,7 @@ FULL = (
 RESERVED_SHARE = 0.2
 """The part of the model's window that is set aside for its answer, up to `RESERVED_MOST` tokens."""
 RESERVED_MOST = 8_192
+UTC_STAMP = Stamp()
 STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
 
 
@@ -162,19 +163,22 @@ def count_overhead(preamble: Preamble) -> float:
     return preamble.tokens + STATIC_TOKENS
 
 
-def build_prompt(preamble: Preamble, messages: Iterable[Message]) -> list[PromptMessage]:
+def build_prompt(
+    preamble: Preamble, messages: Iterable[Message], stamp: Stamp = UTC_STAMP
+) -> list[PromptMessage]:
     """Return the messages of a request in the chat-completions form."""
-    return [{"role": "system", "content": preamble.text}, *map(format_message, messages)]
+    system: PromptMessage = {"role": "system", "content": preamble.text}
+    return [system, *(format_message(message, stamp) for message in messages)]
 
 
-def format_message(message: Message) -> PromptMessage:
+def format_message(message: Message, stamp: Stamp = UTC_STAMP) -> PromptMessage:
     """Return one message in the chat-completions form."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
     if message.role == "user":
         head = RUNTIME_MARK
         if message.origin != RUNTIME_ORIGIN:
-            head = format_head_line(int(message.at) // 60, message.origin)
+            head = format_head_line(int(message.at) // 60, message.origin, stamp)
         return {"role": "user", "content": f"{head}\n{message.content}"}
     if not message.calls:
         return {"role": message.role, "content": message.content}
@@ -197,12 +201,13 @@ def format_message(message: Message) -> PromptMessage:
 
 
 @lru_cache(maxsize=4096)
-def format_head_line(minute: int, origin: str) -> str:
+def format_head_line(minute: int, origin: str, stamp: Stamp = UTC_STAMP) -> str:
     """Return the first line of a user message, sent in this minute since 1970.
 
-    It reads `[2026-11-22 01:30 UTC · telegram · "Alice" · 42 · member]`.
+    It reads `[2026-11-22 01:30 UTC · telegram · "Alice" · 42 · member]`, or as the owner's template
+    says: `[2026-11-22 02:30 Europe/Berlin (+01:00) · telegram]`.
     """
-    moment = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(max(minute * 60, 0)))
+    moment = stamp.format(minute * 60, origin.partition(SEPARATOR)[0].partition(" ")[0])
     return f"[{moment}{SEPARATOR}{format_origin(origin)}]" if origin else f"[{moment}]"
 
 

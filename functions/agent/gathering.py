@@ -47,12 +47,14 @@ def add_messages(
     role: Role,
     overheard: Sequence[OverheardMessage],
     room: float,
+    *,
+    zone: str,
 ) -> tuple[Document, tuple[GatheredMessage, ...]]:
     """Return the document with the messages of a turn's events, and those that it has gathered.
 
     The first event is the turn's own; of the others, as many are gathered as fit. `overheard` is
     what others said in the group before each of them, and `room` are the estimated tokens that the
-    history may take.
+    history may take. `zone` is the chat's time zone.
     """
     messages: list[Message] = []
     gathered: list[GatheredMessage] = []
@@ -61,7 +63,7 @@ def add_messages(
     for event in events:
         heard = [each for each in overheard if after < each.order < event.order]
         said = shorten_own_words(event, document.messages)
-        message = user_message(said, role, heard, room - used)
+        message = user_message(said, role, heard, room - used, zone)
         if messages:
             used += tokens.of_message(message)
             if used > room * SHARE:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.session.document import Document
 from functions.events import Event
 from functions.texts.en import Texts
-from functions.texts.languages import choose_texts
+from functions.texts.languages import READ_CHARACTERS, choose_texts, find_texts
 
 NEWEST = 5
 """So many of a chat's newest messages may show its language."""
@@ -27,6 +28,12 @@ def choose_texts_for(event: Event, document: Document | None = None) -> Texts:
 def choose_texts_of(document: Document) -> Texts:
     """Return the texts for the people of a chat, whoever writes next."""
     return choose_texts(document.language, _list_messages(document), "")
+
+
+def mentions_time(text: str) -> bool:
+    """Return whether a text speaks of a day or a time where its writer is."""
+    text = text[:READ_CHARACTERS]
+    return re.search(find_texts(text).time_words, text, re.IGNORECASE) is not None
 
 
 def _list_written(event: Event, document: Document | None) -> Iterator[str]:

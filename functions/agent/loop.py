@@ -242,7 +242,7 @@ def _ask_model(
     document = opened.document
     turn = _turn_of(opened)
     preamble = context.preamble
-    messages = build_prompt(preamble, document.messages)
+    messages = build_prompt(preamble, document.messages, app.make_stamp(document))
     if not with_tools:
         messages.append(make_final_request(full=turn.rounds < ROUNDS))
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers)

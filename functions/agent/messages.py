@@ -12,7 +12,6 @@ own words, each part between delimiters that nothing inside can close: it is dat
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from functions.agent.access import roles
 from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones
 from functions.events import QUOTE_LIMIT, Event, Quote
 from functions.overheard import OverheardMessage
+from functions.time_zone import DEFAULT, to_local
 from sigil.errors import one_line
 from sigil.protocol import Json, Offer
 from sigil.storage.stored import Shape, Stored, later
@@ -227,6 +227,7 @@ def user_message(
     role: roles.Role,
     overheard: Sequence[OverheardMessage] = (),
     room: float = inf,
+    zone: str = DEFAULT,
 ) -> Message:
     """Return the message with which an event enters the history; `role` is its sender's.
 
@@ -236,7 +237,7 @@ def user_message(
     text = describe_event(event, int(min(QUOTE_LIMIT, max(room / 8, QUOTE_LEAST))))
     if overheard:
         most = int(min(OVERHEARD_CHARACTERS, max(room / 4, QUOTE_LEAST)))
-        text = f"{format_overheard(overheard, most)}\n{text}"
+        text = f"{format_overheard(overheard, most, zone)}\n{text}"
     if event.kind in SCHEDULED_KINDS:
         text = f"{text}\n{SCHEDULED_NOTE}"
     return Message("user", text, at=event.at, origin=origin_of(event, role))
@@ -300,14 +301,14 @@ def _format_quote(quote: Quote, event: Event, most: int) -> str:
     return delimit_text(QUOTED, f"[{head}]\n{text}")
 
 
-def format_overheard(messages: Sequence[OverheardMessage], most: int) -> str:
+def format_overheard(messages: Sequence[OverheardMessage], most: int, zone: str = DEFAULT) -> str:
     """Return what people said in a group to somebody else, a line for each message, the newest of
     them up to `most` characters.
     """
     lines: list[str] = []
     for message in reversed(messages):
         name = quote_name(message.sender.name) if message.sender.name else ""
-        when = time.strftime("%m-%d %H:%M", time.gmtime(max(message.at, 0.0)))
+        when = f"{to_local(message.at, zone):%m-%d %H:%M}"
         who = SEPARATOR.join(filter(None, (when, name, _shorten_id(message.sender.id))))
         line = f"[{who}] {one_line(clean_text(message.text), most)}"
         most -= len(line)

@@ -6,6 +6,7 @@ The session is opened, the rounds run, and the session is closed with its replie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -17,9 +18,10 @@ from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
+from functions.agent.commands.time_zone import suggest_city
 from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict, note_enough_unheard
-from functions.agent.language import choose_texts_for
+from functions.agent.language import choose_texts_for, mentions_time
 from functions.agent.loop import SAVE_SECONDS, RoundContext, run_rounds
 from functions.agent.messages import (
     SCHEDULED_KINDS,
@@ -46,8 +48,10 @@ from functions.agent.side_request import SECONDS, SideRequests
 from functions.agent.tool_calls import FindRemembered, ToolCallContext, find_nothing
 from functions.events import Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
+from functions.time_zone import DEFAULT
+from sigil.errors import Conflict
 from sigil.protocol import Caller, Json
-from sigil.storage.kv import Item, Key, keys
+from sigil.storage.kv import ABSENT, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
 ATTEMPTS = 3
@@ -106,7 +110,8 @@ class TurnContext:
     """The values that the steps of one turn share; `role` is that of the event's sender.
 
     `listens_since` says from which event's order on the agent reads along in the group; empty where
-    it does not.
+    it does not. `asks_zone` says that a time matters here, and that the chat was never told how to
+    set its time zone.
     """
 
     app: App
@@ -115,6 +120,7 @@ class TurnContext:
     role: Role
     breakers: Breakers
     listens_since: str = ""
+    asks_zone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,8 @@ class TurnRecords:
 
     `seen` says that the event was handled before, or that nothing of it may be left. `role` is the
     sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
-    message is made from. `listens_since` is as in `TurnContext`.
+    message is made from. `listens_since` and `asks_zone` are as in
+    `TurnContext`.
     """
 
     opened: SessionHandle
@@ -132,6 +139,7 @@ class TurnRecords:
     breakers: Breakers
     prompt: Sequence[Item | None]
     listens_since: str
+    asks_zone: bool
 
 
 def read_turn_records(event: Event, app: App, opened: SessionHandle | None = None) -> TurnRecords:
@@ -152,9 +160,10 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         people.list_keys(event),
         app.list_preamble_keys(memory),
         [keys.listening(session)] if event.kind == "message" and not event.private else [],
+        [keys.zone_asked(session)] if _needs_zone(event, app) else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, progress, seen, safety, person, prompt, listening = (
+    head, progress, seen, safety, person, prompt, listening, asked = (
         [next(items) for _ in group] for group in groups
     )
     breakers.use_items(safety)
@@ -172,7 +181,13 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         breakers,
         prompt,
         overheard.find_start(listening[0]) if listening else "",
+        asks_zone=asked == [None] and not opened.document.zone,
     )
+
+
+def _needs_zone(event: Event, app: App) -> bool:
+    """Return whether an event speaks of a time, and no setting says where its writer is."""
+    return event.kind == "message" and app.zone == DEFAULT and mentions_time(event.text)
 
 
 def run_turn(
@@ -208,7 +223,15 @@ def run_turn(
         if not opened.document.turn:
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
-    context = TurnContext(app, watch, worker, records.role, records.breakers, records.listens_since)
+    context = TurnContext(
+        app,
+        watch,
+        worker,
+        records.role,
+        records.breakers,
+        records.listens_since,
+        records.asks_zone,
+    )
     return _begin_turn(opened, event, records.prompt, context)
 
 
@@ -289,7 +312,8 @@ def _begin_turn(
 
     # may its sender?
     texts = choose_texts_for(event, opened.document)
-    refusal = app.allowances.begin_turn(event, context.role, texts)
+    allowances = app.make_allowances(app.find_zone(opened.document))
+    refusal = allowances.begin_turn(event, context.role, texts)
     if refusal is not None:
         return close_turn(opened, app, turn, refusal, in_history=False)
 
@@ -301,7 +325,7 @@ def _begin_turn(
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
     document = note_enough_unheard(evict(side, room * KEPT_SHARE, context.watch))
     document, turn = _charge_turn(opened, document, turn, side.trace)
-    app.allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
+    allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
     length = tokens.of_text(event.text)
     if length > room:
         breakers.settle(document.safety)
@@ -310,7 +334,9 @@ def _begin_turn(
 
     events = [event, *_find_gathered_events(opened, event, context)]
     heard = _read_overheard(document, events, context)
-    document, gathered = gathering.add_messages(document, events, context.role, heard, room)
+    document, gathered = gathering.add_messages(
+        document, events, context.role, heard, room, zone=app.find_zone(document)
+    )
     if gathered:
         turn = replace(turn, gathered=gathered).add_step("gather", count=len(gathered))
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
@@ -392,7 +418,8 @@ def _answer_without_turn(
     gone = [message for message in opened.document.messages if message.seq not in stays]
     document = note_enough_unheard(archive_messages(opened.key, result.document, gone, app))
     document, turn = _charge_turn(opened, document, turn, result.trace)
-    app.allowances.record_tokens(event, role, turn.usage.counted, turn.began)
+    allowances = app.make_allowances(app.find_zone(opened.document))
+    allowances.record_tokens(event, role, turn.usage.counted, turn.began)
     saved = (result.saved or opened).with_document(document)
     return close_turn(saved, app, turn, result.text, in_history=False)
 
@@ -462,7 +489,7 @@ def _make_reader(event: Event, role: Role, document: Document, app: App) -> Noti
         guest=role == "guest",
         alone=event.private,
         texts=choose_texts_for(event, document),
-        resets=app.describe_reset(),
+        resets=app.describe_reset(document),
     )
 
 
@@ -509,7 +536,15 @@ def _make_round_context(
     session = keys.session_of(app.name, event.session)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
     caller = Caller(app.name, event.session, role == "owner" and event.private, "model")
-    services = CallContext(app, session, caller.owner, event.sender.id, event.id, document.memory)
+    services = CallContext(
+        app,
+        session,
+        caller.owner,
+        event.sender.id,
+        event.id,
+        document.memory,
+        app.find_zone(document),
+    )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
         find_in_memory = partial(find_remembered, services)
@@ -527,8 +562,10 @@ def _make_round_context(
 
     reader = _make_reader(event, role, document, app)
 
+    allowances = app.make_allowances(app.find_zone(document))
+
     def check_allowance(turn: Turn) -> str:
-        return app.allowances.record_tokens(
+        return allowances.record_tokens(
             turn.event, role, turn.usage.counted, turn.began, reader.texts
         )
 
@@ -563,8 +600,11 @@ def _run_and_close(
     if text is None and turn.waits >= WAITS:
         text = rounds.texts.out_of_time
     if text is not None:
-        app.allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
+        allowances = app.make_allowances(app.find_zone(opened.document))
+        allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
         opened, note = _warn_of_budget(opened, turn, context)
+        if not note:
+            note = _ask_for_zone(opened, turn, context)
         return close_turn(opened, app, turn, text, note=note)
     used = turn.used + app.clock.monotonic() - began
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
@@ -604,9 +644,26 @@ def _warn_of_budget(
         return opened, ""
     texts = choose_texts_for(event, opened.document)
     note = texts.nearly_used[name].format(
-        share=f"{min(share, 1.0):.0%}", time=context.app.describe_reset()
+        share=f"{min(share, 1.0):.0%}", time=context.app.describe_reset(opened.document)
     )
     return _with_safety(opened, replace(safety, warned=True)), note
+
+
+def _ask_for_zone(opened: SessionHandle, turn: Turn, context: TurnContext) -> str:
+    """Return the sentence that tells how to set the time zone, once for each chat and only where
+    it matters; else an empty text.
+
+    The mark of it is written first: after a crash the sentence is missing rather than told twice.
+    """
+    event = turn.event
+    may_set = event.private or context.role == "owner"
+    if not (context.asks_zone and may_set) or turn.failed or opened.document.safety.reason:
+        return ""
+    with suppress(Conflict):
+        context.app.kv.put(keys.zone_asked(opened.key), b"", expect=ABSENT)
+        texts = choose_texts_for(event, opened.document)
+        return texts.zone_question.format(city=suggest_city(event, texts))
+    return ""
 
 
 def _continuation_prefix(turn: Turn) -> str:

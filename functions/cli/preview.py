@@ -53,7 +53,7 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
     compacted = apply_strategy(app.strategy, document.messages, room)
     document = apply_compaction(document, compacted, app, lambda *_: "")
     offers = in_scope(document.messages)
-    messages = build_prompt(preamble, document.messages)
+    messages = build_prompt(preamble, document.messages, app.make_stamp(document))
     tools = define_tools(offers)
     parts = list(preamble.segments)
     for message in messages[1:]:

@@ -65,6 +65,7 @@ class Texts:
         "help": "shows what you can send",
         "new": "starts a new conversation; what I remember stays",
         "language": "shows or sets the language of my own messages",
+        "timezone": "shows or sets the time zone of this chat",
         "tools": "shows the tools that I have at hand here",
         "listen": "shows whether I read along in a group; owners switch it on or off",
         "status": "shows how I am, and what I am doing",
@@ -106,6 +107,29 @@ class Texts:
     language_set = "From now on I write my own messages in {name}."
     language_auto = "From now on my own messages follow the language you write."
     language_unknown = "I do not know the language {name}. I know: {known}."
+
+    # --- time zone ---
+    zone_now = "The time zone of this chat is {zone} (UTC{offset}); it is {time} there."
+    zone_of_settings = "This chat has no time zone of its own; I use {zone}, where it is {time}."
+    zone_how = (
+        "`/timezone CITY` sets it, such as `/timezone {city}`; `/timezone auto` takes it back."
+    )
+    zone_unknown = "I know no time zone{name}."
+    zone_near = "Did you mean {zones}?"
+    zone_name_city = "Name a city or a zone of the IANA database, such as `/timezone {city}`."
+    zone_question = (
+        "(I do not know your time zone and take times as UTC: `/timezone CITY` sets it, such as"
+        " `/timezone {city}`.)"
+    )
+    zone_example = "Europe/London"
+    """A zone in which many people speak the language."""
+    time_words: ClassVar[str] = (
+        r"\b(?:today|tonight|tomorrow|yesterday|this (?:morning|afternoon|evening)|right now"
+        r"|what(?:'s| is) the (?:time|date)|what (?:time|day|date) is|(?:at|by|until|before|after)"
+        r" \d\d?(?::\d\d)?\s?(?:am|pm|o'clock)|\d\d?\s?(?:am|pm|o'clock)\b"
+        r"|(?:at|by|until) \d\d?:\d\d)\b"
+    )
+    """A pattern of words that mean a day or a time where somebody is."""
 
     # --- tools, status, usage ---
     tools_always = "Always at hand: {names}."
@@ -562,7 +586,7 @@ class Texts:
     used_up = "You have used your {allowed} for today. {reset}"
     used_today = "Used today: {parts}. {reset}"
     used_part = "{used:,} of {most}"
-    resets = "The count starts again at 00:00 UTC, in {hours} h {minutes} min."
+    resets = "The count starts again at {time}, in {hours} h {minutes} min."
 
     # --- who may talk ---
     your_code = (
@@ -726,8 +750,9 @@ class Texts:
     whole_answer = "The whole answer: {count:,} characters."
 
     def tell_time(self, now: datetime, zone: str) -> str:
-        """Return `It is 14:05 (UTC), Monday, 3 May 2027.`"""
-        return f"It is {now:%H:%M} ({zone}), {_format_day(now)}."
+        """Return `It is 14:05 (UTC), Monday, 3 May 2027.`, without a zone where none is known."""
+        where = f" ({zone})" if zone else ""
+        return f"It is {now:%H:%M}{where}, {_format_day(now)}."
 
     def tell_day(self, now: datetime) -> str:
         """Return `Today is Monday, 3 May 2027 (2027-05-03).`"""

@@ -46,6 +46,7 @@ class Chinese(Texts):
         "help": "看看可以发什么",
         "new": "开始新的对话；我记住的事还在",
         "language": "查看或设置我自己消息的语言",
+        "timezone": "查看或设置这个聊天的时区",
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
         "status": "看看我怎么样，正在做什么",
@@ -85,6 +86,22 @@ class Chinese(Texts):
     language_set = "从现在起，我自己的消息用{name}。"
     language_auto = "从现在起，我自己的消息跟随你写的语言。"
     language_unknown = "我不会这种语言：{name}。我会：{known}。"
+
+    zone_now = "这个聊天的时区是 {zone}（UTC{offset}），那里现在是 {time}。"
+    zone_of_settings = "这个聊天没有自己的时区；我用 {zone}，那里现在是 {time}。"
+    zone_how = "`/timezone 城市` 设置时区，例如 `/timezone {city}`；`/timezone auto` 取消。"
+    zone_unknown = "我不知道这个时区{name}。"
+    zone_near = "你是指 {zones} 吗？"
+    zone_name_city = "请写城市或 IANA 时区名，例如 `/timezone {city}`。"
+    zone_question = (
+        "（我还不知道你的时区，时间按 UTC 算。"
+        "`/timezone 城市` 就能设置，例如 `/timezone {city}`。）"
+    )
+    zone_example = "Asia/Shanghai"
+    time_words: ClassVar[str] = (
+        "今天|今晚|今早|今夜|明天|明早|明晚|后天|昨天|昨晚|前天|几点|现在时间|几号|星期几"
+        "|[上下]午\\s*[0-9一二三四五六七八九十]|[0-9一二三四五六七八九十]\\s*点(?:[钟半整]|[0-9]|$|[^心])"
+    )
 
     tools_always = "一直在手边：{names}。"
     tools_here = "这次对话里找到的："
@@ -512,7 +529,7 @@ class Chinese(Texts):
     used_up = "你今天的 {allowed}已经用完。{reset}"
     used_today = "今天已用：{parts}。{reset}"
     used_part = "{used:,} / {most}"
-    resets = "00:00 UTC 重新计算，还有 {hours} 小时 {minutes} 分钟。"
+    resets = "{time} 重新计算，还有 {hours} 小时 {minutes} 分钟。"
 
     your_code = (
         "你的配对码是 `{code}`，{minutes} 分钟内有效。把它交给我的主人：主人给我发"
@@ -645,7 +662,8 @@ class Chinese(Texts):
 
     def tell_time(self, now: datetime, zone: str) -> str:
         """See `Texts`."""
-        return f"现在是 {now:%H:%M}（{zone}），{_format_day(now)}。"
+        where = f"（{zone}）" if zone else ""
+        return f"现在是 {now:%H:%M}{where}，{_format_day(now)}。"
 
     def tell_day(self, now: datetime) -> str:
         """See `Texts`."""

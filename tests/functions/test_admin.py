@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.agent.safety.budget import name_period
+from functions.agent.safety.budget import SafetyLimits, name_period
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
@@ -275,7 +275,7 @@ def test_a_sum_that_cannot_be_read_stops_its_chat_until_an_owner_says_otherwise(
     home = runtime(llm_url=model.url, owners=("telegram:1",))
     tell(home, "hello", session="telegram:8")
     spent = keys.session_usage(
-        "main", name_period(time.time(), 86_400), keys.session_of("main", "telegram:8")
+        "main", name_period(time.time(), SafetyLimits()), keys.session_of("main", "telegram:8")
     )
     assert home.app.kv.get(spent)
     home.app.kv.put(spent, value)

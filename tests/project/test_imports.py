@@ -50,6 +50,8 @@ COMMON = (
     "http_connection",
     "texts",
     "prices",
+    "time_zone",
+    "stamp",
 )
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -76,9 +78,20 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "agent": (*COMMON, "queues"),
     "log": ("events",),
     "overheard": ("events",),
-    "settings": ("prices",),
+    "settings": ("prices", "time_zone", "stamp"),
+    "stamp": ("time_zone",),
     **dict.fromkeys(
-        ("events", "prices", "clock", "plugins", "http_connection", "turn_lock", "texts"), ()
+        (
+            "events",
+            "prices",
+            "time_zone",
+            "clock",
+            "plugins",
+            "http_connection",
+            "turn_lock",
+            "texts",
+        ),
+        (),
     ),
 }
 """What each package and module of the agent may import. `alerts` is for the entry points and the

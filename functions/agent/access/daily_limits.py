@@ -1,12 +1,12 @@
-"""Daily limits bound the turns and tokens that each person may use in a day (UTC).
+"""Daily limits bound the turns and tokens that each person may use in a day.
 
 A turn is counted before it begins, its tokens when it ends. The limits apply beside the agent's own
-budget, which holds for everybody together.
+budget, which holds for everybody together. A day is a date in the time zone of the chat. The usage
+of each date is counted once, so whoever changes the zone uses up tomorrow's allowance today.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
@@ -17,12 +17,13 @@ from functions.agent.access.roles import Allowance, Role, Rules
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
+from functions.time_zone import DAY_SECONDS, DEFAULT, find_tomorrow, format_clock, to_local
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
 
-DAY_SECONDS: Final = 86_400
-KEPT_SECONDS = 2.0 * DAY_SECONDS
+KEPT_SECONDS = 3.0 * DAY_SECONDS
+"""A date is over everywhere two days and two hours after it began somewhere."""
 RECENT = 8
 """The tokens of so many events are known: one that comes again after a crash counts once."""
 
@@ -71,13 +72,18 @@ ALL_USED: Final = DailyUsage(turns=1 << 60, tokens=1 << 60)
 
 
 class Allowances:
-    """The daily usage of one agent's people. `now` returns seconds since 1970."""
+    """The daily usage of one agent's people, by the dates of a time zone. `now` returns seconds
+    since 1970.
+    """
 
-    def __init__(self, kv: KV, agent: str, rules: Rules, now: Callable[[], float]) -> None:
+    def __init__(
+        self, kv: KV, agent: str, rules: Rules, now: Callable[[], float], zone: str = DEFAULT
+    ) -> None:
         self._kv = kv
         self._agent = agent
         self._rules = rules
         self._now = now
+        self._zone = zone
 
     def begin_turn(self, event: Event, role: Role, texts: Texts = ENGLISH) -> str | None:
         """Count the event's turn and return None, or return why it may not begin.
@@ -99,7 +105,7 @@ class Allowances:
                 return dumps(usage.add_turn(event.id)), None
             if usage.told != telling and usage.told.partition(" ")[0] == role:
                 return None, ""
-            reset = _describe_reset(now, texts)
+            reset = self._describe_reset(now, texts)
             notice = texts.used_up.format(allowed=exceeded, reset=reset)
             return dumps(replace(usage, told=telling)), notice
 
@@ -123,7 +129,7 @@ class Allowances:
         exceeded = update(self._kv, self._usage_key(event.sender.id, began), decide, KEPT_SECONDS)
         if not exceeded:
             return ""
-        reset = _describe_reset(self._now(), texts)
+        reset = self._describe_reset(self._now(), texts)
         return texts.used_up.format(allowed=texts.count_tokens(most.tokens), reset=reset)
 
     def describe_usage(self, who: str, role: Role, texts: Texts = ENGLISH) -> str:
@@ -141,16 +147,18 @@ class Allowances:
         if most.tokens:
             used = min(usage.tokens, most.tokens)
             parts.append(texts.used_part.format(used=used, most=texts.count_tokens(most.tokens)))
-        reset = _describe_reset(now, texts)
+        reset = self._describe_reset(now, texts)
         return texts.used_today.format(parts=", ".join(parts), reset=reset)
 
     def _usage_key(self, who: str, at: float) -> Key:
-        return keys.daily_allowance(self._agent, time.strftime("%Y-%m-%d", time.gmtime(at)), who)
+        day = to_local(at, self._zone).date().isoformat()
+        return keys.daily_allowance(self._agent, day, who)
 
-
-def _describe_reset(now: float, texts: Texts) -> str:
-    minutes = int(DAY_SECONDS - now % DAY_SECONDS) // 60
-    return texts.resets.format(hours=minutes // 60, minutes=minutes % 60)
+    def _describe_reset(self, now: float, texts: Texts) -> str:
+        end = find_tomorrow(now, self._zone)
+        minutes = int(end - now) // 60
+        time = format_clock(end, self._zone, now)
+        return texts.resets.format(time=time, hours=minutes // 60, minutes=minutes % 60)
 
 
 def _keep_last(recent: Mapping[str, int]) -> Mapping[str, int]:

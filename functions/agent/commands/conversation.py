@@ -26,6 +26,7 @@ from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
 from functions.agent.sanitize import clean_text, delimit_text
 from functions.agent.side_request import SideRequests, explain_error
 from functions.agent.toolset import in_scope
+from functions.time_zone import format_stamp
 from sigil.errors import one_line
 
 SHOWN: Final = 10
@@ -108,9 +109,10 @@ def run_history(call: CommandCall) -> CommandResult:
     if not said:
         return call.reply(texts.history_none)
     lines = []
+    zone = call.app.find_zone(call.document)
     for message in said[max(len(said) - count, 0) :]:
         text = one_line(message.content, LINE_CHARACTERS)
-        stamp = transcript.format_stamp(message.at)
+        stamp = format_stamp(message.at, zone)
         lines.append(f"- {stamp}, {_name_speaker(message, call)}: {text}")
     return call.reply("\n".join(lines) or texts.history_none)
 
@@ -120,8 +122,9 @@ def run_export(call: CommandCall) -> CommandResult:
     texts = call.texts
     parts: list[str] = []
     left = EXPORT_CHARACTERS
+    zone = call.app.find_zone(call.document)
     for message in _scan_said_backwards(call):
-        stamp = transcript.format_stamp(message.at)
+        stamp = format_stamp(message.at, zone)
         who = _name_speaker(message, call)
         part = f"**{stamp}, {who}**\n\n{clean_text(message.content).strip()}"
         if len(part) > left:
@@ -190,7 +193,8 @@ def run_btw(call: CommandCall) -> CommandResult:
     )
     preamble = app.build_preamble(call.memory)
     said = _list_said(call.document.messages)
-    text = transcript.format_newest(said, app.model.window * ASIDE_SHARE)
+    zone = app.find_zone(call.document)
+    text = transcript.format_newest(said, app.model.window * ASIDE_SHARE, zone)
     conversation = delimit_text("CONVERSATION", text)
     question = delimit_text("QUESTION", call.text)
     reply = aside.ask(f"{preamble.text}\n{ASIDE_PROMPT}", f"{conversation}\n\n{question}")

@@ -146,7 +146,13 @@ def run_forget(call: CommandCall) -> CommandResult:
 def _make_context(call: CommandCall) -> CallContext:
     owner = call.role == "owner" and call.event.private
     return CallContext(
-        call.app, call.session, owner, call.event.sender.id, call.event.id, call.memory
+        call.app,
+        call.session,
+        owner,
+        call.event.sender.id,
+        call.event.id,
+        call.memory,
+        call.app.find_zone(call.document),
     )
 
 

@@ -81,13 +81,14 @@ def run_whoami(call: CommandCall) -> CommandResult:
     who = call.event.sender.id
     person = call.app.people.find_member(who) if call.role == "member" else None
     texts = call.texts
+    allowances = call.app.make_allowances(call.app.find_zone(call.document))
     since = ""
     if person:
         since = texts.since_day.format(day=_format_day(person.at), by=_quote(person.by))
     lines = [
         texts.you_are.format(who=who, role=texts.role_names[call.role], since=since),
         texts.this_chat.format(session=call.event.session),
-        call.app.allowances.describe_usage(who, call.role, texts),
+        allowances.describe_usage(who, call.role, texts),
     ]
     return call.reply("\n".join(filter(None, lines)))
 

@@ -171,7 +171,7 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
             guest=call.role == "guest",
             alone=call.event.private,
             texts=texts,
-            resets=call.app.describe_reset(),
+            resets=call.app.describe_reset(call.document),
         )
         return write_notice(replace(call.document.safety, reason=report.reason), reader)
     turn = call.document.turn
@@ -222,7 +222,7 @@ def describe_usage(call: CommandCall) -> list[str]:
     )
     lines = [texts.usage_here.format(tokens=tokens), everywhere + _format_cost(report.cost, call)]
     if report.left is not None:
-        resets = texts.budget_resets.format(time=call.app.describe_reset())
+        resets = texts.budget_resets.format(time=call.app.describe_reset(call.document))
         lines.append(f"{texts.usage_left.format(left=report.left)} {resets}")
     return lines
 

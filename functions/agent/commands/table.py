@@ -21,6 +21,7 @@ from functions.agent.commands import (
     pairing,
     soul,
     status,
+    time_zone,
 )
 from functions.agent.commands.command import (
     Command,
@@ -116,7 +117,8 @@ def _find_refusal(command: Command, call: CommandCall, words: str) -> str | None
             return call.texts.not_here
     if not command.asks_model or (command.needs_no_model and command.needs_no_model(words)):
         return None
-    return call.app.allowances.begin_turn(call.event, call.role, call.texts)
+    allowances = call.app.make_allowances(call.app.find_zone(call.document))
+    return allowances.begin_turn(call.event, call.role, call.texts)
 
 
 def _find_command_name(name: str) -> str:
@@ -232,7 +234,7 @@ def run_new(call: CommandCall) -> CommandResult:
             owner=call.role == "owner",
             alone=call.event.private,
             texts=texts,
-            resets=app.describe_reset(),
+            resets=app.describe_reset(call.document),
         )
         notice = write_notice(replace(safety, reason=reason), reader)
         locked = texts.stays_locked.format(notice=notice)
@@ -285,6 +287,7 @@ COMMANDS: Final[Commands] = {
     "whoami": pairing.COMMANDS["whoami"],
     **links.COMMANDS,
     "language": Command(run_language, arguments=f"[CODE | {AUTOMATIC}]", changes_chat=bool),
+    **time_zone.COMMANDS,
     **soul.COMMANDS,
     **groups.COMMANDS,
     "stop": Command(run_control),

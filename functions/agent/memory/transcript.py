@@ -5,12 +5,12 @@ No line can pass for another.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from functions.agent import tokens
 from functions.agent.messages import Message, sender_name
 from functions.agent.sanitize import clean_text
+from functions.time_zone import DEFAULT, format_stamp
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 8_000
@@ -23,13 +23,8 @@ LEAST_CHARACTERS = 200
 _INDENT = "\n    "
 
 
-def format_stamp(at: float) -> str:
-    """Return seconds since 1970 as `2026-11-22 01:30`, UTC."""
-    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(max(at, 0.0)))
-
-
-def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
-    """Return a message as `[2026-11-22 01:30] USER: content`.
+def format_message(message: Message, zone: str = DEFAULT, most: int = SAID_CHARACTERS) -> str:
+    """Return a message as `[2026-11-22 01:30] USER: content`, with the time in a zone.
 
     Further lines are indented. The head has the tools that were called in brackets, and in a group
     the person's name. At most `most` characters of the content are kept.
@@ -48,16 +43,16 @@ def format_message(message: Message, most: int = SAID_CHARACTERS) -> str:
     if over > 0:
         text += f" [… {over:,} characters more]"
     text = text.strip().replace("\n", _INDENT)
-    return f"[{format_stamp(message.at)}] {head}: {text}"
+    return f"[{format_stamp(message.at, zone)}] {head}: {text}"
 
 
-def format_newest(messages: Sequence[Message], limit: float) -> str:
+def format_newest(messages: Sequence[Message], limit: float, zone: str = DEFAULT) -> str:
     """Return the lines of the newest messages that fit into `limit` estimated tokens."""
     lines: list[str] = []
     left = limit
     characters = MOST_CHARACTERS
     for message in reversed(messages):
-        line = format_message(message)
+        line = format_message(message, zone)
         left -= tokens.of_text(line) + 1
         characters -= len(line)
         if left < 0 or characters < 0:
@@ -66,7 +61,7 @@ def format_newest(messages: Sequence[Message], limit: float) -> str:
     return "\n".join(reversed(lines))
 
 
-def fit_messages(messages: Sequence[Message], limit: float) -> tuple[int, str]:
+def fit_messages(messages: Sequence[Message], limit: float, zone: str = DEFAULT) -> tuple[int, str]:
     """Return how many messages fit into `limit` estimated tokens, and their lines.
 
     They are taken from the first on. One always fits, cut if need be.
@@ -75,13 +70,13 @@ def fit_messages(messages: Sequence[Message], limit: float) -> tuple[int, str]:
     left = limit
     characters = MOST_CHARACTERS
     for message in messages:
-        line = format_message(message)
+        line = format_message(message, zone)
         cost = tokens.of_text(line) + 1
         if lines and (cost > left or len(line) > characters):
             break
         if cost > left:
             share = int(min(len(message.content), SAID_CHARACTERS) * left / cost)
-            line = format_message(message, max(share, LEAST_CHARACTERS))
+            line = format_message(message, zone, max(share, LEAST_CHARACTERS))
         lines.append(line)
         left -= cost
         characters -= len(line)

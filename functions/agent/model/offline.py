@@ -20,6 +20,7 @@ import orjson
 from functions.agent import tokens
 from functions.agent.messages import (
     RUNTIME_MARK,
+    SEPARATOR,
     ToolCall,
     Usage,
     read_own_words,
@@ -56,7 +57,7 @@ TRIES = 3
 LANGUAGE_MESSAGES = 5
 """So many of a person's newest messages may show their language."""
 REMEMBER, RECALL, FORGET = map(tool_of, ("remember", "recall", "forget"))
-_STAMP = re.compile(r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2}) ([^\s\]·]+)", re.ASCII)
+_STAMP = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2})(?: ([A-Za-z][\w/+-]*))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,11 +303,11 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
     newest = [_read_words(messages[place]) for place in reversed(people[-LANGUAGE_MESSAGES:])]
     texts = choose_texts("", newest, "")
     head = str(messages[start].get("content") or "").partition("\n")[0] if messages else ""
-    stamp = _STAMP.match(head)
+    stamp = _STAMP.search(head.partition(SEPARATOR)[0]) if head.startswith("[") else None
     said = _Said(newest[0] if newest else "", texts=texts)
     if stamp:
         with suppress(ValueError):
-            said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2])
+            said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2] or "")
     calls: dict[str, FunctionCall] = {}
     for message in messages[start:]:
         for call in message.get("tool_calls") or ():

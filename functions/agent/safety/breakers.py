@@ -130,7 +130,7 @@ class Breakers:
 
     def current_period(self) -> str:
         """Return the name of the budget's period at this moment."""
-        return name_period(self.clock.now(), self.budget.limits.seconds)
+        return name_period(self.clock.now(), self.budget.limits)
 
     def load_current(self, status: SafetyStatus) -> SafetyStatus:
         """Return the status in this period, with all that the session has spent in it.

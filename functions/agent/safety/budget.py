@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import lru_cache
 from typing import Annotated, Final
 
 from msgspec import Meta
 
+from functions.time_zone import DAY_SECONDS, DEFAULT, find_first_day, find_midnight
 from sigil.errors import Conflict
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
@@ -63,7 +65,8 @@ class SafetyLimits:
     """The limits of one agent; 0 is no limit.
 
     An agent may spend `tokens` and one session `session_tokens` in a period of `seconds`. One
-    piece of work may take `ticks` requests. A tool call is waited for `call_seconds`.
+    piece of work may take `ticks` requests. A tool call is waited for `call_seconds`. A day begins
+    at midnight in the time zone `zone`.
     """
 
     tokens: int = 1_500_000
@@ -71,6 +74,7 @@ class SafetyLimits:
     session_tokens: int = 0
     ticks: int = 50
     call_seconds: float = 30.0
+    zone: str = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +90,30 @@ class PeriodTokens:
     cost: float = 0.0
 
 
-def name_period(now: float, seconds: int) -> str:
-    """Return the name of the period that `now` (seconds since 1970) is in.
+def name_period(now: float, limits: SafetyLimits) -> str:
+    """Return the name of the budget's period that `now` (seconds since 1970) is in.
 
-    It is the date, `2026-11-22`; periods shorter than a day add the time at which they began.
-    Names sort by time.
+    It is the date at which it began in the agent's time zone, `2026-11-22`; periods that are no
+    whole days have the time in UTC. Names sort by time.
     """
-    return _format_beginning(int(now // seconds) * seconds, seconds)
+    days, rest = divmod(limits.seconds, DAY_SECONDS)
+    if not rest:
+        return find_first_day(now, days, limits.zone).isoformat()
+    return _format_beginning(int(now // limits.seconds) * limits.seconds)
 
 
-def find_period_end(now: float, seconds: int) -> float:
-    """Return when the period ends that `now` is in, in seconds since 1970."""
-    return (now // seconds + 1) * seconds
+def find_period_end(now: float, limits: SafetyLimits) -> float:
+    """Return when the budget's period ends that `now` is in, in seconds since 1970."""
+    days, rest = divmod(limits.seconds, DAY_SECONDS)
+    if not rest:
+        first = find_first_day(now, days, limits.zone)
+        return find_midnight(first + timedelta(days=days), limits.zone)
+    return (now // limits.seconds + 1) * limits.seconds
 
 
 @lru_cache(maxsize=64)
-def _format_beginning(began: int, seconds: int) -> str:
-    pattern = "%Y-%m-%d" if seconds % 86_400 == 0 else "%Y-%m-%dT%H:%M:%S"
-    return time.strftime(pattern, time.gmtime(began))
+def _format_beginning(began: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(began))
 
 
 class TokenBudget:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from functions.agent.app import App
 from functions.agent.memory.things import Recalled, Things
+from functions.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
 
@@ -22,7 +23,7 @@ class CallContext:
     `session` is the S of the keys. `memory` is the scope of the chat's memory, empty when that is
     its own. `owner` says that an owner asks, in a chat of their own. `by` is
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
-    again after a crash.
+    again after a crash. `zone` is the chat's time zone, in which dates without one are read.
     """
 
     app: App
@@ -31,6 +32,7 @@ class CallContext:
     by: str = ""
     call: str = ""
     memory: str = ""
+    zone: str = DEFAULT
 
     @property
     def things(self) -> Things:

@@ -5,7 +5,7 @@ A thing is a value under a key, a fact, or an event.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from functions.agent.memory.related_words import asks_about_oneself, is_question
 from functions.agent.memory.thing import (
@@ -31,6 +31,7 @@ from functions.agent.services.call_context import (
     read_share,
     read_text,
 )
+from functions.time_zone import load_zone
 from sigil.errors import UsageError
 from sigil.protocol import Json
 
@@ -193,15 +194,16 @@ def _parse_thing(context: CallContext, arguments: Arguments) -> Thing:
         raise UsageError(
             "EINVAL", "when belongs to an event", suggestion="say it in the text instead"
         )
-    at = _parse_time(when) if when else context.app.clock.now()
+    at = _parse_time(when, context.zone) if when else context.app.clock.now()
     mark = context.call if kind == "event" else ""
     return check_thing(Thing(kind, texts, source, confidence, at, context.by, mark=mark))
 
 
-def _parse_time(text: str) -> float:
+def _parse_time(text: str, zone: str) -> float:
+    """Return the moment of a date or time, which is one in the chat's zone unless it says so."""
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment if moment.tzinfo else moment.replace(tzinfo=load_zone(zone))).timestamp()
     except (ValueError, OverflowError):
         hint = "write it as 2026-05-01 or 2026-05-01T18:30Z, or leave it out for now"
         raise UsageError("EINVAL", "when is no date and no time", suggestion=hint) from None

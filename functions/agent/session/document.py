@@ -133,7 +133,8 @@ class Document(Stored):
     memory that the chat shares with others of the same person, empty for the chat's own (its S).
     `owed` is not 0 while a consolidation of what is `unheard` is due: the number of the last
     message when that came about. `erased` has the people whose words were erased here, as hashes,
-    and when (seconds since 1970).
+    and when (seconds since 1970). `zone` is the time zone that the chat chose, empty for that of
+    the settings.
     """
 
     messages: tuple[Message, ...] = ()
@@ -152,6 +153,7 @@ class Document(Stored):
     language: str = later("")
     model: str = later("")
     memory: str = later("")
+    zone: str = later("")
     owed: Count = later(0)
     erased: Mapping[str, Number] = later(default_factory=dict)
 

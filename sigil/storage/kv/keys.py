@@ -181,6 +181,11 @@ def missed_messages(session: str) -> Key:
     return Key(f"session#{session}", "missed")
 
 
+def zone_asked(session: str) -> Key:
+    """The mark that a chat was told how to set its time zone."""
+    return Key(f"session#{session}", "zone-asked")
+
+
 def listening(session: str) -> Key:
     """The mark that an owner lets the agent read along in a group."""
     return Key("listening", session)

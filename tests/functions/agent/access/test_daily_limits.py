@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.agent.access.daily_limits import DAY_SECONDS
 from functions.agent.access.roles import Rules
 from functions.agent.commands.command import CommandCall, CommandResult
 from functions.agent.messages import Usage
 from functions.settings import Settings
+from functions.time_zone import DAY_SECONDS
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
@@ -103,8 +103,10 @@ def test_a_turn_that_has_used_them_up_asks_for_nothing_more(
     (answer,) = said(home, GUEST, "hi")
     assert answer.startswith(f"{GUEST} You have used your 1,000 tokens for today.")
     assert len(model.bodies) == 2
-    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
-        "Used today: 1,000 of 1,000 tokens."
+    assert (
+        home.app.make_allowances("UTC")
+        .describe_usage(GUEST, "guest")
+        .startswith("Used today: 1,000 of 1,000 tokens.")
     )
     assert said(home, OWNER, "hi") != []
 
@@ -121,8 +123,10 @@ def test_what_memory_hears_after_a_reply_is_a_cost_of_whom_it_was_for(
         while delivery := home.queue.take(0.0):
             worker.process(delivery, home)
     assert len(model.bodies) == 23
-    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
-        "Used today: 3,220 of 100,000 tokens."
+    assert (
+        home.app.make_allowances("UTC")
+        .describe_usage(GUEST, "guest")
+        .startswith("Used today: 3,220 of 100,000 tokens.")
     )
 
 
@@ -147,9 +151,11 @@ def test_what_was_spent_is_never_given_back(opened: Open) -> None:
     home = opened(guest_turns=0, guest_tokens=1_000)
     happened = event("hi", sender=GUEST)
     for cost in (900, 300, 950):
-        home.app.allowances.record_tokens(happened, "guest", cost, NOON)
-    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
-        "Used today: 950 of 1,000 tokens."
+        home.app.make_allowances("UTC").record_tokens(happened, "guest", cost, NOON)
+    assert (
+        home.app.make_allowances("UTC")
+        .describe_usage(GUEST, "guest")
+        .startswith("Used today: 950 of 1,000 tokens.")
     )
 
 
@@ -199,8 +205,10 @@ def test_a_turn_that_comes_again_counts_once(opened: Open, monkeypatch: pytest.M
         crash_at(place, home, happened, monkeypatch)
     assert run_event(home, happened).document.outbox
     used = home.app.sessions.open(keys.session_of("main", GUEST)).document.usage.total
-    assert home.app.allowances.describe_usage(GUEST, "guest").startswith(
-        f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens."
+    assert (
+        home.app.make_allowances("UTC")
+        .describe_usage(GUEST, "guest")
+        .startswith(f"Used today: 1 of 3 turns, {used:,} of 20,000 tokens.")
     )
 
 

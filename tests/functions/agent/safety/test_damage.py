@@ -13,7 +13,7 @@ import pytest
 
 from functions.agent.commands import control
 from functions.agent.safety import locks
-from functions.agent.safety.budget import name_period
+from functions.agent.safety.budget import SafetyLimits, name_period
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
@@ -26,7 +26,7 @@ SESSION = keys.session_of("main", "telegram:7")
 
 
 def usage(session: str) -> Any:
-    return keys.session_usage("main", name_period(time.time(), 86_400), session)
+    return keys.session_usage("main", name_period(time.time(), SafetyLimits()), session)
 
 
 @pytest.mark.parametrize("whom", ["main", SESSION])

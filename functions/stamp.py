@@ -1,0 +1,54 @@
+"""The stamp of a message: what the model reads above it of when and where it was written.
+
+An owner's template says how it reads; the sender stands behind it, where no template reaches.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from functions.time_zone import DEFAULT, format_offset, format_stamp, name_city
+
+TEMPLATE: Final = "{now} {zone}"
+VARIABLES: Final = ("location", "now", "zone", "platform", "weather")
+"""The variables of a template. Nothing knows the weather yet."""
+CHARACTERS: Final = 200
+UNKNOWN: Final = "unknown"
+_VARIABLE: Final = re.compile(r"\{([a-z]+)\}")
+_ODD: Final = re.compile('[^ -~\u00a1-\u02af\u0370-\u0482\u3001-\u9fff\uff01-\uffee]|[][<>·{}"`]')
+"""What may not stand in a template beside its variables: the marks of the runtime's own lines."""
+
+
+def find_template_fault(template: str) -> str:
+    """Return what is wrong with a template; empty for one that can be used."""
+    unknown = [name for name in _VARIABLE.findall(template) if name not in VARIABLES]
+    if unknown:
+        return f"there is no {{{unknown[0]}}}"
+    if len(template) > CHARACTERS:
+        return f"it has more than {CHARACTERS} characters"
+    odd = _ODD.search(_VARIABLE.sub("", template))
+    return f"it has {odd[0]!r}" if odd else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """How the messages of a chat are stamped: a template, and the zone of the chat."""
+
+    template: str = TEMPLATE
+    zone: str = DEFAULT
+
+    def format(self, at: float, platform: str) -> str:
+        """Return the stamp of a message that was written at `at`, in seconds since 1970."""
+        zone = self.zone
+        if zone != DEFAULT:  # an hour that comes twice is told apart
+            zone = f"{zone} ({format_offset(at, zone)})"
+        values = {
+            "location": name_city(self.zone) or UNKNOWN,
+            "now": format_stamp(at, self.zone),
+            "zone": zone,
+            "platform": platform or UNKNOWN,
+            "weather": UNKNOWN,
+        }
+        return _VARIABLE.sub(lambda found: values[found[1]], self.template)
