@@ -703,9 +703,10 @@ class Texts:
     link_shared = "This chat shares its memory with {chats}."
     link_done = (
         "From now on this chat and {chats} share one memory: what I remember here, I know there,"
-        " and the other way round. {things} of this chat came along, and nothing was lost. What is"
-        " said stays in its chat. /recall shows the memory, and /unlink parts them again."
+        " and the other way round. What is said stays in its chat. /recall shows the memory, and"
+        " /unlink parts them again."
     )
+    link_came = "{things} of this chat came along, and nothing was lost."
     link_told = (
         "From now on this chat shares its memory with {chat}: what I remember here, I know there,"
         " and the other way round. What is said stays in its chat. If that is not your chat:"

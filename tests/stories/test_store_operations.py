@@ -184,7 +184,9 @@ def test_a_linked_chat_asks_for_no_more(
     code = re.search(r"/link ([0-9A-Z-]{14})", tell(agent, "/link", session="telegram:7")[0])
     assert code
     mine = f"telegram:{OWNER}"
-    assert len(tell(agent, f"/link {code[1]}", session=mine, sender=mine)) == 2
+    tell(agent, f"/link {code[1]}", session=mine, sender=mine)
+    session = keys.session_of(agent.app.name, mine)
+    assert agent.app.sessions.open(session).memory == keys.session_of(agent.app.name, "telegram:7")
     model.then(call(SEARCH), call(CALL), say("done"))
     take_turn(agent, kv, 1)
 

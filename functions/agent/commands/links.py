@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.access.links import CHATS_MOST, SECONDS, LinkedChat, scope_for_leaving
+from functions.agent.access.roles import LOCAL_OWNERS
 from functions.agent.commands.command import (
     Command,
     CommandCall,
@@ -86,8 +87,9 @@ def _join_memory(call: CommandCall) -> CommandResult:
         outbox=(*document.outbox, *_tell(call, others, told)),
     )
     chats = _format_chats(others)
-    text = texts.link_done.format(chats=chats, things=texts.count_things(things))
-    return CommandResult(text, document)
+    came = texts.link_came.format(things=texts.count_things(things)) if things else ""
+    text = texts.link_done.format(chats=chats)
+    return CommandResult(" ".join(filter(None, (text, came))), document)
 
 
 def run_unlink(call: CommandCall) -> CommandResult:
@@ -119,12 +121,13 @@ def _list_others(call: CommandCall, chats: Sequence[LinkedChat]) -> list[LinkedC
 
 
 def _tell(call: CommandCall, chats: Sequence[LinkedChat], text: str) -> list[Outgoing]:
-    """Return a message for each of the other chats, where their platform takes one."""
+    """Return a message for each of the other chats, without those that nobody can write to."""
     now = call.app.clock.now()
     name = f"{call.event.id}:link"
     return [
         Outgoing(f"{name}:{number}", chat.session, text, at=now)
         for number, chat in enumerate(chats)
+        if chat.who not in LOCAL_OWNERS
     ]
 
 
