@@ -38,7 +38,7 @@ settings.register_profile(
 )  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
-pytest_plugins = ["tests.proofs"]
+pytest_plugins = ["tests.proofs", "tests.spreading"]
 share_costly_values()
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
