@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from functions import worker
 from functions.agent.consolidation import MOST, consolidate_owed
 from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.memory.history import History, HistoryEntry
@@ -19,6 +20,7 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.agent.turn import run_turn
 from functions.personal_data import PersonalData
+from functions.queues.dead_letters import scan_dead_letters
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
@@ -751,3 +753,38 @@ def test_a_consolidation_whose_time_is_up_goes_on_from_what_is_done(
     assert len(parts) > 1
     assert all(before[1] + 1 == after[0] for before, after in pairwise(parts))
     assert not document(home).owes_memory
+
+
+@pytest.mark.parametrize("ends", ["too many crashes", "no model for two hours"])
+def test_one_that_comes_to_nothing_is_a_dead_letter_of_which_nobody_is_told_and_asked_for_again(
+    home: AgentRuntime, model: ScriptedModel, ends: str
+) -> None:
+    filled(home)
+    home.queue.put(event("go on"))
+    script(model, say("hi"))
+    message = home.queue.take(0.0)
+    assert message
+    worker.process(message, home)
+    delivery = home.queue.take(0.0)
+    assert delivery
+    assert delivery.event.is_consolidation
+    asked_before = len(model.bodies)
+    if ends == "too many crashes":
+        worker.process(replace(delivery, tries=worker.TRIES_MOST), home)
+        assert len(model.bodies) == asked_before
+    else:
+        script(model, *[Answer(503, b"")] * 9)
+        clock = home.app.clock
+        later = replace(clock, now=lambda: clock.now() + worker.MEMORY_PATIENCE + 1)
+        worker.process(delivery, replace(home, app=replace(home.app, clock=later)))
+
+    assert [letter.id for letter in scan_dead_letters(home.app.kv)] == [delivery.event.id]
+    assert home.queue.take(0.0) is None
+    assert document(home).outbox == ()
+    assert document(home).owes_memory
+
+    home.queue.put(event("and on"))
+    script(model, say("hi again"), saves())
+    while waiting := home.queue.take(0.0):
+        worker.process(waiting, home)
+    assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 31)]
