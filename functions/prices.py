@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 MILLION: Final = 1_000_000
@@ -50,15 +50,15 @@ class ModelPrices:
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """The prices of models in one currency, by name; "" is the model of the settings."""
+    """The prices of models in one currency, by name; "" is the one of `UNCAGED_LLM_MODEL`."""
 
     models: Mapping[str, ModelPrices] = field(default_factory=dict)
     currency: str = DOLLARS
 
-    def find_prices(self, model: str, chosen: str) -> ModelPrices | None:
-        """Return the prices of a model; `chosen` is the one of the settings."""
-        found = self.models.get(model)
-        return found or (self.models.get("") if model == chosen else None)
+    def name_model(self, model: str) -> PriceList:
+        """Return the prices with those of the model of the settings under its name."""
+        named = {name or model: prices for name, prices in self.models.items()}
+        return replace(self, models=named)
 
 
 def parse_prices(text: str) -> PriceList:

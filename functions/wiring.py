@@ -15,7 +15,7 @@ from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import HttpReplies
 from functions.clock import SYSTEM
-from functions.prices import CACHED_SHARES, parse_prices
+from functions.prices import CACHED_SHARES, PriceList, parse_prices
 from functions.queues.base import Queue
 from functions.settings import Settings
 from functions.turn_lock import TurnLock
@@ -181,8 +181,11 @@ def open_notifier(settings: Settings) -> Notifier:
     return WebhookNotifier(settings.alerts) if settings.alerts else LogOnly()
 
 
-def open_model(settings: Settings) -> Model:
-    """Open the model at `UNCAGED_LLM_URL`, or the offline one."""
+def open_model(settings: Settings, prices: PriceList | None = None) -> Model:
+    """Open the model at `UNCAGED_LLM_URL`, or the offline one.
+
+    `prices` are those of all models, where the model of the settings is not the first one.
+    """
     if not settings.endpoint:
         from functions.agent.model.offline import OfflineModel
 
@@ -196,17 +199,21 @@ def open_model(settings: Settings) -> Model:
         settings.llm_window,
         seconds=settings.llm_seconds,
         calls_in_prose=settings.llm_written_calls,
-        billing=_make_billing(settings),
+        billing=_make_billing(settings, prices or _read_prices(settings)),
     )
 
 
-def _make_billing(settings: Settings) -> Billing:
+def _read_prices(settings: Settings) -> PriceList:
+    """Return the prices of the settings, those without a name under that of the model."""
+    return parse_prices(settings.llm_prices).name_model(settings.llm_model)
+
+
+def _make_billing(settings: Settings, prices: PriceList) -> Billing:
     """Return how the tokens of the model at `UNCAGED_LLM_URL` are billed."""
     from functions.agent.model.billing import Billing
 
     host = urlsplit(settings.endpoint).hostname or ""
-    share = CACHED_SHARES.get(host, 1.0)
-    return Billing(settings.llm_model, parse_prices(settings.llm_prices), share)
+    return Billing(prices, CACHED_SHARES.get(host, 1.0))
 
 
 def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
@@ -218,9 +225,11 @@ def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
     from functions.agent.model.fallback import FallbackModel
     from functions.agent.model.window import LearntWindow
 
+    prices = _read_prices(settings)
+
     def open_with_learned_window(chosen: Settings) -> Model:
         key = keys.context_window(chosen.endpoint, chosen.llm_model, chosen.llm_window)
-        return LearntWindow(open_model(chosen), stores.kv, key)
+        return LearntWindow(open_model(chosen, prices), stores.kv, key)
 
     first = open_with_learned_window(settings)
     if not settings.has_fallback:

@@ -660,7 +660,7 @@ def _ask_for_zone(opened: SessionHandle, turn: Turn, context: TurnContext) -> st
     if not (context.asks_zone and may_set) or turn.failed or opened.document.safety.reason:
         return ""
     with suppress(Conflict):
-        context.app.kv.put(keys.zone_asked(opened.key), b"", expect=ABSENT)
+        context.app.kv.put(keys.zone_asked(opened.key), b"true", expect=ABSENT)
         texts = choose_texts_for(event, opened.document)
         return texts.zone_question.format(city=suggest_city(event, texts))
     return ""

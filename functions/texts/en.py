@@ -124,7 +124,8 @@ class Texts:
     zone_example = "Europe/London"
     """A zone in which many people speak the language."""
     time_words: ClassVar[str] = (
-        r"\b(?:today|tonight|tomorrow|yesterday|this (?:morning|afternoon|evening)|right now"
+        r"\b(?:today|tonight|tomorrow|yesterday|next week|(?:on|next|by|until)"
+        r" (?:mon|tues|wednes|thurs|fri|satur|sun)day|this (?:morning|afternoon|evening)|right now"
         r"|what(?:'s| is) the (?:time|date)|what (?:time|day|date) is|(?:at|by|until|before|after)"
         r" \d\d?(?::\d\d)?\s?(?:am|pm|o'clock)|\d\d?\s?(?:am|pm|o'clock)\b"
         r"|(?:at|by|until) \d\d?:\d\d)\b"

@@ -13,9 +13,10 @@ def test_prices_are_read_with_their_currency_and_other_models() -> None:
     assert parse_prices("0.4, 0.08 ,1.2") == PriceList({"": ModelPrices(0.4, 0.08, 1.2)})
     several = parse_prices(" 2,0.4,8; qwen-max=6,1.2,24 CNY ")
     assert several.currency == "CNY"
-    assert several.find_prices("qwen-plus", "qwen-plus") == ModelPrices(2, 0.4, 8)
-    assert several.find_prices("qwen-max", "qwen-plus") == ModelPrices(6, 1.2, 24)
-    assert several.find_prices("qwen-turbo", "qwen-plus") is None
+    assert several.name_model("qwen-plus").models == {
+        "qwen-plus": ModelPrices(2, 0.4, 8),
+        "qwen-max": ModelPrices(6, 1.2, 24),
+    }
     assert parse_prices("  ") == PriceList()
 
 

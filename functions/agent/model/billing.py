@@ -10,13 +10,12 @@ from functions.prices import DOLLARS, PriceList
 
 @dataclass(frozen=True, slots=True)
 class Billing:
-    """The way in which an endpoint bills its models. `model` is the one of the settings.
+    """The way in which an endpoint bills its models.
 
     A cached token of a prompt counts as its price says. Without a price it counts `cached_share` of
     a token, which is what the provider's documentation says, and 1 where nobody knows.
     """
 
-    model: str = ""
     prices: PriceList = field(default_factory=PriceList)
     cached_share: float = 1.0
 
@@ -27,7 +26,7 @@ class Billing:
         """
         if usage.estimated:
             return usage
-        prices = self.prices.find_prices(model, self.model)
+        prices = self.prices.models.get(model)
         share = prices.cached_share if prices else self.cached_share
         cost = usage.cost if self.prices.currency == DOLLARS else 0.0
         if prices:

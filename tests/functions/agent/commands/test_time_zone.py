@@ -175,6 +175,8 @@ def test_the_zone_is_asked_for_once_when_it_matters(
         ("what day is it?", "de", "Berlin"),
         ("call Bob at 9 am", "pt-br", "Sao Paulo"),
         ("see you at 18:30", "", "London"),
+        ("lunch with Eve on Friday", "fr", "Paris"),
+        ("星期五开会", "", "Shanghai"),
         ("今天几号？", "", "Shanghai"),
         ("下午3点开会", "zh-hant", "Taipei"),
     ],

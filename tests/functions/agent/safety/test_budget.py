@@ -10,6 +10,7 @@ import pytest
 
 from functions.agent.safety.budget import DIGITS
 from functions.clock import Clock
+from functions.prices import CACHED_SHARES
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -84,6 +85,20 @@ def test_every_providers_word_for_cached_is_known(
     assert "3,600 tokens in this chat" in ask(home, "/usage")
 
 
+def test_a_provider_whose_documentation_says_it_needs_no_prices(
+    opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CACHED_SHARES, "127.0.0.1", 0.2)  # type: ignore[arg-type]
+    home = opened()
+    model.then(say("warm") | used(8_000, 100, prompt_tokens_details={"cached_tokens": 6_000}))
+    ask(home)
+    assert "3,300 tokens in this chat" in ask(home, "/usage")
+    item = home.stores.kv.get(keys.session_head(keys.session_of("main", OWNER)))
+    assert item
+    # version 0.1.0 reads the chat of whoever sets nothing new
+    assert not [name for name in (b"saved", b"cost", b"warned", b"zone") if name in item.value]
+
+
 def test_where_nobody_knows_the_price_a_cached_token_counts_whole(
     opened: Open, model: ScriptedModel
 ) -> None:
@@ -142,6 +157,23 @@ def test_a_model_without_a_price_costs_nothing_that_is_told(
     model.then(say("unknown") | used(1_000, 0, prompt_tokens_details={"cached_tokens": 1_000}))
     ask(home)
     assert ", $0.02" in ask(home, "/usage")
+
+
+@pytest.mark.parametrize(
+    ("prices", "cost"), [("2,0.5,8", ""), ("2,0.5,8; small=1,0.5,4", ", $1.00")]
+)
+def test_a_second_model_has_a_price_of_its_own(
+    opened: Open, model: ScriptedModel, prices: str, cost: str
+) -> None:
+    home = opened(
+        llm_prices=prices,
+        llm_fallback_url=model.url,
+        llm_fallback_model="small",
+        llm_url="http://127.0.0.1:1",
+    )
+    model.then(say("instead") | used(1_000_000))
+    ask(home)
+    assert ask(home, "/usage").split("\n")[0].endswith(f" of answers{cost}")
 
 
 def test_nearly_used_is_told_once_a_day_in_each_chat_below_the_answer(
