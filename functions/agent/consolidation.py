@@ -271,7 +271,7 @@ def consolidate_owed(
         """
         fresh = app.sessions.open(session).document
         side.document = replace(side.document, next_seq=max(fresh.next_seq, known.next_seq))
-        if fresh.memory != known.memory:
+        if (fresh.memory, fresh.erased) != (known.memory, known.erased):
             return False
         there = {message.seq: message for message in (*fresh.noted, *fresh.messages)}
         for first in backlog.ends:

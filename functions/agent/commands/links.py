@@ -68,6 +68,10 @@ def _join_memory(call: CommandCall) -> CommandResult:
     there = LinkedChat(offer.session, offer.who, offer.name, offer.at)
     document = call.document
     links.join(scope, (there, links.describe_chat(call.event)))
+    if _list_others(call, links.list_chats(call.memory)):
+        # the other chat has just taken a code of this one: they join in one way, not in both
+        links.leave(scope, call.event.session)
+        return call.reply(texts.link_taken)
     try:
         things = app.memories.join(
             call.memory, scope, call.session, document.next_seq, app.clock.now()

@@ -35,12 +35,12 @@ class Memories:
         and changes nothing, when both memories together are too large.
         """
         theirs = Things(self._kv, source, self._terms)
-        new = Things(self._kv, target, self._terms).join(theirs, session)
+        new, joined = Things(self._kv, target, self._terms).join(theirs, session)
         left: list[str] = []
         for name in OF_CHATS:
             left += retry_conflicts(partial(self._join_document, source, target, name))
         RemovedStatements(self._kv, session).save(Removal(sequence, at, tuple(left)))
-        theirs.clear()
+        theirs.forget_joined(joined)
         return new
 
     def copy(self, source: str, target: str) -> None:

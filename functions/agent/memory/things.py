@@ -327,8 +327,9 @@ class Things:
             if thing:
                 yield thing
 
-    def join(self, other: Things, origin: str) -> int:
-        """Take over the things of another scope, and return how many are new here.
+    def join(self, other: Things, origin: str) -> tuple[int, Sequence[Thing]]:
+        """Take over the things of another scope, and return how many are new here, and all of them
+        as they are there.
 
         Where both have another value under a key, the one that outranks the other counts, of equals
         the newer one; the other is kept beside it, and `origin` tells it apart. Doing it again
@@ -354,15 +355,20 @@ class Things:
         for thing in placed:
             self._place(thing)
         self._add_joined(other, len(fresh), characters)
-        return sum(thing.mark == "" or thing.kind == "event" for thing in fresh)
+        return sum(thing.mark == "" or thing.kind == "event" for thing in fresh), theirs
 
-    def clear(self) -> None:
-        """Forget all things at once, and leave those that are damaged."""
-        for thing in list(self.scan()):
-            self._kv.delete(keys.thing(self._scope, thing.id))
-        for bucket in range(BUCKETS):
-            self._kv.delete(keys.thing_index(self._scope, bucket))
-        self._kv.delete(keys.thing_totals(self._scope))
+    def forget_joined(self, things: Sequence[Thing]) -> None:
+        """Forget things that another scope has taken over, unless they were changed since."""
+        for thing in things:
+            key = keys.thing(self._scope, thing.id)
+            item = self._kv.get(key)
+            if item and self.read_item(thing.id, item) == thing:
+                with suppress(Conflict):
+                    self._kv.delete(key, expect=item.version)
+        if not self._kv.scan(keys.thing(self._scope, "").partition, limit=1):
+            for bucket in range(BUCKETS):
+                self._kv.delete(keys.thing_index(self._scope, bucket))
+            self._kv.delete(keys.thing_totals(self._scope))
 
     def _read_known(self, things: Sequence[Thing]) -> dict[str, Thing]:
         """Return those of the things that are here already, as they are here, by their ids."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.access.links import CHATS_MOST, SECONDS, TRIES
+from functions.agent.access.links import CHATS_MOST, SECONDS, TRIES, LinkOffer, Links
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.session.store import SessionHandle
@@ -246,6 +246,30 @@ def test_a_linked_chat_shows_with_whom_and_brings_no_other_memory_along(home: Ag
     (said,) = tell(home, "/link", **PHONE)
     assert said.startswith("This chat shares its memory with `terminal:main`")
     assert tell(home, f"/link {offer(home, WEB)}", **DESK) == [ENGLISH.link_taken]
+
+
+def test_two_chats_that_take_each_others_code_at_once_join_in_one_way(
+    home: AgentRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn(home, PHONE, "Ada", "has", "a cat")
+    learn(home, DESK, "Ada", "has", "a dog")
+    theirs = offer(home, DESK)
+    mine = offer(home, PHONE)
+    take = Links.take_code
+    at_once: list[str] = []
+
+    def take_at_once(links: Links, text: str, happened: Event) -> LinkOffer:
+        taken = take(links, text, happened)
+        if not at_once:
+            at_once.append(happened.id)
+            at_once.extend(tell(home, f"/link {theirs}", **PHONE))
+        return taken
+
+    monkeypatch.setattr(Links, "take_code", take_at_once)
+    (said,) = tell(home, f"/link {mine}", **DESK)
+    assert said == ENGLISH.link_taken
+    assert at_once[-1].startswith("From now on this chat and `terminal:main`")
+    assert known(home, PHONE) == known(home, DESK) == {"Ada has a cat", "Ada has a dog"}
 
 
 def test_only_so_many_chats_share_a_memory(home: AgentRuntime) -> None:

@@ -11,6 +11,7 @@ from functions.agent.memory.outline import Outline
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from sigil.storage.kv import keys
+from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.memory import MemoryKV
 
 HERE, THERE = (keys.session_of("main", name) for name in ("telegram:1", "telegram:2"))
@@ -58,8 +59,10 @@ def test_things_that_came_are_found_and_counted_once(kv: MemoryKV) -> None:
     assert totals
     assert b'"count":150' in totals.value
     assert fact(7, 7.0).id in here.list_outline(totals, 1, 1)
-    assert list(things(kv, THERE).scan()) == []
-    assert not kv.scan(keys.thing_index(THERE, 0).partition)
+    assert list(list_partitions(kv, "thing")) == [
+        name for name in list_partitions(kv, "thing") if HERE in name or name == "things"
+    ]
+    assert not kv.get(keys.thing_totals(THERE))
 
 
 def test_what_a_person_said_stands_over_what_a_page_claims(kv: MemoryKV) -> None:
