@@ -55,15 +55,23 @@ class Deployment:
     def function(self, name: str, timeout: int | None = None, **settings: str) -> LambdaFunction:
         """The function whose entry point is `functions.<name>`; `timeout` in seconds."""
         if name not in self.started:
-            made = LambdaFunction(
-                f"functions.{name}.handler",
-                {**self.settings, **settings},
-                self.folder,
-                timeout=timeout or round(within(30)),
-                sources=(self.stages / name,),
+            made = self.another_function(
+                name, self.folder, timeout or round(within(30)), **settings
             )
             self.started[name] = self.stack.enter_context(made)
         return self.started[name]
+
+    def another_function(
+        self, name: str, folder: Path, timeout: int, **settings: str
+    ) -> LambdaFunction:
+        """One more instance of a function, not yet started, that may write `folder` alone."""
+        return LambdaFunction(
+            f"functions.{name}.handler",
+            {**self.settings, "UNCAGED_DATA": f"{folder}/data", **settings},
+            folder,
+            timeout=timeout,
+            sources=(self.stages / name,),
+        )
 
     def with_model(self) -> dict[str, str]:
         """The settings of a function that asks the scripted model."""

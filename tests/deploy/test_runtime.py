@@ -144,6 +144,8 @@ def test_a_turn_runs_its_capability_and_answers_and_the_next_call_is_warm(
 
 
 def test_a_capability_runs_in_a_child_of_the_function(worker: Worker) -> None:
+    worker.function.invoke(batch(happened(51, ENCODE, chat=84)))
+
     named = [
         Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
         for pid in children(worker.function.process())
@@ -216,19 +218,17 @@ def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(
 
 
 def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_another_call(
-    deployed: Deployment,
+    running: Deployment, worker: Worker, tmp_path: Path
 ) -> None:
-    short = deployed.function("worker", timeout=5)
-    handed = short.invoke(batch(happened(1, ENCODE)))
-    short.stop()
-    deployed.started.clear()
-    waiting = deployed.waiting()
-    answer = deployed.function("worker", timeout=60).invoke(batch(*waiting))
+    with running.another_function("worker", tmp_path, timeout=5) as short:
+        handed = short.invoke(batch(happened(41, ENCODE, chat=85)))
+    waiting = running.waiting()
+    answer = worker.function.invoke(batch(*waiting))
 
     assert (handed.failed, failures(handed.payload)) == ("", [])
     assert [event.kind for event in waiting] == ["continue"]
     assert failures(answer.payload) == []
-    assert deployed.texts() == [ENCODED]
+    assert running.texts(85) == [ENCODED]
 
 
 # ---- scheduler and registry
@@ -241,9 +241,9 @@ def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:
 
 
 def test_the_registry_answers_who_has_its_token_and_runs_what_it_is_given(
-    deployed: Deployment,
+    running: Deployment,
 ) -> None:
-    function = deployed.function("registry")
+    function = running.function("registry")
     asked = [
         function.invoke(request(f"registry_{name}"))
         for name in ("health", "query", "run", "unsigned")

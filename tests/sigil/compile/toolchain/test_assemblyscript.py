@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -87,34 +88,37 @@ def test_json_is_read_and_written(sandbox: Sandbox) -> None:
     assert (answer[1], answer[10]) == ('Aé👍/\b\f\n\r\t"\\', "�")
 
 
-def test_a_failure_has_its_code_and_the_host_can_be_asked(sandbox: Sandbox) -> None:
-    wasm = made(
+@cache
+def failing() -> bytes:
+    """A capability that fails in the way that its input names."""
+    return made(
         ANSWER
-        % 'return input.has("ask") ? call("clock", Json.null()) : fail("EINVAL", "no \\"name\\"");'
+        % """
+        if (input.has("ask")) return call("clock", Json.null());
+        if (input.has("fail")) return fail("EINVAL", "no \\"name\\"");
+        if (input.has("plain")) assert(input.isNull);
+        if (input.has("told")) assert(input.isNull, "no");
+        if (input.has("thrown")) throw new Error("no");
+        return Json.null();"""
     )
-    assert run(sandbox, wasm, {"ask": 1}) == {
+
+
+def test_a_failure_has_its_code_and_the_host_can_be_asked(sandbox: Sandbox) -> None:
+    assert run(sandbox, failing(), {}) is None
+    assert run(sandbox, failing(), {"ask": 1}) == {
         "error": {
             "code": "EPERM",
             "message": "clock is not declared: add permissions.clock to the manifest",
         }
     }
     with pytest.raises(ToolError, match='EINVAL: no "name"'):
-        run(sandbox, wasm, {})
+        run(sandbox, failing(), {"fail": 1})
 
 
-def test_an_assertion_that_fails_and_what_is_thrown_is_a_trap(sandbox: Sandbox) -> None:
-    wasm = made(
-        ANSWER
-        % """
-        if (input.has("plain")) assert(input.isNull);
-        if (input.has("told")) assert(input.isNull, "no");
-        if (input.has("thrown")) throw new Error("no");
-        return Json.null();"""
-    )
-    for way in ("plain", "told", "thrown"):
-        with pytest.raises(ToolError, match="ETRAP"):
-            run(sandbox, wasm, {way: True})
-    assert run(sandbox, wasm, {}) is None
+@pytest.mark.parametrize("way", ["plain", "told", "thrown"])
+def test_an_assertion_that_fails_and_what_is_thrown_is_a_trap(sandbox: Sandbox, way: str) -> None:
+    with pytest.raises(ToolError, match="ETRAP"):
+        run(sandbox, failing(), {way: 1})
 
 
 @pytest.mark.parametrize(
