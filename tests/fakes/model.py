@@ -21,6 +21,10 @@ class ScriptedModel(RecordingServer):
         super().__init__()
         self._script = list(script)
         self._lock = threading.Lock()
+        self.aside: Reply | None = None
+        """What memory is answered whenever it asks, beside the script: a server asks for it at any
+        time after a reply.
+        """
 
     def then(self, *replies: Reply) -> None:
         """Go on with these."""
@@ -43,7 +47,10 @@ class ScriptedModel(RecordingServer):
 
     def answer(self, request: Recorded) -> Answer:
         with self._lock:
-            reply = self._script.pop(0) if self._script else say("done")
+            if self.aside is not None and b"save_memory" in request.body:
+                reply = self.aside
+            else:
+                reply = self._script.pop(0) if self._script else say("done")
         made = reply(request.json()) if callable(reply) else reply
         if isinstance(made, Answer):
             return made

@@ -330,10 +330,8 @@ def test_the_ladder_goes_on_over_webhooks_and_cold_starts(
 def test_a_pause_outlives_a_cold_start_and_ends_with_an_answer(
     live: Lives, model: ScriptedModel
 ) -> None:
-    memory = say("nothing to save")
-    model.then(
-        *map(failing, range(5)), memory, going(1), say("better"), failing(5), say("What now?")
-    )
+    model.aside = say("nothing to save")
+    model.then(*map(failing, range(5)), going(1), say("better"), failing(5), say("What now?"))
     with live() as agent:
         assert agent.ask("go") == FRUSTRATION
     with live() as agent:
