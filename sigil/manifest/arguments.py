@@ -22,7 +22,8 @@ from sigil.errors import UsageError
 from sigil.json_fields import as_sequence
 from sigil.manifest.numerals import read_numeral
 from sigil.manifest.schema import find_problem
-from sigil.manifest.units import Mentions, is_percent, is_share, means_unit, name_unit
+from sigil.manifest.second_reading import list_readings, match_near_names
+from sigil.manifest.units import Mentions, is_percent, is_share, means_unit
 from sigil.protocol import Json
 
 NUMBER_CHARACTERS = 64
@@ -47,16 +48,8 @@ _ANY_NAME = frozenset(
     "input value text string data content query q arg argument number num n x s".split()
 )
 """Names that say nothing: where one argument is asked for, it is meant."""
-_SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "\\t": "tab", "|": "pipe", ":": "colon"}
-"""The names of the signs between fields."""
-_SAYS_WHAT_IT_IS = frozenset("case format mode style type kind unit units".split())
-_NAME_WORD = re.compile(r"[A-Z]?[^\W\dA-Z_]+|[A-Z]+(?![^\W\dA-Z_])|\d+")
 READINGS_MOST = 20
 """A call is read a second time in so many ways at most."""
-READ_CHARACTERS = 200
-"""A longer text is not read a second time."""
-NAMES_MOST = 400
-NAME_CHARACTERS = 60
 _SPACES = re.compile(r"[\s_-]+")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s_-]+(?=\d)")
 _IGNORED = re.compile(
@@ -113,14 +106,13 @@ def _suggest(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> str:
 def _repair(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Return the arguments with each wrong one read a second time, more freely.
 
-    This is for a call that would fail, so nothing that is right is read so. A name may say more
-    than its property's (`from_currency`), what is optional may be empty, and a text is taken that
-    has one meaning among those that its property allows.
+    This is for a call that would fail, so nothing that is right is read so. What is optional may
+    be empty.
     """
     definitions = _definitions_of(schema)
     parts = _properties_of(schema)
     needed = as_sequence(schema.get("required"))
-    names = _match_longer_names(schema, arguments)
+    names = match_near_names(schema, arguments)
     repaired: dict[str, Json] = {}
     left = READINGS_MOST
     for given, sent in arguments.items():
@@ -133,75 +125,19 @@ def _repair(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[s
         repaired[name] = value
         alone = {"$defs": definitions, "properties": {"x": part}}
         left -= 1
-        is_short = isinstance(value, str) and len(value) <= READ_CHARACTERS
-        if not is_short or not find_problem(alone, {"x": value}):
+        if not find_problem(alone, {"x": value}):
             continue
-        if name not in needed and str(value).strip().casefold() in _LEFT_OUT:
+        is_empty = isinstance(value, str) and value.strip().casefold() in _LEFT_OUT
+        if is_empty and name not in needed:
             del repaired[name]
             continue
-        readings = _list_readings(part, str(value))
+        readings = list_readings(name, part, value)
         left -= len(readings)
-        right = [each for each in readings if not find_problem(alone, {"x": each})]
-        if len(right) == 1:
-            repaired[name] = right[0]
+        for reading in readings:
+            if not find_problem(alone, {"x": reading}):
+                repaired[name] = reading
+                break
     return repaired
-
-
-def _match_longer_names(
-    schema: Mapping[str, Json], arguments: Mapping[str, Json]
-) -> dict[str, str]:
-    """Return the absent property whose words are among those of an unknown argument's name, where
-    it is the only one, and no other argument means it.
-    """
-    parts = _properties_of(schema)
-    if schema.get("additionalProperties", False) is not False or "patternProperties" in schema:
-        return {}
-    absent = [name for name in parts if name not in arguments]
-    unknown = [name for name in arguments if name not in parts and len(name) <= NAME_CHARACTERS]
-    if len(absent) * len(unknown) > NAMES_MOST:
-        return {}
-    meant = {
-        given: [name for name in absent if _words_of(name) <= _words_of(given)] for given in unknown
-    }
-    claimed = [name for names in meant.values() for name in names]
-    return {
-        given: names[0]
-        for given, names in meant.items()
-        if len(names) == 1 and claimed.count(names[0]) == 1
-    }
-
-
-def _words_of(name: str) -> frozenset[str]:
-    """Return the words of `from_currency`, `fromCurrency` or `From currency`."""
-    return frozenset(word.casefold() for word in _NAME_WORD.findall(name))
-
-
-def _list_readings(part: Mapping[str, Json], text: str) -> list[Json]:
-    """Return what a text may mean, each once: the same without spaces around it or in another
-    case; the one of the listed values that is the same unit, the name of that sign, or the same
-    word beside one that only says what it is (`snake_case`).
-    """
-    stripped = text.strip()
-    readings: list[Json] = []
-    listed = part.get("enum")
-    if isinstance(listed, list):
-        words = _words_of(stripped)
-        choices = [choice for choice in listed if isinstance(choice, str)]
-        for choice in choices:
-            is_unit = name_unit(choice) == name_unit(stripped)
-            is_sign = _SIGNS.get(text, _SIGNS.get(stripped)) == choice.casefold()
-            own = _words_of(choice)
-            is_word = bool(own) and all(map(str.isalpha, own))
-            is_longer = is_word and own < words and words - own <= _SAYS_WHAT_IT_IS
-            if is_unit or is_sign or is_longer:
-                readings.append(choice)
-        return readings
-    for reading in (stripped, stripped.lower(), stripped.upper()):
-        if reading != text and reading not in readings:
-            readings.append(reading)
-    if "maxLength" in part or "pattern" in part:
-        return readings
-    return []
 
 
 # -- objects
