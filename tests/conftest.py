@@ -28,7 +28,7 @@ from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
 from tests.servers.ministack import aws_here, ministack
 from tests.servers.programs import ProgramForker
-from tests.sharing import share_costly_values
+from tests.sharing import share_characters, share_costly_values
 
 if TYPE_CHECKING:
     from tests.functions.people import Live
@@ -40,6 +40,7 @@ settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
 pytest_plugins = ["tests.proofs", "tests.spreading"]
 share_costly_values()
+share_characters()
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # a shell starts what runs in its background so, and every child would ignore Ctrl-C as well

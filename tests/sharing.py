@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -27,6 +28,20 @@ def share_costly_values() -> None:
     transports.create_ssl_context = _create_ssl_context
     words.make_stemmer = cache(words.make_stemmer)
     aws._open_session = cache(_open_session_with_one_loader)
+
+
+def share_characters() -> None:
+    """Tell hypothesis which characters UTF-8 has; in a fresh checkout, each process would try all
+    of them for a second.
+    """
+    from hypothesis.internal import charmap
+    from hypothesis.internal.intervalsets import IntervalSet
+
+    find_intervals = charmap.intervals_from_codec
+    known = IntervalSet([(0, 0xD7FF), (0xE000, sys.maxunicode)]), IntervalSet([])
+    charmap.intervals_from_codec = lambda codec: (
+        known if codec == "utf-8" else find_intervals(codec)
+    )
 
 
 def _open_session_with_one_loader(process: int) -> Any:
