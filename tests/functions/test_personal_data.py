@@ -39,22 +39,26 @@ Open = Callable[..., AgentRuntime]
 ADA: dict[str, Any] = {"session": "telegram:42", "sender": "telegram:42"}
 DESK: dict[str, Any] = {"session": "terminal:main", "sender": "terminal:local"}
 EVE: dict[str, Any] = {"session": "telegram:43", "sender": "telegram:43"}
+ON_EVERY_STORE = pytest.mark.parametrize(
+    "store", ["memory", "sqlite", "redis", "dynamodb"], indirect=True
+)
 GROUP: dict[str, Any] = {"session": "telegram:-100", "private": False}
 S, G, E = (keys.session_of("main", f"telegram:{chat}") for chat in (42, -100, 43))
 LARGE = os.urandom(300_000).hex()
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis", "dynamodb"])
+@pytest.fixture
 def store(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Return the setting of a fresh store."""
-    if request.param == "redis":
+    """Return the setting of a fresh store of the kind that the test names."""
+    kind = getattr(request, "param", "sqlite")
+    if kind == "redis":
         shared().do("FLUSHALL")
         return {"store": shared().url}
-    if request.param == "dynamodb":
+    if kind == "dynamodb":
         request.getfixturevalue("aws_here")
         create_table(table := unique("people"))
         return {"store": f"dynamodb://{table}"}
-    return {"store": "memory://"} if request.param == "memory" else {}
+    return {"store": "memory://"} if kind == "memory" else {}
 
 
 def fill(home: AgentRuntime, model: ScriptedModel) -> None:
@@ -128,6 +132,7 @@ def home(runtime: Open, model: ScriptedModel, store: dict[str, str]) -> AgentRun
     return made
 
 
+@ON_EVERY_STORE
 def test_an_export_has_everything_of_a_person_and_nothing_of_another(home: AgentRuntime) -> None:
     personal = data(home)
     for who in ("telegram:42", "terminal:local"):
@@ -147,6 +152,7 @@ def test_an_export_has_everything_of_a_person_and_nothing_of_another(home: Agent
     }  # fmt: skip
 
 
+@ON_EVERY_STORE
 def test_after_an_erasure_nothing_of_the_person_is_in_the_store(home: AgentRuntime) -> None:
     erased = erase(home, "terminal:local")
     assert erased.removed["messages in groups"] == 2
@@ -162,6 +168,7 @@ def test_after_an_erasure_nothing_of_the_person_is_in_the_store(home: AgentRunti
     assert erase(home, "telegram:42").removed == {}
 
 
+@ON_EVERY_STORE
 def test_an_erasure_leaves_others_alone(home: AgentRuntime) -> None:
     before = orjson.dumps(data(home).export(data(home).find("telegram:43"))["records"])
     erase(home, "telegram:42")
@@ -183,6 +190,7 @@ def test_the_audit_has_a_hash_of_who_was_erased(home: AgentRuntime) -> None:
     assert not audit.verify("main").problem
 
 
+@ON_EVERY_STORE
 def test_what_comes_again_from_a_queue_brings_nothing_back(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
@@ -276,6 +284,16 @@ def test_what_both_knew_when_they_parted_stays_with_the_other(home: AgentRuntime
     tell(home, "/unlink", **DESK)
     erase(home, "telegram:42")
     assert "secret-ada-thing" in tell(home, "/recall", **DESK)[0]
+
+
+def test_long_work_tells_how_far_it_is(home: AgentRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("functions.personal_data.EVERY", 1)
+    told: list[str] = []
+    personal = data(home, watch=told.append)
+    personal.erase(personal.find("telegram:42"))
+    assert told[0] == "looking for chats"
+    assert "looking through private chats: 0 of 2" in told
+    assert "looking through groups: 1 of 2" in told
 
 
 def test_nobody_is_found_by_what_is_no_id(home: AgentRuntime) -> None:
