@@ -12,7 +12,7 @@ from functools import partial
 from math import inf
 
 from functions import overheard
-from functions.agent import gathering, tokens, unopened
+from functions.agent import gathering, pictures, tokens, unopened
 from functions.agent.access.roles import Role
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.commands import groups, pairing, table
@@ -733,6 +733,9 @@ def close_turn(
     texts = choose_texts_for(event, document)
     if in_history and turn.rounds:
         text = unopened.mention(turn.events, text, texts)
+    if in_history and turn.answered:
+        own = document.messages[document.find_turn_start() :]
+        text = app.redact(pictures.add_picture(text, own))
     text = missed_messages.mention_missed(turn.trace, text, texts)
     text = "\n\n".join(filter(None, (text, note)))
     outbox = document.outbox

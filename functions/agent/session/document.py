@@ -87,6 +87,12 @@ class Turn(Stored):
         return bool(self.trace) and self.trace[-1].get("finish") == "error"
 
     @property
+    def answered(self) -> bool:
+        """Return whether its last request to the model brought an answer."""
+        finishes = [row.get("finish") for row in self.trace if row.get("kind") == "request"]
+        return bool(finishes) and finishes[-1] in ("stop", "length")
+
+    @property
     def waiting(self) -> bool:
         """Return whether nobody works on it now, because the model does not answer."""
         return bool(self.trace) and self.trace[-1].get("kind") == "wait"

@@ -1,0 +1,50 @@
+"""Pictures that a turn's capabilities drew go out with its answer.
+
+A model that would copy a picture of some thousand characters makes mistakes, and pays for each of
+them: it need not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from functions.agent.messages import Message
+from functions.agent.toolset import is_capability
+from sigil.json_fields import as_mapping
+
+_BEGIN: Final = "<svg"
+_FENCE: Final = "```"
+
+
+def add_picture(text: str, messages: Sequence[Message]) -> str:
+    """Return an answer with the last picture that its turn's capabilities drew, as a code block.
+
+    `messages` are those of the turn. An answer that has a picture stays as it is.
+    """
+    if not text or _BEGIN in text:
+        return text
+    calls = {call.id: call.name for message in messages for call in message.calls}
+    for message in reversed(messages):
+        if message.role == "tool" and is_capability(calls.get(message.call_id, "")):
+            picture = _read_picture(message)
+            if picture:
+                return f"{text}\n\n{_FENCE}svg\n{picture}\n{_FENCE}"
+    return text
+
+
+def _read_picture(message: Message) -> str:
+    """Return the SVG document in a capability's result; empty when it is anything else."""
+    if _BEGIN not in message.content or message.cut:
+        return ""
+    try:
+        result = as_mapping(orjson.loads(message.content.partition("\n")[0])).get("ok")
+    except orjson.JSONDecodeError:
+        return ""
+    picture = result if isinstance(result, str) else as_mapping(result).get("svg")
+    if not isinstance(picture, str) or _FENCE in picture:
+        return ""
+    picture = picture.strip()
+    return picture if picture.startswith(_BEGIN) and picture.endswith("</svg>") else ""
