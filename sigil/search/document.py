@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from sigil.search.shapes import find_shapes
 from sigil.search.words import normalize_spelling
 
+NAME_SEPARATOR: Final = re.compile("[;；]")
 NAME_PARTS: Final = re.compile("(?<=[a-z0-9])(?=[A-Z])|[-_]")
 FIELD_LIMIT: Final = 4_000
 """Characters of a field that are read; words further back are not found."""
@@ -80,6 +82,8 @@ DESCRIPTION: Final = Field(1.0, 0.5, 20)
 EXAMPLES: Final = Field(0.5, 0.5, 20)
 PARAMETER_NAMES: Final = Field(0.4, 0.75, 4)
 PARAMETER_DESCRIPTIONS: Final = Field(0.5, 0.6, 30)
+MOST_NAMES: Final = 300
+"""Names in a document's aliases that are read: each costs time in the queries that it meets."""
 SHAPE: Final = 1.0
 """The strength of a shape that an alias or an example has."""
 INNER: Final = Field(0.4, 0.6, 30)
@@ -107,27 +111,34 @@ def term_strengths(
         each = field_.per_word(len(words))
         for word in words:
             found[word] = found.get(word, 0.0) + each
-    for word, strength in _alias_strengths(document.aliases, terms).items():
+    names = list_names(document.aliases)
+    for word, strength in _name_strengths(names, terms).items():
         found[word] = found.get(word, 0.0) + strength
-    for text in (*document.aliases, *document.examples):
+    for text in (*names, *document.examples):
         for shape in find_shapes(normalize_spelling(text[:FIELD_LIMIT])):
             found[shape] = SHAPE
     return {term: STRONGEST * weight / (SATURATION + weight) for term, weight in found.items()}
 
 
-def _alias_strengths(
-    aliases: Iterable[str], terms: Callable[[str], Iterable[str]]
+def list_names(aliases: Iterable[str]) -> list[str]:
+    """Return the names in some aliases: semicolons separate several names of one alias."""
+    names = (name.strip() for alias in aliases for name in NAME_SEPARATOR.split(alias))
+    return list(islice(filter(None, names), MOST_NAMES))
+
+
+def _name_strengths(
+    names: Iterable[str], terms: Callable[[str], Iterable[str]]
 ) -> dict[str, float]:
-    """Return term → its strength in the aliases.
+    """Return term → its strength in the names.
 
     Each is a name of its own: what a thing is called besides takes nothing from it, and a word in
     many of them counts as in the best.
     """
     found: dict[str, float] = {}
     left = FIELD_LIMIT
-    for alias in aliases:
-        words = list(terms(alias[:left]))
-        left -= len(alias)
+    for name in names:
+        words = list(terms(name[:left]))
+        left -= len(name)
         if left <= 0:
             break
         each = ALIASES.per_word(len(words))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigil.search.document import FIELD_LIMIT, IndexDocument
+from sigil.search.document import FIELD_LIMIT, IndexDocument, list_names
 from sigil.search.words import contains_phrase, normalize_phrase
 
 
@@ -25,7 +25,7 @@ class IndexEntry:
 
     @classmethod
     def from_document(cls, document: IndexDocument) -> IndexEntry:
-        aliases = {normalize_phrase(alias[:FIELD_LIMIT]) for alias in document.aliases}
+        aliases = {normalize_phrase(alias[:FIELD_LIMIT]) for alias in list_names(document.aliases)}
         return cls(
             document.ref,
             document.name,

@@ -108,7 +108,7 @@ def _round_up(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
 
 
-RULES: Final = 3
+RULES: Final = 4
 """Raise it with every change of how text becomes terms, where the sample below does not show it."""
 SAMPLE: Final = (
     "parseHTTPResponse SHA-256 café naïve generously university universal organization organisation"

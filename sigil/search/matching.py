@@ -7,7 +7,7 @@ same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -26,6 +26,10 @@ WORD_FACTOR: Final = 0.125
 """The points of a document count so much more when one of its aliases occurs in the query, and more
 for each word beyond two: nobody says `what did we talk about` by chance.
 """
+PHRASE_FACTOR: Final = 0.6
+"""The points of an alias of common words, for each of them, in words that one document has: `what
+did I tell you` is of words that count nothing.
+"""
 
 MANY_ALIASES: Final = 5
 """Aliases from which on a document meets so many queries by chance that its points alone say
@@ -33,11 +37,12 @@ little.
 """
 COVERED: Final = 3.0
 NAMED: Final = 1.2
-EVIDENCE: Final = 3.65
+EVIDENCE: Final = 4.1
 """Such a document needs so much evidence: its points in words that one document has, COVERED for
 all of the query's words (less for a part of them), and NAMED for a name or an alias in it. Measured
-on the half for tuning of the plain requests of `scripts/bench search`, of which nothing in the
-library can do two in five.
+on the plain requests for tuning of `scripts/bench search`, of which nothing in the library can do
+two in five: a logistic regression on them, most of the library's everyday words left out, has the
+terms at 1 : 2.8 : 1.6, and EVIDENCE leaves at least nine in ten of what nothing can do unanswered.
 """
 BESIDE: Final = 0.35
 """The share of the best document's points that any other needs."""
@@ -79,7 +84,7 @@ class Cutoff:
         for name in (entry.called, *entry.aliases):
             words = self.content_terms(name)
             # what is one word only without its grammar (order by, all capitals) names nothing
-            if words.issubset(self.terms) and (len(words) > 1 or (words and " " not in name)):
+            if words.issubset(self.query.sure) and (len(words) > 1 or (words and " " not in name)):
                 return True
         return entry.is_named_in(self.phrase)
 
@@ -88,7 +93,7 @@ class Cutoff:
         entry: IndexEntry,
         points: float,
         best: float,
-        terms: Callable[[], Iterable[str]],
+        terms: Callable[[], Collection[str]],
         *,
         named: bool,
     ) -> bool:
@@ -148,8 +153,8 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
     cutoff = Cutoff(
         weights,
         query.phrase,
-        query.terms.weights.keys() | weights.weights.keys(),
-        tokenizer.content_terms,
+        weights.sure | weights.weights.keys(),
+        partial(tokenizer.content_terms, language=query.terms.language),
         query.exploring,
     )
     scored: dict[str, Scored] = {}
@@ -194,6 +199,8 @@ def _match_words(query: Query, parts: list[Part], cutoff: Cutoff, limit: int) ->
                 if part.get_entry(number).aliases:
                     further = max(len(span.split()) - 2, 0)
                     raised = points * (ALIAS_FACTOR + WORD_FACTOR * further)
+                    if STOP_WORDS.issuperset(span.split()):
+                        raised = PHRASE_FACTOR * (further + 2) * cutoff.query.rarest
                     known = found.get((id(part), number))
                     if known is None or known.points < raised:
                         found[id(part), number] = _Match(part, number, raised, named=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sigil.search.dense import QueryVector
 from sigil.search.document import STRONGEST
 from sigil.search.group import Part
+from sigil.search.inflection import list_forms, split_compound
 from sigil.search.postings import rarity
 from sigil.search.spelling import MOST_SIMILAR, most_similar
 from sigil.search.words import QUERY_LIMIT, QueryTerms, Tokenizer, normalize_phrase, swap_letters
@@ -18,6 +20,10 @@ MOST_TERMS: Final = 64
 MOST_UNKNOWN: Final = 8
 SIMILAR_WEIGHT: Final = 0.5
 """What a word counts that only looks like the query's."""
+FORM_WEIGHT: Final = 1.0
+"""What another form of the query's word counts, in German, French and Spanish."""
+COMPOUND_WEIGHT: Final = 0.6
+"""What a part of a German compound counts."""
 SWAPPED_WEIGHT: Final = 1.0
 """What the query's word counts with two letters in each other's place: hardly anybody writes a word
 that nobody knows by that.
@@ -62,13 +68,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class QueryWeights:
-    """Term → weight, the score of a document that had every term at its strongest, and the rarity
-    of a word that one document has.
+    """Term → weight, the score of a document that had every term at its strongest, the rarity of a
+    word that one document has, and the terms that are the query's own or surely meant by it.
     """
 
     weights: Mapping[str, float]
     most: float
     rarest: float
+    sure: frozenset[str]
 
     @property
     def least_points(self) -> float:
@@ -76,13 +83,14 @@ class QueryWeights:
         least = max(FEWEST, FEWEST_RARE * self.rarest, LEAST_SHARE * self.most)
         return min(least, ENOUGH, MOST_SHARE * self.most)
 
-    def measure_coverage(self, terms: Iterable[str]) -> float:
+    def measure_coverage(self, terms: Collection[str]) -> float:
         """Return the share of the weight of the query's words, unknown ones too, that a document
         with these terms has; its repetitions do not count.
         """
         if not self.most:
             return 0.0
-        return sum(self.weights.get(term, 0.0) for term in terms) * STRONGEST / self.most
+        covered = self.weights.keys() & terms
+        return math.fsum(map(self.weights.__getitem__, covered)) * STRONGEST / self.most
 
     def share_of_most(self, score: float) -> float:
         """Return the share that a score has of the most that the query could give."""
@@ -100,19 +108,34 @@ def weigh_terms(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
     }
     unknown = [term for term in query.weights if not holders[term] and term not in query.optional]
     most = sum(known.values()) + rarity(0, documents) * sum(query.weights[term] for term in unknown)
+    sure = set(query.weights)
     for term in unknown[:MOST_UNKNOWN]:
-        for other, counts in _find_corrections(term, parts):
+        for other, counts in _find_corrections(term, query.language, parts):
             weight = counts * query.weights[term] * rarity(_count_holders(other, parts), documents)
             known[other] = known.get(other, 0.0) + weight
+            if counts > SIMILAR_WEIGHT:
+                sure.add(other)
     rarest = sorted(known.items(), key=lambda item: (-item[1], item[0]))
-    return QueryWeights(dict(rarest[:MOST_TERMS]), STRONGEST * most, rarity(1, documents))
+    weights = dict(rarest[:MOST_TERMS])
+    return QueryWeights(weights, STRONGEST * most, rarity(1, documents), frozenset(sure))
 
 
-def _find_corrections(term: str, parts: Sequence[Part]) -> list[tuple[str, float]]:
+def _find_corrections(term: str, language: str, parts: Sequence[Part]) -> list[tuple[str, float]]:
     """Return the words that an unknown one may have been meant to be, with what each counts."""
-    swapped = [word for word in dict.fromkeys(swap_letters(term)) if _count_holders(word, parts)]
+
+    def is_known(word: str) -> bool:
+        return _count_holders(word, parts) > 0
+
+    forms = list(filter(is_known, list_forms(term, language)))
+    if forms:
+        return [(word, FORM_WEIGHT) for word in forms[:MOST_SIMILAR]]
+    swapped = list(filter(is_known, dict.fromkeys(swap_letters(term))))
     if swapped:
         return [(word, SWAPPED_WEIGHT) for word in swapped[:MOST_SIMILAR]]
+    if language == "de":
+        compounded = split_compound(term, is_known)
+        if compounded:
+            return [(word, COMPOUND_WEIGHT) for word in compounded]
     candidates = [candidate for part in parts for candidate in part.similar_words(term)]
     return [(word, SIMILAR_WEIGHT) for word in most_similar(candidates)]
 

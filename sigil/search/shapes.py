@@ -19,9 +19,20 @@ that, nor like the other shapes.
 # a minus or a slash between bare digits may be a date, a number of a book or of a telephone
 _SUM: Final = re.compile(
     r"(?:(?<![\w.])[0-9][0-9.,]*|\))\s*"
-    r"(?:[*×÷^+]|(?:%|percent|prozent|pour cent)\s*(?:of|von|de|的)?|\s[-/]\s)"
+    r"(?:[*×÷^+]|(?:%|percent|prozent|pour cent)\s*(?:of|von|de|的)?|\s[-/]\s"
+    r"|\s?(?:times|minus|divided by|mal|hoch|geteilt durch|fois|puissance|divise par"
+    r"|乘以?|除以|减去?|加上?)\s?)"
     r"\s*[-(]?[0-9]"
 )
+_PERCENT: Final = re.compile(r"[0-9]\s?(?:%|percent|per cent|prozent|pour ?cent)|百分之[0-9]")
+_NUMBER: Final = re.compile(
+    r"(?<![0-9a-z.,])[0-9][0-9.,]*+(?! ?(?:%|percent|per cent|prozent|pour ?cent))"
+)
+_TERM: Final = re.compile(
+    r"years?\b|months?\b|monthly|yearly|mortgage|jahr(?:en?)?\b|monate?n?\b|monatlich"
+    r"|\b(?:ans|annees?|mois)\b|年|个月|每月"
+)
+"""How long money is lent or saved: with a percent and a figure, a rate of interest."""
 _MONTHS: Final = (
     "jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|f[ée]vr(?:ier)?|mar(?:ch|s)?|märz|apr(?:il)?|avril"
     "|ma[iy]|june?|juni|juin|july?|juli|juillet|aug(?:ust)?|août|sept?(?:ember|embre)?"
@@ -32,8 +43,10 @@ _PAYLOADS: Final = {
     "=token": r"\beyj[\w-]{6,}(?:\.[\w-]+)*",
     "=color": r"#(?:[0-9a-f]{6}|[0-9a-f]{3})\b",
     "=ip": r"\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b",
+    "=escaped": r"(?:%[0-9a-f]{2}){2,}",
+    "=isbn": r"\b97[89][- ]\d{1,5}[- ]\d{1,7}[- ]\d{1,7}[- ]\d\b",
     "=iban": r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?\b",
-    "=card": r"(?<![\w.,-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b",
+    "=card": r"(?<![\w.,-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}x?\b",
     "=radix": r"\b0[xbo][0-9a-f]+\b",
     "=encoded": r"\b[a-z0-9+/]{6,}={1,2}(?!\w)",
     "=cron": r"(?<!\S)(?=[^\n]*\*)(?:[\d*/,-]+ ){4}[\d*/,a-z-]+(?!\S)",
@@ -48,10 +61,36 @@ _PAYLOADS: Final = {
         rf"|\b\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s+(?:of\s+)?(?:{_MONTHS})\b"
         rf"|\b(?:{_MONTHS})\s+\d{{1,2}}(?:,?\s+\d{{4}}|st|nd|rd|th)\b"
     ),
-    "=numbers": r"(?<![\w.])-?\d+(?:\.\d+)?(?:\s*[,、，;]\s*-?\d+(?:\.\d+)?){3,}",
+    "=numbers": (
+        r"(?<![\w.])-?\d+(?:\.\d+)?(?:\s*[,、，;]\s*-?\d+(?:\.\d+)?){3,}"
+        r"|(?<![\w.])\d{1,3}(?:[.,]\d+)?(?: \d{1,3}(?:[.,]\d+)?){4,}(?![\w.])"
+    ),
+    "=pairs": (
+        r"(?<![^\W\d_])(?:[^\W\d_]{2,}:? [$€£]?\d+(?:[.,]\d+)?\s?[€%]?(?: [^\W\d_]+)?"
+        r"(?:[,;、，]\s*| and | und | et )){2,}[^\W\d_]{2,}:? [$€£]?\d"
+    ),
+    "=json": r"\{\s*\"[^\"\n]{1,60}\"\s*:",
+    "=objects": r"\}[^{}\n\"]{0,30}[^\W\d_]{2}[^{}\n\"]{0,30}\{\s*\"",
 }
 """Term → what it is. The words within are payload: they say little about what is wanted."""
 _ROMAN: Final = re.compile(r"\b(?=[MDCLXVI]{4})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})[IVX]*\b")
+_LENGTHS: Final = re.compile(
+    r"[0-9]\s?(?:[cm]?m|met(?:er|re)[sn]?|[cz]entimet(?:er|re)[sn]?|feet|foot|ft|inch(?:es)?"
+    r"|fuss|zoll|pieds|厘米|米)(?![a-z/²])"
+)
+"""Two of them are the sizes of something."""
+_INTRODUCED: Final = re.compile(
+    r"((?:[^\W\d_]+[^\w:：]+){2,30}[^\W\d_]+|[^:：]{2,80}?[\u4e00-\u9fff])"
+    r"(?<![0-9])\s?(?:：|:\s)\s*\S+\s*\S",
+    re.DOTALL,
+)
+"""What is asked for, before a colon and the text that it is asked of."""
+_VERSIONS: Final = re.compile(
+    r"\b(?:before|old|original|alt|vorher|avant|ancien(?:ne)?)\s?:.{1,800}"
+    r"\b(?:after|new|now|neu|nachher|apres|nouveau|nouvelle)\s?:"
+    r"|(?:原文|原来|旧版?|改前|修改前|之前)\s?[:：].{1,800}(?:现在|新版?|改后|修改后|之后)\s?[:：]",
+    re.DOTALL,
+)
 _QUOTED: Final = re.compile('["“”„«「]([^"“”„«»「」\n]{1,400})["“”»」]')
 
 # In the spelling of `normalize_spelling`, casefolded: without accents, and ss for ß.
@@ -65,6 +104,7 @@ _UNITS: Final = {
         "ft": "feet|foot|ft|fuss|pieds?|英尺",
         "in": "inch(?:es)?|zoll|pouces?|英寸",
         "yd": "yards?|yd|码",
+        "nm": "nautical miles?|seemeilen?|海里",
     },
     "mass": {
         "g": "(?<=[0-9] )g|gramm?(?:e?s)?|(?<!千)克",
@@ -83,7 +123,9 @@ _UNITS: Final = {
     "volume": {
         "l": "lit(?:er|re)[sn]?|升",
         "ml": "millilit(?:er|re)[sn]?|ml|毫升",
-        "gal": "gallon(?:s|en)?|加仑",
+        "cl": "[cz]entilit(?:er|re)[sn]?|[cd]l",
+        "gal": "gallon(?:s|en?)?|加仑",
+        "floz": "fluid ounces?|fl ?oz|onces?|ounces?|unzen",
         "cup": "cups?|tassen?|tasses?|杯",
         "pint": "pints?|品脱",
         "tbsp": "tablespoons?|tbsp|esslöffel",
@@ -105,12 +147,28 @@ _UNITS: Final = {
     "area": {
         "acre": "acres?|英亩",
         "ha": "hectares?|hektar|公顷",
-        "m2": "square met(?:er|re)s?|quadratmeter|平方米|m²",
-        "ft2": "square feet|平方英尺",
+        "m2": "square met(?:er|re)s?|quadratmeter|平方米|m2|m²|met(?:er|re)s? carres?",
+        "ft2": "square f(?:ee|oo)t|sq ?ft|quadratfuss|pieds? carres?|平方英尺",
+        "km2": "square [kc]ilomet(?:er|re)s?|quadratkilometer|km2|平方公里",
         "mu": "亩",
     },
+    "power": {
+        "kw": "kw|kilowatts?|千瓦",
+        "hp": "hp|horsepower|ps|chevaux|cv|ch|马力",
+    },
+    "energy": {
+        "j": "k?j|kilojoules?|joules?|千焦|焦耳",
+        "cal": "k?cal|calories?|kilocalories?|kalorien?|kilokalorien?|卡路里|大卡|千卡",
+        "kwh": "kwh|kilowattstunden?|kilowatt-?hours?|度电",
+    },
+    "pressure": {
+        "bar": "bars?|巴",
+        "psi": "psi",
+        "pa": "k?pa|pascals?|hpa|帕",
+        "atm": "atm|atmospheres?",
+    },
     "money": {
-        "usd": r"usd|dollars?|us\$|\$|美元|美金|刀",
+        "usd": r"usd|dollars?|bucks?|us\$|\$|美元|美金|刀",
         "eur": "eur|euros?|€|欧元",
         "gbp": "gbp|pounds?|pfund|livres?|£|英镑",
         "jpy": "jpy|yens?|日元|日圆",
@@ -119,6 +177,12 @@ _UNITS: Final = {
         "inr": "inr|rupees?|rupien|卢比",
         "hkd": "hkd|港币|港元",
         "krw": "krw|won|韩元",
+        "pln": "pln|zlot(?:y|ys|ych)|兹罗提",
+        "crown": "sek|nok|dkk|czk|kronen|couronnes|kronor|kroner",
+        "cad": "cad|加元",
+        "aud": "aud|澳元",
+        "try": "lira|lire",
+        "thb": "thb|baht|泰铢",
     },
 }
 
@@ -135,7 +199,7 @@ def _compile_units() -> dict[str, re.Pattern[str]]:
 _QUANTITIES: Final = _compile_units()
 _FIGURES_APART: Final = re.compile("(?<=[0-9])(?=[a-z°])")
 _COMPILED: Final = {term: re.compile(shape) for term, shape in _PAYLOADS.items()}
-_HINTS: Final = re.compile(r"[0-9#<{\[=]|https?:|eyj", re.IGNORECASE)
+_HINTS: Final = re.compile(r"[0-9#<{\[=%]|https?:|eyj", re.IGNORECASE)
 """What every payload has something of: most texts are spared the rest."""
 
 
@@ -148,12 +212,18 @@ def find_shapes(text: str) -> set[str]:
     """Return the terms of the shapes that a text has; it is in one spelling, see `words`."""
     folded = text.casefold()
     found = set(find_units(folded))
-    if has_sum(text):
+    if has_sum(folded):
         found.add(SUM)
+    if (":" in text or "：" in text) and _VERSIONS.search(folded):
+        found.add("=versions")
     if _ROMAN.search(text):
         found.add("=roman")
     if _HINTS.search(text):
         found.update(term for term, shape in _COMPILED.items() if shape.search(folded))
+        if len(_PERCENT.findall(folded)) == 1 and _NUMBER.search(folded):
+            found.add("=rate" if _TERM.search(folded) else SUM)
+        if len(_LENGTHS.findall(folded)) > 1:
+            found.add("=sizes")
     return found
 
 
@@ -168,6 +238,9 @@ def find_units(folded: str) -> Iterator[str]:
 def drop_payloads(text: str) -> str:
     """Return a text without its payloads and without what is quoted in it."""
     text = _ROMAN.sub(" ", _QUOTED.sub(" ", text))
+    introduced = _INTRODUCED.match(text)
+    if introduced:
+        text = introduced[1]
     if _HINTS.search(text):
         for pattern in _CUT_OUT:
             text = pattern.sub(" ", text)

@@ -26,9 +26,10 @@ _STOP_WORDS: Final = """
     me my mine myself we us our ours you your yours he him his she her it its they them their what
     which who whom whose when where why how s t d ll m o re ve don please tell want need help give
     let like know get find show use looking provide hello hi hey thanks thank sorry ok okay yes
-    bye good great nice today
+    bye good great nice today gonna wanna gimme lemme gotta pls plz im ive dont cant u ur btw
     的 了 吗 呢 吧 啊 呀 我 你 您 他 她 它 们 是 在 有 和 与 就 都 也 很 请 帮 要 想 把 被 给 这
-    那 个 么 怎 谁 哪 谢 你好 您好 你们 我们 他们 谢谢 什么 怎么 怎样 请问 请帮 帮我 一下 我想
+    那 个 么 怎 谁 哪 谢 咋 啥 呗 嘛 哦 啦 今天 现在 一个 麻烦 给我 你好 您好 你们 我们 他们
+    谢谢 什么 怎么 怎样 请问 请帮 帮我 一下 我想
     我要 想要 可以 这个 那个 再见 是谁
 """
 STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
@@ -43,14 +44,23 @@ _OTHER_STOP_WORDS: Final = {
         welcher welches welchen viel viele von vom zu zum zur in im ins mit auf aus bei bis fur
         uber unter nach vor an am als so nicht kein keine mach mache machen gib gibt zeig zeige
         bitte danke hallo heute jetzt
-        brauche hol sag schreib schreibe dass wenn dann um man noch auch nur sehr etwas
+        brauche brauch hol sag schreib schreibe dass wenn dann um man noch auch nur sehr etwas
+        mal nen ne nem ner grad gerade da hier doch nochmal hab hatte haette hattest ware gern
+        gerne ob kommt geht gehts steht wirds draus damit davon dafur drin rein raus bei durch ja
+        nein denn also eigentlich ungefahr etwa circa ca lass ihr ihre ihren unser unsere welchem
+        wieviel wieviele jeder jede jedes mochten wurdest haben sag sagst gemacht machst kriegt
+        krieg bekomme muss musst sollte solltest danach dabei schon immer wieder hin her los bald
     """,
     "fr": """
         le la les un une des du de et ou mais est sont etait etre ai as avons avez ont a au aux je
         tu il elle on nous vous ils elles me moi te toi se mon ma mes ton ta tes son sa ses ce cet
         cette ces que qui quoi quel quelle quels quelles quand comment combien dans sur sous avec
         pour par en entre ne pas y si s l d j n m t c qu fais fait font faut donne dis peux peut
-        veux bonjour merci
+        veux bonjour merci ca cela cb svp stp plait voudrais aimerais faudrait faut besoin donner
+        mettre mets faire fais truc trucs genre juste ici deja aussi tout toute tous toutes bien
+        tres leur notre votre cette celui celle ceux ont eu ete suis es sera serait aller vais va
+        vas peu peut pouvez pourrais pourrait dire dit dis moi lui donc alors voici voila
+        ci dois doit merci salut
     """,
     "es": """
         el la los las un una unos unas y o pero es son era ser estar esta este esto estos estas he
@@ -69,15 +79,17 @@ _TELLING: Final = {
     "de": frozenset(
         "der das den dem ein eine einen und ist sind ich mir mich wie wer wann welche welcher"
         " welches viel viele von zu zum mit aus fur uber nach bitte dieser diese diesen diesem"
-        " wenn dass zwischen".split()
+        " wenn dass zwischen hab habe nen mein meine meinen auf wo wieviel wieviele kannst"
+        " hatte ins vom bei nicht gib mach mal brauche hier heute morgen".split()
     ),
     "fr": frozenset(
         "le les un une des du et est sont je tu nous vous mon ma ces cette ce que qui quel quelle"
-        " quand comment combien dans avec pour par entre".split()
+        " quand comment combien dans avec pour par entre ca cb svp stp fait au aux sur mes moi"
+        " sans chaque de la en il elle ai avoir faut c".split()
     ),
     "es": frozenset(
         "el los las una son mi mis que cual cuando como cuanto cuantos del con por para"
-        " esta este".split()
+        " esta este de la en".split()
     ),
 }
 """Those of them that hardly any other language of these has."""
@@ -123,6 +135,8 @@ JOIN_LIMIT: Final = 16
 SPANNED_WORDS: Final = 40
 """Words of a phrase whose spans are looked at."""
 SPAN_WORDS: Final = 5
+TELLING_SPAN: Final = 3
+"""Words from which on even stop words in a row may be a name: `I told you`."""
 SPAN_CHARACTERS: Final = 8
 SHAPE_WEIGHT: Final = 2.5
 """The weight of a shape in a query: it says without a word what is asked for."""
@@ -186,11 +200,12 @@ def make_stemmer() -> Callable[[str], str]:
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
     """The terms of a query with the weight of each, and those that count only if some document has
-    them.
+    them; the language that its grammar words are of, where they are German, French or Spanish.
     """
 
     weights: dict[str, float]
     optional: frozenset[str]
+    language: str = ""
 
 
 class Tokenizer:
@@ -221,15 +236,19 @@ class Tokenizer:
         """
         folded = normalize_spelling(text[:QUERY_LIMIT])[:QUERY_LIMIT]
         plain, joined = self._split_terms(folded)
-        stop_words = self._stop_words | self._other_stop_words(folded)
+        language = detect_language(folded)
+        stop_words = self._stop_words | self._stop_words_of.get(language, frozenset())
         asked = drop_payloads(folded)
         wanted: set[str] = set(plain)
         if asked != folded:
             wanted = set(self._split_terms(asked)[0])
         paired: set[str] = set()
+        crossing: set[str] = set()
         for term in plain:
             if len(term) == 2 and IS_UNSPACED(term):
                 paired.update(term)
+                if not stop_words.isdisjoint(term):
+                    crossing.add(term)
         weights: dict[str, float] = {}
         optional = set(joined).difference(plain)
         for term in plain + joined:
@@ -238,7 +257,12 @@ class Tokenizer:
             if term in self._fillers:
                 weights[term] = FILLER_WEIGHT
                 optional.add(term)
-            elif term in paired or term.isdigit() or not (term in wanted or term in optional):
+            elif (
+                term in paired
+                or term in crossing
+                or term.isdigit()
+                or not (term in wanted or term in optional)
+            ):
                 weights[term] = FAINT_WEIGHT
             else:
                 weights[term] = 1.0
@@ -247,26 +271,20 @@ class Tokenizer:
         for shape in find_shapes(folded):
             weights[shape] = SHAPE_WEIGHT
             optional.add(shape)
-        return QueryTerms(weights, frozenset(optional))
+        return QueryTerms(weights, frozenset(optional), language)
 
-    def content_terms(self, phrase: str) -> frozenset[str]:
-        """Return the terms of a phrase without its stop words; those of short phrases are
-        remembered.
+    def content_terms(self, phrase: str, language: str = "") -> frozenset[str]:
+        """Return the terms of a phrase without its stop words, and without those of `language`;
+        those of short phrases are remembered.
         """
-        if len(phrase) <= PHRASE_LIMIT:
-            return self._remembered(phrase)
-        return self._content_terms(phrase)
+        read = self._remembered if len(phrase) <= PHRASE_LIMIT else self._content_terms
+        terms = read(phrase)
+        return terms - self._stop_words_of[language] if language else terms
 
     def _content_terms(self, phrase: str) -> frozenset[str]:
         terms = frozenset(self._stem_words(phrase))
-        return terms - self._stop_words - self._other_stop_words(phrase)
-
-    def _other_stop_words(self, text: str) -> frozenset[str]:
-        """Return the stop words of the language, beside English and Chinese, that a text is in."""
-        words = set(ASCII_WORD.findall(text.casefold()))
-        counts = {language: len(words & telling) for language, telling in _TELLING.items()}
-        language = max(counts, key=counts.__getitem__)
-        return self._stop_words_of[language] if counts[language] else frozenset()
+        other = self._stop_words_of.get(detect_language(phrase), frozenset())
+        return terms - self._stop_words - other
 
     def _split_terms(self, text: str) -> tuple[list[str], list[str]]:
         """Return the terms as they are written, and those that only people who write in one word
@@ -296,6 +314,16 @@ class Tokenizer:
             else:
                 terms.append(stem(word[:WORD_LIMIT]))
         return terms
+
+
+def detect_language(text: str) -> str:
+    """Return the language, beside English and Chinese, that a text's grammar words are of: `de`,
+    `fr`, `es`, or nothing.
+    """
+    words = set(ASCII_WORD.findall(text.casefold()))
+    counts = {language: len(words & telling) for language, telling in _TELLING.items()}
+    language = max(counts, key=counts.__getitem__)
+    return language if counts[language] else ""
 
 
 def normalize_spelling(text: str) -> str:
@@ -345,7 +373,7 @@ def list_spans(text: str, stop: Set[str]) -> Iterator[str]:
                 for size in range(2, min(SPAN_CHARACTERS, len(word) - place) + 1):
                     yield word[place : place + size]
         for end in range(start + 1, min(start + SPAN_WORDS, len(words)) + 1):
-            if not stop >= set(words[start:end]):
+            if end - start >= TELLING_SPAN or not stop >= set(words[start:end]):
                 yield " ".join(words[start:end])
 
 

@@ -216,6 +216,21 @@ def test_an_alias_comes_right_after_a_name(library: Index, query: str, name: str
     assert library.search(query, 3)[0] == IndexHit(name, 0.99)
 
 
+def test_an_alias_may_be_several_names() -> None:
+    wordy = document("dice", "Throw.", ("coin toss; heads or tails；掷硬币",))
+    index = filled(*LIBRARY, wordy)
+    for query in ("coin toss", "heads or tails", "掷硬币"):
+        assert [hit.score for hit in index.search(query, 1)] == [0.99]
+        assert found(index, query) == ["dice"]
+
+
+def test_a_name_of_common_words_alone_is_found_in_a_request() -> None:
+    told = document("recall", "Recall a fact.", ("what did I tell you; do you still know",))
+    index = filled(*LIBRARY, told)
+    assert found(index, "what did I tell you about my car")[:1] == ["recall"]
+    assert "recall" not in found(index, "I did tell my car what you want")
+
+
 def test_exact_matches_pass_even_when_they_are_all_stop_words() -> None:
     index = filled(
         document("help", "Explains itself."), document("about", "About this registry.", ("help",))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from sigil.search import Index, IndexDocument
@@ -44,6 +46,20 @@ from sigil.search.words import normalize_spelling
         ("2021年5月3日", "=date"),
         ("4, 8, 15, 16, 23, 42", "=numbers"),
         ("MCMLXXXIV", "=roman"),
+        ("75 PS in kW", "=2units"),
+        ("9 m² en pieds carrés", "=2units"),
+        ("4 mal 17", SUM),
+        ("a jacket of 79.90, 35% off", SUM),
+        ("20 000 € sur 5 ans à 3,6 %", "=rate"),
+        ("贷款100万，利率3.5%，30年", "=rate"),
+        ("a wall of 4.2 m by 2.6 m", "=sizes"),
+        ("what is %E5%91%A8%E6%9C%AB", "=escaped"),
+        ("978-0-306-40615-7", "=isbn"),
+        ("71 58 92 81 77", "=numbers"),
+        ("rent 900, food 320, bus 60", "=pairs"),
+        ("alt: Die Miete ist hoch. neu: Die Miete ist höher.", "=versions"),
+        ('{"a": 1}', "=json"),
+        ('{"a": 1} and {"a": 2}', "=objects"),
     ],
 )
 def test_a_text_has_the_shape_of_its_figures(text: str, shape: str) -> None:
@@ -61,6 +77,9 @@ def test_a_text_has_the_shape_of_its_figures(text: str, shape: str) -> None:
         "MIX it well",
         "C is a programming language",
         "I have 3 kg of potatoes",
+        "a desk of 2 m",
+        "my battery is at 12.5%",
+        "before we go: call me",
     ],
 )
 def test_plain_words_have_none(text: str) -> None:
@@ -70,6 +89,33 @@ def test_plain_words_have_none(text: str) -> None:
 def test_payload_is_no_part_of_what_is_asked() -> None:
     cut = drop_payloads('turn "order line item" from https://example.org/a#b into <b>MMXXIV</b>')
     assert cut.split() == ["turn", "from", "into"]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("put these in order: Zoe, Adam and Mia", "put these in order"),
+        ("把这些排一下：张三，李四，王五", "把这些排一下"),
+        ("at 14:30 in Berlin", "at 14:30 in Berlin"),
+    ],
+)
+def test_what_follows_a_colon_is_payload(text: str, asked: str) -> None:
+    assert drop_payloads(text) == asked
+
+
+def test_an_array_of_objects_is_one_document() -> None:
+    assert "=objects" not in find_shapes('[{"a": 1}, {"a": 2}]')
+
+
+@pytest.mark.parametrize(
+    "part", ['{ "', "}a", "old: ", "aaa ", "a 1, ", "1 ", "%", "a:", "1.1,", "ab 9"]
+)
+def test_a_hostile_text_is_read_in_no_time(part: str) -> None:
+    text = (part * 2_000)[:2_000]
+    begun = time.process_time()
+    find_shapes(text)
+    drop_payloads(text)
+    assert time.process_time() - begun < 0.25
 
 
 def test_a_capability_is_found_by_the_shape_of_its_example_alone() -> None:
