@@ -667,7 +667,10 @@ def _is_fence(key: Key, item: Item) -> bool:
     if key.sort != "head":
         return False
     fields = _load(item.value)
-    return bool(fields.get("erased")) and not fields.get("messages") and not fields.get("turn")
+    erased = fields.get("erased")
+    if not isinstance(erased, dict):
+        return False
+    return bool(fields == orjson.loads(dumps(Document(erased=erased))))
 
 
 def _kind_of(key: Key) -> str:

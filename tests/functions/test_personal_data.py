@@ -286,6 +286,16 @@ def test_what_both_knew_when_they_parted_stays_with_the_other(home: AgentRuntime
     assert "secret-ada-thing" in tell(home, "/recall", **DESK)[0]
 
 
+def test_what_a_person_does_afterwards_is_theirs_again(home: AgentRuntime) -> None:
+    erase(home, "telegram:42")
+    tell(home, "/language zh", **ADA)
+    personal = data(home)
+    records = personal.export(personal.find("telegram:42"))["records"]
+    assert "conversations" in str(records)
+    assert erase(home, "telegram:42").removed["conversations"] == 1
+    assert home.app.sessions.open(S).document.language == ""
+
+
 def test_long_work_tells_how_far_it_is(home: AgentRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("functions.personal_data.EVERY", 1)
     told: list[str] = []
