@@ -176,7 +176,7 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
             return QUERY, {"query": "remember"}
     if called and called[-1].error is None:
         return _answer_or_recall(said, called)
-    readings = read_request(Request(said.words, said.now))
+    readings = read_request(Request(said.words, said.now, said.zone))
     tried = {call.name for call in called}
     for reading in readings:
         usable = reading.tool not in tried and len(tried) < TRIES

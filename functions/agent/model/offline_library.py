@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from functions.agent.model.offline_talk import strip_opening
@@ -43,10 +43,13 @@ Arguments = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A person's words, and the time at which they were said; None when it is not known."""
+    """A person's words, the time at which they were said and the zone of its clock; None and empty
+    when these are not known.
+    """
 
     words: str
     now: datetime | None = None
+    zone: str = ""
 
     @property
     def today(self) -> date | None:
@@ -89,7 +92,7 @@ class _Skill:
 
 def read_request(request: Request) -> list[Reading]:
     """Return what the words ask of the library, what has its arguments first."""
-    asked = Request(strip_opening(request.words), request.now)
+    asked = replace(request, words=strip_opening(request.words))
     readings = []
     for skill in _SKILLS:
         if not asked.has(skill.topic):
@@ -882,7 +885,19 @@ def _read_wrapped(request: Request) -> Arguments | None:
 _ZONE = r"(?:[A-Za-z][A-Za-z/_]+(?: [A-Z][a-z]+)?|[A-Z]{2,4}|[\u4e00-\u9fff]{2,4})"
 
 
+_TIME_NOW = re.compile(
+    r"(?:what time is it|what(?:'s| is) the time|current time)(?: right)?(?: now)?,?"
+    rf" in ((?-i:{_ZONE}))(?: right)?(?: now)?"
+    r"|([\u4e00-\u9fff]{2,4}?)(?:现在|目前)(?:是)?几点(?:了|钟)?",
+    re.IGNORECASE,
+)
+
+
 def _read_zone(request: Request) -> Arguments | None:
+    elsewhere = _TIME_NOW.fullmatch(request.words.strip(" ?？!.。"))
+    if elsewhere and request.now and request.zone:
+        now = f"{request.now:%Y-%m-%dT%H:%M}"
+        return {"time": now, "from": request.zone, "to": elsewhere[1] or elsewhere[2]}
     words = name_days(request.words, request.today)
     stamp = re.search(r"\b(\d{9,13})\b", words)
     if stamp and request.has("timestamp|epoch|unix|时间戳"):
@@ -906,11 +921,12 @@ def _read_zone(request: Request) -> Arguments | None:
         source = re.search(r"([\u4e00-\u9fff]{2,4}?)时间", rest)
         target = re.search(r"是([\u4e00-\u9fff]{2,4}?)(?:时间)?几点", rest)
     source = source or re.search(rf"\b(?:in|from)\s+({_ZONE})\b", before)
-    if source is None or target is None:
+    here = request.zone if target and re.match(r"to\b", target[0]) else ""
+    if target is None or not (source or here):
         return None
     wanted = [re.sub(r" time$", "", each) for each in split_list(target[1])]
     found: Json = [*wanted] if len(wanted) > 1 else wanted[0]
-    return {"time": time, "from": source[1], "to": found}
+    return {"time": time, "from": source[1] if source else here, "to": found}
 
 
 def _without_dates(words: str) -> str:
@@ -1051,8 +1067,8 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _Skill(
         "time-zone",
-        r"\btime\b.*\bin\b|\bin\b.*\btime\b|time ?zone|timestamp|\bepoch\b|\butc\b|时间戳|几点|时区"
-        r"|时差",
+        r"\btime\b.*\bin\b|\bin\b.*\btime\b|\d:\d\d to .*\btime\b|time ?zone|timestamp"
+        r"|\bepoch\b|\butc\b|时间戳|几点|时区|时差",
         _read_zone,
         "what is 2024-03-05 10:30 New York time in Tokyo",
     ),

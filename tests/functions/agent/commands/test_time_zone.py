@@ -302,3 +302,19 @@ def test_the_offline_model_knows_the_time_of_the_chat(runtime: Open, wall: Wall)
         ask(home, "/timezone Berlin")
         assert "00:30" in ask(home, "what time is it?")
         assert "Monday, 23 November 2026" in ask(home, "what day is it?")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("what time is it in Tokyo?", "2026-11-23T08:30:00+09:00"),
+        ("东京现在几点？", "2026-11-23T08:30:00+09:00"),
+        ("convert 9:15 to Tokyo time", "2026-11-23T17:15:00+09:00"),
+    ],
+)
+def test_a_capability_gets_the_time_and_the_zone_of_the_chat_where_none_is_named(
+    runtime: Open, wall: Wall, text: str, found: str
+) -> None:
+    home = wall.on(runtime(owners=(OWNER,), library="builtin"))
+    ask(home, "/timezone Berlin")
+    assert found in ask(home, text)
