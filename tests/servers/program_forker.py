@@ -41,6 +41,7 @@ import sigil.http.app
 import sigil.mcp.server_stdio
 import sigil.registry
 import sigil.storage.artifacts.folder
+import sigil.storage.kv.redis
 import sigil.storage.kv.sqlite
 
 NEEDED = (
@@ -62,6 +63,7 @@ NEEDED = (
     sigil.mcp.server_stdio,
     sigil.registry,
     sigil.storage.artifacts.folder,
+    sigil.storage.kv.redis,
     sigil.storage.kv.sqlite,
     uvicorn.lifespan.on,
     uvicorn.loops.auto,

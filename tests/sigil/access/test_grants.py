@@ -154,6 +154,7 @@ class TestRaces:
             "owner 2",
         }
 
+    @pytest.mark.usefixtures("fork_commands")
     @pytest.mark.parametrize("place", SHARED, indirect=True)
     def test_two_processes_that_grant_lose_nothing_of_each_other(self, place: Place) -> None:
         finish([start(GRANTS, place.url, first) for first in (1, 9)])

@@ -155,6 +155,7 @@ except (Refused, UsageError) as problem:
 """
 
 
+@pytest.mark.usefixtures("fork_commands")
 @pytest.mark.parametrize("place", SHARED, indirect=True)
 def test_a_token_that_one_process_revokes_is_refused_to_all_and_leaves_nothing(
     place: Place,

@@ -105,6 +105,7 @@ for step in range(12):
 """
 
 
+@pytest.mark.usefixtures("fork_commands")
 @pytest.mark.parametrize("place", SHARED, indirect=True)
 def test_two_processes_write_one_chain_and_never_take_the_other_for_damage(place: Place) -> None:
     finish([start(WRITES, place.url, writer) for writer in ("one", "other")])

@@ -72,6 +72,7 @@ def open_reservations(
     return catalog, QuotaReservations(kv, catalog, quotas, *given)
 
 
+@pytest.mark.usefixtures("fork_commands")
 @pytest.mark.parametrize("where", ["sqlite", "redis"])
 def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path) -> None:
     shared().do("FLUSHALL")

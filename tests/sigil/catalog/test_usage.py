@@ -179,6 +179,7 @@ statistics.flush()
 """
 
 
+@pytest.mark.usefixtures("fork_commands")
 @pytest.mark.parametrize("place", SHARED, indirect=True)
 def test_what_several_processes_count_is_the_sum(place: Place) -> None:
     finish([start(COUNTS, place.url) for _ in range(3)])

@@ -78,6 +78,7 @@ def fill_and_count_keys(store: KvService) -> int:
     return -1
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_two_processes_never_store_too_much_and_never_lose_room(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 from sigil.errors import Conflict
 from sigil.storage.kv import KV, Key
 from tests.machine import within
+from tests.servers.programs import command_of
 
 ROOT = Path(__file__).parents[4]
 IMPORTS = """
@@ -21,11 +21,10 @@ from sigil.storage.kv.sqlite import SqliteKV
 
 def start(code: str, *arguments: object) -> subprocess.Popen[str]:
     """A process of our own with the store's names imported; it waits for a line before it goes
-    on.
+    on. With the fixture `fork_commands` it is forked, and ends a moment after it was killed.
     """
     command = [
-        sys.executable,
-        "-c",
+        *command_of("tests.sigil.storage.kv.program"),
         IMPORTS + "print('ready', flush=True)\nsys.stdin.readline()\n" + code,
         *map(str, arguments),
     ]

@@ -387,6 +387,7 @@ def test_a_scan_after_what_no_key_can_be_is_a_scan_all_the_same(table: str) -> N
     assert kv.scan("x" * 2049) == []
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_of_several_processes_that_count_none_is_lost(table: str) -> None:
     code = """
 from sigil.storage.kv.dynamodb import DynamoKV

@@ -155,6 +155,7 @@ def test_a_server_that_is_no_cluster_says_so_when_one_is_wanted(valkey_server: V
     assert "cluster" in refused(f"{valkey_server.url}?cluster=1").message
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_of_several_processes_that_create_one_item_one_wins(kv: RedisKV) -> None:
     code = """
 kv = RedisKV(sys.argv[1])
@@ -176,6 +177,7 @@ for number in range(200):
     }
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_counting_from_several_processes_loses_nothing(kv: RedisKV) -> None:
     code = (
         "from tests.sigil.storage.kv.processes import increment\nincrement(RedisKV(sys.argv[1]),"

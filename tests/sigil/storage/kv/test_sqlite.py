@@ -53,6 +53,7 @@ def test_the_file_and_its_folders_are_for_their_owner_alone(path: Path) -> None:
     ] == [0o700, 0o700]
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_processes_that_open_a_new_file_together_all_can(path: Path) -> None:
     processes = [
         start("SqliteKV(sys.argv[1]).put(Key('p', sys.argv[2]), b'')", path, number)
@@ -75,6 +76,7 @@ def test_threads_that_open_a_new_file_together_all_can(tmp_path: Path) -> None:
             store.close()
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_of_several_processes_that_create_one_item_one_wins(path: Path) -> None:
     code = """
 kv = SqliteKV(sys.argv[1])
@@ -94,6 +96,7 @@ for number in range(200):
     }
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_counting_from_several_processes_loses_nothing(path: Path) -> None:
     code = (
         "from tests.sigil.storage.kv.processes import increment\nincrement(SqliteKV(sys.argv[1]),"
