@@ -28,8 +28,13 @@ NOTE: Final = (
 
 
 def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
-    """Return the first of the waiting events that a turn of `event` could answer as well."""
+    """Return the first of the waiting events that a turn of `event` could answer as well.
+
+    Scheduled work answers none: it may end without a word.
+    """
     row: list[Event] = []
+    if event.kind != "message":
+        return row
     for other in waiting:
         is_message = other.kind == "message" and not other.joined and not other.skips_queue
         is_command = other.text.lstrip().startswith(("/", "\uff0f"))

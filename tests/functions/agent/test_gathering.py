@@ -20,7 +20,7 @@ from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
-from tests.fakes.model import ScriptedModel, say
+from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.people import GROUP, GUEST, OWNER, platform, update
 
 TWO = NOTE.format(messages="2 more messages")
@@ -244,3 +244,30 @@ def test_a_reply_that_cannot_leave_at_once_is_sent_once_and_ends_all_of_them(
     assert chats.work_off() == ["1", "2"]
     assert chats.list_texts() == ["both"]
     assert len(model.bodies) == 1
+
+
+def test_scheduled_work_takes_no_message_of_a_person_with_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("[SILENT]"), say("hello to you"))
+    chats.write(2, "hello")
+    (person,) = chats.runtime.channels["telegram"].parse(orjson.dumps(update(1, "look")))
+    chats.runtime.queue.put(replace(person, kind="task"))
+    assert chats.work_off() == ["1", "2"]
+    assert chats.list_texts() == ["hello to you"]
+
+
+def test_stop_ends_the_turn_for_all_that_it_answers(chats: Chats, model: ScriptedModel) -> None:
+    def stop(body: dict[str, Any]) -> dict[str, Any]:
+        chats.write(3, "/stop")
+        control = chats.runtime.control.take(0.0)
+        assert control is not None
+        worker.process(control, replace(chats.runtime, queue=chats.runtime.control))
+        return call(("sigil_query", {"query": "anything"}))
+
+    model.then(stop)
+    chats.write(1, "one")
+    chats.write(2, "two")
+    assert chats.work_off() == ["1"]
+    assert chats.list_texts() == [ENGLISH.stopped]
+    assert len(chats.document().seen) == 2
