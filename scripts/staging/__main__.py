@@ -10,6 +10,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from scripts.staging.contents import STAGES, Stage, StagingError
 from scripts.staging.facts import Facts, StageMeasurer, digest_files
+from scripts.staging.packages import Packages
 from scripts.staging.stage import CompiledCode, list_inputs, make_stage
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +49,13 @@ def main() -> int:
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         inputs = digest_files(list_inputs(ROOT), ROOT)
-        compiled = CompiledCode(Path(temporary))
-        update = partial(_update_stage, into, inputs, StageMeasurer(), compiled, options.force)
+        make = partial(
+            make_stage,
+            root=ROOT,
+            packages=Packages(STAGES, ROOT, Path(temporary)),
+            compiled=CompiledCode(Path(temporary)),
+        )
+        update = partial(_update_stage, into, inputs, StageMeasurer(), options.force, make)
         try:
             with ThreadPoolExecutor(2) as pool:  # most of the work is done by other processes
                 facts = dict(zip(STAGES, pool.map(update, STAGES), strict=True))
@@ -68,8 +75,8 @@ def _update_stage(
     into: Path,
     inputs: str,
     measurer: StageMeasurer,
-    compiled: CompiledCode,
     force: bool,
+    make: Callable[..., None],
     stage: Stage,
 ) -> Facts:
     """Make a stage unless it is there and of the same `inputs`; return its facts."""
@@ -81,7 +88,7 @@ def _update_stage(
             return Facts(**noted)
     fresh = into / f".{stage.name}"
     shutil.rmtree(fresh, ignore_errors=True)
-    make_stage(stage, ROOT, fresh, compiled)
+    make(stage=stage, folder=fresh)
     facts = measurer.measure(fresh, inputs)
     note.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,5 +1,5 @@
-"""Installs the packages that a function depends on, as uv.lock pins them, without the parts that
-only people and other machines need.
+"""Installs the packages that functions depend on, as uv.lock pins them, without the parts that only
+people and other machines need.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email.parser import HeaderParser
 from gzip import open as unzipped
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from scripts.staging.contents import PLATFORM, PYTHON, SERVICES, USED, Stage, StagingError
@@ -44,47 +45,107 @@ _HEADERS = ("Metadata-Version", "Name", "Version", "License-Expression")
 _UNREAD = ("examples-1.json", "waiters-2.json")
 
 
-def install(stage: Stage, root: Path, folder: Path) -> None:
-    """Install the stage's distributions into `folder`; `root` is the checkout with its uv.lock."""
-    pins = folder.with_name(f"{folder.name}.pins")
-    _run_uv(
-        root,
-        "export",
-        "--frozen",
-        "--no-default-groups",
-        "--no-emit-project",
-        "--no-hashes",
-        f"--output-file={pins}",
-    )
-    _run_uv(
-        root,
-        "pip",
-        "install",
-        f"--target={folder}",
-        f"--constraint={pins}",
-        "--only-binary=:all:",
-        "--link-mode=copy",
-        f"--python-platform={PLATFORM}",
-        f"--python-version={'.'.join(map(str, PYTHON))}",
-        *stage.distributions,
-    )
-    pins.unlink()
-    for path in [found for pattern in _LEFT_OUT for found in folder.glob(pattern)]:
-        _remove(path)
-    for package, kept in _ONLY.items():
-        for path in (folder / package).glob("*"):
-            if path.name not in kept:
-                _remove(path)
-    if (folder / "wasmtime").is_dir():
-        (folder / "wasmtime" / "__init__.py").write_text(
-            '"""The library alone: the sandbox drives it without the bindings."""\n'
+class Packages:
+    """The distributions of all stages, installed once, in the new folder `folder`; each stage gets
+    copies of its own. `root` is the checkout with its uv.lock.
+    """
+
+    def __init__(self, stages: Sequence[Stage], root: Path, folder: Path) -> None:
+        self._stages = stages
+        self._root = root
+        self._folder = folder / "packages"
+        self._pins = folder / "pins.txt"
+        self._lock = Lock()
+        self._names: dict[str, set[str]] = {}
+
+    def copy(self, stage: Stage, folder: Path) -> None:
+        """Copy the stage's distributions into `folder`, with what they depend on."""
+        with self._lock:
+            if not self._names:
+                self._names = self._install()
+        for distribution in self._resolve(stage):
+            for name in self._names[distribution]:
+                if (self._folder / name).is_dir():
+                    shutil.copytree(self._folder / name, folder / name)
+                elif (self._folder / name).is_file():
+                    shutil.copyfile(self._folder / name, folder / name)
+
+    def _install(self) -> dict[str, set[str]]:
+        """Install everything and remove what no stage needs; return the names of the folders and
+        files that each distribution brought.
+        """
+        _run_uv(
+            self._root,
+            "export",
+            "--frozen",
+            "--no-default-groups",
+            "--no-emit-project",
+            "--no-hashes",
+            f"--output-file={self._pins}",
         )
-    for name in stage.spare:
-        for path in (folder / name, *folder.glob(f"{name}-*.dist-info")):
+        _run_uv(
+            self._root,
+            "pip",
+            "install",
+            f"--target={self._folder}",
+            "--link-mode=copy",
+            *self._choose_wheels(),
+            *sorted({name for stage in self._stages for name in stage.distributions}),
+        )
+        names = {
+            _normalize(about.name.partition("-")[0]): _list_names(about)
+            for about in self._folder.glob("*.dist-info")
+        }
+        for path in [found for pattern in _LEFT_OUT for found in self._folder.glob(pattern)]:
             _remove(path)
-    _prune_botocore(folder / "botocore" / "data")
-    for about in folder.glob("*.dist-info"):
-        _shorten_metadata(about)
+        for package, kept in _ONLY.items():
+            for path in (self._folder / package).glob("*"):
+                if path.name not in kept:
+                    _remove(path)
+        if (self._folder / "wasmtime").is_dir():
+            (self._folder / "wasmtime" / "__init__.py").write_text(
+                '"""The library alone: the sandbox drives it without the bindings."""\n'
+            )
+        _prune_botocore(self._folder / "botocore" / "data")
+        for about in self._folder.glob("*.dist-info"):
+            _shorten_metadata(about)
+        return names
+
+    def _resolve(self, stage: Stage) -> list[str]:
+        """Return the names of the stage's distributions and of all that they depend on."""
+        wanted = self._folder.with_name(f"{stage.name}.in")
+        found = self._folder.with_name(f"{stage.name}.txt")
+        wanted.write_text("\n".join(stage.distributions))
+        _run_uv(
+            self._root,
+            "pip",
+            "compile",
+            "--no-header",
+            "--no-annotate",
+            f"--output-file={found}",
+            *self._choose_wheels(),
+            str(wanted),
+        )
+        names = [_normalize(line.partition("==")[0]) for line in found.read_text().splitlines()]
+        return [name for name in names if name not in stage.spare]
+
+    def _choose_wheels(self) -> Iterator[str]:
+        """Yield the options that decide on the versions of packages."""
+        yield f"--constraint={self._pins}"
+        yield "--only-binary=:all:"
+        yield f"--python-platform={PLATFORM}"
+        yield f"--python-version={'.'.join(map(str, PYTHON))}"
+
+
+def _normalize(name: str) -> str:
+    """Return a distribution's name as uv writes it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _list_names(about: Path) -> set[str]:
+    """Return the names of the folders and files beside `about` that its distribution brought."""
+    lines = (about / "RECORD").read_text(encoding="utf-8").splitlines()
+    return {line.partition(",")[0].partition("/")[0] for line in lines} - {"..", "bin"}
 
 
 def _run_uv(root: Path, *arguments: str) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Lock
 from tomllib import loads
 
-from scripts.staging import packages
 from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage, StagingError
+from scripts.staging.packages import Packages
 
 _PACKAGES = ("functions", "sigil")
 _SUFFIXES = (".py", ".wasm", ".json", ".js", ".css")
@@ -84,10 +84,12 @@ class CompiledCode:
                 shutil.rmtree(folder)
 
 
-def make_stage(stage: Stage, root: Path, folder: Path, compiled: CompiledCode) -> None:
+def make_stage(
+    stage: Stage, root: Path, folder: Path, packages: Packages, compiled: CompiledCode
+) -> None:
     """Make the stage in the new folder `folder`, from the checkout `root`."""
     folder.mkdir(parents=True)
-    packages.install(stage, root, folder)
+    packages.copy(stage, folder)
     _copy_ours(stage, root, folder)
     if stage.runs:
         compiled.add_native(folder)

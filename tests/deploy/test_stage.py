@@ -17,6 +17,7 @@ import pytest
 
 from scripts.staging import stage as staging
 from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage, StagingError
+from scripts.staging.packages import Packages
 from sigil.compile.toolchain.c import BUILT
 from sigil.sandbox.engine import ENGINE
 from tests.servers.lambda_runtime import ROOT
@@ -224,8 +225,9 @@ def test_nothing_in_a_stage_tells_when_or_where_it_was_made(staged: Path) -> Non
 
 def test_the_same_things_make_the_same_stage(staged: Path, tmp_path: Path) -> None:
     (worker,) = [stage for stage in STAGES if stage.name == "worker"]
-    alone = staging.CompiledCode(tmp_path / "compiled")
-    staging.make_stage(worker, ROOT, tmp_path / "again", alone)
+    packages = Packages([worker], ROOT, tmp_path)
+    compiled = staging.CompiledCode(tmp_path)
+    staging.make_stage(worker, ROOT, tmp_path / "again", packages, compiled)
 
     assert tree(tmp_path / "again") == tree(staged / "worker")
 
