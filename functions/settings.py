@@ -182,6 +182,7 @@ class Settings(SigilSettings):
         "{now} {zone}",
         "what the model reads above each message of when and where it was written, from {now},"
         " {zone}, {location}, {platform} and {weather}",
+        rules=True,
     )
     session_tokens: int = setting(
         "UNCAGED_SESSION_TOKENS",

@@ -129,11 +129,11 @@ def counted(
     return agent, made[0]
 
 
-def take_turn(agent: AgentRuntime, kv: CountingKV, number: int) -> list[str]:
+def take_turn(agent: AgentRuntime, kv: CountingKV, number: int, text: str = "go on") -> list[str]:
     """Work on one message; the operations from its event taken to acknowledged, without the look
     of a worker that nobody woke.
     """
-    for event in agent.channels["telegram"].parse(orjson.dumps(update(number, "go on", OWNER))):
+    for event in agent.channels["telegram"].parse(orjson.dumps(update(number, text, OWNER))):
         agent.queue.put(event)
     kv.operations.clear()
     delivery = agent.queue.take(0.0)
@@ -175,6 +175,18 @@ def test_a_turn_writes_its_session_as_often_as_the_guide_for_deploying_says(
 
     saves = [each for each in operations if each.startswith("put session") and "/head" in each]
     assert len(saves) <= 3 + (searches + calls) + calls, "\n".join(operations)
+
+
+def test_a_message_that_speaks_of_a_time_costs_one_write_once(
+    counted: tuple[AgentRuntime, CountingKV],
+) -> None:
+    agent, kv = counted
+    take_turn(agent, kv, 1)
+    usual = len(take_turn(agent, kv, 2))
+    assert len(take_turn(agent, kv, 3, "lunch is at 1 pm tomorrow")) == usual + 1
+    assert len(take_turn(agent, kv, 4, "and dinner at 8 pm")) == usual
+    take_turn(agent, kv, 5, "/timezone Berlin")
+    assert len(take_turn(agent, kv, 6, "and dinner at 8 pm")) == usual
 
 
 def test_a_linked_chat_asks_for_no_more(

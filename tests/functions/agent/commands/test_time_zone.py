@@ -11,14 +11,21 @@ import orjson
 import pytest
 
 from functions.agent.memory.things import Things
+from functions.agent.messages import format_overheard
 from functions.agent.session.document import decode_document
 from functions.cli.preview import preview_prompt
-from functions.events import Event
+from functions.events import Event, Sender
+from functions.overheard import OverheardMessage
+from functions.time_zone import available_zones
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.access.people import Wall
 from tests.functions.agent.talk import event, run_event
+
+pytestmark = pytest.mark.skipif(
+    "Europe/Berlin" not in available_zones(), reason="this machine has no time zone database"
+)
 
 Open = Callable[..., AgentRuntime]
 OWNER = "telegram:1"
@@ -236,6 +243,23 @@ def test_a_date_without_a_zone_is_one_of_the_chats(opened: Open, model: Scripted
     things = Things(home.stores.kv, SESSION, home.app.helpers.terms)
     times = sorted(thing.at for thing in things.list_newest(5))
     assert [datetime.fromtimestamp(at, UTC).strftime("%H:%M") for at in times] == ["16:30", "18:30"]
+
+
+def test_memory_reads_the_conversation_by_the_chats_clock(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    ask(home, "/timezone Berlin")
+    ask(home, "lunch with Eve tomorrow")
+    ask(home, "/mem")
+    assert "[2026-11-23 00:30] USER: lunch with Eve tomorrow" in str(model.bodies[-1]["messages"])
+    assert "2026-11-23 00:30" in ask(home, "/export")
+
+
+def test_what_was_said_in_a_group_meanwhile_has_the_groups_clock() -> None:
+    bob = Sender("telegram:5", "Bob")
+    heard = [OverheardMessage("main", "telegram:-5", bob, "late again", EVENING, "1", 0)]
+    lines = format_overheard(heard, 1_000, "Europe/Berlin")
+    assert '[11-23 00:30 · "Bob" · 5] late again' in lines
 
 
 def test_an_allowance_begins_anew_at_the_chats_midnight(opened: Open, wall: Wall) -> None:
