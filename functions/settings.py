@@ -344,7 +344,7 @@ def _require_zone(name: str) -> None:
         return
     from functions import time_zone  # the webhook starts without it
 
-    if name not in time_zone.available_zones():
+    if not time_zone.is_known(name):
         near = time_zone.find_zone(name) or ", ".join(time_zone.suggest_zones(name, 0.0))
         raise UsageError(
             "ESETTING",

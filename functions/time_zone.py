@@ -239,12 +239,17 @@ def available_zones() -> frozenset[str]:
 @lru_cache(maxsize=64)
 def load_zone(name: str) -> tzinfo:
     """Return the zone of a stored name; UTC for one that this machine does not know."""
-    if name == DEFAULT:
+    if name == DEFAULT or name in NO_ZONES:
         return UTC
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):
         return UTC
+
+
+def is_known(name: str) -> bool:
+    """Return whether this machine knows a zone, without a look at all the others."""
+    return name == DEFAULT or load_zone(name) is not UTC
 
 
 def to_local(at: float, zone: str) -> datetime:

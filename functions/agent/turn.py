@@ -603,8 +603,10 @@ def _run_and_close(
         allowances = app.make_allowances(app.find_zone(opened.document))
         allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
         opened, note = _warn_of_budget(opened, turn, context)
-        if not note:
-            note = _ask_for_zone(opened, turn, context)
+        if text and not note:
+            # the history has the question, so that the model knows what an answer to it means
+            question = _ask_for_zone(opened, turn, context)
+            text = "\n\n".join(filter(None, (text, question)))
         return close_turn(opened, app, turn, text, note=note)
     used = turn.used + app.clock.monotonic() - began
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
