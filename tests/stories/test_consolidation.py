@@ -24,6 +24,7 @@ from sigil.storage.kv import keys
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded
 from tests.functions.agent.memory.memories import asked, consolidations, saves
+from tests.machine import within
 from tests.stories.backends import STORES
 from tests.stories.system import OWNER, Gate, System, until, update
 
@@ -164,7 +165,7 @@ def rests(system: System) -> bool:
 
 def play(open_system: OpenSystem, point: str) -> list[str]:
     """Kill the server at the point, start another one, and return what is not as it should be."""
-    with open_system(lease=1.0) as system:
+    with open_system(lease=within(1.0)) as system:
         hears(system)
         fill(system)
         victim = system.start(point)

@@ -221,7 +221,7 @@ def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(
     open_system: OpenSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     innocent = {chat: f"hello {chat}" for chat in range(101, 101 + IN_FLIGHT - 1)}
-    with open_system(workers=IN_FLIGHT, guest_turns=0, guest_tokens=0) as system:
+    with open_system(workers=IN_FLIGHT, guest_turns=0, guest_tokens=0, lease=within(3.0)) as system:
         poison = Poison(system)
         monkeypatch.setattr(system.model, "answer", poison.answer)
         first = system.start()
