@@ -46,6 +46,10 @@ class IndexEntry:
     def is_named_in(self, query: str) -> bool:
         return any(contains_phrase(query, name) for name in (self.called, *self.aliases))
 
+    def opens(self, query: str) -> bool:
+        """Return whether a query begins with its name or an alias."""
+        return any(query.startswith(f"{name} ") for name in (self.called, *self.aliases))
+
 
 class IndexEntries:
     """The entries by number, with the terms of each document. References are unique in it. Not for

@@ -37,9 +37,11 @@ little.
 """
 COVERED: Final = 3.0
 NAMED: Final = 1.2
-EVIDENCE: Final = 4.1
+OPENING: Final = 0.6
+EVIDENCE: Final = 4.3
 """Such a document needs so much evidence: its points in words that one document has, COVERED for
-all of the query's words (less for a part of them), and NAMED for a name or an alias in it. Measured
+all of the query's words (less for a part of them), NAMED for a name or an alias in it, and OPENING
+for one that it begins with: `remember that …`, whatever follows. Measured
 on the plain requests for tuning of `scripts/bench search`, of which nothing in the library can do
 two in five: a logistic regression on them, most of the library's everyday words left out, has the
 terms at 1 : 2.8 : 1.6, and EVIDENCE leaves at least nine in ten of what nothing can do unanswered.
@@ -112,6 +114,8 @@ class Cutoff:
         if len(entry.aliases) < MANY_ALIASES:
             return best >= self.query.least_points or named or entry.is_named_in(self.phrase)
         evidence = points / self.query.rarest + COVERED * covered
+        if entry.opens(self.phrase):
+            evidence += OPENING
         return evidence >= EVIDENCE or (
             evidence >= EVIDENCE - NAMED and (named or self.is_named(entry))
         )

@@ -90,7 +90,8 @@ class QueryWeights:
         if not self.most:
             return 0.0
         covered = self.weights.keys() & terms
-        return math.fsum(map(self.weights.__getitem__, covered)) * STRONGEST / self.most
+        weight = math.fsum(map(self.weights.__getitem__, covered))
+        return min(weight * STRONGEST / self.most, 1.0)
 
     def share_of_most(self, score: float) -> float:
         """Return the share that a score has of the most that the query could give."""
@@ -107,7 +108,9 @@ def weigh_terms(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
         if holders[term]
     }
     unknown = [term for term in query.weights if not holders[term] and term not in query.optional]
-    most = sum(known.values()) + rarity(0, documents) * sum(query.weights[term] for term in unknown)
+    asked = [weight for term, weight in known.items() if term not in query.payload]
+    most = sum(asked or known.values())
+    most += rarity(0, documents) * sum(query.weights[term] for term in unknown)
     sure = set(query.weights)
     for term in unknown[:MOST_UNKNOWN]:
         for other, counts in _find_corrections(term, query.language, parts):

@@ -199,12 +199,14 @@ def make_stemmer() -> Callable[[str], str]:
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """The terms of a query with the weight of each, and those that count only if some document has
-    them; the language that its grammar words are of, where they are German, French or Spanish.
+    """The terms of a query with the weight of each, those that count only if some document has
+    them, and those that nobody has to have; the language that its grammar words are of, where they
+    are German, French or Spanish.
     """
 
     weights: dict[str, float]
     optional: frozenset[str]
+    payload: frozenset[str] = frozenset()
     language: str = ""
 
 
@@ -251,6 +253,7 @@ class Tokenizer:
                     crossing.add(term)
         weights: dict[str, float] = {}
         optional = set(joined).difference(plain)
+        payload: set[str] = set()
         for term in plain + joined:
             if term in stop_words:
                 continue
@@ -266,12 +269,14 @@ class Tokenizer:
                 weights[term] = FAINT_WEIGHT
             else:
                 weights[term] = 1.0
+            if term.isdigit() or not (term in wanted or term in optional):
+                payload.add(term)
             if term not in wanted or term.isdigit():
                 optional.add(term)
         for shape in find_shapes(folded):
             weights[shape] = SHAPE_WEIGHT
             optional.add(shape)
-        return QueryTerms(weights, frozenset(optional), language)
+        return QueryTerms(weights, frozenset(optional), frozenset(payload), language)
 
     def content_terms(self, phrase: str, language: str = "") -> frozenset[str]:
         """Return the terms of a phrase without its stop words, and without those of `language`;

@@ -231,6 +231,23 @@ def test_a_name_of_common_words_alone_is_found_in_a_request() -> None:
     assert "recall" not in found(index, "I did tell my car what you want")
 
 
+MEMORY = document(
+    "keep", "Store a thing.", ("keep in mind; memorize; note; jot down; take note", "note down")
+)
+
+
+def test_what_a_request_begins_with_counts_more_than_what_follows() -> None:
+    index = filled(*LIBRARY, MEMORY)
+    assert found(index, "memorize grandma's blue porcelain teapot") == ["keep"]
+    assert found(index, "grandma's blue porcelain teapot cannot memorize") == []
+
+
+def test_nobody_has_to_know_what_a_request_quotes() -> None:
+    index = filled(*LIBRARY, MEMORY)
+    query = 'could you memorize "convert the weather to a random slug, today"'
+    assert found(index, query)[:1] == ["keep"]
+
+
 def test_exact_matches_pass_even_when_they_are_all_stop_words() -> None:
     index = filled(
         document("help", "Explains itself."), document("about", "About this registry.", ("help",))
