@@ -77,7 +77,16 @@ def test_a_script_can_be_started_and_its_shell_understands_it(name: str) -> None
     subprocess.run([shell, "-n", path], check=True)
 
 
-def test_an_installation_that_stands_is_left_alone_and_an_unknown_option_is_refused() -> None:
+@pytest.mark.parametrize("option", ["--dev", "--packages"])
+def test_an_installation_that_stands_is_left_alone(option: str) -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / "install", option], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_unknown_option_of_the_installer_is_refused() -> None:
     done = subprocess.run(
         [ROOT / "scripts" / "install", "--nonsense"], capture_output=True, text=True, check=False
     )
