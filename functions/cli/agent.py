@@ -101,8 +101,8 @@ def show_prompt(
     printer.note(f"about {found.tokens:,} tokens of {found.window:,}")
     if found.leaving:
         printer.note(
-            f"{found.leaving:,} messages leave the history before that turn, and may change the"
-            " memory then"
+            f"{found.leaving:,} messages leave the history before that turn; memory hears of them"
+            " after it"
         )
 
 
