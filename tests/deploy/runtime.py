@@ -88,7 +88,9 @@ class Deployment:
     def waiting(self) -> list[Event]:
         """The events in the queue; they stay there."""
         answer = aws.client("sqs").receive_message(
-            QueueUrl=self.store["UNCAGED_QUEUE"].removeprefix("sqs://"), VisibilityTimeout=0
+            QueueUrl=self.store["UNCAGED_QUEUE"].removeprefix("sqs://"),
+            VisibilityTimeout=0,
+            MaxNumberOfMessages=10,
         )
         return [decode(message["Body"].encode()) for message in answer.get("Messages", [])]
 

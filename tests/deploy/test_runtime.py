@@ -222,7 +222,7 @@ def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_an
 ) -> None:
     with running.another_function("worker", tmp_path, timeout=5) as short:
         handed = short.invoke(batch(happened(41, ENCODE, chat=85)))
-    waiting = running.waiting()
+    waiting = [event for event in running.waiting() if event.session == "telegram:85"]
     answer = worker.function.invoke(batch(*waiting))
 
     assert (handed.failed, failures(handed.payload)) == ("", [])
