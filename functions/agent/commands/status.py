@@ -119,12 +119,14 @@ def format_status(session: str, document: Document, app: App) -> list[str]:
         f"State: {report.state}{reason}",
         f"Failures: {report.consecutive} in a row, {report.failed} of the last"
         f" {report.operations} operations",
-        _format_total(report, ENGLISH),
+        _format_total(report, ENGLISH) + _format_cost(report.cost, app, ENGLISH),
+        _format_left(report, document, app, ENGLISH),
     ]
     if report.last.total:
         tokens = _format_tokens(report.last, ENGLISH)
+        tokens += _format_cost(report.last.cost, app, ENGLISH)
         lines.append(ENGLISH.status_last_turn.format(tokens=tokens))
-    return [*lines, *_list_failures(document, app, ENGLISH)]
+    return [*filter(None, lines), *_list_failures(document, app, ENGLISH)]
 
 
 def describe_status(call: CommandCall) -> list[str]:
@@ -151,7 +153,7 @@ def describe_status(call: CommandCall) -> list[str]:
     if report.last.total:
         tokens = _format_tokens(report.last, texts)
         if in_full:
-            tokens += _format_cost(report.last.cost, call)
+            tokens += _format_cost(report.last.cost, app, texts)
         lines.append(texts.status_last_turn.format(tokens=tokens))
     return [*filter(None, lines), *_list_failures(document, app, texts)]
 
@@ -212,7 +214,8 @@ def describe_usage(call: CommandCall) -> list[str]:
     tokens = _format_tokens(report.usage, texts)
     if call.role == "guest":
         return [texts.usage_here.format(tokens=tokens), _format_own(report, texts)]
-    tokens += _format_cost(report.usage.cost, call)
+    app = call.app
+    tokens += _format_cost(report.usage.cost, app, texts)
     everywhere = texts.usage_all.format(
         period=report.period,
         own=report.own,
@@ -220,18 +223,22 @@ def describe_usage(call: CommandCall) -> list[str]:
         limit=_format_limit(report, texts),
         unlocked=_format_unlocked(report, texts),
     )
-    lines = [texts.usage_here.format(tokens=tokens), everywhere + _format_cost(report.cost, call)]
-    if report.left is not None:
-        resets = texts.budget_resets.format(time=call.app.describe_reset(call.document))
-        lines.append(f"{texts.usage_left.format(left=report.left)} {resets}")
-    return lines
+    everywhere += _format_cost(report.cost, app, texts)
+    left = _format_left(report, call.document, app, texts)
+    return [*filter(None, (texts.usage_here.format(tokens=tokens), everywhere, left))]
 
 
-def _format_cost(cost: float, call: CommandCall) -> str:
-    """Return what tokens cost, to be added to a line; empty where nobody knows."""
-    if not cost:
+def _format_left(report: StatusReport, document: Document, app: App, texts: Texts) -> str:
+    """Return what is left of the budget and when it starts again; empty without a limit."""
+    if report.left is None:
         return ""
-    return call.texts.usage_cost.format(cost=format_money(cost, call.app.currency))
+    resets = texts.budget_resets.format(time=app.describe_reset(document))
+    return f"{texts.usage_left.format(left=report.left)} {resets}"
+
+
+def _format_cost(cost: float, app: App, texts: Texts) -> str:
+    """Return what tokens cost, to be added to a line; empty where nobody knows."""
+    return texts.usage_cost.format(cost=format_money(cost, app.currency)) if cost else ""
 
 
 def _format_total(report: StatusReport, texts: Texts) -> str:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
-from tests.fakes.model import ScriptedModel, call
+from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
 from tests.functions.people import sentence
 from tests.functions.serving import serving
@@ -122,6 +122,22 @@ def test_a_budget_that_is_used_up_is_seen_in_every_chat(
     tell(home, "hello")
 
     assert tell(home, "/status", session="telegram:8")[0].startswith(sentence("budget"))
+
+
+def test_the_machine_shows_what_is_left_and_what_it_cost(
+    runtime: Open, model: ScriptedModel, run: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = runtime(llm_url=model.url, llm_prices="2,0.5,8")
+    model.then(say("dear") | {"usage": {"prompt_tokens": 500_000, "completion_tokens": 0}})
+    tell(home, "hello")
+    monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
+    shown = run("agent", "status", "--session", "telegram:7")
+    assert ": 500,000 of 1,500,000, 500,000 of them here, $1.00\n" in shown
+    assert "Left: 1,000,000 tokens. The budget starts again at 00:00 UTC.\n" in shown
+    assert (
+        "Last turn: 500,000 tokens of prompts (0% of them from the cache), 0 of answers, $1.00"
+        in shown
+    )
 
 
 @pytest.mark.parametrize("chat", ["everybody", ""])
