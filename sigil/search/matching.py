@@ -113,12 +113,12 @@ class Cutoff:
             return True
         if len(entry.aliases) < MANY_ALIASES:
             return best >= self.query.least_points or named or entry.is_named_in(self.phrase)
-        evidence = points / self.query.rarest + COVERED * covered
-        if entry.opens(self.phrase):
-            evidence += OPENING
-        return evidence >= EVIDENCE or (
-            evidence >= EVIDENCE - NAMED and (named or self.is_named(entry))
-        )
+        missing = EVIDENCE - points / self.query.rarest - COVERED * covered
+        if missing <= 0 or missing > NAMED + OPENING:
+            return missing <= 0
+        if missing > NAMED and not entry.opens(self.phrase):
+            return False
+        return named or self.is_named(entry)
 
 
 @dataclass(frozen=True, slots=True)
