@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from tests.deploy.requests import (
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import Answer
-from tests.servers.lambda_runtime import Invoked, LambdaFunction, children
+from tests.servers.lambda_runtime import ROOT, Invoked, LambdaFunction, children
 
 ENCODE = "encode hello world in base64"
 ENCODED = "aGVsbG8gd29ybGQ="
@@ -124,9 +125,20 @@ class Worker:
 
 
 @pytest.fixture(scope="module")
-def worker(running: Deployment) -> Worker:
+def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The setting of a small library, which is stocked in a moment: `tests/deploy/test_used.py` has
+    all of it.
+    """
+    folder = tmp_path_factory.mktemp("library")
+    for name in ("encode", "hash", "number-base", "text-stats"):
+        shutil.copytree(ROOT / "capabilities" / name, folder / name)
+    return {"UNCAGED_LIBRARY": str(folder)}
+
+
+@pytest.fixture(scope="module")
+def worker(running: Deployment, library: dict[str, str]) -> Worker:
     begun = time.time()
-    function = running.function("worker")
+    function = running.function("worker", **library)
     return Worker(function, function.invoke(request("worker")), begun)
 
 
@@ -218,9 +230,9 @@ def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(
 
 
 def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_another_call(
-    running: Deployment, worker: Worker, tmp_path: Path
+    running: Deployment, worker: Worker, library: dict[str, str], tmp_path: Path
 ) -> None:
-    with running.another_function("worker", tmp_path, timeout=5) as short:
+    with running.another_function("worker", tmp_path, timeout=5, **library) as short:
         handed = short.invoke(batch(happened(41, ENCODE, chat=85)))
     waiting = [event for event in running.waiting() if event.session == "telegram:85"]
     answer = worker.function.invoke(batch(*waiting))
@@ -241,9 +253,9 @@ def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:
 
 
 def test_the_registry_answers_who_has_its_token_and_runs_what_it_is_given(
-    running: Deployment,
+    running: Deployment, library: dict[str, str]
 ) -> None:
-    function = running.function("registry")
+    function = running.function("registry", **library)
     asked = [
         function.invoke(request(f"registry_{name}"))
         for name in ("health", "query", "run", "unsigned")
