@@ -233,7 +233,12 @@ def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -
     """Return the document as JSON, compressed when it is large.
 
     When it is larger still, its largest bodies are in the overflow.
+
+    What is `owed` is written among the chunks that are `unheard`, as a number below 0: version
+    0.1.0 reads that as a chunk that is gone, and a field that it does not know as damage.
     """
+    if document.owed:
+        document = replace(document, unheard=(*document.unheard, -document.owed), owed=0)
     body = dumps(document)
     if len(body) < COMPRESS_BYTES:
         return body
@@ -264,7 +269,13 @@ def decode_document(data: bytes, overflow: OverflowStore = NO_OVERFLOW) -> Docum
         if "safety" in fields:
             # a damaged safety status locks the session, and does not cost it its messages
             safety = status.read_safety_status(fields.pop("safety"))
-        return replace(DOCUMENT.convert(fields), safety=safety)
+        document = DOCUMENT.convert(fields)
+        return replace(
+            document,
+            safety=safety,
+            unheard=tuple(first for first in document.unheard if first >= 0),
+            owed=-min((0, *document.unheard)),
+        )
     except NewerFormat:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, zlib.error):

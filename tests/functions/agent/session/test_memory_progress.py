@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from functions.agent.messages import Message
-from functions.agent.session.document import Document
+from functions.agent.session.document import Document, decode_document, encode_document
 from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
 from sigil.storage.kv import Item, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -92,3 +93,12 @@ def test_what_another_version_wrote_beside_it_stays() -> None:
     item = read(kv)
     assert item
     assert b'"mood":"calm"' in item.value
+
+
+def test_version_0_1_0_reads_a_document_that_owes_a_consolidation() -> None:
+    body = encode_document(OWING)
+    assert decode_document(body) == OWING
+    fields = orjson.loads(body)
+    assert "owed" not in fields
+    assert all(isinstance(first, int) for first in fields["unheard"])
+    assert decode_document(encode_document(SAID)) == SAID
