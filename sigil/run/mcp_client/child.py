@@ -29,6 +29,8 @@ PIECE_BYTES = 64 << 10
 COMPLAINT_BYTES = 2_000
 IDLE_SECONDS, LOOK_SECONDS = 300.0, 5.0
 END_SECONDS = 2.0
+EXIT_SECONDS = 0.5
+"""So long a program may take from the end of its output to its own."""
 
 
 class ServerProcess:
@@ -175,6 +177,10 @@ class ServerProcess:
         elif complaints in open_pipes and select.select([complaints], [], [], 0.1)[0]:
             piece = os.read(complaints.fileno(), PIECE_BYTES)
             self._complaint = (self._complaint + piece)[-COMPLAINT_BYTES:]
+        if out not in open_pipes:
+            # A program's pipes are at their end before it is; ended now, it has no exit code.
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(EXIT_SECONDS)
         self.close()
         out.close()
         complaints.close()

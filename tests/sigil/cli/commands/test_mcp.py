@@ -326,6 +326,12 @@ def test_a_command_line_that_makes_no_sense_is_refused(
             "run it by hand: false; it has to speak MCP",
         ),
         (
+            ("--", "sh", "-c", "exec >&- 2>&-; sleep 0.1; exit 3"),
+            1,
+            "the program ended with exit code 3 and without a message",
+            "run it by hand: sh -c",
+        ),
+        (
             ("nowhere-at-all",),
             3,
             "there is no program nowhere-at-all here",
