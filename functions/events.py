@@ -109,6 +109,12 @@ class Event(Stored):
         return self.kind == "message" and not self.is_overheard
 
     @property
+    def looks_like_command(self) -> bool:
+        """Return whether its text begins with a slash, behind invisible characters as well."""
+        visible = (letter for letter in self.text if letter.isprintable() and not letter.isspace())
+        return next(visible, "") in ("/", "\uff0f")
+
+    @property
     def is_control(self) -> bool:
         """Return whether it stops, halts or unlocks, and so must not wait for the turn that it is
         about.

@@ -37,10 +37,13 @@ def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
         return row
     for other in waiting:
         is_message = other.kind == "message" and not other.joined and not other.skips_queue
-        is_command = other.text.lstrip().startswith(("/", "\uff0f"))
         same_people = other.sender.id == event.sender.id and other.private == event.private
         for_us = other.addressed in ((), event.addressed)
-        if not (is_message and same_people and for_us) or is_command or unopened.is_all(other):
+        if (
+            not (is_message and same_people and for_us)
+            or other.looks_like_command
+            or unopened.is_all(other)
+        ):
             break
         row.append(other)
     return row

@@ -472,7 +472,7 @@ def _gets_notice(other: Event, event: Event, app: App) -> bool:
 
     It is when it is a message to us, no command, of somebody who may talk.
     """
-    if other.kind != "message" or other.joined or other.text.lstrip().startswith(("/", "\uff0f")):
+    if other.kind != "message" or other.joined or other.looks_like_command:
         return False
     if other.addressed not in ((), event.addressed):
         return False

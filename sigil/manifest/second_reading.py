@@ -5,7 +5,6 @@ A value of a list is named only where it is the only one that is meant.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 
@@ -17,8 +16,10 @@ TEXT_CHARACTERS = 200
 ELEMENTS_MOST = 20
 NAMES_MOST = 400
 NAME_CHARACTERS = 60
-NEAR_NAME = 0.88
-"""So alike are two spellings of one name: `colour` and `color` are, `from` and `form` are not."""
+_SAYS_NOTHING_ELSE = frozenset(
+    "value values text string input argument arg number unit units currency name code list".split()
+)
+"""Words of a name that change nothing; `no`, `not`, `skip`, `exclude` or `reply` do."""
 _SIGNS = {
     ",": "comma",
     ";": "semicolon",
@@ -33,7 +34,7 @@ _SIGNS = {
 }
 """The names of the signs that stand between words or fields."""
 _SAYS_WHAT_IT_IS = frozenset(
-    "case format mode style type kind unit units chart encoding encoded order level system".split()
+    "case format mode style type kind unit units chart encoding encoded".split()
 )
 """Words that stand beside a value and only say what it is."""
 _ABBREVIATED = {
@@ -49,14 +50,18 @@ _ABBREVIATED = {
     "lowercase": "lower",
     "uppercase": "upper",
 }
-_NUMBERS = {
+_CARDINALS = {
     word: number
-    for number, words in enumerate(
-        "zero none|one first|two second|three third|four fourth|five fifth|six sixth|seven seventh"
-        "|eight eighth|nine ninth|ten tenth|eleven eleventh|twelve twelfth".split("|")
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
-    for word in words.split()
-    if word != "none"
+}
+_ORDINALS = {
+    word: number
+    for number, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
+        1,
+    )
 }
 _MONTHS = (
     "january february march april may june july august september october november december".split()
@@ -68,32 +73,47 @@ _GROUPED = re.compile(r"\d{1,3}(?:[, '_’]\d{3})+")
 
 
 def match_near_names(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, str]:
-    """Return the absent property that an unknown argument's name means: the only one whose words
-    are among its own (`from_currency`), or that is spelled nearly so (`colour`).
+    """Return the absent property that an unknown argument's name means, where there is one.
+
+    A switch is never meant: a word of a name can turn it around (`no_delete`).
     """
     properties = schema.get("properties")
     parts = properties if isinstance(properties, dict) else {}
     if schema.get("additionalProperties", False) is not False or "patternProperties" in schema:
         return {}
-    absent = [name for name in parts if name not in arguments]
+    absent = [
+        name
+        for name, part in parts.items()
+        if name not in arguments and _words_of(name) and not _is_switch(part)
+    ]
     unknown = [name for name in arguments if name not in parts and len(name) <= NAME_CHARACTERS]
     if len(absent) * len(unknown) > NAMES_MOST:
         return {}
-    meant = {}
-    for given in unknown:
-        words = _words_of(given)
-        meant[given] = [
-            name
-            for name in absent
-            if _words_of(name) <= words
-            or difflib.SequenceMatcher(None, name.casefold(), given.casefold()).ratio() >= NEAR_NAME
-        ]
+    meant = {given: [name for name in absent if _is_same_name(name, given)] for given in unknown}
     claimed = [name for names in meant.values() for name in names]
     return {
         given: names[0]
         for given, names in meant.items()
         if len(names) == 1 and claimed.count(names[0]) == 1
     }
+
+
+def _is_switch(part: Json) -> bool:
+    return not isinstance(part, dict) or "boolean" in str(part.get("type", "boolean"))
+
+
+def _is_same_name(name: str, given: str) -> bool:
+    """Return whether a given name is the property's with words that change nothing
+    (`from_currency`), or with one letter more or less (`colour`).
+    """
+    own = _words_of(name)
+    words = _words_of(given)
+    if own < words:
+        return words - own <= _SAYS_NOTHING_ELSE
+    short, long = sorted((name.casefold(), given.casefold()), key=len)
+    if len(short) < 5 or len(long) != len(short) + 1 or short[0] != long[0]:
+        return False
+    return any(long[:place] + long[place + 1 :] == short for place in range(1, len(long)))
 
 
 def list_readings(name: str, part: Mapping[str, Json], value: Json) -> list[Json]:
@@ -111,7 +131,10 @@ def list_readings(name: str, part: Mapping[str, Json], value: Json) -> list[Json
         return list[Json](meant) if len(meant) == 1 else []
     described = f"{name} {part.get('description', '')}".casefold()
     types = part.get("type")
-    readings = _list_integers(described, value) if types == "integer" else _list_texts(part, value)
+    if types == "integer":
+        readings = _list_integers(described, value, from_zero=part.get("minimum") == 0)
+    else:
+        readings = _list_texts(part, value)
     return list(dict.fromkeys(reading for reading in readings if reading != value))
 
 
@@ -149,14 +172,20 @@ def _is_choice(choice: str, text: str) -> bool:
     return own < words and words - own <= _SAYS_WHAT_IT_IS
 
 
-def _list_integers(described: str, text: str) -> Iterator[Json]:
-    """Yield the whole numbers that a text may say: `three`, `4th`, `/26`, a month, a base."""
+def _list_integers(described: str, text: str, *, from_zero: bool) -> Iterator[Json]:
+    """Yield the whole numbers that a text may say: `three`, `4th`, `/26`, a month, a base.
+
+    Where one may count `from_zero`, the first is 0 or 1, and so no ordinal is read.
+    """
     folded = text.strip().casefold()
     ordinal = _ORDINAL.fullmatch(folded)
-    if ordinal:
+    counts_from_zero = from_zero or re.search(r"\b(?:zero|0)[- ]?based|\bindex\b", described)
+    if ordinal and not counts_from_zero:
         yield int(ordinal[1])
-    if folded in _NUMBERS:
-        yield _NUMBERS[folded]
+    if folded in _ORDINALS and not counts_from_zero:
+        yield _ORDINALS[folded]
+    if folded in _CARDINALS:
+        yield _CARDINALS[folded]
     if folded[:1] == "/" and folded[1:].isascii() and folded[1:].isdecimal():
         yield int(folded[1:])
     if "month" in described and len(folded) > 2:

@@ -29,11 +29,17 @@ _ELEMENTS: Final = frozenset(
 """Elements that only draw."""
 _ELSEWHERE = re.compile(r"url\s*\(\s*['\"]?\s*(?!['\"\s#])", re.IGNORECASE)
 """An address that is no part of the document."""
-_STYLE_LOADS = re.compile(
-    r"[@\\]|(?!(?:rgba?|hsla?|url|calc|var|translate|rotate|scale|matrix)\()\b[a-z-]+\(",
+_MAY_LOAD = re.compile(
+    r"[@\\]|(?<![a-z-])(?!(?:rgba?|hsla?|url|calc|var|translate|rotate|scale|matrix|skew[xy])\s*\()"
+    r"[a-z-]+\s*\(",
     re.IGNORECASE,
 )
 """Rules, escapes and functions of style sheets, but for those that load nothing."""
+_PLAIN_TEXT: Final = ("aria-label", "title", "class", "id", "lang")
+"""Attributes whose value no browser reads as a style."""
+_STYLE_CHARACTERS: Final = 20_000
+_ENCODING = re.compile(r"\A<\?xml[^>]*\sencoding\s*=\s*['\"](?!utf-8['\"])", re.IGNORECASE)
+"""A declaration of another encoding than the one that the file will have."""
 
 
 def take_pictures(markdown: str) -> tuple[str, tuple[str, ...]]:
@@ -88,6 +94,8 @@ def _make_document(source: str) -> str:
     source = clean_text(source).strip()
     if len(source) > PICTURE_CHARACTERS or "<!" in source.replace("<!--", ""):
         return ""  # a document type may define anything
+    if _ENCODING.match(source):
+        return ""
     if _NAMESPACE not in source:
         source = re.sub("<svg", f'<svg xmlns="{_NAMESPACE}"', source, count=1, flags=re.IGNORECASE)
     return f"{source}\n" if _only_draws(source) else ""
@@ -116,8 +124,9 @@ def _only_draws(source: str) -> bool:
         for qualified, value in attributes.items():
             key = qualified.rpartition(" ")[2].lower()
             points_elsewhere = key in ("href", "src", "base") and not value.strip().startswith("#")
-            loads = key == "style" and _STYLE_LOADS.search(value)
-            if key.startswith("on") or points_elsewhere or loads or _ELSEWHERE.search(value):
+            if key in _PLAIN_TEXT:
+                continue
+            if key.startswith("on") or points_elsewhere or _loads(value):
                 raise _DoesMoreError
 
     def end(name: str) -> None:
@@ -145,4 +154,9 @@ def _only_draws(source: str) -> bool:
     except (expat.ExpatError, _DoesMoreError):
         return False
     rules = "".join(style)
-    return not (_STYLE_LOADS.search(rules) or _ELSEWHERE.search(rules))
+    return len(rules) <= _STYLE_CHARACTERS and not _loads(rules)
+
+
+def _loads(style: str) -> bool:
+    """Return whether a style sheet, or an attribute, which is one as well, could load something."""
+    return bool(_MAY_LOAD.search(style) or _ELSEWHERE.search(style))

@@ -126,9 +126,12 @@ def test_each_keeps_what_it_points_at(chats: Chats, model: ScriptedModel) -> Non
     assert second.endswith("why tulips?")
 
 
-def test_a_command_among_them_is_answered_in_its_place(chats: Chats, model: ScriptedModel) -> None:
+@pytest.mark.parametrize("command", ["/language", "\u200b/language", " \ufeff\u200e/language"])
+def test_a_command_among_them_is_answered_in_its_place(
+    chats: Chats, model: ScriptedModel, command: str
+) -> None:
     model.then(say("one and two"), say("three"))
-    for number, text in enumerate(("one", "two", "/language", "three"), 1):
+    for number, text in enumerate(("one", "two", command, "three"), 1):
         chats.write(number, text)
     assert chats.work_off() == ["1", "3", "4"]
     texts = chats.list_texts()

@@ -70,6 +70,9 @@ def test_a_picture_is_a_whole_code_block_or_begins_at_a_lines_beginning(text: st
         "<style>@import 'https://evil.example/x.css';</style>",
         r"<style>rect { fill: u\72l(https://evil.example) }</style>",
         "<style><![CDATA[rect { background: src('https://evil.example') }]]></style>",
+        r'<rect filter="\75 rl(https://evil.example/x.svg#f)"/>',
+        "<rect cursor=\"image-set('https://evil.example/x.cur' 1x), auto\"/>",
+        f"<style>{'a-' * 40_000}</style>",
         '<?xml-stylesheet href="https://evil.example/x.css"?>',
         '<g xml:base="https://evil.example/"/>',
         "<circle>",
@@ -82,9 +85,11 @@ def test_what_could_do_more_than_draw_stays_text(inside: str) -> None:
     assert take_pictures(text) == (text, ())
 
 
-def test_a_document_type_stays_text() -> None:
-    text = f'<!DOCTYPE svg [<!ENTITY a "b">]>\n{CIRCLE}'
-    assert take_pictures(f"```svg\n{text}\n```")[1] == ()
+@pytest.mark.parametrize(
+    "before", ['<!DOCTYPE svg [<!ENTITY a "b">]>', '<?xml version="1.0" encoding="utf-7"?>']
+)
+def test_a_document_of_another_kind_stays_text(before: str) -> None:
+    assert take_pictures(f"```svg\n{before}\n{CIRCLE}\n```")[1] == ()
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,38 @@ def test_a_longer_name_is_a_property_s_where_no_other_argument_means_it() -> Non
         "additionalProperties": False,
     }
     assert accept(closed, {"from_unit": 1, "toUnit": 2}) == {"from": 1, "to": 2}
-    for sent in ({"from_to": 1}, {"from_a": 1, "from_b": 2}, {"from": 1, "from_a": 2}):
+    for sent in ({"from_to": 1}, {"from_unit": 1, "from_code": 2}, {"from": 1, "from_unit": 2}):
         with pytest.raises(UsageError, match="EINVAL"):
             accept(closed, sent)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"no_delete": True},
+        {"delete_value": True},
+        {"exclude_path": "/keep"},
+        {"on_path": "a"},
+        {"reply_path": "a"},
+        {"anything": "a"},
+        {"max_index": 1},
+        {"index": "first"},
+        {"index": "2nd"},
+    ],
+    ids=str,
+)
+def test_a_name_or_a_word_that_may_mean_the_opposite_is_refused(sent: dict[str, Json]) -> None:
+    closed: dict[str, Json] = {
+        "properties": {
+            "path": {"type": "string"},
+            "_": {"type": "string"},
+            "delete": {"type": "boolean"},
+            "index": {"type": "integer", "description": "Zero-based"},
+        },
+        "additionalProperties": False,
+    }
+    with pytest.raises(UsageError, match="EINVAL"):
+        accept(closed, sent)
 
 
 @pytest.mark.parametrize(
