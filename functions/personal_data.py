@@ -176,7 +176,7 @@ class PersonalData:
         own = {self._session(chat) for chat in chats}
         memories = {scope for scope in scopes if "#".join(scope.split("#")[:2]) in own} | own
         for scope, linked in links.items():
-            if all(chat.session in chats for chat in linked):
+            if linked and all(chat.session in chats for chat in linked):
                 memories.add(scope)
         for session in own:
             with suppress(BackendError):

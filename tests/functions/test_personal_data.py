@@ -75,11 +75,12 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         tell(home, f"secret-{name}-group", **{**GROUP, "sender": who["sender"]})
         key = keys.session_of("main", who["session"])
         app.sessions.archive(key, [Message("user", f"secret-{name}-large {LARGE} {name}", seq=900)])
-        app.documents.write(key, "memory", f"secret-{name}-memory", by="test")
-        app.documents.write(key, "memory", f"secret-{name}-memory-2", by="test")
+        memory = app.sessions.open(key).memory
+        app.documents.write(memory, "memory", f"secret-{name}-memory", by="test")
+        app.documents.write(memory, "memory", f"secret-{name}-memory-2", by="test")
         History(app.kv, key).add(HistoryEntry(1, 2, 1.0, f"secret-{name}-history"))
         RemovedStatements(app.kv, key).save(Removal(1, 1.0, (f"secret-{name}-statement",)))
-        for scope in (key, G, app.documents.agent):
+        for scope in (memory, G, app.documents.agent):
             things = Things(app.kv, scope, app.helpers.terms)
             things.save(Thing("fact", (name, "said", f"secret-{name}-thing"), "user", 1.0, 1.0,
                               who["sender"]))  # fmt: skip

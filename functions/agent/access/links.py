@@ -2,6 +2,10 @@
 
 A chat offers a code, and whoever sends it in another private chat says that both are theirs. Only
 memory is shared: each chat keeps its conversation, and each id its role and its allowance.
+
+A shared memory has a scope that was made for it and is never used again, and a record of the chats
+that use it. What is under a chat's own key is its own alone, so whoever leaves, or loses the
+conversation that tells the scope, never comes back to what others went on to write.
 """
 
 from __future__ import annotations
@@ -175,7 +179,7 @@ class Links:
     def leave(self, scope: str, session: str) -> tuple[LinkedChat, ...]:
         """Note that a chat shares this memory no more, and return those that still do.
 
-        One that is left alone with its own memory shares nothing, and the record ends.
+        The record ends with the last of them.
         """
 
         def decide(item: Item | None) -> tuple[Change, tuple[LinkedChat, ...]]:
@@ -183,10 +187,7 @@ class Links:
             left = tuple(chat for chat in record.chats if chat.session != session)
             if left == record.chats:
                 return None, left
-            own = [keys.session_of(self._agent, chat.session) for chat in left]
-            if own in ([], [scope]):
-                return DELETE, left
-            return dumps(replace(record, chats=left)), left
+            return (dumps(replace(record, chats=left)) if left else DELETE), left
 
         return update_item(self._kv, keys.memory_link(scope), decide).answer
 
@@ -238,12 +239,12 @@ def find_linked_memory(kv: KV, session: str) -> str:
     for scope, item in scan_all(kv, partition, f"{agent}#"):
         linked = _read_link(item.value).chats
         if any(keys.escape(each.session) == chat for each in linked):
-            return "" if scope == session else scope
+            return scope
     return ""
 
 
-def scope_for_leaving(session: str, event: str) -> str:
-    """Return a scope for the memory of a session (S of the keys) whose own one others use."""
+def scope_for_sharing(session: str, event: str) -> str:
+    """Return a scope for the memory that a session (S of the keys) shares from this event on."""
     return f"{session}#{sha256(event.encode(errors='replace')).hexdigest()[:8]}"
 
 

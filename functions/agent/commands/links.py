@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.access.links import CHATS_MOST, SECONDS, LinkedChat, scope_for_leaving
+from functions.agent.access.links import CHATS_MOST, SECONDS, LinkedChat, scope_for_sharing
 from functions.agent.access.roles import LOCAL_OWNERS
 from functions.agent.commands.command import (
     Command,
@@ -20,6 +20,7 @@ from functions.agent.commands.command import (
     always,
 )
 from functions.agent.session.document import Outgoing
+from functions.agent.session.store import SessionHandle
 from sigil.errors import Refused, UsageError
 from sigil.storage.kv import keys
 
@@ -36,6 +37,7 @@ def run_link(call: CommandCall) -> CommandResult:
         if call.text:
             return _join_memory(call)
         code = links.offer_code(call.event)
+        opened = _use_sharable_memory(call)
     except UsageError as problem:
         is_own = problem.code == "ESAME"
         return call.reply(texts.link_own_code if is_own else texts.link_no_code)
@@ -46,10 +48,29 @@ def run_link(call: CommandCall) -> CommandResult:
             "EFULL": texts.link_too_many.format(most=CHATS_MOST),
         }
         return call.reply(refused[refusal.code])
-    others = _list_others(call, links.list_chats(call.memory))
+    others = _list_others(call, links.list_chats(opened.memory))
     shared = texts.link_shared.format(chats=_format_chats(others)) if others else ""
     told = texts.link_code.format(code=code, minutes=MINUTES)
-    return call.reply("\n\n".join(filter(None, (shared, told))))
+    text = "\n\n".join(filter(None, (shared, told)))
+    return CommandResult(text, opened.document, opened)
+
+
+def _use_sharable_memory(call: CommandCall) -> SessionHandle:
+    """Let the chat's memory have a scope that others can use, and return the session.
+
+    Nobody else ever uses the chat's own key. The memory is copied, then the session is saved, and
+    only then is the own key emptied: a crash anywhere loses nothing.
+    """
+    app = call.app
+    opened = call.opened
+    scope = scope_for_sharing(call.session, call.event.id)
+    if call.memory == call.session:
+        app.links.join(scope, (app.links.describe_chat(call.event),))
+        app.memories.prepare_move(call.session, scope)
+        opened = app.sessions.save(opened, replace(opened.document, memory=scope))
+    if opened.memory == scope:
+        app.memories.move(call.session, scope)
+    return opened
 
 
 def _join_memory(call: CommandCall) -> CommandResult:
@@ -65,6 +86,10 @@ def _join_memory(call: CommandCall) -> CommandResult:
     offer = links.take_code(call.text, call.event)
     theirs = app.sessions.open(keys.session_of(app.name, offer.session))
     scope = theirs.memory
+    if scope == theirs.key:  # it has left the memory that the code was for
+        return call.reply(texts.link_no_code)
+    if scope == call.memory:  # it has just taken a code of this chat
+        return call.reply(texts.link_taken)
     there = LinkedChat(offer.session, offer.who, offer.name, offer.at)
     document = call.document
     links.join(scope, (there, links.describe_chat(call.event)))
@@ -79,14 +104,13 @@ def _join_memory(call: CommandCall) -> CommandResult:
     except Refused:
         links.leave(scope, call.event.session)
         raise
-    if call.memory != scope:
-        links.leave(call.memory, call.event.session)
+    links.leave(call.memory, call.event.session)
     others = _list_others(call, links.list_chats(scope))
     here = links.describe_chat(call.event)
     told = texts.link_told.format(chat=_format_chat(here))
     document = replace(
         document,
-        memory="" if scope == call.session else scope,
+        memory=scope,
         next_seq=document.next_seq + 1,
         outbox=(*document.outbox, *_tell(call, others, told)),
     )
@@ -106,15 +130,12 @@ def run_unlink(call: CommandCall) -> CommandResult:
     others = _list_others(call, links.list_chats(call.memory))
     if not others:
         return call.reply(texts.unlink_alone)
-    own = call.session
-    if own == call.memory or links.list_chats(own):
-        own = scope_for_leaving(call.session, call.event.id)
-    app.memories.copy(call.memory, own)
+    app.memories.copy(call.memory, call.session)
     links.leave(call.memory, call.event.session)
     told = texts.unlink_told.format(chat=_format_chat(links.describe_chat(call.event)))
     document = replace(
         call.document,
-        memory="" if own == call.session else own,
+        memory="",
         outbox=(*call.document.outbox, *_tell(call, others, told)),
     )
     return CommandResult(texts.unlink_done.format(chats=_format_chats(others)), document)

@@ -130,6 +130,37 @@ class Documents:
         self._kv.put(keys.document(scope, name), _encode_version(after), expect=version or ABSENT)
         return after
 
+    def copy_versions(self, source: str, target: str, name: str) -> str:
+        """Add all versions of a document behind those that another scope has of it.
+
+        Returns the store's version of what was copied, empty when there is nothing. Doing it again
+        changes nothing. Raises `Conflict` when somebody wrote there meanwhile.
+        """
+        copied = self._read_head(source, self._require_name(source, name))[1]
+        versions = [doc for doc in self.list_versions(source, name) if doc.by != DAMAGED]
+        before, expect = self._read_head(target, self._require_name(target, name))
+        if not versions or _is_same_writing(before, versions[0]):
+            return copied
+        shift = 0
+        if before.version:
+            shift = before.version + 1 - versions[-1].version
+            key = keys.document_version(target, name, before.version)
+            self._kv.put(key, _encode_version(before))
+        newest, *older = [replace(doc, version=doc.version + shift) for doc in versions]
+        for doc in reversed(older):
+            self._kv.put(keys.document_version(target, name, doc.version), _encode_version(doc))
+        self._kv.put(keys.document(target, name), _encode_version(newest), expect=expect or ABSENT)
+        return copied
+
+    def move_versions(self, source: str, target: str, name: str) -> None:
+        """Do as `copy_versions` does, and leave nothing of the document where it was."""
+        copied = self.copy_versions(source, target, name)
+        partition = keys.document_version(source, name, 0).partition
+        for sort, _ in list(scan_all(self._kv, partition, f"{name}#", page=PAGE)):
+            self._kv.delete(Key(partition, sort))
+        if copied:
+            self._kv.delete(keys.document(source, name), expect=copied)
+
     def roll_back(self, scope: str, name: str, version: int, by: str) -> Doc:
         """Write an earlier version's text again, as a new version."""
         text = self.read_version(scope, name, version).text
@@ -240,6 +271,10 @@ def check_document_text(name: str, text: str) -> str:
             "ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {CAPS[name]:,}"
         )
     return text
+
+
+def _is_same_writing(doc: Doc, other: Doc) -> bool:
+    return (doc.text, doc.at, doc.by, doc.why) == (other.text, other.at, other.by, other.why)
 
 
 @dataclass(frozen=True, slots=True)

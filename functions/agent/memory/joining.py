@@ -31,8 +31,9 @@ class Memories:
 
         `source` has no things afterwards. Lines of its documents for which there is no room are
         kept as statements of the `session` (S of the keys) below the number `sequence`, where a
-        search finds them. Doing it again goes on where a crash ended it. Raises `Refused` EQUOTA,
-        and changes nothing, when both memories together are too large.
+        search finds them. The documents themselves with all their versions stay in the session's
+        own memory. Doing it again goes on where a crash ended it. Raises `Refused` EQUOTA, and
+        changes nothing, when both memories together are too large.
         """
         theirs = Things(self._kv, source, self._terms)
         new, joined = Things(self._kv, target, self._terms).join(theirs, session)
@@ -41,7 +42,27 @@ class Memories:
             left += retry_conflicts(partial(self._join_document, source, target, name))
         RemovedStatements(self._kv, session).save(Removal(sequence, at, tuple(left)))
         theirs.forget_joined(joined)
+        if source != session:
+            for name in OF_CHATS:
+                retry_conflicts(partial(self._documents.move_versions, source, session, name))
         return new
+
+    def prepare_move(self, source: str, target: str) -> None:
+        """Copy the memory `source` with all versions into the new memory `target`."""
+        Things(self._kv, target, self._terms).join(Things(self._kv, source, self._terms), "")
+        for name in OF_CHATS:
+            retry_conflicts(partial(self._documents.copy_versions, source, target, name))
+
+    def move(self, source: str, target: str) -> None:
+        """Move the memory `source` with all versions to `target`; nothing of it is left there.
+
+        Doing it again goes on where a crash ended it.
+        """
+        theirs = Things(self._kv, source, self._terms)
+        joined = Things(self._kv, target, self._terms).join(theirs, "")[1]
+        theirs.forget_joined(joined)
+        for name in OF_CHATS:
+            retry_conflicts(partial(self._documents.move_versions, source, target, name))
 
     def copy(self, source: str, target: str) -> None:
         """Make the memory `target` what `source` is now; doing it again changes nothing."""

@@ -106,7 +106,7 @@ def link_tries(agent: str, who: str) -> Key:
 
 
 def memory_link(scope: str) -> Key:
-    """The chats that share the memory of this scope, the S of one of them or a name below it."""
+    """The chats that share the memory of this scope, a name below the S of one of them."""
     return Key("memory-link", scope)
 
 
@@ -501,8 +501,11 @@ def list_memory_partitions(scope: str) -> list[str]:
 
 
 def list_memory_items(scope: str) -> list[Key]:
-    """Return the items that a memory may have in partitions of all memories."""
-    return [Key(kind, scope) for kind in sorted(MEMORY_ITEMS)]
+    """Return the items that a memory may have in partitions of all memories.
+
+    That which tells whose memory it is comes last.
+    """
+    return [thing_totals(scope), memory_link(scope)]
 
 
 def stored_home(home: str) -> Key:

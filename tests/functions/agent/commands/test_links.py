@@ -15,15 +15,19 @@ from functions.agent.memory.things import Things
 from functions.agent.session.store import SessionHandle
 from functions.agent.turn import run_turn
 from functions.events import Event
+from functions.personal_data import PersonalData
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
+from sigil.storage.kv.base import list_partitions
+from sigil.storage.kv.update import scan_all
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, tell
 
 PHONE: dict[str, Any] = {"session": "telegram:42", "sender": "telegram:42"}
 DESK: dict[str, Any] = {"session": "terminal:main", "sender": "terminal:local"}
+EVE: dict[str, Any] = {"session": "telegram:43", "sender": "telegram:43"}
 WEB: dict[str, Any] = {"session": "http:admin:main", "sender": "http:admin"}
 _CODE = re.compile(r"`/link ([0-9A-Z-]{14})`")
 Open = Callable[..., AgentRuntime]
@@ -62,6 +66,27 @@ def offer(home: AgentRuntime, chat: dict[str, Any]) -> str:
 def link(home: AgentRuntime, first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     """Link the second chat with the first; return what leaves: for the other chat, and here."""
     return tell(home, f"/link {offer(home, first)}", **second)
+
+
+def read_memory(home: AgentRuntime, chat: dict[str, Any]) -> str:
+    memory = home.app.sessions.open(key(chat)).memory
+    return home.app.documents.read(memory, "memory").text
+
+
+def write_memory(home: AgentRuntime, chat: dict[str, Any], text: str) -> None:
+    memory = home.app.sessions.open(key(chat)).memory
+    home.app.documents.write(memory, "memory", text, by="test")
+
+
+def find_words(home: AgentRuntime, words: str) -> set[str]:
+    """Return the partitions of the store in which the words occur."""
+    kv = home.app.kv
+    return {
+        partition
+        for partition in list_partitions(kv)
+        for _, item in scan_all(kv, partition)
+        if words.encode() in item.value
+    }
 
 
 def prompt(model: ScriptedModel) -> str:
@@ -132,7 +157,7 @@ def test_two_consolidations_at_once_lose_nothing_of_either(
 
     model.then(meanwhile)
     tell(home, "/mem the garden has nine old roses", **PHONE)
-    text = home.app.documents.read(key(PHONE), "memory").text
+    text = read_memory(home, PHONE)
     assert "closed on Mondays" in text
     assert "nine old roses" in text
 
@@ -157,7 +182,7 @@ def test_lines_of_two_memories_without_room_are_still_found(home: AgentRuntime) 
     app.documents.write(key(WEB), "memory", long.replace("Invoice", "Order"), by="test")
     link(home, PHONE, DESK)
     link(home, PHONE, WEB)
-    text = app.documents.read(key(PHONE), "memory").text
+    text = read_memory(home, PHONE)
     assert "Ada sings in the choir." in text
     assert "Order 329 of shop 2303 is paid." not in text
     for chat in (PHONE, DESK, WEB):
@@ -188,6 +213,88 @@ def test_after_unlink_both_keep_what_was_known_and_nothing_more_is_shared(
         for chat in (leaver, other):
             for thing in things(home, chat).list_newest(1):
                 things(home, chat).drop(thing.id)
+
+
+@pytest.mark.parametrize("lost", ["erased", "damaged", "linked anew"])
+@pytest.mark.parametrize("offering", [PHONE, EVE])
+def test_who_has_left_never_gets_what_the_other_says_later(
+    home: AgentRuntime, model: ScriptedModel, lost: str, offering: dict[str, Any]
+) -> None:
+    other = EVE if offering is PHONE else PHONE
+    link(home, offering, other)
+    tell(home, "/unlink", **PHONE)
+    learn(home, EVE, "Eve", "has", "gout")
+    write_memory(home, EVE, "- Eve is in debt.")
+    personal = PersonalData(home.app, home.stores.artifacts)
+    if lost == "erased":
+        personal.erase(personal.find("telegram:42"))
+        assert known(home, EVE) == {"Eve has gout"}
+    elif lost == "damaged":
+        home.app.kv.put(keys.session_head(key(PHONE)), b"{damaged")
+    else:
+        link(home, WEB, EVE)
+        link(home, DESK, PHONE)
+        tell(home, "/unlink", **PHONE)
+        write_memory(home, PHONE, "- It rains.")
+        versions = tell(home, "/mem history", **PHONE)[0]
+        for number in range(1, versions.count("\n") + 2):
+            tell(home, f"/mem rollback {number}", **PHONE)
+            assert "debt" not in read_memory(home, PHONE)
+    assert known(home, PHONE) == set()
+    if lost != "damaged":
+        later = event("what do you know of me?", **PHONE)
+        run_turn(replace(later, at=later.at + 1.0), home.app)
+        assert "gout" not in prompt(model)
+        assert "debt" not in prompt(model)
+    exported = str(personal.export(personal.find("telegram:42")))
+    assert "gout" not in exported
+    assert "debt" not in exported
+    learn(home, PHONE, "Ada", "has", "a cat")
+    assert "Ada has a cat" not in known(home, EVE)
+    personal.erase(personal.find("telegram:43"))
+    assert not find_words(home, "gout")
+    assert not find_words(home, "in debt")
+
+
+def test_a_code_makes_the_memory_sharable_and_loses_nothing_of_it(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    learn(home, PHONE, "Ada", "has", "a cat")
+    write_memory(home, PHONE, "- Ada sings.")
+    write_memory(home, PHONE, "- Ada dances.")
+    before = tell(home, "/mem history", **PHONE)
+    offer(home, PHONE)
+    assert home.app.sessions.open(key(PHONE)).memory != key(PHONE)
+    assert find_words(home, "Ada dances") == {f"doc#{home.app.sessions.open(key(PHONE)).memory}"}
+    assert known(home, PHONE) == {"Ada has a cat"}
+    assert tell(home, "/mem history", **PHONE) == before
+    tell(home, "hello", **PHONE)
+    assert "- Ada dances." in prompt(model)
+    tell(home, "/mem rollback 1", **PHONE)
+    assert read_memory(home, PHONE) == "- Ada sings."
+    memory = home.app.sessions.open(key(PHONE)).memory
+    home.app.kv.put(keys.session_head(key(PHONE)), b"{damaged")
+    assert home.app.sessions.open(key(PHONE)).memory == memory
+
+
+def test_a_chat_that_has_left_its_memory_is_joined_by_no_code_of_before(home: AgentRuntime) -> None:
+    link(home, PHONE, DESK)
+    code = offer(home, PHONE)
+    tell(home, "/unlink", **PHONE)
+    assert tell(home, f"/link {code}", **EVE) == [ENGLISH.link_no_code]
+    assert not home.app.links.list_chats(key(PHONE))
+
+
+def test_earlier_versions_of_a_memory_that_joins_another_stay(home: AgentRuntime) -> None:
+    write_memory(home, DESK, "- Ada sings.")
+    write_memory(home, DESK, "- Ada dances.")
+    offer(home, DESK)
+    write_memory(home, DESK, "- Ada paints.")
+    link(home, PHONE, DESK)
+    assert read_memory(home, PHONE) == "- Ada paints."
+    tell(home, "/unlink", **DESK)
+    versions = home.app.documents.list_versions(key(DESK), "memory")
+    assert [doc.text for doc in versions] == ["- Ada paints.", "- Ada dances.", "- Ada sings."]
 
 
 def test_a_chat_whose_memory_others_use_can_leave_and_come_back(home: AgentRuntime) -> None:
@@ -337,7 +444,7 @@ def count_writes(
         return None, done
 
 
-@pytest.mark.parametrize("command", ["link", "unlink"])
+@pytest.mark.parametrize("command", ["offer", "link", "unlink"])
 def test_a_crash_anywhere_loses_nothing_and_links_once(
     runtime: Open, model: ScriptedModel, command: str
 ) -> None:
@@ -348,21 +455,27 @@ def test_a_crash_anywhere_loses_nothing_and_links_once(
         learn(home, PHONE, "city", "Rome")
         learn(home, PHONE, "Ada", "has", "a cat")
         learn(home, DESK, "city", "Oslo", at=2.0)
-        home.app.documents.write(key(DESK), "memory", "- Ada sings in the choir.", by="test")
+        write_memory(home, DESK, "- Ada sings in the choir.")
         if command == "link":
             happened = event(f"/link {offer(home, PHONE)}", **DESK)
+        elif command == "offer":
+            happened = event("/link", **DESK)
         else:
             link(home, PHONE, DESK)
             happened = event("/unlink", **PHONE)
         closed, _ = count_writes(home, happened, number)
         end = closed is not None
-        run_turn(happened, home.app)
+        home.app.sessions.clear_outbox(run_turn(happened, home.app))
+        if command == "offer":
+            assert not find_words(home, "choir") & {f"doc#{key(DESK)}", f"doc-version#{key(DESK)}"}
+            link(home, DESK, PHONE)
         expected = {"city: Oslo", "city: Rome", "Ada has a cat"}
         assert known(home, PHONE) == known(home, DESK) == expected, number
-        linked = home.app.links.list_chats(key(PHONE))
+        assert not list(home.app.kv.scan(keys.thing(key(DESK), "").partition))
+        shared = home.app.sessions.open(key(DESK)).memory
+        linked = home.app.links.list_chats(shared)
         for chat in (PHONE, DESK):
-            memory = home.app.sessions.open(key(chat)).memory
-            assert home.app.documents.read(memory, "memory").text == "- Ada sings in the choir."
-        assert len(linked) == (2 if command == "link" else 1), number
-        number += 7
-    assert number > 14
+            assert read_memory(home, chat) == "- Ada sings in the choir."
+        assert len(linked) == (1 if command == "unlink" else 2), number
+        number += 1 if command == "offer" else 7
+    assert number > 10
