@@ -20,7 +20,9 @@ import orjson
 from functions.agent import compaction, context
 from functions.agent.app import ignore_step
 from functions.agent.commands import table
+from functions.agent.commands.control import handle_control
 from functions.agent.consolidation import consolidate_owed
+from functions.agent.language import choose_texts_for
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
 from functions.agent.toolset import in_scope
@@ -133,6 +135,8 @@ class _Conversation:
             reply = Outgoing(event.id, self.session, table.answer_inquiry(event, app))
             self._show_answer(opened, (reply,))
             return 0
+        if event.is_control:
+            return self._obey_control(event)
         with _hold_conversation(self.folder, self.session, self.screen):
             try:
                 watch = self.screen.show_step if self.style.shows_steps else ignore_step
@@ -152,6 +156,15 @@ class _Conversation:
         if opened.document.owes_memory and code != INTERRUPTED:
             self._consolidate(opened.key)
         return code
+
+    def _obey_control(self, event: Event) -> int:
+        """Stop, halt or unlock at once, also while another terminal is in the middle of a turn."""
+        app = self.runtime.app
+        answer = handle_control(event, app)
+        opened = app.sessions.open(keys.session_of(app.name, self.session))
+        text = answer.text or choose_texts_for(event, opened.document).told_to_stop
+        self._show_answer(opened, (Outgoing(event.id, self.session, text),))
+        return 0
 
     def _consolidate(self, session: str) -> None:
         """Let memory hear of what left the conversation (S of the keys), after the answer.

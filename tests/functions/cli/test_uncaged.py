@@ -26,7 +26,7 @@ from functions.agent.session.store import Sessions
 from functions.settings import Settings
 from sigil.settings import installed_version
 from sigil.wiring import open_stores
-from tests.fakes.model import ScriptedModel, say
+from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.memory.memories import saves
 from tests.machine import within
 from tests.servers.programs import ProgramForker, command_of
@@ -251,6 +251,44 @@ def test_a_second_terminal_waits_for_the_turn_of_the_first(
         "first\n",
         "second\n",
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "answer", "ending"),
+    [
+        ("/stop", "The running turn was told to stop.", "Stopped"),
+        ("/halt here", "Halted in this chat", "alted"),
+    ],
+)
+def test_what_a_second_terminal_stops_or_halts_waits_for_no_turn_of_the_first(
+    command: str,
+    answer: str,
+    ending: str,
+    stocked_environment: dict[str, str],
+    model: ScriptedModel,
+) -> None:
+    go = threading.Event()
+
+    def slow(body: dict[str, Any]) -> dict[str, Any]:
+        go.wait(within(20))
+        return call("sigil_query", {"query": "anything"})
+
+    model.then(slow, say("too late"))
+    more = {"UNCAGED_LLM_URL": model.url}
+    first = subprocess.Popen(
+        [*COMMAND, "chat", "-q", "one"],
+        env={**stocked_environment, **more},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    model.wait_for(1, 30)
+    second = uncaged(stocked_environment, "chat", "-q", command, **more)
+    go.set()
+
+    assert second.stdout.startswith(answer)
+    assert second.stderr == ""
+    assert ending in first.communicate(timeout=within(30))[0]
+    assert len(model.bodies) == 1
 
 
 def test_the_answer_does_not_wait_for_what_memory_hears_of_and_ctrl_c_puts_that_off(
