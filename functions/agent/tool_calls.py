@@ -15,6 +15,7 @@ from math import ceil
 import orjson
 
 from functions.agent import tokens
+from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
 from functions.agent.safety.retry import NO_RETRY, Retry
@@ -30,6 +31,9 @@ from sigil.strict_json import dumps
 RECALL = "recall"
 REMEMBERED = "remembered"
 """The field of a query's result with what this chat remembers of what was asked for."""
+ALSO_REMEMBERED = "also_remembered"
+"""The field with all else that it remembers, where the query is a question."""
+LOOK_THROUGH = "if something in also_remembered says it, answer with that; else: "
 ANSWER_IT = "answer with what is remembered where it says it; otherwise call what fits"
 MOST = 16
 """So many calls of a round are run."""
@@ -57,13 +61,13 @@ def refuse_service(offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> 
     raise ToolError("ENOTOOL", f"{offer.name} does not run here", source=offer.name)
 
 
-FindRemembered = Callable[[str], Sequence[Mapping[str, Json]]]
+FindRemembered = Callable[[str], Remembered]
 """Returns what this chat remembers that a query asks for, the best first, perhaps nothing."""
 
 
-def find_nothing(query: str) -> Sequence[Mapping[str, Json]]:
+def find_nothing(query: str) -> Remembered:
     """Return nothing: this chat remembers nothing."""
-    return ()
+    return Remembered()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,7 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
         return result
     if listed["items"]:
         listed = {name: value for name, value in listed.items() if name not in ("weak", "next")}
+    listed = {name: value for name, value in listed.items() if name != ALSO_REMEMBERED}
     items = []
     for item in map(as_mapping, as_sequence(listed["items"])):
         items.append({name: item[name] for name in ("capability", "tool") if name in item})
@@ -315,14 +320,18 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     found = context.registry.query(text, context.caller, limit=limit)
     hits = list(found.hits)
     remembered = context.find_remembered(text)
-    if remembered and RECALL not in [hit.offer.name for hit in hits]:
+    others = remembered.others if remembered.is_own or not hits else ""
+    if (remembered.things or others) and RECALL not in [hit.offer.name for hit in hits]:
         for hit in context.registry.query(RECALL, context.caller, limit=1).hits:
             if hit.offer.name == RECALL:
                 hits.append(hit)
                 found = replace(found, hits=tuple(hits), total=found.total + 1)
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
-    if remembered:
-        listed = {REMEMBERED: [dict(thing) for thing in remembered], **listed, "next": ANSWER_IT}
+    if others:
+        listed = {**listed, ALSO_REMEMBERED: others, "next": LOOK_THROUGH + str(listed["next"])}
+    if remembered.things:
+        things: list[Json] = [dict(thing) for thing in remembered.things]
+        listed = {REMEMBERED: things, **listed, "next": ANSWER_IT}
     return _list_loads(call, listed, tuple(hit.offer for hit in hits))
 
 

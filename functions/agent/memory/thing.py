@@ -6,7 +6,7 @@ Each says where it is from and how sure that is.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Literal
@@ -87,6 +87,19 @@ class Thing(Stored):
             "confidence": self.confidence,
             "by": self.by,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is remembered of what a query asks for.
+
+    `others` are all other things in a few words each, where the query is a question; `is_own` says
+    that it is about the person who asks.
+    """
+
+    things: Sequence[Mapping[str, Json]] = ()
+    others: str = ""
+    is_own: bool = False
 
 
 def id_of(kind: Kind, *texts: str) -> str:

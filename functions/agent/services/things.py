@@ -5,7 +5,9 @@ A thing is a value under a key, a fact, or an event.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
+from itertools import islice
 
 from functions.agent.memory.related_words import asks_about_oneself, is_question
 from functions.agent.memory.thing import (
@@ -13,6 +15,7 @@ from functions.agent.memory.thing import (
     USER,
     WHEN,
     Kind,
+    Remembered,
     Thing,
     check_source,
     check_thing,
@@ -32,7 +35,7 @@ from functions.agent.services.call_context import (
     read_text,
 )
 from functions.time_zone import load_zone
-from sigil.errors import UsageError
+from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
 SURE, HEARD = 1.0, 0.5
@@ -52,6 +55,12 @@ ASKED_LEAST, QUESTION_LEAST, OWN_LEAST = 0.5, 0.25, 0.08
 """The score that a thing needs to be shown with a query for capabilities, with one that is a
 question, and with one that is about the person who asks.
 """
+OTHERS_CHARACTERS, OTHERS_SHARE = 6_000, 0.2
+"""What else is remembered is listed in so many characters at most, and in so many for each token of
+the model's window, which is about a twentieth of it.
+"""
+OTHER_CHARACTERS = 100
+OTHERS_READ = 500
 QUERY_CHARACTERS = 500
 ABOUT_MOST = 200
 """At most so many things about one subject are read, the newest."""
@@ -112,10 +121,12 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     return {"items": items, "found": len(items)}
 
 
-def find_remembered(context: CallContext, query: str) -> list[dict[str, Json]]:
+def find_remembered(context: CallContext, query: str) -> Remembered:
     """Return the things that a query for capabilities asks for as well, the best first.
 
-    They have to say enough of it: most queries ask for no thing.
+    They have to say enough of it: most queries ask for no thing. A question may ask for one in
+    words that nothing leads from, so what else the chat remembers is listed for it too, shortly:
+    the model knows more words than we do.
     """
     words = clean_text(query)[:QUERY_CHARACTERS]
     least = ASKED_LEAST
@@ -128,7 +139,29 @@ def find_remembered(context: CallContext, query: str) -> list[dict[str, Json]]:
     found = [pair for pair in found if pair[0].score >= least]
     found.sort(key=lambda pair: sort_key(pair[0]))
     context.count_uses(found[:1])
-    return [describe_thing(each.thing, shared=shared) for each, shared in found[:USUAL]]
+    found = found[:USUAL]
+    things = [describe_thing(each.thing, shared=shared) for each, shared in found]
+    asks_for_thing = asks_about_oneself(words) and not any(map(str.isdigit, words))
+    if not asks_for_thing and not is_question(words):
+        return Remembered(things)
+    others = _list_others(context, {each.thing.id for each, _ in found})
+    return Remembered(things, others, is_own=asks_for_thing)
+
+
+def _list_others(context: CallContext, known: Collection[str]) -> str:
+    """Return what else people told this chat, each in a few words, the newest first."""
+    left = min(OTHERS_CHARACTERS, int(context.app.model.window * OTHERS_SHARE))
+    listed: list[str] = []
+    things = sorted(islice(context.things.scan(), OTHERS_READ), key=lambda thing: -thing.at)
+    for thing in things:
+        if thing.id in known or thing.disputed or thing.source != USER:
+            continue
+        line = one_line(thing.in_words, OTHER_CHARACTERS)
+        left -= len(line) + 2
+        if left < 0:
+            break
+        listed.append(line)
+    return "; ".join(listed)
 
 
 def forget(context: CallContext, arguments: Arguments) -> Json:
