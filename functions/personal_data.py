@@ -21,14 +21,23 @@ from functions.agent.access.links import LinkedChat
 from functions.agent.access.roles import PERSON
 from functions.agent.app import App
 from functions.agent.commands.control import MARK_SECONDS
+from functions.agent.memory import transcript
+from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
-from functions.agent.messages import Message, erase_words, is_by, names_sender
+from functions.agent.messages import (
+    ERASED,
+    RUNTIME_ORIGIN,
+    Message,
+    erase_words,
+    is_by,
+    names_sender,
+)
 from functions.agent.session.document import Document, encode_document, hash_person
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
 from functions.clock import SYSTEM, Clock
-from functions.events import Sender
+from functions.events import Event, Sender
 from sigil.catalog.audit import Audit
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Caller, Json
@@ -107,6 +116,20 @@ class PersonalRecord:
     chat: str
     key: Key
     item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInGroup:
+    """What a group has of a person.
+
+    `history` are their messages in entries of HISTORY that have messages word for word,
+    `attachments` those of the messages that its turn in progress answers.
+    """
+
+    messages: tuple[Message, ...] = ()
+    things: tuple[Thing, ...] = ()
+    history: tuple[str, ...] = ()
+    attachments: tuple[Mapping[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +236,15 @@ class PersonalData:
             )
         groups: list[Json] = []
         for session in self._watch_each(person.others, "groups"):
-            said, things = self._find_in_group(session, person)
-            if said or things:
+            found = self._find_in_group(session, person)
+            if found != FoundInGroup():
                 groups.append(
                     {
                         "chat": _chat_of(session),
-                        "messages": [orjson.loads(dumps(message)) for message in said],
-                        "things": [{"id": thing.id, **thing.row()} for thing in things],
+                        "messages": [orjson.loads(dumps(message)) for message in found.messages],
+                        "things": [{"id": thing.id, **thing.row()} for thing in found.things],
+                        "history": list(found.history),
+                        "attachments": orjson.loads(dumps(found.attachments)),
                     }
                 )
         shared = self._list_things(self._app.documents.agent, person)
@@ -241,9 +266,10 @@ class PersonalData:
         for record in self._list_records(person):
             _add(counts, KINDS[record.kind])
         for session in self._watch_each(person.others, "groups"):
-            said, things = self._find_in_group(session, person)
-            _add(counts, MESSAGES, len(said))
-            _add(counts, KINDS["thing"], len(things))
+            found = self._find_in_group(session, person)
+            _add(counts, MESSAGES, len(found.messages))
+            _add(counts, KINDS["thing"], len(found.things))
+            _add(counts, KINDS["history"], len(found.history))
         _add(counts, KINDS["thing"], len(self._list_things(self._app.documents.agent, person)))
         return counts
 
@@ -426,30 +452,60 @@ class PersonalData:
             return {"base64": b64encode(record.item.value).decode()}
 
     def _list_messages(self, session: str) -> list[Message]:
-        """Return all messages of a session, archived ones first; none that cannot be read."""
+        """Return all messages of a session, archived ones first, and what was said to its memory
+        alone; none that cannot be read.
+        """
         messages: list[Message] = []
         with suppress(BackendError):
             for _, chunk in self._app.sessions.scan_archive(session, 0, LAST):
                 messages.extend(chunk)
-            opened = self._app.sessions.open(session)
-            messages.extend(opened.document.messages)
+            document = self._app.sessions.open(session).document
+            messages.extend(document.messages)
+            messages.extend(note for note in document.noted if note.content)
         return messages
 
-    def _find_in_group(
-        self, session: str, person: PersonFound
-    ) -> tuple[list[Message], list[Thing]]:
+    def _find_in_group(self, session: str, person: PersonFound) -> FoundInGroup:
         """Return what a person wrote in another chat, and what they told it to remember.
 
         In the private chat of somebody else they wrote nothing, and its memory is not theirs.
         """
+        attachments = self._list_open_attachments(session, person)
         messages = self._list_messages(session)
         if not any(names_sender(message) for message in messages):
-            return [], []
-        said = [message for message in messages if _is_theirs(message, person)]
+            return FoundInGroup(attachments=attachments)
         things: list[Thing] = []
         if keys.thing(session, "").partition in person.partitions:
             things = self._list_things(session, person)
-        return said, things
+        history: list[str] = []
+        for entry in self._list_raw_entries(session, person):
+            _, *parts = transcript.split_messages(entry.text)
+            told = _list_told(entry, messages)
+            if len(parts) == len(told):
+                pairs = zip(parts, told, strict=True)
+                history += [part for part, message in pairs if _is_theirs(message, person)]
+        return FoundInGroup(
+            tuple(message for message in messages if _is_theirs(message, person)),
+            tuple(things),
+            tuple(history),
+            attachments,
+        )
+
+    def _list_open_attachments(
+        self, session: str, person: PersonFound
+    ) -> tuple[Mapping[str, object], ...]:
+        """Return the attachments of a person's messages that a turn in progress answers."""
+        with suppress(BackendError):
+            turn = self._app.sessions.open(session).document.turn
+            events = turn.events if turn else ()
+            by_them = [event for event in events if event.sender.id in person.ids]
+            return tuple(file for event in by_them for file in event.attachments)
+        return ()
+
+    def _list_raw_entries(self, session: str, person: PersonFound) -> list[HistoryEntry]:
+        """Return the entries of HISTORY that have messages word for word."""
+        if keys.history_entry(session, 0).partition not in person.partitions:
+            return []
+        return [entry for entry in History(self._kv, session).scan() if entry.raw]
 
     def _list_things(self, scope: str, person: PersonFound) -> list[Thing]:
         """Return what a person told in a group, or let all chats share."""
@@ -520,8 +576,10 @@ class PersonalData:
     ) -> set[str]:
         """Take a person's words out of a group; return the names of bodies that had them."""
         sessions = self._app.sessions
-        if self._find_in_group(session, person)[1]:
+        if self._find_in_group(session, person).things:
             self._drop_things(session, person, removed)
+        # what an entry has of whom is known from the messages that it tells of
+        self._erase_in_history(session, person, removed)
         bodies: set[str] = set()
         change = partial(_erase_words_of, person=person)
         for first, chunk in sessions.scan_archive(session, 0, LAST):
@@ -538,7 +596,8 @@ class PersonalData:
             if opened.unread is not None or document == opened.document:
                 return False, 0
             sessions.save(opened, document)
-            return True, sum(_is_theirs(message, person) for message in opened.document.messages)
+            said = (*opened.document.messages, *opened.document.noted)
+            return True, sum(_is_theirs(message, person) for message in said)
 
         is_changed, count = retry_conflicts(rewrite)
         _add(removed, MESSAGES, count)
@@ -546,27 +605,51 @@ class PersonalData:
             bodies.update(find_bodies(item.value))
         return bodies
 
+    def _erase_in_history(self, session: str, person: PersonFound, removed: dict[str, int]) -> None:
+        """Take a person's words out of the entries that have messages word for word."""
+        entries = self._list_raw_entries(session, person)
+        messages = self._list_messages(session) if entries else []
+        for entry in entries:
+            head, *parts = transcript.split_messages(entry.text)
+            told = _list_told(entry, messages)
+            erased = [_erase_words_of(message, person) for message in told]
+            if erased == told:
+                continue
+            if len(parts) == len(told):
+                for place, (before, after) in enumerate(zip(told, erased, strict=True)):
+                    if before != after:
+                        stamp = parts[place].partition("]")[0]
+                        rest = transcript.format_message(after).partition("]")[2]
+                        parts[place] = f"{stamp}]{rest}"
+            else:
+                parts = [ERASED]
+            text = "\n".join((head, *parts))
+            if text != entry.text:
+                History(self._kv, session).replace_text(entry, text)
+                _add(removed, KINDS["history"])
+
     def _erase_in_document(self, opened: SessionHandle, person: PersonFound) -> Document:
         """Return a group's document without a person's words; their events are not taken again."""
         document = opened.document
         messages = tuple(_erase_words_of(message, person) for message in document.messages)
+        noted = tuple(_erase_words_of(note, person) for note in document.noted)
         turn = document.turn
         if turn:
-            event = turn.event
-            if event.sender.id in person.ids:
-                event = replace(event, text="", quotes=(), sender=NOBODY)
-            gathered = []
-            for each in turn.gathered:
-                theirs = each.event.sender.id in person.ids
-                gathered.append(
-                    replace(each, event=replace(each.event, sender=NOBODY)) if theirs else each
-                )
-            turn = replace(turn, event=event, gathered=tuple(gathered))
-        if messages == document.messages and turn == document.turn:
+            gathered = [
+                replace(each, event=_erase_event(each.event, person)) for each in turn.gathered
+            ]
+            turn = replace(turn, event=_erase_event(turn.event, person), gathered=tuple(gathered))
+        if (messages, noted, turn) == (document.messages, document.noted, document.turn):
             return document
         now = self._clock.now()
         marks = {hash_person(who): now for who in person.ids}
-        return replace(document, messages=messages, turn=turn, erased={**document.erased, **marks})
+        return replace(
+            document,
+            messages=messages,
+            noted=noted,
+            turn=turn,
+            erased={**document.erased, **marks},
+        )
 
     def _drop_things(self, scope: str, person: PersonFound, removed: dict[str, int]) -> None:
         things = Things(self._kv, scope, self._app.helpers.terms)
@@ -654,6 +737,27 @@ def _erase_words_of(message: Message, person: PersonFound) -> Message:
     for who in person.ids:
         message = erase_words(message, who)
     return message
+
+
+def _erase_event(event: Event, person: PersonFound) -> Event:
+    """Return an event of a turn in progress without what a person wrote."""
+    if event.sender.id in person.ids:
+        return replace(event, text="", quotes=(), attachments=(), sender=NOBODY)
+    quotes = [
+        replace(quote, text=ERASED, author="", by="") if quote.by in person.ids else quote
+        for quote in event.quotes
+    ]
+    return replace(event, quotes=tuple(quotes))
+
+
+def _list_told(entry: HistoryEntry, messages: Sequence[Message]) -> list[Message]:
+    """Return those of the messages of which an entry tells, in their order."""
+    told = {
+        message.seq: message
+        for message in messages
+        if entry.first <= message.seq <= entry.last and message.origin != RUNTIME_ORIGIN
+    }
+    return [told[number] for number in sorted(told)]
 
 
 def _is_valid(claim: Item) -> bool:

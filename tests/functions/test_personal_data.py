@@ -19,8 +19,9 @@ from functions.agent.memory.history import History, HistoryEntry, Removal, Remov
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.messages import ERASED, Message
-from functions.agent.session.document import Document
+from functions.agent.session.document import Document, GatheredMessage, Turn
 from functions.agent.turn import run_turn
+from functions.events import Quote
 from functions.personal_data import Erasure, PersonalData
 from functions.queues import dead_letters
 from functions.wiring import AgentRuntime
@@ -180,6 +181,58 @@ def test_an_erasure_leaves_others_alone(home: AgentRuntime) -> None:
         assert f"secret-eve-{secret}" in orjson.dumps(exported).decode(), secret
     group = [message.content for message in home.app.sessions.open(G).document.messages]
     assert group == [ERASED, "I see.", "secret-eve-group", "I see."]
+
+
+def test_a_group_s_history_has_no_words_of_the_person_that_no_model_summed_up(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    owner = replace(home.app, rules=Rules(owners=("telegram:42",), access="open"))
+    eve = event("secret-eve-raw", **{**GROUP, "sender": "telegram:43"})
+    quote = Quote("reply", "secret-ada-raw\nsecret-ada-second", "Ada", "telegram:42")
+    home.app.sessions.clear_outbox(run_turn(replace(eve, quotes=(quote,)), home.app))
+    model.then(*[say("no")] * 3)  # useless answers: HISTORY gets the messages themselves
+    noting = event("/mem secret-ada-noted", **{**GROUP, "sender": "telegram:42"})
+    home.app.sessions.clear_outbox(run_turn(noting, owner))
+    (entry,) = History(home.app.kv, G).scan()
+    assert entry.raw
+    for secret in ("ada-group", "ada-raw", "ada-second", "ada-noted", "eve-raw"):
+        assert f"secret-{secret}" in entry.text
+    exported = orjson.dumps(data(home).export(data(home).find("telegram:42"))["groups"]).decode()
+    assert "ada-noted" in exported
+    assert "secret-ada-group" in str(orjson.loads(exported)[0]["history"])
+    assert "secret-eve" not in exported
+    assert erase(home, "telegram:42").removed["history entries"] >= 1
+    assert not [key for key, text in dump(home) if "secret-ada" in text]
+    (entry,) = History(home.app.kv, G).scan()
+    assert "secret-eve-raw" in entry.text
+    assert "I see." in entry.text
+    assert ERASED in entry.text
+
+
+def test_what_a_group_s_turn_in_progress_has_of_the_person_goes(
+    home: AgentRuntime,
+) -> None:
+    app = home.app
+    file = {"kind": "document", "name": "secret-ada-file.pdf", "file_id": "secret-ada-id"}
+    ada = event("secret-ada-open", **{**GROUP, "sender": "telegram:42"})
+    ada = replace(ada, attachments=(file,))
+    quote = Quote("reply", "secret-ada-quoted", "secret-ada", "telegram:42")
+    eve = event("secret-eve-open", **{**GROUP, "sender": "telegram:43"})
+    eve = replace(eve, attachments=({"kind": "document", "name": "eve.pdf"},), quotes=(quote,))
+    note = Message("user", "secret-ada-noted", seq=90, origin="telegram 42 owner · secret-ada")
+    for first, second in ((ada, replace(ada, id="x")), (eve, ada)):
+        opened = app.sessions.open(G)
+        turn = Turn(first, gathered=(GatheredMessage(3, second),))
+        app.sessions.save(opened, replace(opened.document, turn=turn, noted=(note,)))
+        found = orjson.dumps(data(home).export(data(home).find("telegram:42"))["groups"])
+        assert b"secret-ada-file.pdf" in found
+        assert b"secret-ada-noted" in found
+        assert b"eve.pdf" not in found
+        erase(home, "telegram:42")
+        assert not [key for key, text in dump(home) if "secret-ada" in text]
+        opened = app.sessions.open(G)
+        assert opened.document.turn
+        assert (opened.document.turn.event.text == "secret-eve-open") == (first is eve)
 
 
 def test_the_audit_has_a_hash_of_who_was_erased(home: AgentRuntime) -> None:

@@ -24,7 +24,7 @@ from functions.agent.consolidation import TRIES, consolidate, load_backlog
 from functions.agent.eviction import archive_messages
 from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import sort_key
-from functions.agent.messages import Message
+from functions.agent.messages import Message, origin_of
 from functions.agent.model.offline import sign_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import HISTORY, Excerpt, search_history
@@ -91,9 +91,16 @@ def _save_words(call: CommandCall) -> SessionHandle:
     Whatever happens now, they are consolidated once, and by one worker.
     """
     document, event = call.document, call.event
-    if not call.text or event.id in (note.origin for note in document.noted):
+    if not call.text or event.id in map(_find_event, document.noted):
         return call.opened
-    note = Message("user", call.text, seq=document.next_seq, at=event.at, origin=event.id)
+    note = Message(
+        "user",
+        call.text,
+        seq=document.next_seq,
+        at=event.at,
+        call_id=event.id,
+        origin=origin_of(event, call.role),
+    )
     noted = replace(document, noted=(*document.noted, note), next_seq=document.next_seq + 1)
     return call.app.sessions.save(call.opened, noted)
 
@@ -107,8 +114,17 @@ def _archive_words(document: Document, call: CommandCall) -> Document:
         document = archive_messages(
             call.session, document, (note,) if note.content else (), call.app
         )
-    others = [replace(note, content="") for note in document.noted if note.origin != call.event.id]
+    others = [
+        replace(note, content="", origin=_find_event(note), call_id="")
+        for note in document.noted
+        if _find_event(note) != call.event.id
+    ]
     return replace(document, noted=tuple(others[-SEEN_MOST:]))
+
+
+def _find_event(note: Message) -> str:
+    """Return the id of the event that noted the words; version 0.1.0 wrote it as their origin."""
+    return note.call_id or note.origin
 
 
 def run_recall(call: CommandCall) -> CommandResult:

@@ -1,7 +1,8 @@
 """HISTORY tells what happened in a session, in an entry for each stretch of its messages.
 
-Entries are added, and none is ever changed. Beside them are kept the statements that each
-consolidation took out of the chat's memory or rewrote: nobody forgets them, they are searched.
+Entries are added, and none is ever changed, except that a person's words are erased. Beside them
+are kept the statements that each consolidation took out of the chat's memory or rewrote: nobody
+forgets them, they are searched.
 """
 
 from __future__ import annotations
@@ -73,6 +74,16 @@ class History:
             if value is None or _decode_entry(entry.first, value) != entry:
                 return None, None
             return _encode_entry(replace(entry, memory=None)), None
+
+        update(self._kv, keys.history_entry(self._session, entry.first), decide)
+
+    def replace_text(self, entry: HistoryEntry, text: str) -> None:
+        """Write another text into an entry, unless it was changed since it was read."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            if value is None or _decode_entry(entry.first, value) != entry:
+                return None, None
+            return _encode_entry(replace(entry, text=text)), None
 
         update(self._kv, keys.history_entry(self._session, entry.first), decide)
 

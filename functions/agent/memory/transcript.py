@@ -46,6 +46,17 @@ def format_message(message: Message, zone: str = DEFAULT, most: int = SAID_CHARA
     return f"[{format_stamp(message.at, zone)}] {head}: {text}"
 
 
+def split_messages(text: str) -> list[str]:
+    """Return the texts that `format_message` made of each of the messages of a transcript."""
+    parts: list[str] = []
+    for line in text.split("\n"):
+        if parts and line.startswith(_INDENT[1:]):
+            parts[-1] += f"\n{line}"
+        else:
+            parts.append(line)
+    return parts
+
+
 def format_newest(messages: Sequence[Message], limit: float, zone: str = DEFAULT) -> str:
     """Return the lines of the newest messages that fit into `limit` estimated tokens."""
     lines: list[str] = []
