@@ -310,6 +310,7 @@ class Texts:
     offline_forgotten_what = "Forgotten: {words}"
     offline_recalled = "This is what I remember:"
     offline_nothing_known = "I remember nothing about this."
+    offline_not_told = "I was not told that. Write “remember that …”, and I keep it."
     offline_svg = "This is an SVG picture; a browser shows it, from a file that ends in .svg:"
     unit_names: ClassVar[Mapping[str, str]] = {
         "m": "metre|metres",

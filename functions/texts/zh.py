@@ -249,6 +249,7 @@ class Chinese(Texts):
     offline_forgotten_what = "忘掉了：{words}"
     offline_recalled = "我记得这些："
     offline_nothing_known = "关于这个我什么都不记得。"
+    offline_not_told = "这个你没有告诉过我。写“记住……”，我就记下来。"
     offline_svg = "这是一张 SVG 图片；存成 .svg 结尾的文件，用浏览器就能看："
     unit_names: ClassVar[Mapping[str, str]] = {
         "m": "米",

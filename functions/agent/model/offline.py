@@ -175,7 +175,7 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         if "remember" not in queries:
             return QUERY, {"query": "remember"}
     if called and called[-1].error is None:
-        return _answer_or_recall(said, called)
+        return _answer(said, called[-1])
     readings = read_request(Request(said.words, said.now, said.zone))
     tried = {call.name for call in called}
     for reading in readings:
@@ -244,13 +244,14 @@ def _is_own(tool: str) -> bool:
     return is_capability(tool) and tool not in LIBRARY_TOOLS
 
 
-def _answer_or_recall(said: _Said, called: Sequence[AnsweredCall]) -> Plan:
-    """Return the answer, or, for a question about the person, another look into the memory."""
-    last = called[-1]
-    nothing = last.name == RECALL and not as_sequence(as_mapping(last.ok).get("items"))
-    if nothing and last.arguments and offline_memory.is_about_person(said.words):
-        return RECALL, {}
-    return _format_answer(last, said.texts)
+def _answer(said: _Said, last: AnsweredCall) -> str:
+    """Return the answer; of what was recalled only what the question is about."""
+    if last.name != RECALL or last.error or not last.arguments:
+        return _format_answer(last, said.texts)
+    items = offline_memory.leave_out_others(last.ok, said.words)
+    if not items:
+        return said.texts.offline_not_told
+    return _format_answer(replace(last, ok={"items": items}), said.texts)
 
 
 def _plan_forgetting(

@@ -696,7 +696,9 @@ def _read_random(request: Request) -> Arguments | None:
 def _read_recall(request: Request) -> Arguments | None:
     words = request.words.rstrip("?？ ")
     about = request.find(r"(?:about|memory:|recall|remember)\s+(?:the facts about\s+)?(.+)$")
-    if re.fullmatch(r"(?:me|myself)\W*", about) or request.has(r"know about me|记得我吗"):
+    if re.fullmatch(r"(?:me|myself)\W*", about) or request.has(
+        r"know about me|记得我吗|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|^你?关于我|记得.{0,3}什么$"
+    ):
         return {}
     return {"query": (about or words).rstrip("?？ ")}
 
@@ -1233,8 +1235,11 @@ _SKILLS: tuple[_Skill, ...] = (
         "recall",
         r"\brecall\b|do you (?:still )?(?:know about|remember)|look up memory"
         r"|\bdid I (?:tell|ask) you"
-        r"|记得|^(?:what|when|where|who|which|how)(?:'s|'re)?\b.*\b(?:my|I|me|our)\b"
-        r"|^what(?:'s| is) the (?:wi-?fi|password|code|name)|我的?.*(?:是什么|是哪|是谁|在哪|几号)",
+        r"|记得|^(?!how (?:do|can|could|should) I (?:change|set|use|make|install|delete)\b)"
+        r"(?:what|when|where|who|which|how)(?:'s|'re)?\b.*\b(?:my|I|me|our)\b"
+        r"|^what(?:'s| is) the (?:wi-?fi|password|code|name)|我的?.*(?:是什么|是哪|是谁|在哪|几号)"
+        r"|^我(?![想要]|们要).{0,30}(?:什么|哪|谁|几[号点岁月]|多少|多大|吗)|^(?:谁|哪).{0,30}我"
+        r"|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|关于我",
         _read_recall,
         "what do you know about me",
     ),

@@ -127,9 +127,9 @@ ANSWERS = {
     "pick two winners at random from Ann, Bob, Cleo and Dan": "^(?:Ann|Bob|Cleo|Dan)\n(?:A|B|C|D)",
     "生成一个 1 到 100 的随机数": r"^\d+$",
     "what do you know about me": "^I remember nothing about this",
-    "recall the facts about Ada": "^I remember nothing about this",
-    "look up memory: my favourite tea": "^I remember nothing about this",
-    "你还记得我的生日吗": "^关于这个我什么都不记得",
+    "recall the facts about Ada": "^I was not told that",
+    "look up memory: my favourite tea": "^I was not told that",
+    "你还记得我的生日吗": "^这个你没有告诉过我",
     "extract `\\d+` from `order 66 of 2024`": "^66\n2024$",
     "find all matches of `[\\w.]+@[\\w.]+` in `ask ann@example.com or bob@example.org`": (
         "^ann@example.com\nbob@example.org$"

@@ -141,3 +141,40 @@ def test_it_answers_in_the_language_that_it_is_written_to_in(
         r"现在是 \d\d:\d\d（UTC），20\d\d年\d+月\d+日，星期.。", tell(home, "几点了？")[0]
     )
     assert tell(home, "hola")[0].startswith("¡Hola!")
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [
+        ("remember that my wife is called Ann", "what's my name?"),
+        ("remember that my wife is called Ann", "where does my sister live?"),
+        ("remember that my wife is called Ann", "what is my car?"),
+        ("remember that the wifi password is tulip42", "how do I take my coffee?"),
+        ("remember that my sister Anna lives in Lisbon", "where do I live?"),
+        ("记住我对花生过敏", "我什么时候生日？"),
+        ("记住我对花生过敏", "我的孩子叫什么名字？"),
+    ],
+)
+def test_a_question_about_what_it_was_not_told_names_nothing_else(
+    runtime: Callable[..., AgentRuntime], told: str, asked: str
+) -> None:
+    home = runtime(library="builtin")
+    tell(home, told)
+
+    (reply,) = tell(home, asked)
+
+    assert reply.startswith((ENGLISH.offline_not_told, load_texts("zh").offline_not_told))
+    assert told.rpartition(" ")[2].removeprefix("记住") not in reply
+
+
+@pytest.mark.parametrize(
+    "asked", ["我对什么过敏", "我不能吃什么", "我有什么过敏", "你知道我的什么", "关于我你知道什么"]
+)
+def test_chinese_questions_find_what_was_kept(
+    runtime: Callable[..., AgentRuntime], asked: str
+) -> None:
+    home = runtime(library="builtin")
+    tell(home, "记住我对花生过敏")
+    tell(home, "/new")
+
+    assert "- 我对花生过敏" in tell(home, asked)[0]
