@@ -281,7 +281,7 @@ def test_defaults_are_filled_and_query_strings_coerced(registry: LocalRegistry) 
         "text": "5",
         "either": "6",
     }
-    for wrong in ({}, {"n": "seven"}, {"n": 1.5}, {"n": 1, "on": "perhaps"}):
+    for wrong in ({}, {"n": "many"}, {"n": 1.5}, {"n": 1, "on": "perhaps"}):
         with pytest.raises(UsageError, match="EINVAL"):
             registry.run("same", wrong, PERSON)
 
