@@ -33,6 +33,7 @@ from functions.agent.messages import (
 )
 from functions.agent.model import outage
 from functions.agent.model.offline import NAME as OFFLINE
+from functions.agent.model.offline import sign_text
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
@@ -736,6 +737,7 @@ def close_turn(
     if in_history and turn.rounds:
         text = unopened.mention(turn.events, text, texts)
     if in_history and turn.answered:
+        text = sign_text(text, app.model.name, event.platform, texts)
         own = document.messages[document.find_turn_start() :]
         text = app.redact(pictures.add_picture(text, own))
     text = missed_messages.mention_missed(turn.trace, text, texts)

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,8 +22,10 @@ from functions.agent.app import ignore_step
 from functions.agent.commands import table
 from functions.agent.commands.control import handle_control
 from functions.agent.consolidation import consolidate_owed
-from functions.agent.language import choose_texts_for
-from functions.agent.session.document import Outgoing
+from functions.agent.language import choose_texts_for, choose_texts_of
+from functions.agent.messages import RUNTIME_ORIGIN
+from functions.agent.model.offline import NAME as OFFLINE
+from functions.agent.session.document import Document, Outgoing
 from functions.agent.session.store import SessionHandle
 from functions.agent.toolset import in_scope
 from functions.agent.turn import run_turn, stop_turn
@@ -196,7 +198,19 @@ class _Conversation:
             tokens = compaction.estimate_size(document.messages)
             tokens += context.count_overhead(preamble)
             self.screen.show_replies(texts)
+            if app.model.name == OFFLINE and _is_first_answer(document, replies):
+                self.screen.show_signature(choose_texts_of(document).offline_signature)
             self.screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
+
+
+def _is_first_answer(document: Document, replies: Sequence[Outgoing]) -> bool:
+    """Return whether the model has answered the first message of a conversation."""
+    said = [
+        message
+        for message in document.messages
+        if message.role == "user" and message.origin != RUNTIME_ORIGIN
+    ]
+    return len(said) == 1 and bool(replies) and replies[-1].rounds > 0
 
 
 @contextmanager

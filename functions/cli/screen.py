@@ -67,6 +67,10 @@ class Screen:
                 self._out.file.write(text + "\n")
                 self._out.file.flush()
 
+    def show_signature(self, text: str) -> None:
+        """Print which model answers, below its first answer."""
+        self._print_line(Text(text, style="dim"))
+
     def show_footer(self, resident: Sequence[str], used: int, window: int) -> None:
         """Print the working set and the tokens of the next request."""
         tools = " ".join(["sigil_query", "sigil_deploy", *resident])

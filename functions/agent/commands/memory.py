@@ -81,7 +81,7 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
     except BackendError:
         text = texts.mem_failed
     if text != texts.mem_nothing_new:
-        text = sign_text(text, app.model.name, texts)
+        text = sign_text(text, app.model.name, call.event.platform, texts)
     return CommandResult(text, _archive_words(aside.document, call), opened, aside.trace)
 
 

@@ -83,7 +83,8 @@ def _rewrite_soul(call: CommandCall) -> CommandResult:
     if problem:
         answer = f"{problem} {texts.soul_kept}"
     else:
-        answer = sign_text(texts.soul_updated, call.app.model.name, texts)
+        model = call.app.model.name
+        answer = sign_text(texts.soul_updated, model, call.event.platform, texts)
     return CommandResult(answer, aside.document, trace=aside.trace)
 
 

@@ -1,6 +1,6 @@
 """The offline model is a deterministic planner, used when no language model is set.
 
-It says so in every answer.
+Each of its answers is sent with a line that says so, which the history does not have.
 
 It searches, picks by name, schema and examples, fills the arguments from the user's words, calls,
 and answers from the result. Given JavaScript in a code fence it deploys it. It understands nothing;
@@ -41,6 +41,8 @@ from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
 
 NAME = "offline"
+TERMINAL = "terminal"
+"""The platform of the conversations of `uncaged chat`."""
 READ_CHARACTERS = 4_000
 """Of a longer message nothing is read. Its readers try many forms, and a text made for it would
 keep them busy for hours.
@@ -98,18 +100,19 @@ class OfflineModel:
         said, done = _read_turn(request.messages)
         plan = _make_plan(said, done, request.tools)
         if isinstance(plan, str):
-            return ModelReply(text=_sign(plan, said.texts), usage=count_usage(plan))
+            return ModelReply(text=plan, usage=count_usage(plan))
         name, arguments = plan
         call = ToolCall(f"call_{len(request.messages)}", name, orjson.dumps(arguments).decode())
         return ModelReply(calls=(call,), usage=count_usage(str(plan)), finish="tool_calls")
 
 
-def sign_text(text: str, model: str, texts: Texts) -> str:
-    """Return a command's reply, signed when the offline model did a language model's work."""
-    return _sign(text, texts) if model == NAME else text
+def sign_text(text: str, model: str, platform: str, texts: Texts) -> str:
+    """Return a reply, signed when the offline model did a language model's work.
 
-
-def _sign(text: str, texts: Texts) -> str:
+    The terminal shows by itself which model answers.
+    """
+    if not text or model != NAME or platform == TERMINAL:
+        return text
     return f"{text}\n\n{texts.offline_signature}"
 
 

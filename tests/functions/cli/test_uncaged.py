@@ -137,11 +137,27 @@ def test_the_conversation_goes_on_in_the_next_process(stocked_environment: dict[
     assert "No other tool was needed" in other.stdout
 
 
+def test_the_terminal_says_once_that_no_language_model_answers(
+    stocked_environment: dict[str, str],
+) -> None:
+    signature = "— offline model"
+    quiet = uncaged(stocked_environment, "chat", "--quiet", "--session", "q", "1 + 1")
+    first = uncaged(stocked_environment, "chat", "1 + 1")
+    second = uncaged(stocked_environment, "chat", "1 + 2")
+    history = uncaged(stocked_environment, "chat", "-q", "/history")
+
+    assert (quiet.stdout, quiet.stderr) == ("2\n", "")
+    assert first.stdout == "2\n"
+    assert first.stderr.count(signature) == 1
+    assert (second.stdout, second.stderr.count(signature)) == ("3\n", 0)
+    assert signature not in history.stdout
+
+
 def test_json_is_one_document(stocked_environment: dict[str, str]) -> None:
     done = uncaged(stocked_environment, "chat", "--json", "encode hello world in base64")
 
     answer = json.loads(done.stdout)
-    assert answer["reply"].startswith("aGVsbG8gd29ybGQ=")
+    assert answer["reply"] == "aGVsbG8gd29ybGQ="
     assert (answer["rounds"], answer["tools"], answer["resident"]) == (
         3,
         ["sigil_query", "cap_encode"],
