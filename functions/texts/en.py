@@ -695,6 +695,10 @@ class Texts:
 
     # --- one memory for the private chats of a person ---
     link_private = "Send me that in a private chat: what I remember of you is not for a group."
+    link_withdrawn = (
+        "Others have seen that code here, so it is valid no longer. Send /link in your private"
+        " chat with me for a new one, and the code in your other private chat."
+    )
     link_code = (
         "Your code is `{code}`; it is valid for {minutes} minutes, and once. Send me `/link {code}`"
         " in your other private chat with me, on any platform. From then on both share what I"

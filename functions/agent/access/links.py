@@ -42,7 +42,7 @@ AGAIN: Final = "send /link in the other chat for a new one"
 class LinkOffer(Stored):
     """A code that was told to `who` in the private chat `session`, at `at` (seconds since 1970).
 
-    `used` is the event that linked another chat with it.
+    `used` is the event that linked another chat with it, or that showed it to a group.
     """
 
     session: str
@@ -152,6 +152,25 @@ class Links:
         if taken is None:
             raise UsageError("ENOENT", "no such code is open", suggestion=AGAIN)
         return taken
+
+    def withdraw_code(self, text: str, event: Event) -> bool:
+        """Make a code invalid that others have seen, and return whether it was open.
+
+        The same event may come again. A try costs nothing: one that is right ends the code.
+        """
+        code = pairing_code.parse_code(text, CHARACTERS)
+        if not code:
+            return False
+        name = event.id[:EVENT_CHARACTERS]
+
+        def decide(value: bytes | None) -> tuple[bytes | None, bool]:
+            offer = _read_offer(value)
+            if offer is None or offer.used not in ("", name):
+                return None, False
+            return dumps(replace(offer, used=name)), True
+
+        key = keys.link_code(self._agent, pairing_code.hash_code(code))
+        return update(self._kv, key, decide, KEPT_SECONDS)
 
     def list_chats(self, scope: str) -> tuple[LinkedChat, ...]:
         """Return the chats that share the memory of this scope; none for one that nobody shares."""

@@ -30,9 +30,10 @@ MINUTES: Final = round(SECONDS / 60)
 def run_link(call: CommandCall) -> CommandResult:
     """Tell a code for another chat, or share the memory of the chat whose code it is."""
     texts = call.texts
-    if not call.event.private:
-        return call.reply(texts.link_private)
     links = call.app.links
+    if not call.event.private:
+        is_withdrawn = links.withdraw_code(call.text, call.event)
+        return call.reply(texts.link_withdrawn if is_withdrawn else texts.link_private)
     try:
         if call.text:
             return _join_memory(call)
@@ -168,6 +169,11 @@ def _format_chat(chat: LinkedChat) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "link": Command(run_link, arguments="[CODE]", changes_chat=always),
+    "link": Command(
+        run_link,
+        arguments="[CODE]",
+        changes_chat=lambda words: not words,  # anybody may withdraw a code that a group has seen
+        works_for=lambda reader: reader.private or reader.role == "owner",
+    ),
     "unlink": Command(run_unlink, changes_chat=always),
 }

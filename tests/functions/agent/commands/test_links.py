@@ -313,11 +313,26 @@ def test_a_chat_whose_memory_others_use_can_leave_and_come_back(home: AgentRunti
 
 def test_in_a_group_nobody_links(home: AgentRuntime) -> None:
     group = {"session": "telegram:-100", "private": False}
-    code = offer(home, PHONE)
-    for text in ("/link", f"/link {code}", "/unlink"):
+    for text in ("/link", "/unlink"):
         assert tell(home, text, sender="telegram:42", **group) == [ENGLISH.link_private]
         assert tell(home, text, sender="telegram:43", **group) == [ENGLISH.not_here]
-    assert len(tell(home, f"/link {code}", **DESK)) == 2
+    assert tell(home, "/link 7K2M-Q9XV-4HTB", sender="telegram:43", **group) == [
+        ENGLISH.link_private
+    ]
+
+
+@pytest.mark.parametrize("shower", ["telegram:42", "telegram:43"])
+def test_a_code_that_a_group_has_seen_is_withdrawn(home: AgentRuntime, shower: str) -> None:
+    group = {"session": "telegram:-100", "sender": shower, "private": False}
+    learn(home, PHONE, "Ada", "has", "gout")
+    code = offer(home, PHONE)
+    assert tell(home, f"/link {code.lower()}", **group) == [ENGLISH.link_withdrawn]
+    assert tell(home, f"/link {code}", **EVE) == [ENGLISH.link_no_code]
+    assert known(home, EVE) == set()
+    taken = offer(home, PHONE)
+    tell(home, f"/link {taken}", **DESK)
+    assert tell(home, f"/link {taken}", **group) == [ENGLISH.link_private]
+    assert known(home, DESK) == {"Ada has gout"}
 
 
 def test_a_code_counts_once_for_ten_minutes_and_is_not_stored(home: AgentRuntime) -> None:
