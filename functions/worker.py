@@ -237,7 +237,8 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
     finally:
         runtime.consolidations.release()
     allowances = app.make_allowances(run.zone)
-    allowances.record_tokens(event, app.people.find_role(event), run.tokens, event.at)
+    role = app.people.find_role(event)
+    allowances.record_tokens(event, role, run.tokens, event.at, more=True)
     alert_model_failures(runtime)
     waited = app.clock.now() - event.at
     if run.wait and waited > MEMORY_PATIENCE:

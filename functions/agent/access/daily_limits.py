@@ -48,13 +48,14 @@ class DailyUsage(Stored):
         """Return the usage with one more turn."""
         return replace(self, turns=self.turns + 1, recent=_keep_last({**self.recent, event: 0}))
 
-    def add_tokens(self, event: str, tokens: int) -> DailyUsage:
+    def add_tokens(self, event: str, tokens: int, *, more: bool = False) -> DailyUsage:
         """Return the usage with all the tokens that an event's turn has cost.
 
-        An event's tokens never become fewer, since what a crash lost was spent as well.
+        An event's tokens never become fewer, since what a crash lost was spent as well. With `more`
+        they are what another try has cost.
         """
         known = self.recent.get(event, 0)
-        cost = max(tokens, known)
+        cost = known + tokens if more else max(tokens, known)
         recent = _keep_last({**self.recent, event: cost})
         return replace(self, tokens=self.tokens + cost - known, recent=recent)
 
@@ -112,18 +113,26 @@ class Allowances:
         return update(self._kv, self._usage_key(event.sender.id, now), decide, KEPT_SECONDS)
 
     def record_tokens(
-        self, event: Event, role: Role, tokens: int, began: float, texts: Texts = ENGLISH
+        self,
+        event: Event,
+        role: Role,
+        tokens: int,
+        began: float,
+        texts: Texts = ENGLISH,
+        *,
+        more: bool = False,
     ) -> str:
         """Note what the event's turn has cost so far, on the day on which it began.
 
-        Returns why it may not go on, empty when it may.
+        With `more`, it is what another try has cost beside those before. Returns why it may not go
+        on, empty when it may.
         """
         most = self._rules.get_allowance(role)
         if not (tokens and most.tokens):
             return ""
 
         def decide(value: bytes | None) -> tuple[bytes, bool]:
-            usage = _read_usage(value).add_tokens(event.id, tokens)
+            usage = _read_usage(value).add_tokens(event.id, tokens, more=more)
             return dumps(usage), usage.tokens >= most.tokens
 
         exceeded = update(self._kv, self._usage_key(event.sender.id, began), decide, KEPT_SECONDS)

@@ -12,7 +12,7 @@ import pytest
 from functions import worker
 from functions.agent.access.roles import Rules
 from functions.agent.commands.command import CommandCall, CommandResult
-from functions.agent.messages import Usage
+from functions.agent.messages import ERASED, Usage
 from functions.settings import Settings
 from functions.time_zone import DAY_SECONDS
 from functions.wiring import AgentRuntime
@@ -128,6 +128,31 @@ def test_what_memory_hears_after_a_reply_is_a_cost_of_whom_it_was_for(
         .describe_usage(GUEST, "guest")
         .startswith("Used today: 3,220 of 100,000 tokens.")
     )
+
+
+def test_what_memory_hears_again_costs_again(opened: Open, model: ScriptedModel) -> None:
+    home = opened(guest_turns=0, guest_tokens=100_000)
+    sessions = home.app.sessions
+    session = keys.session_of("main", GUEST)
+    cheap = model_says("hi") | {"usage": {"prompt_tokens": 10, "completion_tokens": 0}}
+    heard = saves() | {"usage": {"prompt_tokens": 3_000, "completion_tokens": 0}}
+
+    def changed(body: dict[str, Any]) -> dict[str, Any]:
+        first = sessions.open(session).document.unheard[0]
+        sessions.rewrite_archived(session, first, lambda each: replace(each, content=ERASED))
+        return heard
+
+    model.then(*[cheap] * 22, changed, heard)
+    for _ in range(22):
+        home.queue.put(event("hi", session=GUEST, sender=GUEST))
+        while delivery := home.queue.take(0.0):
+            worker.process(delivery, home)
+            last = delivery
+    assert last.event.is_consolidation
+    worker.process(last, home)
+    assert len(model.bodies) == 24
+    used = home.app.make_allowances("UTC").describe_usage(GUEST, "guest")
+    assert used.startswith("Used today: 6,220 of 100,000 tokens.")
 
 
 def test_what_a_turn_that_never_ended_has_cost_counts(
