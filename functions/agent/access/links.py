@@ -177,21 +177,21 @@ class Links:
         item = self._kv.get(keys.memory_link(scope))
         return _read_link(item.value if item else None).chats
 
-    def join(self, scope: str, chats: tuple[LinkedChat, ...]) -> None:
-        """Note that these chats share the memory of this scope.
+    def join(self, scope: str, chat: LinkedChat, *, shared: bool = False) -> None:
+        """Note that a chat uses the memory of this scope, with `shared` one that others use.
 
-        Raises `Refused` EFULL when too many do by then.
+        Raises `UsageError` ENOENT when nobody does any more, `Refused` EFULL when too many do.
         """
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            if shared and value is None:
+                raise UsageError("ENOENT", "nobody uses this memory any more", suggestion=AGAIN)
             record = _read_link(value)
-            known = {chat.session for chat in record.chats}
-            new = tuple(chat for chat in chats if chat.session not in known)
-            if not new:
+            if chat.session in {known.session for known in record.chats}:
                 return None, None
-            if len(record.chats) + len(new) > CHATS_MOST:
+            if len(record.chats) >= CHATS_MOST:
                 raise Refused("EFULL", f"{CHATS_MOST} chats share this memory already")
-            return dumps(replace(record, chats=(*record.chats, *new))), None
+            return dumps(replace(record, chats=(*record.chats, chat))), None
 
         update(self._kv, keys.memory_link(scope), decide)
 

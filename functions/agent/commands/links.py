@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.access.links import CHATS_MOST, SECONDS, LinkedChat, scope_for_sharing
+from functions.agent.access.links import (
+    CHATS_MOST,
+    SECONDS,
+    LinkedChat,
+    find_linked_memory,
+    scope_for_sharing,
+)
 from functions.agent.access.roles import LOCAL_OWNERS
 from functions.agent.commands.command import (
     Command,
@@ -66,7 +72,7 @@ def _use_sharable_memory(call: CommandCall) -> SessionHandle:
     opened = call.opened
     scope = scope_for_sharing(call.session, call.event.id)
     if call.memory == call.session:
-        app.links.join(scope, (app.links.describe_chat(call.event),))
+        app.links.join(scope, app.links.describe_chat(call.event))
         app.memories.prepare_move(call.session, scope)
         opened = app.sessions.save(opened, replace(opened.document, memory=scope))
     if opened.memory == scope:
@@ -91,9 +97,8 @@ def _join_memory(call: CommandCall) -> CommandResult:
         return call.reply(texts.link_no_code)
     if scope == call.memory:  # it has just taken a code of this chat
         return call.reply(texts.link_taken)
-    there = LinkedChat(offer.session, offer.who, offer.name, offer.at)
     document = call.document
-    links.join(scope, (there, links.describe_chat(call.event)))
+    links.join(scope, links.describe_chat(call.event), shared=True)
     if _list_others(call, links.list_chats(call.memory)):
         # the other chat has just taken a code of this one: they join in one way, not in both
         links.leave(scope, call.event.session)
@@ -128,18 +133,24 @@ def run_unlink(call: CommandCall) -> CommandResult:
         return call.reply(texts.link_private)
     app = call.app
     links = app.links
-    others = _list_others(call, links.list_chats(call.memory))
+    opened = call.opened
+    scope = call.memory
+    if scope == call.session:  # perhaps this event had saved that before a crash
+        scope = find_linked_memory(app.kv, call.session)
+    others = _list_others(call, links.list_chats(scope)) if scope else []
     if not others:
         return call.reply(texts.unlink_alone)
-    app.memories.copy(call.memory, call.session)
-    links.leave(call.memory, call.event.session)
+    if call.memory != call.session:
+        app.memories.copy(scope, call.session)
+        opened = app.sessions.save(opened, replace(opened.document, memory=""))
+    # only now: who reads a memory is in its record, whatever happens in between
+    links.leave(scope, call.event.session)
     told = texts.unlink_told.format(chat=_format_chat(links.describe_chat(call.event)))
     document = replace(
-        call.document,
-        memory="",
-        outbox=(*call.document.outbox, *_tell(call, others, told)),
+        opened.document,
+        outbox=(*opened.document.outbox, *_tell(call, others, told)),
     )
-    return CommandResult(texts.unlink_done.format(chats=_format_chats(others)), document)
+    return CommandResult(texts.unlink_done.format(chats=_format_chats(others)), document, opened)
 
 
 def _list_others(call: CommandCall, chats: Sequence[LinkedChat]) -> list[LinkedChat]:

@@ -480,6 +480,10 @@ def test_a_crash_anywhere_loses_nothing_and_links_once(
             happened = event("/unlink", **PHONE)
         closed, _ = count_writes(home, happened, number)
         end = closed is not None
+        for chat in (PHONE, DESK):
+            memory = home.app.sessions.open(key(chat)).memory
+            users = {each.session for each in home.app.links.list_chats(memory)}
+            assert memory == key(chat) or chat["session"] in users, number
         home.app.sessions.clear_outbox(run_turn(happened, home.app))
         if command == "offer":
             assert not find_words(home, "choir") & {f"doc#{key(DESK)}", f"doc-version#{key(DESK)}"}
@@ -492,5 +496,5 @@ def test_a_crash_anywhere_loses_nothing_and_links_once(
         for chat in (PHONE, DESK):
             assert read_memory(home, chat) == "- Ada sings in the choir."
         assert len(linked) == (1 if command == "unlink" else 2), number
-        number += 1 if command == "offer" else 7
+        number += 7 if command == "link" else 1
     assert number > 10
