@@ -688,6 +688,10 @@ class Texts:
     forget_how = "Send `/forget ID`, with an id that /recall shows."
     nothing_with_id = "I remember nothing with this id here."
     forgotten = "Forgotten: {words}"
+    still_in_memory = (
+        "The memory of this chat still mentions it: “{line}”. `/mem` with your words can change"
+        " that, and `uncaged agent doc edit memory --session CHAT` on my machine removes the line."
+    )
     remembered_last = "Remembered last:"
     remembered = "Remembered:"
     said = "Said:"

@@ -619,6 +619,10 @@ class Chinese(Texts):
     forget_how = "请发送 `/forget 编号`，编号在 /recall 里。"
     nothing_with_id = "这里没有这个编号的记忆。"
     forgotten = "已忘掉：{words}"
+    still_in_memory = (
+        "这个聊天的记忆里还提到它：“{line}”。用 `/mem` 加上你的话可以改，在我的机器上运行"
+        " `uncaged agent doc edit memory --session CHAT` 可以删掉这一行。"
+    )
     remembered_last = "最近记住的："
     remembered = "记住的："
     said = "说过的："

@@ -150,13 +150,19 @@ def run_forget(call: CommandCall) -> CommandResult:
     if not is_id(call.text):
         return call.reply(call.texts.forget_how)
     context = _make_context(call)
+    still = ""
     with context.app.helpers.lock:
         gone = context.things.drop(call.text)
-        if gone is None and context.owner:
+        if gone:
+            still = context.forget_in_memory((gone,))
+        elif context.owner:
             gone = context.shared.drop(call.text)
     if gone is None:
         return call.reply(call.texts.nothing_with_id)
-    return call.reply(call.texts.forgotten.format(words=gone.in_words))
+    answer = call.texts.forgotten.format(words=gone.in_words)
+    if still:
+        answer = f"{answer}\n{call.texts.still_in_memory.format(line=still)}"
+    return call.reply(answer)
 
 
 def _make_context(call: CommandCall) -> CallContext:

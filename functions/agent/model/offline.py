@@ -271,7 +271,9 @@ def _plan_forgetting(
         return _format_answer(last, texts)
     if last and last.name == FORGET:
         forgotten = offline_memory.find_item(called[0].ok, about)[1]
-        return texts.offline_forgotten_what.format(words=forgotten)
+        answer = texts.offline_forgotten_what.format(words=forgotten)
+        line = as_string(as_mapping(last.ok).get("memory_still_says"))
+        return f"{answer}\n{texts.still_in_memory.format(line=line)}" if line else answer
     if last is None:
         if RECALL in by_name:
             return RECALL, {"query": about}

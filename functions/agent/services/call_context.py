@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from functions.agent.app import App
+from functions.agent.memory.memory_lines import remove_lines
+from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Recalled, Things
 from functions.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
@@ -43,6 +45,14 @@ class CallContext:
     def shared(self) -> Things:
         """The things that every chat of the agent recalls."""
         return Things(self.app.kv, self.app.documents.agent, self.app.helpers.terms)
+
+    def forget_in_memory(self, things: Sequence[Thing]) -> str:
+        """Take the lines that say these things out of the chat's memory document.
+
+        Returns a line that still mentions one of them, empty when none does.
+        """
+        scope = self.memory or self.session
+        return remove_lines(self.app.documents, scope, things, self.by)
 
     def count_uses(self, found: Sequence[tuple[Recalled, bool]]) -> None:
         """Note that these things were recalled, each with whether all chats share it."""

@@ -167,8 +167,8 @@ def _list_others(context: CallContext, known: Collection[str]) -> str:
 def forget(context: CallContext, arguments: Arguments) -> Json:
     """Forget one thing by its id or its key, or everything about a subject.
 
-    Returns how many were forgotten, and how many are left of what was meant. What is not there is
-    forgotten already.
+    Returns how many were forgotten, how many are left of what was meant, and a line of the chat's
+    memory that still mentions it. What is not there is forgotten already.
     """
     shared = read_flag(arguments, "shared")
     if shared:
@@ -176,8 +176,12 @@ def forget(context: CallContext, arguments: Arguments) -> Json:
     things = context.shared if shared else context.things
     ids = _list_ids_to_forget(things, arguments)
     with context.app.helpers.lock:
-        gone = sum(things.drop(id) is not None for id in ids[:AT_ONCE])
-    return {"forgotten": gone, "left": len(ids[AT_ONCE:])}
+        gone = [thing for thing in map(things.drop, ids[:AT_ONCE]) if thing]
+        still = context.forget_in_memory(gone) if gone and not shared else ""
+    answer: dict[str, Json] = {"forgotten": len(gone), "left": len(ids[AT_ONCE:])}
+    if still:
+        answer["memory_still_says"] = still
+    return answer
 
 
 def format_time(at: float) -> str:

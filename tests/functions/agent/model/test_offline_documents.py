@@ -120,3 +120,29 @@ def test_a_transcript_is_read_line_by_line_and_nothing_is_kept_twice() -> None:
 
     assert update_memory("# Memory\n- tea", said) == "# Memory\n- tea\n- cake"
     assert shorten_memory("# Memory\n- a\n- a\n- b") == "# Memory\n- a\n- b"
+
+
+def test_what_is_forgotten_leaves_the_memory_of_the_chat_too(runtime: Open) -> None:
+    home = runtime(library="builtin")
+    tell(home, "remember that the wifi password is hunter2")
+    tell(home, "/mem")
+    assert "hunter2" in memory(home).text
+
+    answer = tell(home, "forget the wifi password")[0]
+
+    assert answer.startswith("Forgotten: the wifi password is hunter2")
+    assert "still mentions" not in answer
+    assert "hunter2" not in memory(home).text
+    assert "hunter2" not in tell(home, "/recall")[0]
+
+
+def test_a_line_of_the_memory_that_also_says_something_else_is_quoted(runtime: Open) -> None:
+    home = runtime(library="builtin")
+    tell(home, "remember that the wifi password is hunter2")
+    line = "Mia has a cat, and the wifi password is hunter2"
+    home.app.documents.write(SESSION, "memory", f"# Memory\n\n- {line}", by="test")
+
+    answer = tell(home, "forget the wifi password")[0]
+
+    assert f"still mentions it: “- {line}”" in answer
+    assert line in memory(home).text
