@@ -15,6 +15,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from functions.agent.memory.answer_shapes import measure_fit
 from functions.agent.memory.helpers import Terms
 from functions.agent.memory.postings import BUCKETS, ThingPostings
 from functions.agent.memory.related_words import RelatedWords, is_spaced, load_related_words
@@ -58,12 +59,18 @@ FAINT: Final = 0.3
 """The weight of a single character, where a script writes no spaces: its pairs say more."""
 WEAK: Final = 0.3
 """The weight of a word that questions are full of."""
-UNKNOWN: Final = 0.5
+BESIDE: Final = 0.4
+"""How much a thing scores that has only weak words of a question with others."""
+UNKNOWN: Final = 0.7
 """The weight of a word that nothing remembered has."""
+KNOWN: Final = 1.0
+"""The weight of a word of a subject of which nothing is remembered."""
+KNOWN_PAIR: Final = 0.8
+"""The same of a pair of characters, which may be of two words."""
 RELATED: Final = 0.6
 """The weight of a word of the same subject in the place of the question's own."""
-SAME_SCRIPT: Final = 1.1
-"""How much more a thing scores that is written like the question."""
+OTHER_SCRIPT: Final = 0.7
+"""How much a thing scores that is written in another script than the question."""
 QUESTION_TERMS: Final = 40
 """A text of more terms is no question: its words are looked for as they are."""
 SURE: Final = 0.4
@@ -120,7 +127,7 @@ class Recalled:
 class QuestionTerm:
     """A term of a question, the things that have it, and those that only have a related term.
 
-    The weights are what each of them scores with it.
+    The weights are what each of them scores with it; `most` is what the best answer scores.
     """
 
     term: str
@@ -129,6 +136,8 @@ class QuestionTerm:
     related_ids: tuple[int, ...]
     weight: float
     related_weight: float
+    most: float
+    is_weak: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,9 +321,9 @@ class Things:
         found: list[Recalled] = []
         for thing in self._get_all([f"{id:016x}" for id, _ in ranked]):
             if kind in (None, thing.kind):
-                score = self._score_thing(thing, question)
-                if is_spaced(thing.in_words) == is_spaced(words):
-                    score = min(score * SAME_SCRIPT, 1.0)
+                score = self._score_thing(thing, question) * measure_fit(words, thing.in_words)
+                if is_spaced(thing.in_words) != is_spaced(words):
+                    score *= OTHER_SCRIPT
                 found.append(Recalled(thing, round(score, 3)))
         found.sort(key=sort_key)
         close = [each for each in found if each.score and each.score >= found[0].score * CLOSE]
@@ -421,26 +430,33 @@ class Things:
         return [thing for thing in things if thing]
 
     def _score_thing(self, thing: Thing, question: Sequence[QuestionTerm]) -> float:
-        about = self._list_terms(thing.texts[:1])
-        others = self._list_terms(thing.texts[1:])
+        named = 2 if thing.kind == "fact" else 1
+        about = self._list_terms(thing.texts[:named])
+        others = self._list_terms(thing.texts[named:])
         score = 0.0
+        says_it = all(term.is_weak for term in question)
         for term in question:
+            points = 0.0
             if term.term in about:
-                score += term.weight * STRONG
+                points = term.weight * STRONG
             elif term.term in others:
-                score += term.weight
+                points = term.weight
             elif term.related & about:
-                score += term.related_weight * STRONG
+                points = term.related_weight * STRONG
             elif term.related & others:
-                score += term.related_weight
-        best = sum(max(term.weight, term.related_weight) for term in question) * STRONG or 1.0
+                points = term.related_weight
+            score += points
+            says_it = says_it or (points > 0 and not term.is_weak)
+        if not says_it:
+            score *= BESIDE
+        best = sum(term.most for term in question) * STRONG or 1.0
         return score / best * (1 - SURE + SURE * thing.confidence)
 
     def _list_terms(self, texts: Iterable[str]) -> frozenset[str]:
         """Return the terms of the texts, and the known words that their compounds are made of."""
         found = {term for text in texts for term in self._terms(text)}
         related = load_related_words(self._terms)
-        return frozenset(found.union(*map(related.split_compound, found)))
+        return frozenset(found.union(*map(related.list_parts, found)))
 
     def _list_index_terms(self, thing: Thing) -> frozenset[str]:
         return self._list_terms(thing.texts) | {_about_term(thing.about)}
@@ -546,21 +562,22 @@ def _weigh_term(
     found = {id for other in others for id in lists.get(other, ())}
     found.difference_update(ids)
     is_unspaced = not term.isascii()
+    is_weak = related.is_weak(term) or term.isdigit()
     share = 1.0
     if is_unspaced and len(term) == 1:
         share = FAINT
-    elif related.is_weak(term) or term.isdigit():
+    elif is_weak:
         share = WEAK
     elif not ids and not found:
         # a pair of characters is mostly of two words; a word that nothing has says something
-        share = 0.0 if is_unspaced else UNKNOWN
+        share = KNOWN if related.knows(term) else UNKNOWN
+        if is_unspaced:
+            share = KNOWN_PAIR if related.knows(term) else 0.0
+    weight = share * log(1 + total / max(len(ids), 1)) if ids or not found else 0.0
+    of_related = share * log(1 + total / len(found)) if found else 0.0
+    most = max(weight, of_related)
     return QuestionTerm(
-        term,
-        others,
-        ids,
-        tuple(found),
-        share * log(1 + total / max(len(ids), 1)) if ids or not found else 0.0,
-        share * RELATED * log(1 + total / len(found)) if found else 0.0,
+        term, others, ids, tuple(found), weight, RELATED * of_related, most, is_weak
     )
 
 

@@ -51,9 +51,9 @@ ONE_THING = "give one of these: key and value; subject, predicate and object; ty
 USUAL, MOST = 8, 20
 USES = 3
 """The best answers of a recall count as used, so many of them."""
-ASKED_LEAST, QUESTION_LEAST, OWN_LEAST = 0.5, 0.25, 0.08
-"""The score that a thing needs to be shown with a query for capabilities, with one that is a
-question, and with one that is about the person who asks.
+ASKED_LEAST, QUESTION_LEAST, OWN_LEAST = 0.5, 0.18, 0.15
+"""The score that the best thing needs, for things to be shown with a query for capabilities, with
+one that is a question, and with one that is about the person who asks.
 """
 OTHERS_CHARACTERS, OTHERS_SHARE = 6_000, 0.2
 """What else is remembered is listed in so many characters at most, and in so many for each token of
@@ -136,8 +136,9 @@ def find_remembered(context: CallContext, query: str) -> Remembered:
         least = QUESTION_LEAST
     found = [(each, False) for each in context.things.find(words, USUAL)]
     found += [(each, True) for each in context.shared.find(words, USUAL)]
-    found = [pair for pair in found if pair[0].score >= least]
     found.sort(key=lambda pair: sort_key(pair[0]))
+    if found and found[0][0].score < least:
+        found = []
     context.count_uses(found[:1])
     found = found[:USUAL]
     things = [describe_thing(each.thing, shared=shared) for each, shared in found]

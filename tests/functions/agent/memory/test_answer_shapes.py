@@ -1,0 +1,31 @@
+"""The kind of answer that a question asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from functions.agent.memory.answer_shapes import MISFIT, measure_fit
+
+
+@pytest.mark.parametrize(
+    ("question", "fits", "misfits"),
+    [
+        ("when is the meeting?", "on Tuesday", "with Mr Smith"),
+        ("when is the meeting?", "9 April 14:30", "0113 555 0142"),
+        ("wann ist die Prüfung?", "19. September", "bei Frau Weber"),
+        ("什么时候考试？", "九月十九日", "在学校"),
+        ("how much do I pay?", "18 pounds", "too much"),
+        ("Wie viel Luft?", "2,4 bar", "genug Luft"),
+        ("多少钱？", "58元", "很贵"),
+        ("where is the key?", "behind the door", "11"),
+    ],
+)
+def test_a_text_of_another_kind_than_the_answer_scores_less(
+    question: str, fits: str, misfits: str
+) -> None:
+    assert measure_fit(question, fits) == 1.0
+    assert measure_fit(question, misfits) == MISFIT
+
+
+def test_a_question_of_no_kind_takes_any_text() -> None:
+    assert measure_fit("what did I say about my cat", "Mimi") == 1.0
