@@ -120,8 +120,8 @@ def doctor(
 @cli.command(rich_help_panel=CARE)
 def trace(
     event: Annotated[
-        str, typer.Argument(help="The event's id, as the log and `uncaged inbox` show it.")
-    ],
+        str | None, typer.Argument(help="The event's id; without it, the latest are listed.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
 ) -> None:
     """Show what an event's turn did.
@@ -130,7 +130,10 @@ def trace(
 
     Example: uncaged trace telegram:42:1007
     """
-    inbox.show_trace(event, json)
+    if event is None:
+        inbox.list_traces(json)
+    else:
+        inbox.show_trace(event, json)
 
 
 @cli.command(rich_help_panel=REST)

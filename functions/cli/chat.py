@@ -40,6 +40,8 @@ from sigil.storage.kv import keys
 from sigil.wiring import data_folder, ignore_progress
 
 OWN = Sender("terminal:local", "you")
+LEAVING = ("exit", "quit", "/exit", "/quit", "/bye")
+"""The words that end a conversation, where a person types them."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
@@ -104,6 +106,8 @@ class _Conversation:
             except KeyboardInterrupt:
                 self.screen.hint("Ctrl-D leaves")
                 continue
+            if text.strip().lower() in LEAVING and sys.stdin.isatty():
+                return 0
             if text.strip():
                 try:
                     code = self.answer(text)
@@ -176,7 +180,8 @@ class _Conversation:
         app = self.runtime.app
         sys.stdout.flush()  # who reads the answer through a pipe has it now
         if self.style.shows_steps:
-            self.screen.hint("noting what left the conversation; Ctrl-C puts that off")
+            document = app.sessions.open(session).document
+            self.screen.hint(choose_texts_of(document).noting)
         try:
             consolidate_owed(session, app, until=app.clock.monotonic() + app.turn_seconds)
         except (KeyboardInterrupt, BackendError):

@@ -27,6 +27,7 @@ cli = typer.Typer(
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 TEXT_CHARACTERS = 60
+LATEST_TRACES = 20
 
 
 @runtime_checkable
@@ -118,10 +119,24 @@ def show_trace(event: str, json: bool) -> None:
             "ENOENT",
             "no trace of this event",
             source=event,
-            suggestion="traces are kept for 8 days; the log has the events' ids",
+            suggestion="traces are kept for 8 days; `uncaged trace` lists the latest",
         )
     text = orjson.dumps(record).decode() if json else "\n".join(trace.format_trace(record))
     sys.stdout.write(f"{text}\n")
+
+
+def list_traces(json: bool) -> None:
+    """Print the latest events that have a trace, the newest first."""
+    records = trace.list_latest(open_stores(Settings.read()).kv, LATEST_TRACES)
+    if json:
+        sys.stdout.write(orjson.dumps(records).decode() + "\n")
+        return
+    if not records:
+        sys.stderr.write("no turn has a trace; traces are kept for 8 days\n")
+    for record in records:
+        at = format_time(record["began"])
+        requests = "1 request" if record["rounds"] == 1 else f"{record['rounds']} requests"
+        sys.stdout.write(f"{record['event']}  {at}  {record['session']}  {requests}\n")
 
 
 class InboxRow(TypedDict):

@@ -665,6 +665,7 @@ class Texts:
     # --- memory ---
     mem_nothing_new = "No new messages to consolidate into memory."
     mem_triggered = "Memory consolidation triggered."
+    noting = "remembering the older messages; Ctrl-C puts that off"
     mem_failed = "Memory consolidation failed."
     mem_never = "Nothing was ever written into the memory of this chat."
     mem_back = (

@@ -601,6 +601,7 @@ class Chinese(Texts):
 
     mem_nothing_new = "没有新的消息可以记。"
     mem_triggered = "已经记下来了。"
+    noting = "正在记住较早的消息；按 Ctrl-C 以后再做"
     mem_failed = "这次没能记下来。"
     mem_never = "这个聊天还没有写过记忆。"
     mem_back = "这个聊天的记忆又回到第 {version} 版了；`/mem history` 会列出所有版本。"

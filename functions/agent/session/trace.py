@@ -6,6 +6,8 @@ is in it, because people are told less: only owners read it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from heapq import nlargest
 from typing import TypedDict
 
 import orjson
@@ -14,6 +16,7 @@ from functions.agent.session.document import Turn
 from functions.agent.session.store import SessionHandle
 from sigil.protocol import Json
 from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import scan_all
 
 
 class TokenCounts(TypedDict):
@@ -61,6 +64,13 @@ def load_trace(kv: KV, event: str) -> TraceRecord | None:
     """Return the trace of an event; None when it was not handled in the last eight days."""
     item = kv.get(keys.event_trace(event))
     return orjson.loads(item.value) if item else None
+
+
+def list_latest(kv: KV, most: int) -> list[TraceRecord]:
+    """Return the traces of the latest events, the newest first."""
+    items = scan_all(kv, keys.event_trace("").partition)
+    records: Iterator[TraceRecord] = (orjson.loads(item.value) for _, item in items)
+    return nlargest(most, records, key=lambda record: record["began"])
 
 
 def format_trace(record: TraceRecord) -> list[str]:

@@ -103,6 +103,8 @@ def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
     happened = event("a secret message")
     run_event(home, happened)
 
+    assert run("trace")[1].startswith(f"{happened.id}  ")
+    assert [row["event"] for row in json.loads(run("trace", "--json")[1])] == [happened.id]
     code, shown = run("trace", happened.id)
     record = json.loads(run("trace", happened.id, "--json")[1])
 

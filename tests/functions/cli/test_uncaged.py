@@ -445,6 +445,16 @@ def test_lines_stay_lines(stocked_environment: dict[str, str], model: ScriptedMo
     )
 
 
+@pytest.mark.parametrize("word", ["exit", "/quit"])
+def test_a_word_that_people_know_leaves_as_well(
+    word: str, stocked_environment: dict[str, str]
+) -> None:
+    with terminal(stocked_environment) as screen:
+        screen.wait_for_match("› ")
+        screen.type(f"{word}\n")
+        assert screen.process.wait(within(15)) == 0
+
+
 def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
     unforked: dict[str, str], model: ScriptedModel
 ) -> None:
