@@ -27,6 +27,11 @@ EXAMPLES = """\
 sigil deploy greet
 sigil deploy greet --dry-run
 sigil deploy --name shout --execute 'return input.text.toUpperCase()' --test '{"text": "a"}=A'"""
+NO_SCHEMA = (
+    "no --schema: nothing tells a model which input it takes, so that it may be called with none;"
+    """ such as --schema '{"type": "object", "properties": {"text": {"type": "string"}},"""
+    """ "required": ["text"]}'"""
+)
 FOLDERS_MOST = 500
 UNSURE_DEPLOY = unsure_message("sigil list")
 _COMPARED_FIELDS = (
@@ -106,6 +111,8 @@ def deploy(
         spec = inline.flat_spec()
         _require_ephemeral_for_ttl(spec, "--ttl", "--type ephemeral")
         _deploy_or_preview(shell, spec, None, dry_run=dry_run)
+        if "schema" not in spec and "input." in str(spec["execute"]):
+            shell.printer.note(NO_SCHEMA)
         return
     place = folder or Path()
     folders = _find_folders(place)

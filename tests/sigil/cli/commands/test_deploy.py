@@ -341,3 +341,11 @@ def test_a_folder_travels_as_a_flat_spec_with_the_same_digest(
     for manifest in shipped.glob("*/sigil.toml"):
         package = read_folder(manifest.parent)
         assert parse_flat(flat_spec(package)).digest == package.digest
+
+
+def test_a_deploy_in_one_line_without_a_schema_says_what_a_model_lacks(run_sigil: Sigil) -> None:
+    line = ("deploy", "--name", "louder", "--execute", "return input.text.toUpperCase()")
+    schema = '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
+
+    assert "no --schema: " in run_sigil(*line).err
+    assert "no --schema: " not in run_sigil(*line, "--schema", schema).err
