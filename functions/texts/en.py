@@ -311,6 +311,7 @@ class Texts:
     offline_recalled = "This is what I remember:"
     offline_nothing_known = "I remember nothing about this."
     offline_not_told = "I was not told that. Write “remember that …”, and I keep it."
+    offline_weeks = "{weeks} weeks and {days} days"
     offline_svg = "This is an SVG picture; a browser shows it, from a file that ends in .svg:"
     unit_names: ClassVar[Mapping[str, str]] = {
         "m": "metre|metres",
@@ -769,6 +770,10 @@ class Texts:
     def tell_day(self, now: datetime) -> str:
         """Return `Today is Monday, 3 May 2027 (2027-05-03).`"""
         return f"Today is {_format_day(now)} ({now:%Y-%m-%d})."
+
+    def tell_date(self, day: datetime) -> str:
+        """Return `This is Monday, 3 May 2027 (2027-05-03).`"""
+        return f"This is {_format_day(day)} ({day:%Y-%m-%d})."
 
     def join_words(self, words: Sequence[str]) -> str:
         """Return `photos and files`."""

@@ -250,6 +250,7 @@ class Chinese(Texts):
     offline_recalled = "我记得这些："
     offline_nothing_known = "关于这个我什么都不记得。"
     offline_not_told = "这个你没有告诉过我。写“记住……”，我就记下来。"
+    offline_weeks = "{weeks} 周零 {days} 天"
     offline_svg = "这是一张 SVG 图片；存成 .svg 结尾的文件，用浏览器就能看："
     unit_names: ClassVar[Mapping[str, str]] = {
         "m": "米",
@@ -678,6 +679,10 @@ class Chinese(Texts):
     def tell_day(self, now: datetime) -> str:
         """See `Texts`."""
         return f"今天是 {_format_day(now)}（{now:%Y-%m-%d}）。"
+
+    def tell_date(self, day: datetime) -> str:
+        """See `Texts`."""
+        return f"那天是 {_format_day(day)}（{day:%Y-%m-%d}）。"
 
     def join_words(self, words: Sequence[str]) -> str:
         """See `Texts`."""

@@ -28,7 +28,7 @@ from functions.agent.messages import (
 )
 from functions.agent.model import offline_arguments, offline_documents, offline_memory
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.agent.model.offline_answers import describe_result
+from functions.agent.model.offline_answers import answer_question, describe_result
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
 from functions.agent.model.offline_talk import answer_talk
 from functions.agent.prompt import FunctionCall, FunctionDefinition, PromptMessage, ToolDefinition
@@ -250,7 +250,8 @@ def _is_own(tool: str) -> bool:
 def _answer(said: _Said, last: AnsweredCall) -> str:
     """Return the answer; of what was recalled only what the question is about."""
     if last.name != RECALL or last.error or not last.arguments:
-        return _format_answer(last, said.texts)
+        own = answer_question(said.words, last.name, last.arguments, last.ok, said.texts)
+        return own or _format_answer(last, said.texts)
     items = offline_memory.leave_out_others(last.ok, said.words)
     if not items:
         return said.texts.offline_not_told

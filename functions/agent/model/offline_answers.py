@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 
 import orjson
 
@@ -15,6 +18,42 @@ LISTED_MOST = 10
 """A longer list of values is not shown in one line."""
 _SMALL = {"2": "²", "3": "³", "4": "⁴", "5": "⁵", "6": "⁶", "7": "⁷", "8": "⁸", "9": "⁹"}
 _SMALL |= {"0": "⁰", "1": "¹"}
+
+
+_MORE_OF_A_DAY = re.compile(
+    r"week(?!day|end)|quarter|days in|day of the year|which day of|woche|"
+    r"quartal|周数|季|第几",
+    re.IGNORECASE,
+)
+_ONE_FIGURE = (("mean", "average|mean|durchschnitt|mittelwert|平均"), ("median", "median|中位"))
+
+
+def answer_question(
+    words: str, tool: str, arguments: Mapping[str, Json], result: Json, texts: Texts
+) -> str:
+    """Return the one thing of a result that the words ask for; empty where they ask for more."""
+    fields = as_mapping(result)
+    if tool == tool_of("date-math") and "leap_year" in fields:
+        if re.search("leap|schaltjahr|闰", words, re.IGNORECASE):
+            return f"{_name('leap_year')}: {_show(fields['leap_year'], texts)}"
+        with suppress(ValueError):
+            day = datetime.fromisoformat(as_string(fields.get("date")))
+            return "" if _MORE_OF_A_DAY.search(words) else texts.tell_date(day)
+    days = fields.get("days")
+    if isinstance(days, int) and "until" in arguments and _IN_WEEKS.search(words):
+        return texts.offline_weeks.format(weeks=abs(days) // 7, days=abs(days) % 7)
+    if tool == tool_of("time-zone") and _WHAT_TIME.search(words):
+        there = as_mapping(fields.get("to"))
+        with suppress(ValueError):
+            now = datetime.fromisoformat(as_string(there.get("time")))
+            if not re.search(r"\d", words):
+                return texts.tell_time(now, as_string(there.get("zone")))
+    if tool == tool_of("statistics"):
+        asked = [key for key, pattern in _ONE_FIGURE if re.search(pattern, words, re.IGNORECASE)]
+        others = re.search("and|und|和|range|deviation|sum|min|max|stat|quart|varia", words, re.I)
+        if len(asked) == 1 and asked[0] in fields and not others:
+            return f"{_name(asked[0])}: {_show(fields[asked[0]], texts)}"
+    return ""
 
 
 def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, texts: Texts) -> str:

@@ -176,7 +176,8 @@ def _only_asks(word: str, names: set[str]) -> bool:
 
 
 def _list_names(function: FunctionDefinition) -> set[str]:
-    return set(function["name"].removeprefix("cap_").split("_")) - {"text", "date", "to"}
+    name = function["name"].removeprefix("cap_")
+    return {*name.split("_"), name.replace("_", "-")} - {"text", "date", "to"}
 
 
 def _list_values(function: FunctionDefinition) -> list[str]:

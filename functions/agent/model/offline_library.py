@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from functions.agent.model.offline_talk import strip_opening
-from functions.agent.model.offline_units import find_conversion
+from functions.agent.model.offline_units import asks_twice, find_conversion
 from functions.agent.model.offline_values import (
     DATE,
     MONTH,
@@ -33,6 +33,7 @@ from functions.agent.model.offline_values import (
     has_only_numbers,
     name_days,
     read_chinese_numbers,
+    share_year,
     split_list,
     to_number,
 )
@@ -93,6 +94,8 @@ class _Skill:
 def read_request(request: Request) -> list[Reading]:
     """Return what the words ask of the library, what has its arguments first."""
     asked = replace(request, words=strip_opening(request.words))
+    if asks_twice(asked.words) or asked.has(_NOT_KNOWN):
+        return []
     readings = []
     for skill in _SKILLS:
         if not asked.has(skill.topic):
@@ -103,6 +106,11 @@ def read_request(request: Request) -> list[Reading]:
     return sorted(readings, key=lambda reading: reading.arguments is None)
 
 
+_NOT_KNOWN = (
+    r"\b(?:public |bank |school )?holiday\b|\bfeiertag\b|节假日|放假"
+    r"|\bwhat(?:'s| is) (?:happening|on) (?:today|tomorrow)\b"
+)
+"""What no capability knows, beside words that one would answer."""
 _FUNCTIONS = (
     "sqrt|cbrt|sin|cos|tan|asin|acos|atan|log2|log|ln|exp|abs|sign|round|floor|ceil|min|max|sum|avg"
     "|gcd|lcm|pow|mod|factorial"
@@ -132,6 +140,10 @@ _SPOKEN_SUMS = (
     (rf"\b(?:add|sum) (?=(({NUMBER}) (?:and|to) ({NUMBER}))$)\1", r"\2 + \3"),
     (rf"\bmultiply ({NUMBER}) (?:by|and|with) ({NUMBER})", r"\1 * \2"),
     (rf"\bdivide ({NUMBER}) by ({NUMBER})", r"\1 / \2"),
+    (rf"({NUMBER})\s*% off(?: of)? ({NUMBER})", r"\2 * (1 - \1 / 100)"),
+    (rf"(?:an? )?tip of ({NUMBER})\s*% (?:on|for) ({NUMBER})", r"\2 * \1 / 100"),
+    (rf"({NUMBER})\s*% (?:tip|vat|tax|sales tax) (?:on|of|for) ({NUMBER})", r"\2 * \1 / 100"),
+    (rf"({NUMBER})\s*% von ({NUMBER})", r"\1% of \2"),
     (rf"\bsubtract ({NUMBER}) from ({NUMBER})", r"\2 - \1"),
 )
 _SUM_EDGES = re.compile(
@@ -145,8 +157,13 @@ _SUM_EDGES = re.compile(
 
 def _read_sum(request: Request) -> Arguments | None:
     words = request.words.rstrip("?!？！。. ")
+    factorial = request.find(r"^(?:(?:what(?:'s| is)|was ist) )?(\d{1,3})!$")
+    if factorial:
+        return {"expression": f"factorial({factorial})"}
     for candidate in (find_after_colon(words), *find_quoted(words), words):
         spoken = _SUM_EDGES.sub("", candidate.strip())
+        if "%" in spoken:
+            spoken = re.sub(r"[$€£](?=\d)|(?<=\d)\s*(?:dollars?|euros?|€)(?!\w)", "", spoken)
         for pattern, sign in _SPOKEN_SUMS:
             spoken = re.sub(pattern, sign, spoken, flags=re.IGNORECASE)
         spoken = re.sub(r"(?<=\d)\s+and\s+(?=\d)", ", ", _SUM_EDGES.sub("", spoken)).strip()
@@ -214,14 +231,25 @@ def _read_money(request: Request) -> Arguments | None:
 
 _DURATION = (
     r"(?:(?:\d+(?:\.\d+)?|an?|one|two|three|four|five|six|seven|eight|nine|ten)\s+"
-    r"(?:year|month|week|day|hour|minute)s?(?:(?:,|\s|and)+(?=\d))?)+"
+    r"(?:year|month|week|day|hour|minute)s?\b(?:(?:,|\s|and)+(?=\d))?)+"
 )
 
 
 def _read_date(request: Request) -> Arguments | None:
-    words = name_days(request.words, request.today)
+    words = share_year(name_days(request.words, request.today))
     dates = find_dates(words)
+    leap = request.find(r"\b(\d{4})\b.*(?:leap year|schaltjahr|闰年)") or request.find(
+        r"(\d{4}) ?年.*闰"
+    )
+    if leap and not dates:
+        return {"date": f"{leap}-01-01"}
+    if request.has(_AGE):
+        if len(dates) != 1 or request.today is None:
+            return None
+        return {"date": dates[0], "until": request.today.isoformat()}
     ahead = re.search(rf"\bin ({_DURATION})", words, re.IGNORECASE)
+    if request.has(r"\bis (?:it |today|tomorrow|yesterday)\b.*\bweek(?:day|end)") and dates:
+        return {"date": dates[0]}
     if not dates and ahead and request.today:
         return {"date": request.today.isoformat(), "add": _write_duration(ahead[1])}
     if not dates:
@@ -241,6 +269,9 @@ def _read_date(request: Request) -> Arguments | None:
     if ends and request.today and re.search(r"how (?:many|long)|多少天", words, re.IGNORECASE):
         return {"date": request.today.isoformat(), "until": first}
     return {"date": first}
+
+
+_AGE = r"\bhow old\b.*\bborn\b|\bborn\b.*\bhow old\b|\bwie alt\b.*\bgeboren\b"
 
 
 def _write_duration(words: str) -> str:
@@ -271,8 +302,10 @@ def _read_calendar(request: Request) -> Arguments | None:
         year = find_number(request.words, r"((?:19|20|21)\d\d) ?年")
     month = _find_month(request)
     if request.has("easter|复活节"):
-        this_year = request.today.year if request.today else None
+        this_year = request.today.year if request.today else 0
         wanted = year or this_year
+        if wanted and request.today and not year and request.has("next|nächste|下一?个"):
+            wanted = this_year + (request.today > _find_easter(request.today.year))
         return {"show": "easter", "year": wanted} if wanted else None
     if request.has("business|work(?:ing)? ?days?|工作日"):
         return _read_business_days(request, year, month)
@@ -286,6 +319,17 @@ def _read_calendar(request: Request) -> Arguments | None:
     if year and month:
         return {"show": "month", "year": year, "month": month}
     return None
+
+
+def _find_easter(year: int) -> date:
+    """Return the Sunday of Easter, by the rule of Gauss for the Gregorian calendar."""
+    century = year // 100
+    moon = (19 * (year % 19) + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    moon -= moon // 28 * (1 - moon // 28 * (29 // (moon + 1)) * ((21 - year % 19) // 11))
+    weekday = (year + year // 4 + moon + 2 - century + century // 4) % 7
+    after = moon - weekday
+    month = 3 + (after + 40) // 44
+    return date(year, month, after + 28 - 31 * (month // 4))
 
 
 def _read_business_days(request: Request, year: int | float | None, month: int) -> Arguments | None:
@@ -318,11 +362,13 @@ def _read_encoding(request: Request) -> Arguments | None:
     if request.has(r"percent[- ]encod"):
         named = "url"
     form = "hex" if named.startswith("hex") else named
-    mode = "decode" if request.has(r"decod|解码|unescape|\bfrom base") else "encode"
+    mode = "decode" if request.has(r"de[ck]od|解码|unescape|\bfrom base") else "encode"
     text = find_text(
         request.words,
         r"[把将]\s*(.+?)\s*(?:用|编码|解码|转|从|变)",
         rf"(?:encode|decode|convert|write|turn|put)\s+(.+?)\s+(?:in|into|to|as|from|with|using)\s+{_FORMATS}\b",
+        r"(?:kodiere?|codiere?|dekodiere?|decodiere?|schreibe?)\s+(.+?)\s+(?:in|nach|als|aus|mit|von)"
+        rf"\s+{_FORMATS}\b",
         rf"{_FORMATS}[- ]?(?:encode|decode|encoding of|of|for)\s+(.+)",
         rf"(?:what is|what's)\s+(.+?)\s+in\s+{_FORMATS}\b",
         rf"(.+?)\s*的\s*{_FORMATS}",
@@ -573,6 +619,12 @@ _ANY_BASE = "|".join(_BASES.values())
 
 
 def _read_base(request: Request) -> Arguments | None:
+    request = replace(
+        request,
+        words=re.sub(
+            r"(?i)\bhex(?:adecimal)? ([0-9a-f]+)(?= (?:to|in|as)\b)", r"0x\1", request.words
+        ),
+    )
     bits = find_number(request.words, r"(\d+)[- ]bit")
     value = request.find(
         r"(?<![\w.#])(-?(?:0x[0-9a-f]+|0b[01]+|0o[0-7]+|\d[\d,]*))(?![\w.]*[-.]?bit|\w)"
@@ -681,6 +733,7 @@ def _read_random(request: Request) -> Arguments | None:
     listed = (
         find_after_colon(request.words)
         or request.find(r"\b(?:from|between)\s+(.+)$")
+        or request.find(r"\b(?:choose|pick) (?:one|any|something) (?:of|among|out of)\s+(.+)$")
         or request.find(r"\b(?:shuffle|choose|pick)\s+(.+)$")
     )
     items = split_list(re.sub(r"\s+or\s+", ", ", listed)) if listed else []
@@ -899,7 +952,11 @@ def _read_zone(request: Request) -> Arguments | None:
     elsewhere = _TIME_NOW.fullmatch(request.words.strip(" ?？!.。"))
     if elsewhere and request.now and request.zone:
         now = f"{request.now:%Y-%m-%dT%H:%M}"
-        return {"time": now, "from": request.zone, "to": elsewhere[1] or elsewhere[2]}
+        return {
+            "time": now,
+            "from": request.zone.removeprefix("Etc/"),
+            "to": elsewhere[1] or elsewhere[2],
+        }
     words = name_days(request.words, request.today)
     stamp = re.search(r"\b(\d{9,13})\b", words)
     if stamp and request.has("timestamp|epoch|unix|时间戳"):
@@ -1010,7 +1067,7 @@ def _read_case(request: Request) -> Arguments | None:
 
 def _read_chart(request: Request) -> Arguments | None:
     kind = next((k for k, p in _CHARTS if request.has(p)), "bar")
-    after = find_after_colon(request.words)
+    after = find_after_colon(request.words) or request.find(r"\b(?:of|with|for|aus|mit)\s+(.+)$")
     pairs = re.findall(rf"([^\W\d][\w ]*?)[ :=]+({NUMBER})", after or request.words)
     labels: list[Json]
     values: list[Json]
@@ -1061,8 +1118,12 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _Skill(
         "date-math",
-        rf"(?:{DATE}|\b(?:today|tomorrow|yesterday|now)\b|今天|\bin {_DURATION}).*(?:day|week|month"
-        rf"|year|date|\bas\b|天|星期|周)|(?:day|week|month|year|date|天|星期|周).*(?:{DATE}|today"
+        rf"{_AGE}|leap year|schaltjahr|闰年"
+        r"|^(?:(?:when|what (?:day|date)) is |wann ist )?(?:next|nächster?) \w+(?:day|tag|woch)\W*$"
+        r"|(?:days|long|tage).*(?:until|till|to|bis)"
+        r" (?:christmas|xmas|new year|weihnachten|heiligabend|silvester|neujahr)"
+        rf"|(?:{DATE}|\b(?:today|tomorrow|yesterday|now)\b|今天|\bin {_DURATION}).*(?:day|week"
+        rf"|month|year|date|\bas\b|天|星期|周)|(?:day|week|month|year|date|天|星期|周).*(?:{DATE}|today"
         rf"|tomorrow|yesterday|\bnow\b|今天|\bin {_DURATION})",
         _read_date,
         "how many days are between 2024-01-01 and 2024-03-01",
@@ -1220,8 +1281,9 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _Skill(
         "random-values",
-        r"\buuid\b(?!.*valid)|random|\broll\b|\bdice\b|\bcoin\b|\bpick an?\b|(?:generate|make|new)"
-        r" .*password|shuffle|随机|抛硬币|掷骰子",
+        r"\buuid\b(?!.*valid)|random|\broll\b|\bdice\b|\bcoin\b|\bpick (?:an?|one|any)\b"
+        r"|(?:generate|make|new) .*password|^(?:an? )?password (?:with|of) \d"
+        r"|shuffle|随机|抛硬币|掷骰子",
         _read_random,
         "pick two winners at random from Ann, Bob, Cleo and Dan",
     ),

@@ -106,8 +106,44 @@ _ASIAN = (
 _ASIAN_HEAT = rf"(华氏|摄氏)\s*({NUMBER})\s*度.*?(摄氏|华氏)"
 
 
+_PARTS = {
+    **dict.fromkeys((("ft", "in"), ("foot", "inch"), ("feet", "inches"), ("feet", "inch")), 12),
+    **dict.fromkeys((("ft", "inches"), ("foot", "inches"), ("feet", "in"), ("foot", "in")), 12),
+    **dict.fromkeys((("lb", "oz"), ("lbs", "oz"), ("pounds", "ounces")), 16),
+    **dict.fromkeys((("st", "lb"), ("stone", "pounds")), 14),
+    **dict.fromkeys((("h", "min"), ("hours", "minutes"), ("hour", "minutes")), 60),
+    **dict.fromkeys((("m", "cm"), ("metres", "centimetres"), ("meters", "centimeters")), 100),
+    **dict.fromkeys((("kg", "g"), ("km", "m")), 1_000),
+}
+"""How many of the second unit make one of the first, where people say a length in two."""
+_TWO_UNITS = re.compile(
+    r"(?<![\w.])(\d+)\s*([a-z]+)(?:,?\s+(?:and\s+)?|\s*)(\d+(?:\.\d+)?)\s*([a-z]+)"
+    rf"\s+(?:to|in|into|as)\s+({_UNITS})",
+    re.IGNORECASE,
+)
+_TO_UNIT = rf"{NUMBER}\s*{_UNITS}?\s+(?:to|in|into|as)\s+{_UNITS}"
+
+
+def asks_twice(words: str) -> bool:
+    """Return whether the words ask for more conversions than the one that would be answered."""
+    both = re.search(rf"{_TO_UNIT}\s*(?:,|;|\band\b|\bund\b)\s*{_TO_UNIT}", words, re.IGNORECASE)
+    return both is not None
+
+
+def _find_two_units(found: re.Match[str]) -> Conversion | None:
+    """Return the conversion of a value in two units, such as 6 ft 2 in; None where it is none."""
+    parts = _PARTS.get((found[2].lower(), found[4].lower()))
+    wanted = _find_unit(found[5])
+    if parts is None or not wanted:
+        return None
+    return Conversion(int(found[1]) * parts + to_number(found[3]), found[4], wanted)
+
+
 def find_conversion(words: str) -> Conversion | None:
     """Return the conversion of units that the words ask for; None when they ask for none."""
+    two = _TWO_UNITS.search(words)
+    if two and _find_unit(two[2]) and _find_unit(two[4]):
+        return _find_two_units(two)
     heat = re.search(_ASIAN_HEAT, words)
     if heat:
         return Conversion(to_number(heat[2]), f"{heat[1]}度", f"{heat[3]}度")

@@ -119,6 +119,44 @@ def name_days(words: str, today: date | None) -> str:
     for pattern, ahead in ((r"today|now|今天", 0), (r"tomorrow|明天", 1), (r"yesterday|昨天", -1)):
         day = date.fromordinal(today.toordinal() + ahead)
         words = re.sub(rf"(?<![a-z])(?:{pattern})(?![a-z])", day.isoformat(), words, flags=re.I)
+    for feast, month, number in _FEASTS:
+        if re.search(rf"{feast}(?! \d)", words, re.IGNORECASE):
+            year = today.year + ((today.month, today.day) > (month, number))
+            named = date(year, month, number).isoformat()
+            words = re.sub(rf"{feast}(?! \d)", named, words, flags=re.I)
+    return re.sub(
+        rf"\b(?:next|nächsten?) ({'|'.join((*WEEKDAYS, *_WOCHENTAGE))})\b",
+        lambda found: _find_next(found[1], today).isoformat(),
+        words,
+        flags=re.I,
+    )
+
+
+_FEASTS = (
+    (r"\b(?:christmas eve|heiligabend)\b", 12, 24),
+    (r"\b(?:christmas(?: day)?|xmas|weihnachten)\b|圣诞节?", 12, 25),
+    (r"\b(?:new year'?s eve|silvester)\b", 12, 31),
+    (r"\b(?:new year(?:'?s day)?|neujahr)\b|元旦", 1, 1),
+)
+_WOCHENTAGE = tuple("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag".split())
+
+
+def _find_next(weekday: str, today: date) -> date:
+    """Return the next day after today that is this weekday."""
+    names = _WOCHENTAGE if weekday.title() in _WOCHENTAGE else WEEKDAYS
+    ahead = (names.index(weekday.title()) - today.weekday() - 1) % 7 + 1
+    return date.fromordinal(today.toordinal() + ahead)
+
+
+def share_year(words: str) -> str:
+    """Return the words with the year of `March 1 and April 15 2027` at both dates."""
+    for day in (
+        rf"{MONTH} \d{{1,2}}(?:st|nd|rd|th)?",
+        rf"\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}",
+    ):
+        words = re.sub(
+            rf"\b({day})(?= (?:and|to|until|till|-) {day},? (\d{{4}}))", r"\1 \2", words, flags=re.I
+        )
     return words
 
 

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
+from functions.agent.model.offline_library import Request, read_request
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import list_codes, load_texts
 from functions.wiring import AgentRuntime
@@ -178,3 +181,45 @@ def test_chinese_questions_find_what_was_kept(
     tell(home, "/new")
 
     assert "- 我对花生过敏" in tell(home, asked)[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("6 ft 2 in to cm", r"^74 inches = 187\.96 centimetres"),
+        ("10 km in miles and 5 kg in pounds", "^I do not understand"),
+        ("is today a weekday", r"^This is \w+day, .*\(20\d\d-\d\d-\d\d\)\.\n"),
+        ("is tomorrow a holiday", "^I do not understand"),
+        ("how many days between March 1 and April 15 2027", r"^Days: 45\n"),
+        ("how many weeks between 2026-01-01 and 2026-12-31", "^52 weeks and 0 days\n"),
+        ("draw a bar chart of apples 3, pears 5, figs 2", "(?s)apples.*pears.*figs"),
+        ("kodiere hallo welt in base64", r"^aGFsbG8gd2VsdA==\n"),
+        ("how old am I if I was born on 1990-05-03", r"Text: \d\d years"),
+        ("20% off 59.90", r"^47\.92\n"),
+        ("tip of 18% on 45 dollars", r"^8\.1\n"),
+        ("19% VAT on 250", r"^47\.5\n"),
+        ("password with 16 characters", r"^\S{16}\n"),
+        ("pick one of pizza, pasta, salad", "^(?:pizza|pasta|salad)\n"),
+        ("is 2028 a leap year", "^Leap year: yes\n"),
+        ("how many days until christmas", r"^Days: \d+\n"),
+        ("next monday", "^This is Monday, "),
+        ("5!", r"^120\n"),
+        ("hex ff to decimal", r"^255\n"),
+        ("what time is it in Tokyo", r"^It is \d\d:\d\d \(Asia/Tokyo\), "),
+        ("average of 3, 5, 10", r"^Mean: 6\n\n"),
+    ],
+)
+def test_an_everyday_request_gets_the_right_answer_or_none(
+    runtime: Callable[..., AgentRuntime], said: str, answer: str
+) -> None:
+    (reply,) = tell(runtime(library="builtin", timezone="Etc/UTC"), said)
+
+    assert re.search(answer, reply), reply
+
+
+def test_the_next_easter_is_never_past() -> None:
+    said = Request("next easter", datetime(2026, 11, 23, 12), "UTC")
+    (reading, *_) = read_request(said)
+    assert reading.arguments == {"show": "easter", "year": 2027}
+    early = replace(said, now=datetime(2026, 1, 2))
+    assert read_request(early)[0].arguments == {"show": "easter", "year": 2026}
