@@ -278,6 +278,7 @@ class Texts:
         "bye": "Goodbye!",
         "thanks": "You are welcome!",
         "how": "I am a small program and always fine. What can I compute for you?",
+        "sad": "I am sorry to hear that. I am a small program and cannot do much about it.",
         "fine": "All right. Tell me when there is something to compute.",
     }
     """Answers to small talk."""
@@ -289,6 +290,10 @@ class Texts:
     offline_not_found = (
         "I do not understand this: I am only the offline model. Ask me “what can you do?” for"
         " examples. A language model (UNCAGED_LLM_URL) would understand more."
+    )
+    offline_cannot = (
+        "I cannot do this: I am only the offline model. Ask me “what can you do?” for examples. A"
+        " language model (UNCAGED_LLM_URL) would understand more."
     )
     offline_too_long = (
         "I am only the offline model, and read up to {most:,} characters at a time. Send less, or"
@@ -311,6 +316,11 @@ class Texts:
     offline_recalled = "This is what I remember:"
     offline_nothing_known = "I remember nothing about this."
     offline_not_told = "I was not told that. Write “remember that …”, and I keep it."
+    offline_could_keep = "Write “remember that {words}”, and I keep it."
+    offline_forget_all = (
+        "I forget one thing at a time: /recall lists what I remember, `/forget ID` removes it. My"
+        " owner removes all that is kept of a person with `uncaged people erase`."
+    )
     offline_weeks = "{weeks} weeks and {days} days"
     offline_svg = "This is an SVG picture; a browser shows it, from a file that ends in .svg:"
     unit_names: ClassVar[Mapping[str, str]] = {
@@ -817,8 +827,6 @@ class Texts:
 
 
 SMALL_TALK_ABROAD: Final[Mapping[str, str]] = {
-    "hello de": "Hallo! Was kann ich rechnen?",
-    "thanks de": "Gern geschehen!",
     "hello fr": "Bonjour ! Que puis-je calculer ?",
     "thanks fr": "De rien !",
     "hello es": "¡Hola! ¿Qué puedo calcular?",

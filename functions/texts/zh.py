@@ -221,6 +221,7 @@ class Chinese(Texts):
         "bye": "再见！",
         "thanks": "不客气！",
         "how": "我是个小程序，一直都好。要我算点什么吗？",
+        "sad": "听到这个我很难过。我只是个小程序，帮不上什么忙。",
         "fine": "好的。有要算的就告诉我。",
     }
     offline_how = (
@@ -229,6 +230,10 @@ class Chinese(Texts):
     )
     offline_not_found = (
         "这个我不懂：我只是离线模型。问我“你能做什么？”看看例子。"
+        "接上语言模型（UNCAGED_LLM_URL）能懂得更多。"
+    )
+    offline_cannot = (
+        "这个我做不到：我只是离线模型。问我“你能做什么？”看看例子。"
         "接上语言模型（UNCAGED_LLM_URL）能懂得更多。"
     )
     offline_too_long = (
@@ -250,6 +255,11 @@ class Chinese(Texts):
     offline_recalled = "我记得这些："
     offline_nothing_known = "关于这个我什么都不记得。"
     offline_not_told = "这个你没有告诉过我。写“记住……”，我就记下来。"
+    offline_could_keep = "写“记住{words}”，我就记下来。"
+    offline_forget_all = (
+        "我一次只忘一件事：/recall 列出我记得的，`/forget ID` 删掉一件。"
+        "要删掉一个人的全部内容，我的主人可以用 `uncaged people erase`。"
+    )
     offline_weeks = "{weeks} 周零 {days} 天"
     offline_svg = "这是一张 SVG 图片；存成 .svg 结尾的文件，用浏览器就能看："
     unit_names: ClassVar[Mapping[str, str]] = {

@@ -169,9 +169,13 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
     queries = {as_string(call.arguments.get("query")) for call in done if call.name == QUERY}
     called = [call for call in done if call.name != QUERY]
+    if offline_memory.wants_all_forgotten(said.words):
+        return texts.offline_forget_all
     if offline_memory.find_wish_to_forget(said.words):
         return _plan_forgetting(said, called, by_name, queries)
     note = offline_memory.find_note(said.words)
+    if offline_memory.stands_in(note):
+        return texts.offline_could_keep.format(words="…")
     if note and not called:
         if REMEMBER in by_name:
             return REMEMBER, {"type": "note", "payload": note, "source": "user"}
@@ -199,7 +203,17 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
             return texts.offline_needs.format(
                 capability=reading.capability, example=reading.example
             )
-    return _ask_for_input(said, by_name) or texts.offline_not_found
+    return _ask_for_input(said, by_name) or _refuse(said)
+
+
+def _refuse(said: _Said) -> str:
+    """Return the sentence to somebody whose words no capability fits."""
+    told = offline_memory.find_statement(said.words)
+    if told:
+        return said.texts.offline_could_keep.format(words=told)
+    if offline_memory.is_impossible(said.words):
+        return said.texts.offline_cannot
+    return said.texts.offline_not_found
 
 
 def _takes(function: FunctionDefinition | None, arguments: dict[str, Json] | None) -> bool:

@@ -25,6 +25,10 @@ _MORE_OF_A_DAY = re.compile(
     r"quartal|周数|季|第几",
     re.IGNORECASE,
 )
+_IN_WEEKS = re.compile(
+    r"how many (?:full )?weeks|wie viele wochen|多少(?:个)?(?:周|星期)", re.IGNORECASE
+)
+_WHAT_TIME = re.compile(r"what(?:'s| is)? (?:the )?time|几点|wie spät", re.IGNORECASE)
 _ONE_FIGURE = (("mean", "average|mean|durchschnitt|mittelwert|平均"), ("median", "median|中位"))
 
 
@@ -43,7 +47,8 @@ def answer_question(
     if isinstance(days, int) and "until" in arguments and _IN_WEEKS.search(words):
         return texts.offline_weeks.format(weeks=abs(days) // 7, days=abs(days) % 7)
     if tool == tool_of("time-zone") and _WHAT_TIME.search(words):
-        there = as_mapping(fields.get("to"))
+        wanted = fields.get("to")
+        there = as_mapping(wanted[0] if isinstance(wanted, list) and wanted else wanted)
         with suppress(ValueError):
             now = datetime.fromisoformat(as_string(there.get("time")))
             if not re.search(r"\d", words):

@@ -148,7 +148,8 @@ _SPOKEN_SUMS = (
 )
 _SUM_EDGES = re.compile(
     r"^(?:what(?:'s| is| are)|whats|how much(?: is| are)?|calculate|compute|evaluate|work out|solve"
-    r"|tell me|give me|the|result of|value of|was ist|wie viel ist|请?计算(?:一下)?|算(?:一下)?"
+    r"|tell me|give me|the|result of|value of|was ist|was sind|wie ?viel ist|rechne|berechne"
+    r"|请?计算(?:一下)?|算(?:一下)?"
     r"|[\s:])+"
     r"|(?:\s|=|equals?|等于(?:多少|几)?|是(?:多少|几)|等於多少)+$",
     re.IGNORECASE,
@@ -750,7 +751,8 @@ def _read_recall(request: Request) -> Arguments | None:
     words = request.words.rstrip("?？ ")
     about = request.find(r"(?:about|memory:|recall|remember)\s+(?:the facts about\s+)?(.+)$")
     if re.fullmatch(r"(?:me|myself)\W*", about) or request.has(
-        r"know about me|记得我吗|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|^你?关于我|记得.{0,3}什么$"
+        r"know about me|wei(?:ß|ss)t du (?:alles )?(?:über|von) mi[cr]h?"
+        r"|记得我吗|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|^你?关于我|记得.{0,3}什么$"
     ):
         return {}
     return {"query": (about or words).rstrip("?？ ")}
@@ -1301,6 +1303,9 @@ _SKILLS: tuple[_Skill, ...] = (
         r"(?:what|when|where|who|which|how)(?:'s|'re)?\b.*\b(?:my|I|me|our)\b"
         r"|^what(?:'s| is) the (?:wi-?fi|password|code|name)|我的?.*(?:是什么|是哪|是谁|在哪|几号)"
         r"|^我(?![想要]|们要).{0,30}(?:什么|哪|谁|几[号点岁月]|多少|多大|吗)|^(?:谁|哪).{0,30}我"
+        r"|^(?:was|wie|wo|wann|wer|wen|wem|woher|wohin|wogegen|welche[rsnm]?)\b(?!.*\d)"
+        r".*\b(?:mein(?:e[rnms]?)?|ich|mir|mich|unsere?)\b"
+        r"|\bwei(?:ß|ss)t du (?:noch|über|von)|erinnerst du dich"
         r"|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|关于我",
         _read_recall,
         "what do you know about me",

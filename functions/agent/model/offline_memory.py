@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from functions.agent.model.offline_talk import strip_opening
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -11,6 +12,8 @@ _TO_KEEP = (
     re.compile(
         r"\s*(?:(?:please\s+|can you\s+|could you\s+)*(?:remember|keep in mind|save (?:to|in)"
         r" (?:your )?memory|do(?:n't| not) forget)\b(?:\s+that\b)?"
+        r"|(?:bitte\s+)?(?:merke?(?: dir)?|notiere?(?: dir)?|vergiss nicht"
+        r"|erinnere? dich(?: daran)?|denke? daran|behalte?)\b(?:\s+bitte)?(?:\s*,?\s*dass\b)?"
         r"|(?:请|帮我|请帮我)?(?:记住|记一下))"
         r"[\s:：,，]*(\S.*)",
         re.IGNORECASE,
@@ -22,10 +25,42 @@ _TO_KEEP = (
     ),
     re.compile(r"\s*(\S.*?)[,，。；]\s*(?:请|帮我|请帮我)?(?:记住|记一下)[\s。！!]*"),
 )
+_IMPOSSIBLE = re.compile(
+    r"(?:please )?(?:book|order|buy|send|call|phone|email|play|open|turn (?:on|off)"
+    r"|set (?:a|an|the) (?:reminder|alarm|timer)|remind me|wake me|translate"
+    r"|tell me (?:a|another) (?:joke|story)"
+    r"|write (?:me )?an? (?:poem|story|song|email|letter|essay)|summari[sz]e)\b.*"
+    r"|(?:bitte )?(?:buche?|bestelle?|kaufe?|sende?|schicke?|ruf|spiele?|übersetze?|erinnere mich"
+    r"|weck(?:e)? mich|erzähle? mir|schreib(?:e)? (?:mir )?ein(?:e|en)?)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Wishes that no capability of the library fulfils."""
+_STATEMENT = re.compile(
+    r"(?:my|our) (?:\S+ ){1,4}(?:is|are|was|lives?|likes?|loves?|hates?|works?|has|have"
+    r"|prefers?)\s\S.*"
+    r"|I (?:like|love|hate|live|work|have|prefer|drive|own|speak|play|study|was born)\s\S.*"
+    r"|I(?:'m| am) (?:an? |allergic |from |called |named |married |vegetarian|vegan)\S*.*"
+    r"|mein(?:e|en)? (?:\S+ ){1,4}(?:ist|sind|heißt|heisst|lebt|wohnt|mag|liebt|arbeitet|hat)\s\S.*"
+    r"|ich (?:mag|liebe|hasse|wohne|lebe|arbeite|habe|heiße|heisse|fahre|spreche|esse|trinke)\s\S.*"
+    r"|我(?:的|叫|是|住|喜欢|不喜欢|有|对)\S.*",
+    re.IGNORECASE,
+)
+_STAND_IN = re.compile(r"(?:this|that|it|das|dies|es|这个|这|它|这件事)[\s.!。！]*", re.IGNORECASE)
+_ALL = re.compile(
+    r"(?:please\s+)?(?:forget|delete|erase|remove)\s+(?:everything|all|all of it|me"
+    r"|(?:all (?:of )?)?my (?:data|memory|memories)|your memory)"
+    r"(?:\s+(?:about|you know about|you know|on|of)(?:\s+me)?)*[\s.!]*"
+    r"|(?:bitte\s+)?(?:vergiss|lösche?)(?:\s+bitte)?\s+(?:alles|meine daten)"
+    r"(?:\s+(?:über|von) mi[cr]h?)?[\s.!]*"
+    r"|(?:请)?(?:忘掉|忘记|忘了|删除|删掉)(?:一切|所有(?:的)?(?:东西|事)?|我的(?:所有)?数据|关于我的一切)[\s。！!]*",
+    re.IGNORECASE,
+)
 _TO_FORGET = re.compile(
     r"(?:please\s+)?(?:forget|(?:delete|remove|erase) from (?:your )?memory)[\s:]+"
     r"(?:what I (?:told|said to) you about|everything about|all about|about|that|the fact that)?"
-    r"\s*(?!it\b|about it\b)(\S.*?)[\s.!]*|(?:请)?(?:忘掉|忘记|忘了)[\s:：]*(\S.*?)[\s。！!]*",
+    r"\s*(?!it\b|about it\b)(\S.*?)[\s.!]*"
+    r"|(?:bitte\s+)?(?:vergiss(?! nicht\b)|lösche?)(?:\s+bitte)?[\s:,]+(?:dass\s+)?(\S.*?)[\s.!]*"
+    r"|(?:请)?(?:忘掉|忘记|忘了)[\s:：]*(\S.*?)[\s。！!]*",
     re.IGNORECASE,
 )
 _KIN = tuple(
@@ -91,7 +126,30 @@ def find_note(text: str) -> str:
 def find_wish_to_forget(text: str) -> str:
     """Return what somebody wants to be forgotten; empty when nothing."""
     found = _TO_FORGET.fullmatch(text.strip())
-    return (found[1] or found[2] or "") if found else ""
+    return next(filter(None, found.groups()), "") if found else ""
+
+
+def wants_all_forgotten(text: str) -> bool:
+    """Return whether somebody wants everything to be forgotten."""
+    return _ALL.fullmatch(text.strip()) is not None
+
+
+def stands_in(note: str) -> bool:
+    """Return whether a note only points at something, such as `this`."""
+    return _STAND_IN.fullmatch(note) is not None
+
+
+def is_impossible(text: str) -> bool:
+    """Return whether somebody wants what no capability of the library can do."""
+    return _IMPOSSIBLE.fullmatch(strip_opening(text)) is not None
+
+
+def find_statement(text: str) -> str:
+    """Return what somebody tells about themselves without asking anything; empty for nothing."""
+    plain = text.strip().rstrip(".!。！")
+    told = "\n" not in plain and not plain.endswith(("?", "？"))
+    asks = re.search("什么|哪|谁|几[号点岁]|多少|多大|吗", plain)
+    return plain if told and not asks and _STATEMENT.fullmatch(plain) else ""
 
 
 def leave_out_others(recalled: Json, question: str) -> list[Json]:

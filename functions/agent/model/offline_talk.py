@@ -16,6 +16,19 @@ _WHAT_I_DO = ""
 """The topic of what it can do."""
 _TALK = (
     (rf"(?:hi+|hello+|hey+|howdy|yo|greetings|hiya){_NAME}", "hello"),
+    (
+        r"(?:(?:hi|hello|hey)(?: there)?[\s,!.]+)?how are (?:you|things)(?: doing)?(?: today)?",
+        "how",
+    ),
+    (r"I(?:'m| am) (?:so |very |really )?(?:sad|unhappy|lonely|tired|depressed|bored)", "sad"),
+    (r"ich bin (?:so |sehr )?(?:traurig|unglücklich|einsam|müde)", "sad de"),
+    (r"wie geht(?:'s| es dir| es)?(?: heute)?|wie geht es ihnen", "how de"),
+    (
+        r"(?:tschüss|tschüß|tschuess|auf wiedersehen|bis (?:bald|morgen|später)|gute nacht)",
+        "bye de",
+    ),
+    (r"guten morgen", "morning de"),
+    (r"guten abend", "evening de"),
     (rf"good morning{_NAME}", "morning"),
     (rf"good (?:afternoon|day){_NAME}", "day"),
     (rf"good evening{_NAME}", "evening"),
@@ -24,7 +37,7 @@ _TALK = (
         r"(?:(?:ok(?:ay)?|great|perfect|super|nice|cool)[\s,!.]+)?(?:many )?(?:thanks|thank you"
         r"|thx|ty|cheers|much appreciated)"
         r"(?:\s+(?:a lot|so much|very much|again|a million|for .{1,40}))?"
-        rf"{_NAME}",
+        rf"{_NAME}(?:[\s,!.]+(?:that|this|it) (?:was|is) \w+(?: \w+)?)?",
         "thanks",
     ),
     (
@@ -36,7 +49,7 @@ _TALK = (
         "fine",
     ),
     (r"(?:hallo|guten tag|moin|servus|grüß gott|hi zusammen)", "hello de"),
-    (r"guten (?:morgen|abend)", "hello de"),
+    (r"grüezi|hallo zusammen|hallo du", "hello de"),
     (r"(?:danke|vielen dank|danke schön|dankeschön)(?: sehr| dir)?", "thanks de"),
     (r"(?:bonjour|salut)", "hello fr"),
     (r"merci(?: beaucoup)?", "thanks fr"),
@@ -61,24 +74,31 @@ _TALK = (
         r" model|llm)(?: person)?|which model (?:are you|is this)|what is this",
         _WHAT_I_DO,
     ),
-    (r"was kannst du(?: alles)?|wer bist du|hilfe", _WHAT_I_DO),
+    (
+        r"was kannst du(?: alles| für mich)?(?: tun| machen)?|wer bist du|wie heißt du|hilfe",
+        _WHAT_I_DO,
+    ),
 )
 _SMALL_TALK = tuple((re.compile(pattern, re.IGNORECASE), topic) for pattern, topic in _TALK)
 _ENDS = " \t\r\n.,;:!?~。，；：！？～👋🙏😀🙂😊👍❤️"
 _OPENING = re.compile(
     r"^(?:(?:hi|hello|hey)\b(?:\s*[,!.]\s*|\s+(?=(?:can|could|please|what|how|do)\b))"
     r"|(?:ok(?:ay)?|please|so|and|well)\b[\s,!.]+"
-    r"|(?:can|could|would|will) you(?: please)?\s+|(?:你好|您好|请问?|麻烦你?)[\s，,！!]*)+",
+    r"|(?:can|could|would|will) you(?: please)?\s+|(?:hallo|bitte)\b[\s,!.]*(?=\S)"
+    r"|(?:你好|您好|请问?|麻烦你?)[\s，,！!]*)+",
     re.IGNORECASE,
 )
 _WHICH_TIME = re.compile(
     r"(?:what time is it|what(?:'s| is) the time|current time)(?: now| right now)?"
-    r"|(?:现在)?几点(?:了|钟)?|wie spät ist es",
+    r"|(?:现在)?几点(?:了|钟)?|wie sp(?:ä|ae)t ist es(?: jetzt| gerade)?|wie viel uhr ist es",
     re.IGNORECASE,
 )
 _WHICH_DATE = re.compile(
     r"(?:what (?:date|day)(?: of the week)? is (?:it|today)(?: today)?"
-    r"|what(?:'s| is) (?:the date|today'?s date)(?: today)?)|今天(?:是)?(?:几号|星期几|几月几号)",
+    r"|what(?:'s| is) (?:the date|today'?s date)(?: today)?)"
+    r"|(?:welches datum|welcher tag) (?:ist heute|haben wir(?: heute)?)"
+    r"|was ist heute für ein tag"
+    r"|今天(?:是)?(?:几号|星期几|几月几号)",
     re.IGNORECASE,
 )
 

@@ -58,7 +58,9 @@ def test_a_chat_chooses_its_language_and_gives_it_up_again(
 def test_an_unknown_language_is_told_on_one_line(home: AgentRuntime) -> None:
     said = ask(home, "/language Klingon`\n\n# Stop", "en")
 
-    assert said.startswith("I do not know the language `Klingon # Stop`. I know: English (`en`)")
+    assert said.startswith(
+        "I do not know the language `Klingon # Stop`. I know: Deutsch (`de`), English (`en`)"
+    )
     assert "\n" not in said
 
 

@@ -7,7 +7,10 @@ counts.
 
 from __future__ import annotations
 
-REFUSED = r"^(?:I do not understand this|这个我不懂)"
+REFUSED = (
+    r"^(?:I do not understand this|I cannot do this|这个我不懂|这个我做不到|Das kann ich nicht"
+    r"|Das verstehe ich nicht)"
+)
 """What the answer to a request that no capability can do begins with."""
 
 TUNING: tuple[tuple[tuple[str, ...], str], ...] = (

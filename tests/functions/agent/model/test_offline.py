@@ -223,3 +223,74 @@ def test_the_next_easter_is_never_past() -> None:
     assert reading.arguments == {"show": "easter", "year": 2027}
     early = replace(said, now=datetime(2026, 1, 2))
     assert read_request(early)[0].arguments == {"show": "easter", "year": 2026}
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("was kannst du?", "^Ich bin das Offline-Modell"),
+        ("wie geht es dir?", "^Ich bin ein kleines Programm"),
+        ("tschuess", "^Auf Wiedersehen!"),
+        ("was ist 15% von 80?", r"^12\n"),
+        ("wie spät ist es?", r"^Es ist \d\d:\d\d Uhr"),
+        ("welches Datum ist heute?", "^Heute ist "),
+        ("rechne 10 km in Meilen um", "^Das verstehe ich nicht"),
+        ("Erzähl mir einen Witz", "^Das kann ich nicht"),
+        ("ich mag Tee", "^Schreib „merke dir: ich mag Tee“"),
+        ("vergiss alles", "^Ich vergesse nur eines"),
+        ("Wo wohnt meine Schwester?", "^Das hat mir niemand gesagt"),
+    ],
+)
+def test_german_gets_a_german_answer(
+    runtime: Callable[..., AgentRuntime], said: str, answer: str
+) -> None:
+    (reply,) = tell(runtime(library="builtin", timezone="Etc/UTC"), said)
+
+    assert re.search(answer, reply), reply
+    assert load_texts("de").offline_signature in reply
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Merke dir: meine Frau heißt Anna",
+        "Merk dir bitte, dass meine Frau Anna heißt",
+        "vergiss nicht: meine Frau heißt Anna",
+        "Erinnere dich daran, dass meine Frau Anna heißt",
+        "Notiere: meine Frau heißt Anna",
+        "Denk daran: meine Frau heißt Anna",
+    ],
+)
+def test_german_is_kept_found_and_forgotten(
+    runtime: Callable[..., AgentRuntime], said: str
+) -> None:
+    home = runtime(library="builtin")
+    assert tell(home, said)[0].startswith("Gemerkt: meine Frau")
+    tell(home, "/new")
+
+    assert "- meine Frau" in tell(home, "Wie heißt meine Frau?")[0]
+    assert tell(home, "vergiss, dass meine Frau Anna heißt")[0].startswith("Vergessen: meine Frau")
+    assert tell(home, "Wie heißt meine Frau?")[0].startswith(load_texts("de").offline_not_told)
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("my sister Anna lives in Lisbon", "^Write “remember that my sister Anna lives in Lisbon”"),
+        ("I like hiking", "^Write “remember that I like hiking”"),
+        ("remember this", "^Write “remember that …”"),
+        ("hi there, how are you doing today?", "^I am a small program"),
+        ("Thank you so much, that was great!", "^You are welcome"),
+        ("I am sad", "^I am sorry"),
+        ("book me a flight", "^I cannot do this"),
+        ("send an email", "^I cannot do this"),
+        ("forget everything about me", r"(?s)^I forget one thing.*/recall.*uncaged people erase"),
+        ("delete my data", "^I forget one thing"),
+    ],
+)
+def test_what_it_cannot_do_is_said_with_what_to_do_instead(
+    runtime: Callable[..., AgentRuntime], said: str, answer: str
+) -> None:
+    (reply,) = tell(runtime(library="builtin"), said)
+
+    assert re.search(answer, reply), reply
