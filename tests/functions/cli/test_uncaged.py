@@ -86,7 +86,7 @@ def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("aGVsbG8gd29ybGQ=\n")
-    assert "offline model" in done.stdout
+    assert "offline model" in done.stderr
     for shown in (
         "sigil_query",
         "found encode",
