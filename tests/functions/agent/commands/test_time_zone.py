@@ -333,8 +333,8 @@ def test_the_offline_model_knows_the_time_of_the_chat(runtime: Open, wall: Wall)
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("what time is it in Tokyo?", "2026-11-23T08:30:00+09:00"),
-        ("东京现在几点？", "2026-11-23T08:30:00+09:00"),
+        ("what time is it in Tokyo?", "It is 08:30 (Asia/Tokyo)"),
+        ("东京现在几点？", "08:30（Asia/Tokyo）"),
         ("convert 9:15 to Tokyo time", "2026-11-23T17:15:00+09:00"),
     ],
 )
