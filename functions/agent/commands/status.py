@@ -12,7 +12,6 @@ from functions.agent.messages import Usage
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits
-from functions.agent.safety.call_facts import Fact
 from functions.agent.safety.status import (
     NoticeReader,
     SafetyStatus,
@@ -23,9 +22,7 @@ from functions.agent.session.document import Document
 from functions.prices import format_money
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
-from sigil.errors import one_line
 
-FAILURE_CHARACTERS = 200
 SHOWN_FAILURES = 3
 """`/status` tells so many of the last failures."""
 
@@ -129,8 +126,7 @@ def format_status(session: str, document: Document, app: App) -> list[str]:
         tokens = _format_tokens(report.last, ENGLISH)
         tokens += _format_cost(report.last.cost, app, ENGLISH)
         lines.append(ENGLISH.status_last_turn.format(tokens=tokens))
-    facts = [guides.brief_fact(app.guide, fact) for fact in _find_last_failures(document)]
-    return [*filter(None, lines), *_list_failures(facts, ENGLISH)]
+    return [*filter(None, lines), *_list_failures(document, app, ENGLISH)]
 
 
 def describe_status(call: CommandCall) -> list[str]:
@@ -159,8 +155,7 @@ def describe_status(call: CommandCall) -> list[str]:
         if in_full:
             tokens += _format_cost(report.last.cost, app, texts)
         lines.append(texts.status_last_turn.format(tokens=tokens))
-    failures = [f"- {_describe_failure(fact)}" for fact in _find_last_failures(document)]
-    return [*filter(None, lines), *_list_failures(failures, texts)]
+    return [*filter(None, lines), *_list_failures(document, app, texts)]
 
 
 def count_window(call: CommandCall) -> float:
@@ -198,17 +193,14 @@ def _describe_version(app: App, texts: Texts) -> str:
     return texts.status_version.format(version=version, uptime=uptime)
 
 
-def _find_last_failures(document: Document) -> tuple[Fact, ...]:
-    return document.safety.counters.failures[-SHOWN_FAILURES:]
-
-
-def _list_failures(lines: list[str], texts: Texts) -> list[str]:
-    return [texts.status_last_failures, *lines] if lines else []
-
-
-def _describe_failure(fact: Fact) -> str:
-    """Return a failure in one plain line: the tool, and why."""
-    return one_line(f"{fact.source}: {guides.describe_message(fact)}", FAILURE_CHARACTERS)
+def _list_failures(document: Document, app: App, texts: Texts) -> list[str]:
+    failures = document.safety.counters.failures[-SHOWN_FAILURES:]
+    if not failures:
+        return []
+    return [
+        texts.status_last_failures,
+        *(guides.brief_fact(app.guide, fact) for fact in failures),
+    ]
 
 
 def describe_usage(call: CommandCall) -> list[str]:

@@ -30,7 +30,7 @@ class Guide(Protocol):
         """Return the text to add below the fact in a tool's result."""
 
     def brief(self, fact: Fact) -> str:
-        """Return the short form, for digests and `uncaged agent status`."""
+        """Return the short form, for digests and `/status`."""
 
 
 def describe_severity(fact: Fact) -> str:

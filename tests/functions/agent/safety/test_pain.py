@@ -359,7 +359,7 @@ def test_status_tells_state_failures_and_budget(home: AgentRuntime, model: Scrip
 
     assert text.startswith(ENGLISH.status_ready)
     assert "Lately, 1 of 1 steps went wrong." in text
-    assert text.endswith("\n- no_such_tool: ENOTOOL (No Such Tool): there is no such tool")
+    assert 'Tool "no_such_tool" failed with ENOTOOL.' in text
     assert " of 100,000, " in text
 
 
