@@ -751,8 +751,10 @@ def _read_recall(request: Request) -> Arguments | None:
     words = request.words.rstrip("?？ ")
     about = request.find(r"(?:about|memory:|recall|remember)\s+(?:the facts about\s+)?(.+)$")
     if re.fullmatch(r"(?:me|myself)\W*", about) or request.has(
-        r"know about me|wei(?:ß|ss)t du (?:alles )?(?:über|von) mi[cr]h?"
-        r"|记得我吗|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|^你?关于我|记得.{0,3}什么$"
+        r"know about me|(?:anything|everything|all) about me"
+        r"|wei(?:ß|ss)t du (?:alles )?(?:über|von) mi[cr]h?"
+        r"|^what (?:do you (?:still )?(?:remember|know)|(?:did|have) I (?:tell|told) you)\W*$"
+        r"|记得我吗|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|^你?关于我|记得.{0,3}什么\W*$"
     ):
         return {}
     return {"query": (about or words).rstrip("?？ ")}

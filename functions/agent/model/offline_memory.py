@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from functions.agent.model.offline_talk import strip_opening
 from sigil.json_fields import as_mapping, as_sequence, as_string
@@ -108,7 +109,9 @@ _OWN = tuple(
 """Questions of people about themselves, each with what an answer to it has: else the nearest words
 would answer it.
 """
-_NOT_TELLING = frozenset("the a an my me i is are was of about and that this what it".split())
+_NOT_TELLING = frozenset(
+    "the a an my me i is are was of about and that this what it do does did s".split()
+)
 
 
 def find_note(text: str) -> str:
@@ -160,7 +163,7 @@ def leave_out_others(recalled: Json, question: str) -> list[Json]:
     asked = _list_kin(question)
     answers = [told for pattern, told in _OWN if not asked and pattern.search(question)]
     items: list[Json] = []
-    for each in as_sequence(as_mapping(recalled).get("items")):
+    for each in _list_recalled(recalled, question):
         words = _read_words(each)
         told = _list_kin(words)
         if asked:
@@ -170,6 +173,16 @@ def leave_out_others(recalled: Json, question: str) -> list[Json]:
         if fits:
             items.append(each)
     return items
+
+
+def _list_recalled(recalled: Json, question: str) -> Sequence[Json]:
+    """Return what was recalled; when nothing was, those of all other things that share a word."""
+    answer = as_mapping(recalled)
+    others = as_string(answer.get("also_remembered"))
+    if not others:
+        return as_sequence(answer.get("items"))
+    things = [thing.removeprefix("note: ") for thing in others.split("; ")]
+    return [{"payload": thing} for thing in things if _shares_word(thing, question)]
 
 
 def _list_kin(words: str) -> set[int]:

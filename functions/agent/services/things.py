@@ -100,7 +100,7 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     """Return the best things first, each with its source and confidence.
 
     A surer value comes before those that dispute it. Without key, subject and query the answer is
-    what was written last.
+    what was written last. A query that finds nothing is answered with what else there is, shortly.
     """
     limit = read_number(arguments, "limit", USUAL, MOST)
     named = read_text(arguments, "kind")
@@ -118,7 +118,9 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     for each, is_shared in found[:limit]:
         score = each.score if ranked else None
         items.append(describe_thing(each.thing, shared=is_shared, score=score))
-    return {"items": items, "found": len(items)}
+    answer: dict[str, Json] = {"items": items, "found": len(items)}
+    others = _list_others(context, ()) if ranked and not items else ""
+    return {**answer, "also_remembered": others} if others else answer
 
 
 def find_remembered(context: CallContext, query: str) -> Remembered:

@@ -171,6 +171,26 @@ def test_a_question_about_what_it_was_not_told_names_nothing_else(
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        "what do you remember?",
+        "what did I tell you?",
+        "do you remember anything about me?",
+        "what do I like?",
+        "你记得我什么？",
+    ],
+)
+def test_whoever_asks_for_all_or_in_common_words_gets_what_was_kept(
+    runtime: Callable[..., AgentRuntime], asked: str
+) -> None:
+    home = runtime(library="builtin")
+    tell(home, "remember that I like tea")
+    tell(home, "/new")
+
+    assert "- I like tea" in tell(home, asked)[0]
+
+
+@pytest.mark.parametrize(
     "asked", ["我对什么过敏", "我不能吃什么", "我有什么过敏", "你知道我的什么", "关于我你知道什么"]
 )
 def test_chinese_questions_find_what_was_kept(

@@ -426,3 +426,13 @@ def test_an_evicted_service_is_a_page_fault(chat: Chat) -> None:
 
     assert tell(chat.home, "recall") == ["later"]
     assert '"ENOTRESIDENT"' in results(chat.model.bodies[-1])[-1]
+
+
+def test_a_query_that_finds_nothing_is_answered_with_what_else_there_is(chat: Chat) -> None:
+    nothing = {"items": [], "found": 0}
+    assert chat.gets("recall", {"query": "what do I like"}) == nothing
+    chat.gets("remember", {"key": "office", "value": "Lake Street 1", "source": "user"})
+
+    others = {**nothing, "also_remembered": "office: Lake Street 1"}
+    assert chat.gets("recall", {"query": "what do I like"}) == others
+    assert chat.gets("recall", {"key": "home"}) == nothing
