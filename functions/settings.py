@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from functions.prices import parse_prices
 from sigil.errors import UsageError
@@ -26,6 +27,8 @@ LEAST_WINDOW = 1_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(SigilSettings):
     """The settings of an agent: its model, its people, its platforms."""
+
+    knows_every_name: ClassVar[bool] = True
 
     queue: str = setting(
         "UNCAGED_QUEUE",

@@ -21,6 +21,7 @@ from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.http.body import read_body
 from sigil.http.status_codes import status_of
+from sigil.settings import find_unknown_variables
 from sigil.storage.kv import KV
 
 BODY_BYTES = 1 << 20
@@ -114,6 +115,8 @@ def _enqueue_events(channel: Channel, deps: WebhookDeps, incoming: Incoming) -> 
 def _open_deps() -> WebhookDeps:
     log.start()
     settings = Settings.read()
+    for unknown in find_unknown_variables(Settings):
+        log.note("no setting", name=unknown.name, meant=unknown.meant)
     # with another queue than the store's, this function may have no store
     return WebhookDeps(
         wiring.open_channels(settings),

@@ -35,6 +35,7 @@ from functions.status_alerts import alert_model_failures
 from functions.wiring import HOLD_SECONDS, AgentRuntime, open_batch, open_runtime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.protocol import Json
+from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.storage.stored import NewerFormat
 
@@ -428,7 +429,10 @@ def _tell_queue(action: Callable[[], None], runtime: AgentRuntime) -> None:
 @lru_cache(maxsize=1)
 def _open_lambda_runtime() -> AgentRuntime:
     log.start()
-    return open_runtime(Settings.read(), later=True)
+    settings = Settings.read()
+    for unknown in find_unknown_variables(Settings):
+        log.note("no setting", name=unknown.name, meant=unknown.meant)
+    return open_runtime(settings, later=True)
 
 
 class LambdaContext(Protocol):

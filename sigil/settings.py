@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sigil.errors import UsageError, one_line
 from sigil.storage import toml_files
@@ -21,8 +21,16 @@ program that it started would be too.
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
 YEAR = 365 * 86_400
 """Seconds; a lock cannot wait for as long as a float can say."""
+OWN_PREFIX = "UNCAGED_"
+"""Only our settings begin like this: any other such name is a mistake."""
+SIMILAR = 0.8
+"""How similar a name has to be to a setting's to be taken for it (difflib's ratio)."""
+SURELY_SIMILAR = 0.85
+"""The same for a name that may well be another program's."""
 AWS_SECRETS = ("ssm:", "secretsmanager:")
 """The beginnings of a value that names a secret of AWS."""
+NAMED = 3
+"""How many misspelt names of a file one message tells."""
 
 
 def setting(
@@ -67,6 +75,9 @@ class Settings:
     """The settings that both programs share: where things are stored, what the registry starts
     with, who may enter.
     """
+
+    knows_every_name: ClassVar[bool] = False
+    """Whether a line of `uncaged.toml` without a field here is a mistake: it may be the agent's."""
 
     data: str = setting(
         "UNCAGED_DATA",
@@ -288,6 +299,55 @@ class Settings:
         return _config_folder() / "profiles.toml"
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownSetting:
+    """A name that is no setting, and the one that was probably meant; empty when none is near."""
+
+    name: str
+    meant: str = ""
+
+    def __str__(self) -> str:
+        """Return the name, with the question whether another one was meant."""
+        name = one_line(self.name, 60)
+        return f"{name} (did you mean {self.meant}?)" if self.meant else name
+
+
+def find_unknown_variables(
+    kind: type[Settings], environment: Mapping[str, str] | None = None
+) -> list[UnknownSetting]:
+    """Return the environment's variables that are meant as settings but are none, such as
+    UNCAGED_LLM_MODLE.
+
+    Names that other programs may use (TELEGRAM_BOT_TOKEN, SIGIL_HOME) count only when they
+    resemble a setting that is not set.
+    """
+    outer = os.environ if environment is None else environment
+    known = {part.metadata["name"] for part in fields(kind)}
+    families = {name.partition("_")[0] for name in known if "_" in name}
+    unknown = []
+    for name in sorted(outer):
+        if name in known or not outer[name]:
+            continue
+        is_ours = name.startswith(OWN_PREFIX) and kind.knows_every_name
+        beginning = name.partition("_")[0]
+        if not is_ours and not _find_similar(beginning, families, SURELY_SIMILAR):
+            continue
+        meant = _find_similar(name, known, SIMILAR if is_ours else SURELY_SIMILAR)
+        if is_ours or (meant and not outer.get(meant)):
+            unknown.append(UnknownSetting(name, meant))
+    return unknown
+
+
+def _find_similar(name: str, known: Iterable[str], cutoff: float) -> str:
+    """Return the known name that is most similar, which may be the same; empty when none is."""
+    names = sorted(known)
+    if name in names:
+        return name
+    from difflib import get_close_matches  # only a mistake needs it
+
+    return "".join(get_close_matches(name, names, 1, cutoff))
+
+
 def read_variable(name: str) -> str:
     """Return a variable of the environment that a person names: the token of a profile, or the
     words that a shell wants completed.
@@ -318,6 +378,7 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
                 f"{FILE} names a secret of AWS as {name}",
                 suggestion=f"set {name} in the environment",
             )
+    _refuse_unknown_names(kind, inner)
     _refuse_foreign_endpoint(inner)
     for name, facts in names.items():
         if facts["outside"] and inner.get(name):
@@ -338,6 +399,35 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
                 " there too, and there alone"
             )
             raise UsageError("ESETTING", message, suggestion="or set it in the environment")
+
+
+def _refuse_unknown_names(kind: type[Settings], inner: Mapping[str, str]) -> None:
+    """Raise for lines of a file that set nothing: a limit that is misspelt would not limit."""
+    known = {part.metadata["name"] for part in fields(kind)}
+    unknown = []
+    for name in inner:
+        if name in known:
+            continue
+        spelt = name.strip().upper().replace("-", "_")
+        cutoff = SIMILAR if kind.knows_every_name else SURELY_SIMILAR
+        meant = _find_similar(spelt, known, cutoff)
+        if not meant and OWN_PREFIX + spelt in known:
+            meant = OWN_PREFIX + spelt
+        if meant or kind.knows_every_name:
+            unknown.append(UnknownSetting(name, meant))
+    if not unknown:
+        return
+    names = " and ".join(one_line(one.name, 60) for one in unknown[:NAMED])
+    meanings = [one.meant for one in unknown[:NAMED] if one.meant]
+    raise UsageError(
+        "ESETTING",
+        f"{FILE} sets {names}, which is no setting"
+        if len(unknown) == 1
+        else f"{FILE} sets {names}, which are no settings",
+        suggestion=f"did you mean {' and '.join(meanings)}?"
+        if meanings
+        else "remove the line; without it `uncaged doctor --verbose` lists every setting",
+    )
 
 
 def _refuse_foreign_endpoint(inner: Mapping[str, str]) -> None:

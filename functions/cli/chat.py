@@ -36,6 +36,7 @@ from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import BackendError, SigilError, UsageError, one_line
+from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.wiring import data_folder, ignore_progress
 
@@ -68,6 +69,9 @@ def run_chat(text: str, session: str, style: Style) -> int:
         )
     settings = Settings.read()
     screen = Screen()
+    if style.shows_steps:
+        for unknown in find_unknown_variables(Settings):
+            screen.progress(f"warning: no setting: {unknown}")
     runtime = open_runtime(settings, screen.progress if style.shows_steps else ignore_progress)
     chat = _Conversation(runtime, f"terminal:{session}", style, screen, data_folder(settings))
     try:

@@ -51,6 +51,7 @@ def registry_checks(settings: Settings) -> Mapping[str, Check]:
         return {**machine.machine_checks(settings), **local_registry.registry_checks(settings)}
     remote = replace(settings, registry_token=reveal(settings.registry_token))
     return {
+        "environment": partial(machine.check_environment, settings),
         "disk": partial(local_registry.check_disk, settings),
         "store": partial(local_registry.check_store, settings),
         **remote_registry.registry_checks(remote),

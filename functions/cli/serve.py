@@ -14,6 +14,7 @@ from sigil.errors import BackendError
 from sigil.http.access_log import AccessLog
 from sigil.http.client_limits import ClientLimits
 from sigil.http.server import listen, serve, url_of
+from sigil.settings import find_unknown_variables
 from sigil.wiring import admin_token
 
 GRACE_SECONDS = 5
@@ -23,6 +24,8 @@ def run_server(host: str, port: int) -> int:
     """Serve until told to stop, and return the exit code."""
     log.start()
     settings = Settings.read()
+    for unknown in find_unknown_variables(Settings):
+        _print_line(f"warning: no setting: {unknown}")
     bounds = ClientLimits.from_settings(settings)
     listener = listen(host, port)
     runtime = open_runtime(settings, _print_line)

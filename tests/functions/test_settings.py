@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from functions.settings import Settings
 from sigil.errors import UsageError
-from sigil.settings import describe_settings
+from sigil.settings import Settings as SigilSettings
+from sigil.settings import describe_settings, find_unknown_variables
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
@@ -284,3 +286,66 @@ def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None
 def test_an_owner_who_can_be_nobody_is_refused(who: str) -> None:
     with pytest.raises(UsageError, match="is not a user id"):
         Settings(owners=(who,))
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "meant"),
+    [
+        ('UNCAGED_LLM_MODLE = "a"', "UNCAGED_LLM_MODLE", "UNCAGED_LLM_MODEL"),
+        ('uncaged_workers = "3"', "uncaged_workers", "UNCAGED_WORKERS"),
+        ('llm_url = "http://127.0.0.1:9"', "llm_url", "UNCAGED_LLM_URL"),
+        ('TELEGRAM_BOT_TOKEN = "4:secret"', "TELEGRAM_BOT_TOKEN", "TELEGRAM_TOKEN"),
+        ('SIGIL_RUNNER = ""', "SIGIL_RUNNER", "SIGIL_RUNNERS"),
+        ("colour = 1", "colour", "--verbose"),
+        ('UNCAGED_STOER = "a"\nWORKERS = 2', "UNCAGED_STOER and WORKERS", "UNCAGED_WORKERS"),
+    ],
+)
+def test_a_line_of_the_file_that_is_no_setting_is_an_error_that_names_the_one_that_was_meant(
+    tmp_path: Path, line: str, told: str, meant: str
+) -> None:
+    (tmp_path / "uncaged.toml").write_text(f'UNCAGED_DATA = "here"\n{line}\n')
+
+    with pytest.raises(UsageError, match=f"sets {told}, which (is|are) no setting") as caught:
+        Settings.read({}, tmp_path)
+    assert meant in caught.value.suggestion
+    assert "secret" not in f"{caught.value}{caught.value.suggestion}"
+
+
+def test_the_registry_reads_a_file_with_the_agents_settings_and_finds_its_own_misspelt_ones(
+    tmp_path: Path,
+) -> None:
+    shared = {part.metadata["name"] for part in fields(SigilSettings)}
+    for part in fields(Settings):
+        name = part.metadata["name"]
+        if name not in shared and not part.metadata["outside"]:
+            (tmp_path / "uncaged.toml").write_text(
+                f'UNCAGED_DATA = "here"\n{name} = "{RULES.get(name, "")}"\n'
+            )
+            assert SigilSettings.read({}, tmp_path)
+            assert not find_unknown_variables(SigilSettings, {name: "1"})
+    (tmp_path / "uncaged.toml").write_text('UNCAGED_DTA = "here"\n')
+    with pytest.raises(UsageError, match="UNCAGED_DTA"):
+        SigilSettings.read({}, tmp_path)
+
+
+def test_variables_that_look_like_settings_are_found_and_those_of_other_programs_are_not() -> None:
+    def find(*names: str) -> dict[str, str]:
+        unknown = find_unknown_variables(Settings, dict.fromkeys(names, "x"))
+        return {one.name: one.meant for one in unknown}
+
+    assert find(
+        "UNCAGED_LLM_MODLE",
+        "UNGAGED_LLM_KEY",
+        "UNCAGED_COLOUR_SCHEME",
+        "SIGIL_TOKENS",
+        "TELEGRAM_BOT_TOKEN",
+    ) == {
+        "UNCAGED_LLM_MODLE": "UNCAGED_LLM_MODEL",
+        "UNGAGED_LLM_KEY": "UNCAGED_LLM_KEY",
+        "UNCAGED_COLOUR_SCHEME": "",
+        "SIGIL_TOKENS": "SIGIL_TOKEN",
+        "TELEGRAM_BOT_TOKEN": "TELEGRAM_TOKEN",
+    }
+    assert not find("UNCAGED_LLM_MODEL", "SIGIL_HOME", "TELEGRAM_CHAT", "SIGNAL_URL", "PATH")
+    # both are there: the other one is another program's
+    assert not find("TELEGRAM_BOT_TOKEN", "TELEGRAM_TOKEN")

@@ -14,7 +14,7 @@ from sigil.errors import BackendError, Refused, ToolError
 from sigil.manifest.languages import SOURCES
 from sigil.manifest.package import SOURCE_BYTES
 from sigil.sandbox.engine import MODULE_BYTES
-from sigil.settings import Settings
+from sigil.settings import Settings, find_unknown_variables
 from sigil.storage import files, toml_files
 from sigil.wiring import cache_folder, engine_path, open_sandbox
 
@@ -27,12 +27,25 @@ _COMPILED_LANGUAGES = ("c", "assemblyscript", "rust")
 def machine_checks(settings: Settings) -> Mapping[str, Check]:
     """Return the checks of this machine, which a command with a remote registry needs too."""
     checks = {
+        "environment": check_environment,
         "engine": check_engine,
         "compiled code": check_cache,
         "runners": check_runners,
         "compilers": check_compilers,
     }
     return {name: partial(check, settings) for name, check in checks.items()}
+
+
+def check_environment(settings: Settings) -> str:
+    """Check that every variable that looks like a setting is one."""
+    unknown = find_unknown_variables(type(settings))
+    if unknown:
+        raise DoctorWarning(
+            f"no setting: {', '.join(map(str, unknown))}",
+            suggestion="; ".join(f"unset {one.name}" for one in unknown)
+            + ", and set the one that was meant; --verbose lists all",
+        )
+    return "every variable with the name of a setting is one"
 
 
 def check_engine(settings: Settings) -> str:

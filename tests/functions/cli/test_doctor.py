@@ -101,6 +101,20 @@ def test_no_model_is_a_warning_and_one_that_is_away_a_failure(
     assert "UNCAGED_LLM_URL" in found["model"]["mend"]
 
 
+def test_a_variable_that_is_misspelt_is_a_warning_that_names_the_one_that_was_meant(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNCAGED_LLM_MODLE", "secret-value")
+    monkeypatch.setenv("SIGIL_URL", "http://127.0.0.1:9")
+    _, found = doctor()
+    assert found["environment"]["state"] == "warn"
+    assert found["environment"]["found"] == (
+        "no setting: UNCAGED_LLM_MODLE (did you mean UNCAGED_LLM_MODEL?)"
+    )
+    assert "unset UNCAGED_LLM_MODLE" in found["environment"]["mend"]
+    assert "secret-value" not in str(found)
+
+
 def test_a_platform_is_asked_for_its_bot_and_its_webhook(
     doctor: Doctor, bot: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from sigil.settings import Settings
 from tests.sigil.cli.conftest import REMOTE_TOKEN, CommandResult, Sigil
 
 HERE = (
+    "environment",
     "engine",
     "compiled code",
     "runners",
