@@ -1,8 +1,12 @@
-"""The texts in German: what the offline model says. The rest stays English."""
+"""The texts in German.
+
+German sets a point where English sets a comma into a number, and Python cannot: numbers stand here
+without either.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar, Final
 
@@ -44,10 +48,232 @@ class German(Texts):
         " welcher welches kannst kann können heißt heiße heisst heute morgen gestern bitte für"
         " mit von zum zur über"
         " weißt weisst vergiss merke merk notiere erinnere erzähl erzähle rechne wandle"
-        " kodiere viele viel dass".split()
+        " kodiere viele viel dass ergibt mal hoch wurzel grad meilen kilometer meter pfund stunden"
+        " minuten sekunden tage wochen euro als nach aus zwischen ob wird werden wurde hat haben"
+        " habe wir uns unser sie ihr euch jetzt gerade dieser diese dieses noch schon nur mehr sehr"
+        " mach mache macht gib zeig zeige sortiere würfle wirf schreibe schreib konvertiere"
+        " dekodiere zähle binär hexadezimal primzahl zufallszahl wochentag werktag geht".split()
     )
     greetings: ClassVar[frozenset[str]] = frozenset(
         "hallo moin servus danke tschüss tschüß tschuess guten hilfe".split()
+    )
+
+    hello = (
+        "Hallo, ich bin {name}. Schreib mir einfach, was du brauchst: Ich finde das passende"
+        " Werkzeug oder baue eins, und merke mir, was du mir sagst."
+    )
+    hello_without_making = (
+        "Hallo, ich bin {name}. Schreib mir einfach, was du brauchst: Ich finde das passende"
+        " Werkzeug dafür, und merke mir, was du mir sagst."
+    )
+    try_examples = "Probier eins davon:"
+    examples: ClassVar[Mapping[str, str]] = {
+        "unit-convert": "wandle 10 km in Meilen um",
+        "date-math": "wie viele Tage sind es vom 1.1.2027 bis zum 25.12.2027",
+        "encode": "kodiere hallo welt in base64",
+    }
+    more_help = "/help zeigt, was du sonst noch senden kannst."
+    help_head = "Schreib einfach, was du brauchst. Diese Befehle helfen:"
+    help_owner_head = "Für dich, weil ich dir gehöre:"
+    help_group = "In einer Gruppe nenn mich oder antworte mir, damit ich weiß, dass du mich meinst."
+    help_offline = (
+        "Noch hat niemand ein Sprachmodell angeschlossen, darum verstehe ich nur schlichte Bitten."
+        " Mein Besitzer kann `UNCAGED_LLM_URL` und `UNCAGED_LLM_KEY` setzen."
+    )
+    help_no_deploy = "Ich nehme die Werkzeuge, die es gibt; neue baue ich hier nicht."
+    meanings: ClassVar[Mapping[str, str]] = {
+        "start": "sagt hallo, mit Beispielen zum Probieren",
+        "help": "zeigt, was du senden kannst",
+        "new": "beginnt ein neues Gespräch; was ich mir gemerkt habe, bleibt",
+        "language": "zeigt oder ändert die Sprache meiner eigenen Nachrichten",
+        "timezone": "zeigt oder ändert die Zeitzone dieses Chats",
+        "tools": "zeigt die Werkzeuge, die ich hier zur Hand habe",
+        "listen": "zeigt, ob ich in einer Gruppe mitlese; Besitzer schalten es an oder aus",
+        "status": "zeigt, wie es mir geht und was ich gerade tue",
+        "usage": "zeigt, wie viele Token hier verbraucht wurden und was noch übrig ist",
+        "context": "zeigt, was mein Fenster füllt",
+        "compact": "schafft Platz: ältere Nachrichten kommen ins Archiv",
+        "history": "zeigt die letzten Nachrichten dieses Gesprächs",
+        "export": "gibt dir dieses Gespräch als Text",
+        "model": "zeigt, welches Modell hier antwortet, oder wählt ein anderes vom selben Anbieter",
+        "btw": "beantwortet eine Zwischenfrage, von der nichts bleibt",
+        "whoami": "zeigt, wer du für mich bist und was du heute noch nutzen kannst",
+        "link": "lässt deine privaten Chats mit mir teilen, was ich mir merke",
+        "unlink": "gibt diesem Chat wieder ein eigenes Gedächtnis",
+        "pair": "zeigt, wer mit mir reden darf, lässt jemanden herein oder nimmt ihn wieder heraus",
+        "soul": "zeigt, wer ich bin; Besitzer ändern es mit Worten",
+        "mem": "nimmt ins Gedächtnis auf, was hier gesagt wurde, und deine Worte dazu",
+        "recall": "zeigt, was ich mir hier gemerkt habe; mit Worten sucht es auch im Gesagten",
+        "forget": "vergisst eine Sache, mit der ID, die /recall zeigt",
+        "stop": "beendet, was ich gerade tue",
+        "halt": "hält mich in jedem Chat an, oder nur hier",
+        "unlock": "lässt mich weitermachen, nachdem ich angehalten wurde",
+    }
+
+    with_space = "Schreib `/{name}`, mit einem Leerzeichen vor dem, was folgt."
+    without_space = "Schreib `/{name}`, ohne Leerzeichen nach dem Schrägstrich."
+    unknown_command = "Den Befehl /{name} kenne ich nicht.{hint} /help zeigt alle Befehle."
+    did_you_mean = " Meinst du /{name}?"
+    takes_no_argument = "Nach /{name} kommt nichts mehr. Sende `/{name}` allein."
+    owners_only = "Das kann nur mein Besitzer."
+    not_here = "In einer Gruppe kann das nur mein Besitzer."
+    send_alone = "Sende es allein, oder mit `here` für diesen Chat."
+    new_session = "Ein neues Gespräch beginnt."
+    stays_locked = " Gesperrt bleibt es. {notice}"
+
+    language_now = "Meine eigenen Nachrichten schreibe ich auf {name}. Ich kann: {known}."
+    language_how = (
+        "`/language CODE` wählt eine Sprache, `/language auto` richtet sich danach, wie du"
+        " schreibst."
+    )
+    language_set = "Ab jetzt schreibe ich meine eigenen Nachrichten auf {name}."
+    language_auto = "Ab jetzt sind meine eigenen Nachrichten in der Sprache, in der du schreibst."
+    language_unknown = "Die Sprache {name} kann ich nicht. Ich kann: {known}."
+
+    zone_now = "Die Zeitzone dieses Chats ist {zone} (UTC{offset}); dort ist es {time} Uhr."
+    zone_of_settings = (
+        "Dieser Chat hat keine eigene Zeitzone; ich nehme {zone}, dort ist es {time} Uhr."
+    )
+    zone_how = (
+        "`/timezone STADT` ändert sie, zum Beispiel `/timezone {city}`; `/timezone auto` nimmt das"
+        " zurück."
+    )
+    zone_unknown = "Die Zeitzone{name} kenne ich nicht."
+    zone_near = "Meinst du {zones}?"
+    zone_name_city = (
+        "Nenn eine Stadt oder eine Zone der IANA-Datenbank, zum Beispiel `/timezone {city}`."
+    )
+    zone_question = (
+        "(Deine Zeitzone kenne ich nicht und nehme UTC: `/timezone STADT` ändert das, zum Beispiel"
+        " `/timezone {city}`.)"
+    )
+    zone_example = "Europe/Berlin"
+    time_words: ClassVar[str] = (
+        r"\b(?:heute|gestern|vorgestern|übermorgen|(?<!guten )(?<!bis )morgen|nächste woche"
+        r"|(?:am|bis|nächsten?|diesen) (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag"
+        r"|sonntag)|wie spät|wie viel uhr|\d\d?(?::\d\d)? ?uhr|(?:um|bis|ab|vor|nach) \d\d?:\d\d"
+        r"|welche[rsn]? (?:tag|datum))\b"
+    )
+
+    tools_always = "Immer zur Hand: {names}."
+    tools_here = "In diesem Gespräch gefunden:"
+    tools_none = (
+        "Ein anderes Werkzeug war in diesem Gespräch noch nicht nötig; wenn doch, suche ich eins."
+    )
+    status_ready = "Mir geht es gut, und ich bin bereit für dich."
+    status_working = "Ich arbeite gerade an einer Nachricht."
+    status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
+    status_model = "Modell: {model}, sein Fenster von {window} Token ist zu {share} belegt."
+    status_version = "Version {version}, läuft seit {uptime}."
+    status_version_only = "Version {version}."
+    status_failures = "Von den letzten {steps} Schritten gingen {failed} schief."
+    status_last_failures = "Was zuletzt schiefging:"
+    status_last_turn = "Letzte Antwort: {tokens}"
+    usage_here = "In diesem Chat: {tokens}"
+    usage_all = "In {period}: {own} Token in diesem Chat, {total}{limit} in allen{unlocked}"
+    usage_total = "Token in {period}: {total}{limit}, davon {own} hier{unlocked}"
+    usage_own = "Token in {period}: {own} in diesem Chat"
+    usage_limit = " von {most}"
+    usage_unlocked = "; seit der Entsperrung zählen {spent} von {most}"
+    usage_tokens = "{prompt} Token Anfragen{cached}, {completion} Antworten"
+    usage_cost = ", {cost}"
+    usage_left = "Übrig: {left} Token."
+    usage_cached = " ({share} davon aus dem Zwischenspeicher)"
+
+    model_now = "Das Modell hier ist `{name}`."
+    model_how = (
+        "`/model NAME` wählt für diesen Chat ein anderes vom selben Anbieter, `/model auto` kehrt"
+        " zu dem der Einstellungen zurück."
+    )
+    model_only = "Ein anderes gibt es nicht: Kein Sprachmodell ist angeschlossen."
+    model_set = "In diesem Chat antwortet ab jetzt `{name}`."
+    model_back = "In diesem Chat antwortet wieder das Modell der Einstellungen, `{name}`."
+    model_bad = "So heißt kein Modell: höchstens 100 Zeichen, ohne Leerzeichen."
+    model_refused = "`{name}` antwortet nicht ({why}), darum bleibt alles, wie es war."
+
+    context_head = "Mein Fenster hat {window} Token; etwa {used} davon ({share}) sind belegt:"
+    context_line = "- {part}: {count}"
+    context_parts: ClassVar[Mapping[str, str]] = {
+        "instructions": "wer ich bin und woran ich mich halte",
+        "memory": "was ich mir gemerkt habe",
+        "tools": "Werkzeuge",
+        "people": "was mir gesagt wurde",
+        "answers": "was ich gesagt und aufgerufen habe",
+        "results": "was Werkzeuge geantwortet haben",
+    }
+    compact_nothing = "Es gibt nichts wegzuräumen: Dieses Gespräch hat {count} Nachrichten."
+    compacted = (
+        "Ältere Nachrichten sind jetzt im Archiv ({count}), die neuesten ({kept}) sind hier. Nichts"
+        " ist verloren: /recall WORTE findet, was gesagt wurde."
+    )
+    history_none = "In diesem Gespräch wurde noch nichts gesagt."
+    history_how = (
+        "Sende `/history`, oder `/history N` für die letzten N Nachrichten, höchstens {most}."
+    )
+    history_you = "du"
+    export_cut = "(Was davor gesagt wurde, fehlt hier.)"
+    btw_how = (
+        "Sende `/btw` mit einer Frage: Ich beantworte sie, und keiner von uns beiden behält sie."
+    )
+
+    group_greeting = (
+        "Hallo, ich bin {name}. Hier antworte ich, wenn ihr mich ansprecht: {mention}antwortet auf"
+        " eine meiner Nachrichten, oder sendet einen Befehl wie /help. Was ihr zueinander sagt,"
+        " lese ich nicht."
+    )
+    group_mention = "schreibt @{name} in eure Nachricht, "
+    group_by_name = "schreibt meinen Namen mit @ in eure Nachricht, "
+    group_only: ClassVar[Mapping[str, str]] = {
+        "members": (
+            " Ich rede nur mit Leuten, die mein Besitzer hereingelassen hat: Schreib mir erst in"
+            " einem privaten Chat."
+        ),
+        "owners": " Ich rede nur mit meinem Besitzer.",
+    }
+    listen_begins = (
+        "Ab jetzt lese ich in dieser Gruppe mit. Wer mich anspricht, zeigt mir, was seit meiner"
+        " letzten Antwort gesagt wurde: bis zu {most} Nachrichten, und keine davon behalte ich"
+        " länger als einen Tag. Ein Besitzer beendet das mit `/listen off`."
+    )
+    listen_hints: ClassVar[Mapping[str, str]] = {
+        "telegram": (
+            " Telegram zeigt mir Nachrichten an andere nur, wenn mein Privatsphäre-Modus aus ist"
+            " (@BotFather, `/setprivacy`), oder wenn ich hier Administrator bin."
+        ),
+    }
+    listen_ends = (
+        "Ich lese in dieser Gruppe nicht mehr mit, und was ich behalten hatte, ist gelöscht. Ich"
+        " antworte, wenn mich jemand anspricht."
+    )
+    listen_is_on = "Ich lese in dieser Gruppe mit; ein Besitzer beendet das mit `/listen off`."
+    listen_is_off = (
+        "Ich lese in dieser Gruppe nicht mit; ein Besitzer ändert das mit `/listen on`. Ich"
+        " antworte, wenn mich jemand anspricht."
+    )
+    listen_private = "Hier lese ich alles, was du schreibst. `/listen` ist für Gruppen."
+    listen_impossible = (
+        "Wo ich laufe, kann ich nicht mitlesen: Mein Webhook behält nur Nachrichten an mich. Wer"
+        " mich betreibt, kann das mit `UNCAGED_LISTEN=yes` ändern."
+    )
+    listen_how = "Sende `/listen on` oder `/listen off`."
+
+    file_kinds: ClassVar[Mapping[str, str]] = {
+        "photo": "Fotos",
+        "voice": "Sprachnachrichten",
+        "video": "Videos",
+        "video_note": "Videonachrichten",
+        "audio": "Tondateien",
+        "animation": "Animationen",
+        "document": "Dateien",
+        "story": "Storys",
+        "paid_media": "bezahlte Medien",
+        "game": "Spiele",
+        "invoice": "Rechnungen",
+        "": "Nachrichten dieser Art",
+    }
+    cannot_open = "{kinds} kann ich noch nicht öffnen. Schreib mir bitte, was ich wissen soll."
+    cannot_open_beside = (
+        "{kinds} kann ich noch nicht öffnen, darum antworte ich auf das, was du geschrieben hast."
     )
 
     offline_signature = (
@@ -88,7 +314,7 @@ class German(Texts):
         " Beispiele."
     )
     offline_too_long = (
-        "Ich bin nur das Offline-Modell und lese höchstens {most:,} Zeichen auf einmal. Sende"
+        "Ich bin nur das Offline-Modell und lese höchstens {most} Zeichen auf einmal. Sende"
         " weniger, oder nimm ein Sprachmodell (UNCAGED_LLM_URL)."
     )
     offline_needs = (
@@ -117,6 +343,154 @@ class German(Texts):
     offline_svg = (
         "Dies ist ein SVG-Bild; ein Browser zeigt es, aus einer Datei, die auf .svg endet:"
     )
+    unit_names: ClassVar[Mapping[str, str]] = {
+        "m": "Meter",
+        "km": "Kilometer",
+        "dm": "Dezimeter",
+        "cm": "Zentimeter",
+        "mm": "Millimeter",
+        "µm": "Mikrometer",
+        "nm": "Nanometer",
+        "in": "Zoll",
+        "ft": "Fuß",
+        "yd": "Yard|Yards",
+        "mi": "Meile|Meilen",
+        "nmi": "Seemeile|Seemeilen",
+        "au": "Astronomische Einheit|Astronomische Einheiten",
+        "ly": "Lichtjahr|Lichtjahre",
+        "kg": "Kilogramm",
+        "g": "Gramm",
+        "mg": "Milligramm",
+        "µg": "Mikrogramm",
+        "t": "Tonne|Tonnen",
+        "lb": "angloamerikanisches Pfund|angloamerikanische Pfund",
+        "oz": "Unze|Unzen",
+        "st": "Stone",
+        "short ton": "amerikanische Tonne|amerikanische Tonnen",
+        "long ton": "britische Tonne|britische Tonnen",
+        "ct": "Karat",
+        "C": "Grad Celsius",
+        "F": "Grad Fahrenheit",
+        "K": "Kelvin",
+        "R": "Grad Rankine",
+        "L": "Liter",
+        "mL": "Milliliter",
+        "cL": "Zentiliter",
+        "dL": "Deziliter",
+        "m3": "Kubikmeter",
+        "cm3": "Kubikzentimeter",
+        "in3": "Kubikzoll",
+        "ft3": "Kubikfuß",
+        "gal": "Gallone|Gallonen",
+        "qt": "Quart|Quarts",
+        "pt": "Pint|Pints",
+        "cup": "Cup|Cups",
+        "fl oz": "Flüssigunze|Flüssigunzen",
+        "tbsp": "Esslöffel",
+        "tsp": "Teelöffel",
+        "imp gal": "britische Gallone|britische Gallonen",
+        "imp pt": "britisches Pint|britische Pints",
+        "bbl": "Barrel",
+        "m2": "Quadratmeter",
+        "km2": "Quadratkilometer",
+        "cm2": "Quadratzentimeter",
+        "mm2": "Quadratmillimeter",
+        "ha": "Hektar",
+        "acre": "Acre|Acres",
+        "ft2": "Quadratfuß",
+        "in2": "Quadratzoll",
+        "yd2": "Quadratyard|Quadratyards",
+        "mi2": "Quadratmeile|Quadratmeilen",
+        "m/s": "Meter pro Sekunde",
+        "km/h": "Kilometer pro Stunde",
+        "mph": "Meile pro Stunde|Meilen pro Stunde",
+        "ft/s": "Fuß pro Sekunde",
+        "kn": "Knoten",
+        "km/s": "Kilometer pro Sekunde",
+        "speed of light": "-fache Lichtgeschwindigkeit",
+        "s": "Sekunde|Sekunden",
+        "ms": "Millisekunde|Millisekunden",
+        "µs": "Mikrosekunde|Mikrosekunden",
+        "ns": "Nanosekunde|Nanosekunden",
+        "min": "Minute|Minuten",
+        "h": "Stunde|Stunden",
+        "d": "Tag|Tage",
+        "week": "Woche|Wochen",
+        "fortnight": "mal zwei Wochen",
+        "month": "Monat|Monate",
+        "year": "Jahr|Jahre",
+        "decade": "Jahrzehnt|Jahrzehnte",
+        "century": "Jahrhundert|Jahrhunderte",
+        "B": "Byte",
+        "kB": "Kilobyte",
+        "MB": "Megabyte",
+        "GB": "Gigabyte",
+        "TB": "Terabyte",
+        "PB": "Petabyte",
+        "KiB": "Kibibyte",
+        "MiB": "Mebibyte",
+        "GiB": "Gibibyte",
+        "TiB": "Tebibyte",
+        "PiB": "Pebibyte",
+        "bit": "Bit",
+        "kbit": "Kilobit",
+        "Mbit": "Megabit",
+        "Gbit": "Gigabit",
+        "Tbit": "Terabit",
+        "Kibit": "Kibibit",
+        "Mibit": "Mebibit",
+        "Gibit": "Gibibit",
+        "Pa": "Pascal",
+        "hPa": "Hektopascal",
+        "kPa": "Kilopascal",
+        "MPa": "Megapascal",
+        "bar": "Bar",
+        "mbar": "Millibar",
+        "atm": "Atmosphäre|Atmosphären",
+        "psi": "Pfund pro Quadratzoll",
+        "mmHg": "Millimeter Quecksilbersäule",
+        "torr": "Torr",
+        "inHg": "Zoll Quecksilbersäule",
+        "J": "Joule",
+        "kJ": "Kilojoule",
+        "MJ": "Megajoule",
+        "cal": "Kalorie|Kalorien",
+        "kcal": "Kilokalorie|Kilokalorien",
+        "Wh": "Wattstunde|Wattstunden",
+        "kWh": "Kilowattstunde|Kilowattstunden",
+        "MWh": "Megawattstunde|Megawattstunden",
+        "BTU": "britische Wärmeeinheit|britische Wärmeeinheiten",
+        "eV": "Elektronenvolt",
+        "ft-lb": "Foot-pound|Foot-pounds",
+        "W": "Watt",
+        "mW": "Milliwatt",
+        "kW": "Kilowatt",
+        "MW": "Megawatt",
+        "GW": "Gigawatt",
+        "hp": "britische PS",
+        "PS": "PS",
+        "N": "Newton",
+        "kN": "Kilonewton",
+        "lbf": "Pound-force",
+        "kgf": "Kilopond",
+        "dyn": "Dyn",
+        "Hz": "Hertz",
+        "kHz": "Kilohertz",
+        "MHz": "Megahertz",
+        "GHz": "Gigahertz",
+        "rpm": "Umdrehung pro Minute|Umdrehungen pro Minute",
+        "km/L": "Kilometer pro Liter",
+        "L/100km": "Liter auf 100 km",
+        "mpg": "Meile pro Gallone|Meilen pro Gallone",
+        "imp mpg": "Meile pro britische Gallone|Meilen pro britische Gallone",
+        "deg": "Grad",
+        "rad": "Radiant",
+        "mrad": "Milliradiant",
+        "grad": "Gon",
+        "arcmin": "Bogenminute|Bogenminuten",
+        "arcsec": "Bogensekunde|Bogensekunden",
+        "turn": "Umdrehung|Umdrehungen",
+    }
     offline_valid = "Ja, {what} ist gültig."
     offline_invalid = "Nein, {what} ist nicht gültig: {why}."
     offline_wrong_form = "die Form stimmt nicht"
@@ -128,6 +502,375 @@ class German(Texts):
     offline_none = "keine"
     offline_nothing = "(nichts)"
     offline_empty = "(ein leerer Text)"
+
+    nothing_runs = "Gerade läuft nichts."
+    stop_waits = (
+        "Ich warte auf ein Modell, das nicht antwortet. Ich höre auf, bevor ich es wieder frage,"
+        " spätestens in einer Stunde."
+    )
+    stop_not_yours = (
+        "In einer Gruppe kann nur mein Besitzer beenden, worum jemand anderes gebeten hat."
+    )
+    halted = "Angehalten, in jedem Chat. Mit `/unlock` mache ich weiter."
+    halted_here = "In diesem Chat angehalten. Mit `/unlock` mache ich weiter."
+    unlocked = "Entsperrt."
+    stopped = "Beendet."
+    told_to_stop = "Ich höre gleich damit auf."
+
+    unlock = (
+        "Mein Besitzer kann mich entsperren: `/unlock` hier, oder `uncaged unlock` auf meinem"
+        " Rechner."
+    )
+    your_unlock = (
+        "Du kannst mich entsperren: `/unlock` hier, oder `uncaged unlock` auf meinem Rechner."
+    )
+    reasons: ClassVar[Mapping[str, str]] = {
+        "frustration": "Fünfmal nacheinander ist mir etwas misslungen, darum mache ich hier Halt.",
+        "loop": (
+            "Ich habe dafür so viele Schritte getan, wie eine Aufgabe haben darf: Das sieht nach"
+            " einer Endlosschleife aus. Soll ich weitermachen, und wie?"
+        ),
+        "cascade": "Acht meiner letzten zehn Schritte gingen schief, darum habe ich angehalten.",
+        "fatal": (
+            "Etwas ging so schief, dass ich es nicht selbst beheben kann. Darum habe ich"
+            " angehalten."
+        ),
+        "budget": "Mein Vorrat an Token ist aufgebraucht, darum habe ich aufgehört.",
+        "session-budget": (
+            "Der Vorrat dieses Chats an Token ist aufgebraucht, darum habe ich hier aufgehört."
+        ),
+        "halted": "Ich wurde angehalten und tue nichts, bis mich jemand entsperrt.",
+        "damaged": (
+            "Etwas, was ich von diesem Chat behalten habe, ist unlesbar, darum ist er gesperrt."
+        ),
+    }
+    then: ClassVar[Mapping[str, str]] = {
+        "frustration": "Was soll ich anders machen? Sobald du antwortest, geht es weiter.",
+    }
+    budget_resets = "Um {time} gibt es einen neuen Vorrat."
+    nearly_used: ClassVar[Mapping[str, str]] = {
+        "budget": (
+            "({share} meines Vorrats an Token sind verbraucht. Um {time} gibt es einen neuen;"
+            " /usage zeigt, was noch übrig ist.)"
+        ),
+        "session-budget": (
+            "({share} vom Token-Vorrat dieses Chats sind verbraucht. Um {time} gibt es einen neuen;"
+            " /usage zeigt, was noch übrig ist.)"
+        ),
+    }
+    not_a_guests = (
+        "Die Antwort muss von meinem Besitzer kommen, oder von jemandem, den er hereingelassen hat."
+    )
+    last_failed = "Zuletzt misslang {tool}: {message}."
+    failed_search = "die Suche nach einer Fähigkeit"
+    failed_deploy = "eine Fähigkeit, die ich anlegen wollte"
+    code_meanings: ClassVar[Mapping[str, str]] = {
+        "EPERM": "es wurde nicht erlaubt, oder eine Regel verbietet es",
+        "EAUTH": "ein Token fehlt oder ist falsch",
+        "EACCES": "die andere Seite lässt es nicht herein",
+        "ENOENT": "das Gesuchte gibt es nicht",
+        "EEXIST": "der Name gehört schon jemand anderem",
+        "EINVAL": "die Eingabe passt nicht",
+        "EJSON": "die Angaben sind kein JSON-Objekt",
+        "ENOTOOL": "ein Werkzeug dieses Namens wurde nicht angeboten",
+        "ENOTRESIDENT": "es ist vorhanden, muss aber erst wieder gefunden werden",
+        "ENAME": "so heißt keine Fähigkeit",
+        "EMANIFEST": "was eine Fähigkeit über sich sagt, stimmt nicht",
+        "ESCHEMA": "ein Schema, das kein Modell annimmt",
+        "EMODULE": "der Code lässt sich nicht übersetzen oder darf nicht laufen",
+        "ETESTS": "die Tests beim Anlegen schlugen fehl",
+        "EREQUIRES": "eine Fähigkeit, die es aufruft, gibt es nicht",
+        "ECYCLE": "Fähigkeiten würden sich im Kreis aufrufen",
+        "ETOOBIG": "der Inhalt, der Quelltext oder das Modul ist zu groß",
+        "EQUOTA": "der Speicher ist voll",
+        "ELIMIT": "mehr Aufrufe, Ausgabe oder Tiefe, als ein Lauf haben darf",
+        "ETIMEDOUT": "es dauerte länger als erlaubt",
+        "ESTACK": "eine Rekursion ohne Ende",
+        "ETRAP": "das Modul hielt sich selbst an",
+        "ETHROWN": "ein Fehler, den der Code nicht benannt hat",
+        "EOUTPUT": "was herauskam, ist ungültig",
+        "ENOSYS": "so etwas gibt es in der Sandbox nicht",
+        "EPENDING": "ein Promise, das nie fertig wird",
+        "EGUEST": "die Fähigkeit sagt, dass es ihr misslang",
+        "EREMOTE": "ein entferntes Werkzeug sagt, dass es ihm misslang",
+        "ENOMEM": "es brauchte mehr Speicher als erlaubt",
+        "ENET": "der Server ist nicht erreichbar",
+        "ERATE": "zu oft; eine Pause hilft",
+        "EBUSY": "jemand anderes nutzt es gerade",
+        "ECONFLICT": "jemand anderes hat zuerst geschrieben",
+        "EDEGRADED": "nach mehreren Fehlern ruht es eine Weile",
+        "EUNAVAILABLE": "der Speicher, das Verzeichnis oder die Sandbox ist gerade nicht da",
+        "EDAMAGED": "was gespeichert ist, lässt sich nicht lesen",
+        "EINTERNAL": "die Laufzeit selbst machte einen Fehler",
+        "EINTERRUPTED": "ein Absturz unterbrach es, und ob es wirkte, ist unbekannt",
+        "EHOSTMEM": "der Rechner selbst hat keinen Speicher mehr",
+        "EBREACH": "der Sandbox-Prozess tat etwas, was keine Fähigkeit können darf",
+        "ESTOPPED": "es wurde abgebrochen, bevor es begann",
+        "": "ein eigener Fehlercode der Fähigkeit",
+    }
+    missed_meanwhile = (
+        "Die {count} Nachrichten, die inzwischen kamen, bearbeite ich nicht: Sende später noch"
+        " einmal, was noch wichtig ist."
+    )
+    missed_before = (
+        "Während ich angehalten war, kam etwas, das ich nicht bearbeitet habe ({messages}): Sende"
+        " noch einmal, was noch wichtig ist."
+    )
+
+    gave_up = (
+        "Bei deiner letzten Nachricht ging mehr als einmal etwas schief, darum habe ich sie"
+        " aufgegeben. Mit der nächsten fange ich neu an."
+    )
+    too_long = (
+        "Deine Nachricht passt nicht in das Fenster des Modells ({window} Token). Sende sie bitte"
+        " in Teilen, oder kürzer."
+    )
+    newer_version = (
+        "Diesen Chat führt eine neuere Version von mir, und ich kann ihn nicht lesen. Nichts ist"
+        " verloren: Deine Nachricht wartet bei den unzustellbaren, bis mein Besitzer wieder die"
+        " neuere Version startet."
+    )
+    lost_memory = (
+        "An deiner letzten Nachricht konnte ich nicht arbeiten: Mein Gedächtnis dieses Chats ist"
+        " unlesbar. Mein Besitzer findet sie bei den unzustellbaren."
+    )
+    out_of_time = (
+        "Dafür reichte die Zeit nicht. Was bisher getan ist, bleibt: Bitte mich weiterzumachen."
+    )
+    no_answer = "Das Modell gab darauf keine Antwort. Frag bitte noch einmal, oder anders."
+    cut_length = "(Hier endet die Antwort: Länger darf sie beim Modell nicht sein.)"
+    cut_filtered = "(Hier hat der Filter des Modellanbieters die Antwort abgeschnitten.)"
+    cut_refused = "(Das Modell wollte darauf nicht antworten, oder nicht weiter.)"
+    withheld_filtered = (
+        "Der Filter des Modellanbieters hat die Antwort darauf zurückgehalten. Sag es bitte anders."
+    )
+    withheld_refused = "Das Modell wollte darauf nicht antworten. Sag es bitte anders."
+    tool_failed = "(`{tool}` misslang: {meaning}.)"
+    could_not_answer = "Ich bekam keine Antwort: {why}."
+    model_failures: ClassVar[Mapping[str, str]] = {
+        "key": "das Modell nimmt meinen Schlüssel nicht an; das muss sich mein Besitzer ansehen",
+        "money": "das Guthaben für das Modell ist verbraucht; das muss sich mein Besitzer ansehen",
+        "rate": "das Modell nimmt im Moment keine Anfragen mehr an",
+        "window": (
+            "das ist zu lang für das Fenster des Modells. Beginne mit /new neu, oder sende weniger"
+        ),
+        "refused": "der Anbieter des Modells will darauf nicht antworten",
+        "unreachable": "das Modell ist nicht erreichbar",
+        "late": "das Modell hat nicht rechtzeitig geantwortet",
+        "empty": "das Modell hat nichts geantwortet",
+        "down": "das Modell ist im Moment gestört",
+        "other": "das Modell nimmt die Anfrage nicht an; mein Besitzer kann sehen, warum",
+    }
+    model_busy = "Das Modell nimmt im Moment keine Anfragen mehr an."
+    model_away = "Das Modell antwortet gerade nicht."
+    try_again_in = "Deine Nachricht geht nicht verloren: In {time} versuche ich es wieder."
+    please_try_in = "Versuch es bitte in {time} noch einmal."
+    please_try_soon = "Versuch es bitte gleich noch einmal."
+
+    used_up = "Für heute hast du deine {allowed} aufgebraucht. {reset}"
+    used_today = "Heute genutzt: {parts}. {reset}"
+    used_part = "{used} von {most}"
+    resets = "Um {time} wird neu gezählt, in {hours} h {minutes} min."
+
+    your_code = (
+        "Dein Code ist `{code}`; er gilt {minutes} Minuten. Gib ihn meinem Besitzer: Der sendet mir"
+        " `/pair {code}`, oder gibt auf meinem Rechner `uncaged channel pair {code}` ein. Deine ID"
+        " hier ist `{id}`."
+    )
+    stranger = "Ich rede nur mit Leuten, die mein Besitzer hereingelassen hat. {your_code}"
+    code_still_valid = (
+        "Dein Code gilt noch. Gib ihn meinem Besitzer; in {minutes} Minuten kannst du einen neuen"
+        " bekommen."
+    )
+    no_owner: ClassVar[Mapping[str, str]] = {
+        "open": "Ich habe noch keinen Besitzer.",
+        "members": (
+            "Ich rede nur mit Leuten, die mein Besitzer hereingelassen hat, und ich habe noch"
+            " keinen."
+        ),
+        "owners": "Ich rede nur mit meinem Besitzer, und ich habe noch keinen.",
+    }
+    at_the_machine = (
+        "Wenn du mich betreibst: Starte `uncaged serve` in einem Terminal auf meinem Rechner und"
+        " sende mir `/pair` mit dem Code, der dort erscheint, oder setze `UNCAGED_OWNERS={id}` und"
+        " starte mich neu."
+    )
+    let_yourself_in = (
+        "Willst du mit mir reden, ohne mein Besitzer zu sein, dann gib dort `uncaged channel pair"
+        " {code}` ein; ein Besitzer würde mir `/pair {code}` senden. Dieser Code gilt {minutes}"
+        " Minuten."
+    )
+    owners_talk = "Ich rede nur mit meinem Besitzer. Deine ID hier ist `{id}`."
+    let_in = (
+        "Mein Besitzer hat dich hereingelassen. Schreib, was du brauchst; /help zeigt, was ich"
+        " kann."
+    )
+    now_owner = (
+        "Jetzt gehöre ich dir. /help zeigt, was ich kann, und /pair, wer sonst mit mir reden darf."
+    )
+    wrong_code = "Das ist nicht der Code. Du hast noch {tries}."
+    last_wrong_code = (
+        "Das ist nicht der Code, und es war dein letzter Versuch. `uncaged serve` zeigt beim"
+        " nächsten Start einen neuen."
+    )
+    ask_privately = "Frag mich das in einem privaten Chat: Die Antwort nennt Leute."
+    guest_again = "{person} ist wieder Gast."
+    may_talk_now = "{person} darf jetzt mit mir reden."
+    you_are = "Du bist `{who}`: {role}{since}."
+    since_day = ", hereingelassen am {day} von `{by}`"
+    role_names: ClassVar[Mapping[str, str]] = {
+        "owner": "Besitzer",
+        "member": "Mitglied",
+        "guest": "Gast",
+    }
+    this_chat = "Dieser Chat ist `{session}`."
+    waiting_head = "Es warten:"
+    waiting_line = "- {person}, noch {minutes} Minuten"
+    let_in_head = "Hereingelassen:"
+    let_in_line = "- {person}, {role} seit {day}, von `{by}`"
+    more_people = "- und {count} mehr: `uncaged channel pair --list`"
+    settings_owners = "Besitzer nach den Einstellungen: {owners}"
+    nobody = "Niemand wartet, und niemand wurde hereingelassen."
+    pair_how = "`/pair CODE` lässt jemanden herein, `/pair remove ID` nimmt ihn wieder heraus."
+    refused_because: ClassVar[Mapping[str, str]] = {
+        "EINVAL": (
+            "Das passt nicht: Ein Code besteht aus Buchstaben und Ziffern, wie 4F7K-9QXZ, und eine"
+            " ID sieht aus wie telegram:123."
+        ),
+        "ENOENT": (
+            "Das finde ich nicht: Der Code ist nicht offen oder abgelaufen, oder diese ID wurde nie"
+            " hereingelassen. Sieh bitte noch einmal nach."
+        ),
+        "ELIMIT": "Es ist voll: Nimm erst jemanden mit `/pair remove ID` heraus.",
+        "ECONFLICT": (
+            "Dieser Code ist schon benutzt. Wer herein möchte, schreibt mir noch einmal und bekommt"
+            " einen neuen."
+        ),
+    }
+
+    soul_updated = "Seele geändert."
+    soul_kept = "Die Seele bleibt, wie sie war."
+    soul_never_changed = "Die Seele wurde nie geändert."
+    soul_began = "- 0: wie sie war, bevor jemand sie änderte"
+    soul_which = "Sag, welche Version: `/soul rollback N`; `/soul history` zeigt alle."
+    soul_back = "Die Seele ist wieder wie in Version {version}."
+    soul_meanwhile = "Inzwischen hat sie jemand anderes geändert; sende es noch einmal."
+    soul_unfinished = "Das Modell wurde mit seiner Antwort nicht fertig."
+    soul_none = "Die Antwort des Modells war keine Seele."
+    soul_too_long = "Das Modell schrieb {count} Zeichen; höchstens {most} behalte ich."
+    version_line = "- {version}: {written} von {by}"
+    version_size = " ({count} Zeichen)"
+
+    version_refused: ClassVar[Mapping[str, str]] = {
+        "ENOENT": "Diese Version gibt es nicht.",
+        "EINVAL": "Diese Version gibt es nicht.",
+        "EDAMAGED": "Diese Version ist unlesbar; nimm eine andere.",
+        "ETOOBIG": "Diese Version ist zu lang; nimm eine andere.",
+    }
+
+    mem_nothing_new = "Es gibt keine neuen Nachrichten zu merken."
+    mem_triggered = "Ich habe mir gemerkt, was hier gesagt wurde."
+    noting = "merkt sich die älteren Nachrichten; Strg-C verschiebt das"
+    mem_failed = "Das Merken ist misslungen."
+    mem_never = "In das Gedächtnis dieses Chats wurde noch nie etwas geschrieben."
+    mem_back = (
+        "Das Gedächtnis dieses Chats ist wieder wie in Version {version}; `/mem history` zeigt"
+        " alle."
+    )
+    mem_kept = "Das Gedächtnis bleibt, wie es war."
+    memory_refused = (
+        "Ich habe behalten, was ich von diesem Chat weiß: Das Modell schrieb mein Gedächtnis"
+        " zweimal neu und ließ {lost} von {count} Dingen weg, darum habe ich nur das Neue"
+        " hinzugefügt. `/mem history` zeigt, wie es sich änderte, `/mem rollback N` holt eine"
+        " Version zurück."
+    )
+    memory_shortened = (
+        "Mein Gedächtnis dieses Chats war voll, darum schrieb das Modell es kürzer: {lost} von"
+        " {count} Dingen sind weg oder anders. `/recall WORTE` findet sie, `/mem history` zeigt,"
+        " wie es sich änderte, `/mem rollback N` holt eine Version zurück."
+    )
+    nothing_remembered = "Von diesem Chat habe ich mir noch nichts gemerkt."
+    mem_takes = " Mit /mem merke ich mir, was hier gesagt wurde."
+    nothing_found = (
+        "Dazu finde ich nichts, weder in dem, was ich mir gemerkt habe, noch im Gesagten."
+    )
+    forget_how = "Sende `/forget ID`, mit einer ID, die /recall zeigt."
+    nothing_with_id = "Mit dieser ID habe ich mir hier nichts gemerkt."
+    forgotten = "Vergessen: {words}"
+    still_in_memory = (
+        "Im Gedächtnis dieses Chats steht es noch: „{line}“. `/mem` mit deinen Worten kann das"
+        " ändern, und `uncaged agent doc edit memory --session CHAT` auf meinem Rechner entfernt"
+        " die Zeile."
+    )
+    remembered_last = "Zuletzt gemerkt:"
+    remembered = "Gemerkt:"
+    said = "Gesagt:"
+    disputed = ", umstritten"
+
+    link_private = (
+        "Sende mir das in einem privaten Chat: Was ich mir von dir merke, ist nichts für eine"
+        " Gruppe."
+    )
+    link_withdrawn = (
+        "Andere haben diesen Code hier gesehen, darum gilt er nicht mehr. Sende /link in deinem"
+        " privaten Chat mit mir für einen neuen, und den Code in deinem anderen privaten Chat."
+    )
+    link_code = (
+        "Dein Code ist `{code}`; er gilt {minutes} Minuten, und nur einmal. Sende mir `/link"
+        " {code}` in deinem anderen privaten Chat mit mir, auf welcher Plattform auch immer. Von da"
+        " an teilen beide, was ich mir merke: Was ich mir in einem merken soll, weiß ich auch"
+        " im anderen. Was gesagt wird, bleibt in seinem Chat, und /unlink trennt sie wieder. Gib"
+        " den Code niemandem: Er würde lesen, was ich mir von dir gemerkt habe."
+    )
+    link_shared = "Dieser Chat teilt sein Gedächtnis mit {chats}."
+    link_done = (
+        "Ab jetzt haben dieser Chat und {chats} ein gemeinsames Gedächtnis: Was ich mir hier merke,"
+        " weiß ich dort, und umgekehrt. Was gesagt wird, bleibt in seinem Chat. /recall zeigt das"
+        " Gedächtnis, und /unlink trennt sie wieder."
+    )
+    link_came = "Von hier mitgekommen: {things}. Nichts ging verloren."
+    link_told = (
+        "Ab jetzt teilt dieser Chat sein Gedächtnis mit {chat}: Was ich mir hier merke, weiß ich"
+        " dort, und umgekehrt. Was gesagt wird, bleibt in seinem Chat. Wenn das nicht dein Chat"
+        " ist: Lass mich mit /forget vergessen, was er nicht wissen soll, und sende dann /unlink."
+    )
+    link_no_code = (
+        "Diesen Code gibt es nicht, oder nicht mehr. Sende /link in deinem anderen Chat für einen"
+        " neuen."
+    )
+    link_own_code = "Dieser Code ist für einen anderen Chat von dir: Sende ihn dort."
+    link_too_often = "Das war zu oft. Versuch es bitte in einer Stunde noch einmal."
+    link_taken = (
+        "Dieser Chat teilt sein Gedächtnis schon. Sende /link hier, und den Code im anderen Chat,"
+        " oder vorher /unlink."
+    )
+    link_too_many = "Höchstens {most} Chats teilen ein Gedächtnis."
+    link_too_large = (
+        "Was ich mir in beiden Chats gemerkt habe, ist zu viel für ein Gedächtnis. Lass mich mit"
+        " /forget vergessen, was du nicht mehr brauchst, und beginne noch einmal mit /link."
+    )
+    unlink_alone = "Dieser Chat teilt sein Gedächtnis mit keinem anderen. /link ändert das."
+    unlink_done = (
+        "Dieser Chat hat wieder ein eigenes Gedächtnis. Was ich mir bisher gemerkt habe, bleibt in"
+        " beiden: hier und in {chats}. Was ab jetzt kommt, bleibt, wo es gesagt wird."
+    )
+    unlink_told = (
+        "{chat} teilt das Gedächtnis dieses Chats nicht mehr. Was ich mir bisher gemerkt habe,"
+        " bleibt in beiden. Was ab jetzt kommt, bleibt, wo es gesagt wird."
+    )
+
+    part_not_taken = (
+        "(Diesen Teil meiner Antwort nahm die Plattform nicht an. Bitte mich, es anders zu sagen.)"
+    )
+    no_file = (
+        "(Die Antwort geht noch {rest} Zeichen weiter, und dieser Chat nimmt keine Dateien von mir."
+        " Bitte mich um den Rest, in Teilen.)"
+    )
+    no_picture = (
+        "(Hierher gehört ein Bild, und dieser Chat nimmt keine Dateien von mir. Bitte mich in einem"
+        " privaten Chat darum.)"
+    )
+    whole_answer = "Die ganze Antwort: {count} Zeichen."
 
     def tell_time(self, now: datetime, zone: str) -> str:
         """See `Texts`."""
@@ -141,6 +884,46 @@ class German(Texts):
     def tell_date(self, day: datetime) -> str:
         """See `Texts`."""
         return f"Das ist {_format_day(day)} ({day:%Y-%m-%d})."
+
+    def join_words(self, words: Sequence[str]) -> str:
+        """See `Texts`."""
+        return " und ".join(words)
+
+    def count_turns(self, count: int) -> str:
+        """See `Texts`."""
+        return "1 Antwort" if count == 1 else f"{count} Antworten"
+
+    def count_tokens(self, count: int) -> str:
+        """See `Texts`."""
+        return f"{count} Token"
+
+    def count_things(self, count: int) -> str:
+        """See `Texts`."""
+        return "1 Erinnerung" if count == 1 else f"{count} Erinnerungen"
+
+    def count_tries(self, count: int) -> str:
+        """See `Texts`."""
+        return "1 Versuch" if count == 1 else f"{count} Versuche"
+
+    def more_than(self, count: int) -> str:
+        """See `Texts`."""
+        return f"mehr als {count}"
+
+    def count_messages(self, count: str) -> str:
+        """See `Texts`."""
+        return "eine Nachricht" if count == "1" else f"{count} Nachrichten"
+
+    def format_span(self, seconds: float) -> str:
+        """See `Texts`; a preposition such as `in` or `seit` is before it."""
+        if seconds < 50:
+            return f"{max(round(seconds / 5) * 5, 5)} Sekunden"
+        minutes = round(seconds / 60)
+        if minutes < 60:
+            return f"{minutes} Minuten" if minutes > 1 else "einer Minute"
+        hours = round(minutes / 60)
+        if hours < 48:
+            return f"{hours} Stunden" if hours > 1 else "einer Stunde"
+        return f"{round(hours / 24)} Tagen"
 
 
 def _format_day(now: datetime) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from functions.agent.turn import run_turn
+from functions.texts.de import TEXTS as GERMAN
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.zh import TEXTS as CHINESE
 from functions.wiring import AgentRuntime
@@ -30,7 +31,8 @@ def ask(home: AgentRuntime, text: str, language: str = "zh-hans") -> str:
 
 def test_the_language_of_a_persons_app_is_the_first_that_they_read(home: AgentRuntime) -> None:
     assert ask(home, "/new") == CHINESE.new_session
-    assert ask(home, "/new", "de") == ENGLISH.new_session
+    assert ask(home, "/new", "de") == GERMAN.new_session
+    assert ask(home, "/new", "fr") == ENGLISH.new_session
     assert ask(home, "/new", "") == ENGLISH.new_session
 
 

@@ -78,16 +78,22 @@ def test_a_language_has_every_text_or_falls_back_to_english(code: str) -> None:
     assert language.meanings.keys() == COMMANDS.keys()
 
 
-def test_chinese_is_whole() -> None:
+@pytest.mark.parametrize("code", ["de", "zh"])
+def test_a_language_of_ours_is_whole(code: str) -> None:
     english = dict(patterns(ENGLISH))
-    chinese = dict(patterns(load_texts("zh")))
-
-    assert not {place for place in english if chinese[place] == english[place]} - {
-        place for place in english if place.startswith("examples.")
+    language = load_texts(code)
+    own = {
+        place
+        for place, pattern in patterns(language)
+        if pattern != english.get(place) or place.partition(".")[0] in vars(type(language))
     }
-    assert load_texts("zh").code_meanings.keys() == {*CODES, ""}
+
+    assert {place for place in english if place not in own} - {
+        place for place in english if place.startswith("examples.")
+    } == set()
+    assert language.code_meanings.keys() == {*CODES, ""}
     for name, method in inspect.getmembers(Texts, inspect.isfunction):
-        assert getattr(type(load_texts("zh")), name) is not method, name
+        assert getattr(type(language), name) is not method, name
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -110,6 +116,11 @@ def test_people_read_no_word_of_the_machinery(code: str) -> None:
         ("sha256 abc", ""),
         ("hi!", "en"),
         ("Hello 小明，你在吗", "zh"),
+        ("10 Meilen in km", "de"),
+        ("was ergibt 3 mal 4", "de"),
+        ("255 in binär", "de"),
+        ("10 miles in km", "en"),
+        ("who was at the war museum with her hat", "en"),
         ("42", ""),
         ("", ""),
     ],
