@@ -7,9 +7,9 @@ Only the life of people is covered: family, food, health, home, work, money, tra
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Collection
+from functools import cache, lru_cache, partial
+from itertools import chain
 from typing import Final
 
 from functions.agent.memory.helpers import Terms
@@ -20,7 +20,7 @@ _COMPOUND_CHARACTERS: Final = 8
 _PART_CHARACTERS: Final = 4
 _REST_CHARACTERS: Final = 3
 _FIRST_CHARACTERS: Final = 6
-_ENDINGS: Final = "en er es em st te et e n s t".split()
+_ENDINGS: Final = tuple("en er es em st te et e n s t".split())
 """The endings of German words; the longest come first."""
 _STEM_CHARACTERS: Final = 4
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -81,42 +81,37 @@ class RelatedWords:
     """The related words by their terms."""
 
     def __init__(self, terms: Terms) -> None:
-        related: dict[str, set[str]] = defaultdict(set)
+        longest = cache(partial(_longest_terms, terms=terms))
+        self._subjects: dict[str, list[Collection[str]]] = {}
+        """Term → the subjects that it is in, each as its terms."""
         for line in SUBJECTS.split("\n\n"):
-            subject = {term for word in line.split() for term in _longest_terms(word, terms)}
+            subject = set(chain.from_iterable(map(longest, line.split())))
             for term in subject:
-                related[term] |= subject - {term}
-        self._related: Mapping[str, frozenset[str]] = {
-            term: frozenset(others) for term, others in related.items()
-        }
-        self._weak = frozenset(
-            term for word in _QUESTION_WORDS.split() for term in _longest_terms(word, terms)
-        )
-        self._parts = frozenset(
-            term for term in self._related if term.isascii() and len(term) >= _PART_CHARACTERS
-        )
-        stems: dict[str, set[str]] = defaultdict(set)
-        for term in self._parts:
-            stems[_cut_ending(term)].add(term)
-        self._stems = {stem: frozenset(found) for stem, found in stems.items()}
+                self._subjects.setdefault(term, []).append(subject)
+        self._weak = frozenset(chain.from_iterable(map(longest, _QUESTION_WORDS.split())))
+        self._stems: dict[str, list[str]] = {}
+        self._parts: set[str] = set()
+        for term in self._subjects:
+            if term.isascii() and len(term) >= _PART_CHARACTERS:
+                self._parts.add(term)
+                self._stems.setdefault(_cut_ending(term), []).append(term)
 
     def list_related(self, term: str) -> frozenset[str]:
         """Return the terms that are about the same thing as one term."""
-        found = self._related.get(term)
-        if found is not None:
-            return found
+        if term in self._subjects:
+            return frozenset().union(*self._subjects[term]) - {term}
         parts = self.list_parts(term)
-        return parts.union(*(self._related[part] for part in parts))
+        return parts.union(*map(self.list_related, parts))
 
     def knows(self, term: str) -> bool:
         """Return whether a term is a word of a subject, and says what a question is about."""
-        return term not in self._weak and (term in self._related or bool(self.list_parts(term)))
+        return term not in self._weak and (term in self._subjects or bool(self.list_parts(term)))
 
     def list_parts(self, term: str) -> frozenset[str]:
         """Return the known words that a term is another form of, or that it is made of."""
-        if term in self._related or not (term.isascii() and term.isalpha()):
+        if term in self._subjects or not (term.isascii() and term.isalpha()):
             return frozenset()
-        return self._stems.get(_cut_ending(term)) or self.split_compound(term)
+        return frozenset(self._stems.get(_cut_ending(term), ())) or self.split_compound(term)
 
     def split_compound(self, term: str) -> frozenset[str]:
         """Return the known words that a term is made of, as German compounds are.
@@ -124,7 +119,7 @@ class RelatedWords:
         The last part says what it is. A first part alone counts where it is long: `kilometres` are
         no `kilo`.
         """
-        if len(term) < _COMPOUND_CHARACTERS or term in self._related or not term.isalpha():
+        if len(term) < _COMPOUND_CHARACTERS or term in self._subjects or not term.isalpha():
             return frozenset()
         if not term.isascii():
             return frozenset()
@@ -142,6 +137,8 @@ class RelatedWords:
 
 def _cut_ending(term: str) -> str:
     """Return a term without the ending that it has as a German word."""
+    if not term.endswith(_ENDINGS):
+        return term
     for ending in _ENDINGS:
         if term.endswith(ending) and len(term) - len(ending) >= _STEM_CHARACTERS:
             return term[: -len(ending)]
