@@ -22,21 +22,18 @@ from functions.agent.memory.helpers import ServiceHelpers
 from sigil.sandbox import code_cache, code_store
 from sigil.sandbox.code_store import CodeStore
 from sigil.sandbox.engine import ENGINE
-from sigil.search import words
 from sigil.storage import aws
 
 _open_aws_session = aws._open_session.__wrapped__
 
 
 def share_costly_values() -> None:
-    """Let all HTTP clients share one list of trusted certificates (25 ms to read), all registries
-    one English stemmer (10 ms for its first words), which is made to be shared, and all sessions of
+    """Let all HTTP clients share one list of trusted certificates (25 ms to read), all sessions of
     AWS one loader of what botocore knows of its services (100 ms for a client), and all sandboxes
     the native code of the engine, which is sealed (6 ms to read and to authenticate). All runtimes
-    share the tokenizer of the memory and its related words (25 ms to make).
+    share the tokenizer of the memory and its related words (60 ms to make).
     """
     transports.create_ssl_context = _create_ssl_context
-    words.make_stemmer = cache(words.make_stemmer)
     aws._open_session = cache(_open_session_with_one_loader)
     wiring.make_helpers = _make_helpers
     code_cache.open_shipped = _open_shipped

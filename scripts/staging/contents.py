@@ -32,7 +32,7 @@ _AWS = ("boto3",)
 docs/decisions/0005-boto3-but-for-the-webhook.md.
 """
 _HTTP = ("fastapi", "mangum")
-_SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "regex", "snowballstemmer", "wasmtime")
+_SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "pystemmer", "regex", "wasmtime")
 _TALK = ("httpx", "markdown-it-py")
 """The clients are used without coroutines: httpcore imports anyio where it is installed, and works
 without it.

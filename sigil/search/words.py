@@ -5,16 +5,15 @@ writes no spaces.
 from __future__ import annotations
 
 import re
-import sys
+import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
-from types import ModuleType
 from typing import Final, cast
+
+from Stemmer import Stemmer
 
 from sigil.search.shapes import drop_payloads, find_shapes
 
@@ -93,6 +92,7 @@ _TELLING: Final = {
     ),
 }
 """Those of them that hardly any other language of these has."""
+_ALL_TELLING: Final = frozenset[str]().union(*_TELLING.values())
 
 
 _TRADITIONAL: Final = (
@@ -119,7 +119,6 @@ latter.
 """
 
 
-SNOWBALL_ALIAS: Final = "sigil.search._snowball"
 QUERY_LIMIT: Final = 2_000
 """Characters of a query that are read."""
 WORD_LIMIT: Final = 40
@@ -179,20 +178,14 @@ def make_stemmer() -> Callable[[str], str]:
 
     It remembers the words that it saw last, and is safe to share between threads.
     """
-    # `import snowballstemmer` loads 33 languages (120 ms); its modules import each other
-    # relatively, so the one that is needed loads (8 ms) under a package of another name
-    found = find_spec("snowballstemmer")
-    if found is None or found.submodule_search_locations is None:
-        raise ModuleNotFoundError("snowballstemmer is not installed", name="snowballstemmer")
-    package = ModuleType(SNOWBALL_ALIAS)
-    package.__path__ = list(found.submodule_search_locations)
-    sys.modules.setdefault(SNOWBALL_ALIAS, package)
-    english = import_module(f"{SNOWBALL_ALIAS}.english_stemmer").EnglishStemmer
+    stemmer = Stemmer("english", 0)
+    lock = threading.Lock()
 
     @lru_cache(maxsize=STEMS_REMEMBERED)
     def stem(word: str) -> str:
-        # a stemmer keeps the word that it works on in itself, so that two threads cannot share one
-        return cast("str", english().stemWord(word))
+        # a stemmer keeps the word that it works on in itself
+        with lock:
+            return cast("str", stemmer.stemWord(word))
 
     return stem
 
@@ -325,10 +318,11 @@ def detect_language(text: str) -> str:
     """Return the language, beside English and Chinese, that a text's grammar words are of: `de`,
     `fr`, `es`, or nothing.
     """
-    words = set(ASCII_WORD.findall(text.casefold()))
+    words = _ALL_TELLING.intersection(ASCII_WORD.findall(text.casefold()))
+    if not words:
+        return ""
     counts = {language: len(words & telling) for language, telling in _TELLING.items()}
-    language = max(counts, key=counts.__getitem__)
-    return language if counts[language] else ""
+    return max(counts, key=counts.__getitem__)
 
 
 def normalize_spelling(text: str) -> str:

@@ -43,7 +43,6 @@ import sigil.storage.kv.redis
 import sigil.storage.kv.sqlite
 from functions import local, log
 from functions.settings import Settings
-from sigil.search import words
 from sigil.storage import aws
 from tests.sharing import share_costly_values
 from tests.stories.switch import Order, Switch
@@ -78,7 +77,6 @@ TOKEN = "admin-token-of-the-tests"
 def main() -> None:
     share_costly_values()
     httpx.Client().close()  # every server finds the certificates read
-    words.Tokenizer()  # and the commonest words stemmed
     for service in ("dynamodb", "sqs"):
         aws.client(service, endpoint="http://127.0.0.1:9")  # and what botocore knows of them
     gc.freeze()  # no server searches what was imported for garbage
