@@ -75,7 +75,9 @@ NAMED = (
 )
 
 
-@pytest.mark.rests_on("template.yaml", "tests/deploy/template.py", "scripts/tools/sam.txt")
+@pytest.mark.rests_on(
+    "template.yaml", "tests/deploy/template.py", "scripts/tools/sam.txt", recorded=True
+)
 def test_cfn_lint_finds_nothing_wrong(tmp_path: Path) -> None:
     """`sam validate --lint` does the same: it reads the template as `template` does, and calls this
     linter.
@@ -85,7 +87,9 @@ def test_cfn_lint_finds_nothing_wrong(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.rests_on("template.yaml", "tests/deploy/template.py", "scripts/tools/checkov.txt")
+@pytest.mark.rests_on(
+    "template.yaml", "tests/deploy/template.py", "scripts/tools/checkov.txt", recorded=True
+)
 def test_checkov_misses_only_what_was_decided_against(tmp_path: Path) -> None:
     done = run(
         "checkov",
