@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
+from sigil.protocol import LIBRARY, Caller
 from sigil.sandbox import runner_process
 from sigil.sandbox.engine import ENGINE
 from sigil.sandbox.pool import Sandbox
@@ -116,13 +117,15 @@ def sandbox(compiled: Path) -> Iterator[Sandbox]:
 @pytest.fixture(scope="session")
 def stocked(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Path:
     """A data folder whose store has the standard library, for tests to copy: to deploy it takes
-    half a second.
+    half a second, and the first search over it nearly as much.
     """
     folder = tmp_path_factory.mktemp("stocked")
     (folder / "compiled").symlink_to(compiled, target_is_directory=True)
     compiled.mkdir(exist_ok=True)
     for _ in range(2):  # the second start finds nothing to do, and notes that
-        open_runtime(Settings(data=str(folder), library="builtin", runners=1)).close()
+        opened = open_runtime(Settings(data=str(folder), library="builtin", runners=1))
+        opened.app.registry.query("the index of the library", Caller(LIBRARY))
+        opened.close()
     (folder / "compiled").unlink()
     return folder
 
