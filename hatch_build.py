@@ -1,5 +1,5 @@
-"""Builds the JavaScript engine and the library's C when a wheel is built, editable ones too: what
-is installed needs no compiler.
+"""Builds the JavaScript engine, the library's C and the library's search index when a wheel is
+built, editable ones too: what is installed needs no compiler.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts `sigil/sandbox/engine/engine.wasm`, its description and the library's modules of C into
-    the wheel.
+    """Puts `sigil/sandbox/engine/engine.wasm`, its description, the library's modules of C and its
+    index into the wheel.
     """
 
     PLUGIN_NAME = "custom"
@@ -25,13 +25,16 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
         try:
             from sigil.compile.toolchain.library_build import prebuild
             from sigil.sandbox.engine.build import build
+            from sigil.search import library_index
 
             build()
             prebuild()
+            library_index.build()
         finally:
             sys.path.remove(self.root)
         build_data["artifacts"] += [
             "/sigil/sandbox/engine/engine.wasm",
             "/sigil/sandbox/engine/engine.json",
             "/sigil/compile/toolchain/built/*",
+            "/sigil/search/library.index",
         ]

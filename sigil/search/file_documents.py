@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 
 from sigil.search.entries import IndexEntry, join_words
-from sigil.search.index_file import DamagedIndexError, unpack
+from sigil.search.index_file import DamagedIndexError, Section, unpack
 from sigil.search.postings import Posting
 from sigil.search.ranking import rank, score_of, weigh_postings
 from sigil.search.spelling import is_comparable, list_grams, select_closest
@@ -93,6 +93,7 @@ class FileDocuments:
         if not consistent or self.header.get("made") != rules:
             raise DamagedIndexError("it is not consistent, or it was written by other rules")
         self._until = dict(zip(self._parts["until_numbers"], self._parts["until"], strict=True))
+        self._stamps = _copy_numbers(parts["stamps"])
         self._gone: set[int] = set()
         self._lost: Counter[int] = Counter()
 
@@ -119,6 +120,7 @@ class FileDocuments:
     def copy(self) -> FileDocuments:
         """Return the same documents, from which nothing leaves that leaves these later."""
         other = copy(self)
+        other._stamps = self._stamps[:]
         other._gone = set(self._gone)
         other._lost = Counter(self._lost)
         return other
@@ -135,10 +137,22 @@ class FileDocuments:
                 return number
         return None
 
+    def set_stamp(self, ref: str, stamp: int) -> None:
+        number = self.find_ref(ref)
+        if number is not None:
+            self._stamps[number] = stamp
+
+    def list_sections(self) -> dict[str, Section]:
+        """Return the sections of a file with the same documents, those that have left too."""
+        sections: dict[str, Section] = {}
+        for name, part in self._parts.items():
+            sections[name] = part.tobytes() if part.format == "B" else _copy_numbers(part)
+        return {**sections, "stamps": self._stamps}
+
     def get_entry(self, number: int) -> IndexEntry:
         try:
             ref, name, called, aliases = orjson.loads(self._slice("entries", "entry_ends", number))
-            stamp = self._parts["stamps"][number]
+            stamp = self._stamps[number]
             until = self._until.get(number, 0.0)
             return IndexEntry(
                 str(ref), str(name), str(called), frozenset(map(str, aliases)), stamp, until

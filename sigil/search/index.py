@@ -110,6 +110,13 @@ class Index:
         with self._lock:
             return group in self._groups and self._groups[group].has(ref)
 
+    def set_stamp(self, ref: str, group: str, stamp: int) -> None:
+        """Give a document of the group's file another stamp."""
+        with self._lock:
+            file = self._groups[group].file if group in self._groups else None
+            if file is not None:
+                file.set_stamp(ref, stamp)
+
     def get_stamp(self, ref: str, group: str) -> int | None:
         """Return the stamp of one document, None when the group does not have it."""
         with self._lock:

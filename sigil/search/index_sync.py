@@ -12,6 +12,7 @@ from sigil.catalog import changes
 from sigil.catalog.records import Record
 from sigil.errors import BackendError
 from sigil.search import DamagedIndexError, Index
+from sigil.search.library_index import digest_document
 from sigil.search.snapshots import SnapshotStore
 from sigil.search.sources import Found, Source
 from sigil.storage.kv import KV, Item
@@ -188,16 +189,48 @@ class Follower:
             self._reset()
             self._bad = snapshot.artifact
 
+    def _open_shipped(self) -> dict[str, int]:
+        """Begin with the index that the package brings, when it is of what the source has.
+
+        Return the digests of its documents. Whether it fits is seen by the first of them.
+        """
+        body = None if self._bad else self._source.load_shipped()
+        if body is None:
+            return {}
+        try:
+            self._index.open_file(self._group, body)
+            digests = self._index.list_stamps(self._group)
+        except DamagedIndexError:
+            digests = {}
+        for ref, digest in list(digests.items())[:1]:
+            name = ref.removeprefix(f"{self._group}/")
+            found = self._source.find(name)
+            if found and self._digest(name, found) == digest:
+                return digests
+        self._index.forget(self._group)
+        return {}
+
+    def _digest(self, name: str, found: Found) -> int:
+        return digest_document(self._source.make_document(name, found))
+
     def _read_changed(self) -> None:
         """Read everything whose stamp is not the one that is known."""
         known = self._index.list_stamps(self._group)
+        shipped = {} if known else self._open_shipped()
         self._records.clear()
-        left = set(known)
+        left = {*known, *shipped}
         for name, stamp, read in self._source.list_all():
             ref = self._ref_of(name)
             left.discard(ref)
-            if known.get(ref) != stamp:
-                self._update_document(name, read())
+            if known.get(ref) == stamp:
+                continue
+            found = read()
+            if found and shipped.get(ref) == self._digest(name, found):
+                self._index.set_stamp(ref, self._group, stamp)
+                self._remember_record(name, found)
+                self._new += 1
+            else:
+                self._update_document(name, found)
         for ref in left:
             self._index.remove(ref, self._group)
 

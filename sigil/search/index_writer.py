@@ -36,6 +36,8 @@ def write_index(group: Group, header: Mapping[str, object]) -> bytes:
     """
     file = group.file
     added = group.added
+    if file and not file.outdated and not added:
+        return pack(header, file.list_sections())
     origins: list[_Origin] = []
     left = list(file or ())
     if file:

@@ -93,13 +93,16 @@ class Garden:
             input={"type": "object"},
             **more,
         )
-        head = self.catalog.load_head(namespace, name)
+        return self.save(manifest, namespace, self.clock() + ttl if ttl else None)
+
+    def save(self, manifest: Manifest, namespace: str, ends: float | None = None) -> Record:
+        """Write the next version of a capability."""
+        head = self.catalog.load_head(namespace, manifest.name)
         number = head.latest + 1 if head else 1
         digest = f"sha256:{number:064x}"
-        ends = self.clock() + ttl if ttl else None
         record = Record(
             namespace,
-            name,
+            manifest.name,
             number,
             digest,
             "js",
