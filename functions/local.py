@@ -20,6 +20,7 @@ from fastapi.responses import JSONResponse
 
 from functions import admin, log, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.settings import Settings
 from functions.turn_lock import TurnLock
 from functions.wiring import AgentRuntime
 from sigil import strict_json
@@ -170,7 +171,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         try:
             require_admin(await sigil_http.admit_request(request, gate), "may chat")
             body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
-            event = _parse_chat_message(body, runtime.settings.agent)
+            event = _parse_chat_message(body, runtime.settings)
         except (Refused, UsageError, BackendError) as problem:
             return sigil_http.failure_response(problem)
         try:
@@ -195,7 +196,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     return routes
 
 
-def _parse_chat_message(body: Json, agent: str) -> Event:
+def _parse_chat_message(body: Json, settings: Settings) -> Event:
     name: Json = None
     text: Json = None
     if isinstance(body, dict):
@@ -215,13 +216,14 @@ def _parse_chat_message(body: Json, agent: str) -> Event:
     return Event(
         id=f"http:{uuid.uuid4().hex}",
         kind="message",
-        agent=agent,
+        agent=settings.agent,
         session=f"http:admin:{name}",
         sender=Sender("http:admin", "admin"),
         text=text,
         at=now,
         order=order_of(now, next(_NUMBERS)),
         private=True,
+        language=settings.language,
     )
 
 

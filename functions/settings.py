@@ -173,6 +173,12 @@ class Settings(SigilSettings):
         rules=True,
         least=60,
     )
+    language: str = setting(
+        "UNCAGED_LANGUAGE",
+        "",
+        "the language of the agent's own texts in the terminal and over HTTP, such as de, until a"
+        " chat shows or chooses another one (default: English)",
+    )
     timezone: str = setting(
         "UNCAGED_TIMEZONE",
         "UTC",
@@ -275,6 +281,7 @@ class Settings(SigilSettings):
                 suggestion="write what a million tokens cost: of prompts, of cached prompts and of"
                 " answers, such as 0.4,0.08,1.2 or 2,0.4,8 CNY",
             ) from None
+        _require_language(self.language)
         _require_zone(self.timezone)
         _require_stamp(self.stamp)
         if self.llm_fallback_window and self.llm_fallback_window < LEAST_WINDOW:
@@ -338,6 +345,20 @@ class Settings(SigilSettings):
             llm_fallback_url="",
             llm_fallback_key="",
             llm_fallback_model="",
+        )
+
+
+def _require_language(code: str) -> None:
+    """Raise `UsageError` ESETTING for a language that the agent has no texts in."""
+    if not code:
+        return
+    from functions.texts.languages import list_codes
+
+    if code not in list_codes():
+        raise UsageError(
+            "ESETTING",
+            f"UNCAGED_LANGUAGE={code!r:.40} is unknown",
+            suggestion=f"use {', '.join(list_codes())}",
         )
 
 

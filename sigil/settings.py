@@ -245,14 +245,19 @@ class Settings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:
-        """Return the settings of the environment, over those of `uncaged.toml` in `folder`
-        (default: the current one), over the defaults.
+        """Return the settings of the environment, over those of the user's own file, over those of
+        `uncaged.toml` in `folder` (default: the current one), over the defaults.
 
-        `UsageError` ESETTING when a value makes no sense, or when the file sets what only the
-        environment may set.
+        The user's own file counts with the environment of this process, unless `folder` has a store
+        of its own. `UsageError` ESETTING when a value makes no sense, or when the file of a folder
+        sets what it may not set.
         """
         outer = os.environ if environment is None else environment
-        inner = _read_file(folder or Path())
+        inner = _read_file((folder or Path()) / FILE, FILE)
+        is_elsewhere = bool(outer.get(FUNCTION)) or _brings_a_store(outer, inner)
+        if environment is None and not is_elsewhere:
+            own = _read_own_file(cls)
+            outer = {**own, **{name: value for name, value in outer.items() if value}}
         _check_file(cls, outer, inner)
         texts = {**inner, **{name: value for name, value in outer.items() if value}}
         if inner.get("UNCAGED_DATA") and not outer.get("UNCAGED_DATA"):
@@ -292,6 +297,20 @@ class Settings:
     def credentials(self) -> Path:
         """The file of `sigil login`'s tokens, one for each address; it may not exist yet."""
         return _config_folder() / "credentials.toml"
+
+    @staticmethod
+    def find_own_file() -> Path:
+        """Return the path of the user's own `uncaged.toml`, which counts in every folder; it may
+        not exist yet.
+        """
+        return _config_folder() / FILE
+
+    @staticmethod
+    def brings_a_store(folder: Path) -> bool:
+        """Return whether the `uncaged.toml` of a folder says where its store is, which the
+        environment does not: then the user's own file does not count there.
+        """
+        return _brings_a_store(os.environ, _read_file(folder / FILE, FILE))
 
     @property
     def profiles(self) -> Path:
@@ -401,7 +420,9 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
             raise UsageError("ESETTING", message, suggestion="or set it in the environment")
 
 
-def _refuse_unknown_names(kind: type[Settings], inner: Mapping[str, str]) -> None:
+def _refuse_unknown_names(
+    kind: type[Settings], inner: Mapping[str, str], shown: str = FILE
+) -> None:
     """Raise for lines of a file that set nothing: a limit that is misspelt would not limit."""
     known = {part.metadata["name"] for part in fields(kind)}
     unknown = []
@@ -421,9 +442,9 @@ def _refuse_unknown_names(kind: type[Settings], inner: Mapping[str, str]) -> Non
     meanings = [one.meant for one in unknown[:NAMED] if one.meant]
     raise UsageError(
         "ESETTING",
-        f"{FILE} sets {names}, which is no setting"
+        f"{shown} sets {names}, which is no setting"
         if len(unknown) == 1
-        else f"{FILE} sets {names}, which are no settings",
+        else f"{shown} sets {names}, which are no settings",
         suggestion=f"did you mean {' and '.join(meanings)}?"
         if meanings
         else "remove the line; without it `uncaged doctor --verbose` lists every setting",
@@ -469,17 +490,39 @@ def _brings_a_store(outer: Mapping[str, str], inner: Mapping[str, str]) -> bool:
     return bool(not outer.get("UNCAGED_STORE") and (inner.get("UNCAGED_STORE") or folder))
 
 
-def _read_file(folder: Path) -> dict[str, str]:
-    """Return the settings of `uncaged.toml` as texts, none when there is no such file."""
+def _read_own_file(kind: type[Settings]) -> dict[str, str]:
+    """Return the settings of the user's own file, which are trusted like the environment: nobody
+    else can have written them.
+    """
+    path = Settings.find_own_file()
+    try:
+        facts = path.stat()
+    except OSError:
+        return {}
+    if facts.st_uid not in (os.geteuid(), 0) or facts.st_mode & 0o022:
+        raise UsageError(
+            "ESETTING",
+            f"{path} can be written by others",
+            suggestion=f"look into it, then: chmod 600 {path}",
+        )
+    texts = _read_file(path, str(path))
+    _refuse_unknown_names(kind, texts, str(path))
+    return {name: value for name, value in texts.items() if value}
+
+
+def _read_file(path: Path, shown: str) -> dict[str, str]:
+    """Return the settings of a file as texts, none when there is no such file. `shown`: its name in
+    an error.
+    """
     texts: dict[str, str] = {}
     try:
-        table = toml_files.parse_table(toml_files.read_text(folder / FILE))
+        table = toml_files.parse_table(toml_files.read_text(path))
         for name, value in table.items():
             parts = value if isinstance(value, list) else [value]
             if any(isinstance(part, dict | list) for part in parts):
                 raise ValueError(f"{one_line(name, 40)} is no text, number or list of them")
             texts[name] = ",".join(map(str, parts))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as problem:
         reason = one_line(str(problem))
@@ -487,7 +530,7 @@ def _read_file(folder: Path) -> dict[str, str]:
             reason = problem.strerror or "it cannot be read"
         raise UsageError(
             "ESETTING",
-            f"{FILE}: {reason}",
+            f"{shown}: {reason}",
             suggestion='lines such as UNCAGED_STORE = "sqlite:///path"',
         ) from None
     return texts

@@ -47,6 +47,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # a shell starts what runs in its background so, and every child would ignore Ctrl-C as well
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# the settings that a developer uses are not for tests
+os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+
 # otherwise each of the thousand processes that the tests start compiles the product anew
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from functions.cli import agent, channel, documents, inbox, memory, people
+from functions.cli.setup.flags import SetupStep
 from sigil.cli.commands import completion as completing
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
 from sigil.cli.help import TopicGroup
@@ -96,6 +97,62 @@ def serve(
     from functions.cli.serve import run_server
 
     raise typer.Exit(run_server(host, port))
+
+
+@cli.command(rich_help_panel=TALK)
+def setup(  # each question is a flag as well
+    step: Annotated[
+        SetupStep | None, typer.Argument(help="Set up this alone.", show_default=False)
+    ] = None,
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing: take the flags and the defaults.")
+    ] = False,
+    here: Annotated[
+        bool,
+        typer.Option(
+            "--here", help="Write into the current folder, for a store of its own in data/."
+        ),
+    ] = False,
+    language: Annotated[str, typer.Option(help="The language: en, zh or de.")] = "",
+    timezone: Annotated[str, typer.Option(help="The time zone or city, such as Berlin.")] = "",
+    provider: Annotated[
+        str, typer.Option(help="Whose model: openai, ollama … (the questions list them).")
+    ] = "",
+    url: Annotated[str, typer.Option(help="The address of an OpenAI-compatible endpoint.")] = "",
+    model: Annotated[str, typer.Option(help="The model's name there.")] = "",
+    key_from: Annotated[
+        str, typer.Option("--key-from", help="The environment variable that has the key.")
+    ] = "",
+    window: Annotated[
+        int, typer.Option(help="Tokens of its window, where the endpoint does not tell.")
+    ] = 0,
+    untested: Annotated[
+        bool, typer.Option("--untested", help="Write it down without a test call.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what changed as JSON.")] = False,
+) -> None:
+    """Set up the agent: a few questions, each answer tried.
+
+    Run it again to change something. `uncaged setup undo` takes the last setup back.
+
+    Example: uncaged setup model
+    """
+    from functions.cli.setup.command import run_setup
+    from functions.cli.setup.flags import SetupFlags
+    from functions.cli.setup.questions import Questions
+
+    flags = SetupFlags(
+        language=language,
+        timezone=timezone,
+        provider=provider,
+        url=url,
+        model=model,
+        key_from=key_from,
+        window=window,
+        untested=untested,
+    )
+    raise typer.Exit(run_setup(step, flags, Questions(Printer(json=json), yes), here))
 
 
 @cli.command(rich_help_panel=CARE)

@@ -139,6 +139,7 @@ class _Conversation:
             at=now,
             order=order_of(now, 0),
             private=True,
+            language=self.runtime.settings.language,
         )
         if event.is_inquiry:  # waits for no turn of another terminal
             opened = app.sessions.open(keys.session_of(app.name, self.session))

@@ -19,18 +19,18 @@ OURS = 0o600
 EVERYBODYS = 0o666
 
 
-def write_whole(path: Path, body: bytes, mode: int = EVERYBODYS) -> None:
+def write_whole(path: Path, body: bytes, mode: int = EVERYBODYS, *, durable: bool = False) -> None:
     """Write `body` to `path`, in place of the file that is there; `UsageError` EWRITE and nothing
     changed when that cannot be.
 
-    `mode`: who may read and write it, less the process's umask. A device or a pipe is written as it
-    is.
+    `mode`: who may read and write it, less the process's umask. `durable`: the body is on the disk
+    before it takes the name. A device or a pipe is written as it is.
     """
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(body)
         else:
-            _replace_file(path.resolve(), body, mode)
+            _replace_file(path.resolve(), body, mode, durable=durable)
     except OSError as problem:
         raise make_write_error(path, problem) from None
 
@@ -67,12 +67,15 @@ def make_write_error(path: Path, problem: OSError) -> UsageError:
     )
 
 
-def _replace_file(path: Path, body: bytes, mode: int) -> None:
+def _replace_file(path: Path, body: bytes, mode: int, *, durable: bool) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(body)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         umask = os.umask(0o077)  # there is no other way to read it
         os.umask(umask)
         temporary.chmod(mode & ~umask)

@@ -21,6 +21,8 @@ class ScriptedModel(RecordingServer):
         super().__init__()
         self._script = list(script)
         self._lock = threading.Lock()
+        self.models: list[dict[str, Any]] | None = None
+        """The models that GET /models lists; None answers 404."""
         self.aside: Reply | None = None
         """What memory is answered whenever it asks, beside the script: a server asks for it at any
         time after a reply.
@@ -34,7 +36,7 @@ class ScriptedModel(RecordingServer):
     @property
     def bodies(self) -> list[dict[str, Any]]:
         """The bodies of the requests, in order."""
-        return [request.json() for request in self.requests]
+        return [request.json() for request in self.requests if request.body]
 
     @property
     def chats(self) -> list[dict[str, Any]]:
@@ -46,6 +48,10 @@ class ScriptedModel(RecordingServer):
         ]
 
     def answer(self, request: Recorded) -> Answer:
+        if request.method == "GET":
+            if self.models is None:
+                return json_answer({"error": "not found"}, 404)
+            return json_answer({"data": self.models})
         with self._lock:
             if self.aside is not None and b"save_memory" in request.body:
                 reply = self.aside

@@ -78,7 +78,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "agent": (*COMMON, "queues"),
     "log": ("events",),
     "overheard": ("events",),
-    "settings": ("prices", "time_zone", "stamp"),
+    "settings": ("prices", "time_zone", "stamp", "texts"),
     "stamp": ("time_zone",),
     **dict.fromkeys(
         (

@@ -1,0 +1,130 @@
+"""The question for a model: a provider, its key, its model, and a test call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from functions.cli.setup.flags import SetupFlags
+from functions.cli.setup.model_check import ModelFacts, check_model
+from functions.cli.setup.providers import OFFLINE, OTHER, PROVIDERS, Provider, find_provider
+from functions.cli.setup.questions import Questions, require_choice
+from functions.cli.setup.settings_file import SettingsFile
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.settings import read_variable
+
+_NAMES = ("UNCAGED_LLM_URL", "UNCAGED_LLM_KEY", "UNCAGED_LLM_MODEL", "UNCAGED_LLM_WINDOW")
+
+
+def choose_model(questions: Questions, flags: SetupFlags, file: SettingsFile) -> list[str]:
+    """Ask for a model, try it, and write it down; return the settings that changed."""
+    known = file.values
+    while True:
+        provider = _choose_provider(questions, flags, known)
+        if provider.name == OFFLINE:
+            return file.change(dict.fromkeys(_NAMES, ""))
+        changes = _ask_settings(questions, flags, known, provider)
+        settings = file.preview(changes)
+        if flags.untested:
+            return file.change(changes)
+        try:
+            with questions.printer.progress(f"asking {settings.llm_model}"):
+                facts = check_model(settings, provider)
+        except BackendError as problem:
+            if questions.yes:
+                raise
+            questions.printer.error(problem)
+            if questions.confirm("Change the answers?", default=True):
+                flags = SetupFlags()
+                known |= changes
+                continue
+            if not questions.confirm("Keep them all the same, untested?", default=False):
+                raise
+            return file.change(changes)
+        if _is_accepted(questions, settings.llm_model, facts):
+            if facts.window and not flags.window:
+                changes["UNCAGED_LLM_WINDOW"] = str(facts.window)
+            return file.change(changes)
+        flags = SetupFlags()
+        known |= changes
+
+
+def _is_accepted(questions: Questions, name: str, facts: ModelFacts) -> bool:
+    """Print what the model can do; return whether it is kept, which a person decides when it calls
+    no tools.
+    """
+    questions.printer.note(facts.describe(one_line(name, 60)))
+    if facts.calls_tools:
+        return True
+    reason = (
+        "this endpoint takes no tools"
+        if not facts.takes_tools
+        else "the model did not call the tool that it was asked to call"
+    )
+    questions.printer.note(
+        f"warning: {reason}, and the agent does its work with tools: choose another model, or"
+        " expect little more than talk"
+    )
+    return questions.confirm("Keep it all the same?", default=questions.yes)
+
+
+def _choose_provider(questions: Questions, flags: SetupFlags, known: Mapping[str, str]) -> Provider:
+    if flags.provider:
+        require_choice("--provider", flags.provider, tuple(PROVIDERS))
+        return PROVIDERS[flags.provider]
+    if flags.url:
+        return find_provider(flags.url)
+    url = known.get("UNCAGED_LLM_URL", "")
+    with_key = (one for one in PROVIDERS.values() if any(map(read_variable, one.variables)))
+    found = find_provider(url) if url else next(with_key, None)
+    default = found.name if found else (OFFLINE if questions.yes else next(iter(PROVIDERS)))
+    titles = {provider.name: provider.title for provider in PROVIDERS.values()}
+    return PROVIDERS[questions.choose("Model of which provider", titles, default, "--provider")]
+
+
+def _ask_settings(
+    questions: Questions, flags: SetupFlags, known: Mapping[str, str], provider: Provider
+) -> dict[str, str]:
+    """Return the settings of a provider's model."""
+    url = flags.url or provider.url
+    if not url:
+        url = questions.ask(
+            "Address, such as http://127.0.0.1:8000/v1", known.get("UNCAGED_LLM_URL", ""), "--url"
+        )
+    is_same = known.get("UNCAGED_LLM_URL", "").rstrip("/") == url.rstrip("/")
+    key = _ask_key(questions, flags, provider, known.get("UNCAGED_LLM_KEY", "") if is_same else "")
+    model = flags.model
+    if not model:
+        default = known.get("UNCAGED_LLM_MODEL", "") if is_same else provider.model
+        model = questions.ask("Model", default or provider.model, "--model")
+    return {
+        "UNCAGED_LLM_URL": url,
+        "UNCAGED_LLM_KEY": key,
+        "UNCAGED_LLM_MODEL": model,
+        "UNCAGED_LLM_WINDOW": str(flags.window) if flags.window else "",
+    }
+
+
+def _ask_key(questions: Questions, flags: SetupFlags, provider: Provider, known: str) -> str:
+    """Return the key: of a variable of the environment, as it was, or as it is typed."""
+    if flags.key_from:
+        key = read_variable(flags.key_from).strip()
+        if not key:
+            raise UsageError(
+                "EUSAGE",
+                f"the environment has no {one_line(flags.key_from, 60)}",
+                suggestion="--key-from takes the name of a variable that has the key",
+            )
+        return key
+    for name in provider.variables:
+        key = read_variable(name).strip()
+        if key and questions.confirm(f"Use the key in {name}?", default=True):
+            return key
+    if known and questions.confirm("Keep the key that is set?", default=True):
+        return known
+    if not provider.variables and provider.name != OTHER:
+        return ""
+    return questions.ask_secret(
+        f"Key ({provider.help})" if provider.help else "Key (Enter for none)",
+        f"--key-from {next(iter(provider.variables), 'NAME')}",
+        optional=provider.name == OTHER,
+    )

@@ -1,0 +1,196 @@
+"""The step of `uncaged setup` that finds out what a model can do."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from functions.cli.setup.providers import OFFLINE, OTHER, PROVIDERS, find_provider
+from functions.settings import Settings
+from tests.fakes.model import Reply, ScriptedModel, call, say
+from tests.fakes.server import Answer, json_answer
+from tests.functions.cli.setup.conftest import Setup
+from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
+from tests.terminal import Terminal
+
+READY = call(("report_ready", {"ready": True}))
+
+
+def refuse(status: int, message: str) -> Answer:
+    return json_answer({"error": {"message": message}}, status)
+
+
+def test_a_model_is_tried_and_its_window_is_taken_from_what_its_endpoint_tells(
+    setup: Setup, config: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-my-own-key")
+    model.models = [
+        {
+            "id": "big",
+            "context_length": 262_144,
+            "architecture": {"input_modalities": ["text", "image"]},
+        }
+    ]
+    model.then(READY)
+    url = ("--url", model.url)
+    done = setup("model", "--yes", *url, "--model", "big", "--key-from", "MY_KEY")
+
+    assert done.returncode == 0, done.stderr
+    assert "calls tools; window: 262,144 tokens; pictures: yes" in done.stderr
+    assert "sk-my-own-key" not in done.stderr
+    read = Settings.read()
+    assert (read.llm_url, read.llm_key, read.llm_model, read.llm_window) == (
+        model.url,
+        "sk-my-own-key",
+        "big",
+        262_144,
+    )
+    # one request for an answer, with the key
+    assert len(model.bodies) == 1
+    assert model.requests[0].headers["authorization"] == "Bearer sk-my-own-key"
+    # the next one keeps the key, and forgets the window of another model
+    model.models = [{"id": "small"}]
+    model.then(READY)
+    assert setup("model", "--yes", *url, "--model", "small").returncode == 0
+    assert (Settings.read().llm_key, Settings.read().llm_window) == ("sk-my-own-key", 128_000)
+    # and without a model everything of it goes
+    assert setup("model", "--yes", "--provider", "offline").returncode == 0
+    assert "UNCAGED_LLM" not in config.read_text()
+
+
+@pytest.mark.parametrize(
+    ("replies", "models", "told"),
+    [
+        ([refuse(401, "bad key sk-live-abcdefgh")], None, "refuses the key"),
+        ([refuse(402, "pay")], None, "no credit left"),
+        ([refuse(429, "slow")] * 2, None, "slow down"),
+        ([refuse(404, "no such model")] * 2, ["gpt-5-mini", "tts"], "it has gpt-5-mini"),
+        ([refuse(404, "nothing here")] * 2, None, "most end with /v1"),
+        ([refuse(400, "unknown model")] * 2, ["gpt-5-mini"], "there is no model gpt-5"),
+        ([refuse(400, "no")] * 2, ["gpt-5"], "refuses the request"),
+        ([Answer(200, b"<html>")] * 2, None, "no answer that can be read"),
+        ([refuse(500, "oops")] * 2, None, "out of order"),
+    ],
+)
+def test_each_failure_has_a_sentence_of_its_own_and_nothing_is_written(
+    setup: Setup,
+    config: Path,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    replies: list[Reply],
+    models: list[str] | None,
+    told: str,
+) -> None:
+    monkeypatch.setattr("functions.agent.model.chat_completions.backoff_seconds", lambda _: 0.0)
+    model.models = [{"id": name} for name in models] if models else None
+    model.then(*replies)
+    done = setup("model", "--yes", "--url", model.url, "--model", "gpt-5")
+
+    assert done.returncode == 7
+    assert told in done.stderr
+    assert "sk-live" not in done.stderr
+    assert not config.exists()
+
+
+def test_nothing_that_answers_is_told_and_may_be_written_down_untested(
+    setup: Setup, config: Path
+) -> None:
+    words = ("model", "--yes", "--provider", "ollama", "--url", "http://127.0.0.1:9/v1")
+    done = setup(*words)
+    assert (done.returncode, config.exists()) == (7, False)
+    assert "nothing answers at http://127.0.0.1:9/v1" in done.stderr
+    assert "`ollama serve`" in done.stderr
+    assert setup(*words, "--untested").returncode == 0
+    assert Settings.read().llm_model == PROVIDERS["ollama"].model
+
+
+@pytest.mark.parametrize(
+    ("replies", "told"),
+    [
+        ([refuse(400, "tools are not supported"), say("ready")], "takes no tools"),
+        ([say("I am ready!")], "did not call the tool"),
+    ],
+)
+def test_a_model_without_tools_is_kept_with_a_warning(
+    setup: Setup, model: ScriptedModel, replies: list[Reply], told: str
+) -> None:
+    model.then(*replies)
+    done = setup("model", "--yes", "--url", model.url, "--model", "small")
+    assert (done.returncode, Settings.read().llm_model) == (0, "small")
+    assert f"warning: {'this endpoint ' if 'takes' in told else 'the model '}{told}" in done.stderr
+
+
+def test_a_key_that_people_already_have_decides_on_the_provider(
+    setup: Setup, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASHSCOPE_API_KEY", "sk-dash")
+    done = setup("model", "--yes", "--untested")
+    assert done.returncode == 0, done.stderr
+    read = Settings.read()
+    assert (read.llm_url, read.llm_key) == (PROVIDERS["dashscope"].url, "sk-dash")
+    assert read.llm_model == "qwen-plus"
+
+
+def test_every_preset_can_be_used() -> None:
+    for provider in PROVIDERS.values():
+        if provider.name in (OTHER, OFFLINE):
+            continue
+        assert find_provider(provider.url + "/") is provider
+        assert provider.url.startswith("https://") or provider.start
+        assert provider.model
+        assert provider.help.startswith("https://")
+        assert Settings.read({"UNCAGED_LLM_URL": provider.url}, Path("/nonexistent")).endpoint
+
+
+def test_a_person_is_asked_and_may_correct_what_was_wrong(
+    config: Path, model: ScriptedModel, forked: ProgramForker, tmp_path: Path
+) -> None:
+    model.models = [{"id": "right", "max_model_len": 32_768}]
+    model.then(refuse(404, "no such model"), refuse(404, "no such model"), READY)
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "NO_COLOR": "1",
+        **forked.environment,
+    }
+    terminal = Terminal([*command_of("functions.cli"), "setup", "model"], environment)
+    terminal.wait_for("OpenRouter", "Model of which provider")
+    terminal.type("99\n")
+    terminal.wait_for("write a number")
+    terminal.type("other\n")
+    terminal.wait_for("Address")
+    terminal.type(f"{model.url}\n")
+    terminal.wait_for("for none): ")
+    terminal.type("sk-typed-in-secret\n")
+    terminal.wait_for("Model")
+    terminal.type("wrong\n")
+    terminal.wait_for("it has right", "Change the answers?")
+    terminal.type("\n")
+    # what was right already is the default
+    terminal.wait_for("provider [other]")
+    terminal.type("\n")
+    terminal.wait_for(f"[{model.url}]")
+    terminal.type("\n")
+    terminal.wait_for("Keep the key")
+    terminal.type("\n")
+    terminal.wait_for("Model")
+    terminal.type("right\n")
+    terminal.wait_for("written to")
+    assert terminal.process.wait(within(30)) == 0
+    terminal.close()
+    assert "sk-typed-in-secret" not in terminal.shown
+    assert "32,768" in terminal.shown
+    read = Settings.read()
+    assert (read.llm_model, read.llm_key) == ("right", "sk-typed-in-secret")
+    # Ctrl-C leaves everything as it was
+    before = config.read_bytes()
+    terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
+    terminal.wait_for("Language [")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.process.wait(within(30)) == 130
+    terminal.close()
+    assert config.read_bytes() == before
