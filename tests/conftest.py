@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from sigil.protocol import LIBRARY, Caller
 from sigil.sandbox import runner_process
 from sigil.sandbox.engine import ENGINE
 from sigil.sandbox.pool import Sandbox
-from sigil.sandbox.protocol import pack_run
+from sigil.sandbox.protocol import RunOrder, pack_run
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
@@ -188,6 +189,10 @@ def breached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sandbox processes that ask for more than they were granted, as one would that a guest has
     broken out into.
     """
-    monkeypatch.setattr(
-        runner_process, "pack_run", lambda run: pack_run(run._replace(grants=run.grants | {"kv"}))
-    )
+
+    def pack_with_too_many_grants(run: RunOrder) -> bytes:
+        order = copy(run)
+        order.grants = run.grants | {"kv"}
+        return pack_run(order)
+
+    monkeypatch.setattr(runner_process, "pack_run", pack_with_too_many_grants)

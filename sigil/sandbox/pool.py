@@ -140,7 +140,7 @@ class Sandbox:
         order = _make_order(program, input, grants, limits)
         run = _Run(program, order, limits.patience_ms / 1000, services or NoServices(), tenant)
         started, kind, payload, cold = self._execute(run)
-        if kind is FrameKind.FAILED:
+        if kind == FrameKind.FAILED:
             raise _read_failure(payload, order)
         try:
             output, lines = unpack_answer(payload)
@@ -149,7 +149,7 @@ class Sandbox:
         if len(output) > order.output_bytes:
             raise ToolError("ELIMIT", f"the output is larger than {order.output_bytes} bytes")
         logs = tuple(map(_clean_line, lines))
-        if kind is FrameKind.GUEST:
+        if kind == FrameKind.GUEST:
             raise _attach_logs(_read_guest_error(output), logs)
         try:
             strict_json.loads(output)
@@ -239,7 +239,7 @@ class Sandbox:
         self._code_cache.clear()
         self._native_code.close()
 
-    def _execute(self, run: _Run, *, retry: bool = True) -> tuple[float, FrameKind, bytes, bool]:
+    def _execute(self, run: _Run, *, retry: bool = True) -> tuple[float, int, bytes, bool]:
         """Run `run`; return when it began (`perf_counter`), the answer's kind and payload, and
         whether the program had to be loaded.
         """
@@ -262,7 +262,7 @@ class Sandbox:
         except UnfitModule as unfit:
             raise ToolError("EMODULE", str(unfit)) from None
 
-    def _execute_on_runner(self, run: _Run) -> tuple[float, FrameKind, bytes, bool]:
+    def _execute_on_runner(self, run: _Run) -> tuple[float, int, bytes, bool]:
         """Run `run` on one runner.
 
         A program that turns out to be code, after a runner was chosen that takes none any more,

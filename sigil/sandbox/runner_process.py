@@ -192,7 +192,7 @@ class RunnerProcess:
         """Return whether it waits for an order: it is alive and has sent nothing unasked."""
         return not self._poll.poll(0)
 
-    def run(self, run: RunOrder, fetch: Fetch, serve: Serve) -> tuple[FrameKind, bytes, bool]:
+    def run(self, run: RunOrder, fetch: Fetch, serve: Serve) -> tuple[int, bytes, bool]:
         """Return the runner's answer to `run`, and whether it had to load something for it.
 
         `DeadlinePassed` when it is late, `ProtocolBreach` when it is gone or odd, `CodeRefused`
@@ -212,7 +212,7 @@ class RunnerProcess:
                     kind, payload = self._channel.receive(_FROM_RUNNER, deadline=deadline)
             else:
                 kind, payload = self._channel.receive(_FROM_RUNNER, deadline=deadline)
-            if kind is FrameKind.ASK:
+            if kind == FrameKind.ASK:
                 asks += 1
                 operation, milliseconds, argument = unpack_ask(payload)
                 if asks > ASKS or service_of(operation) not in run.grants:
@@ -223,7 +223,7 @@ class RunnerProcess:
                 answer = serve(operation, argument, left)
                 with _died_at_work():
                     self._channel.send(FrameKind.ANSWER, answer, deadline=deadline)
-            elif kind is FrameKind.NEED:
+            elif kind == FrameKind.NEED:
                 name = payload.decode("ascii", "replace")
                 if name not in needs or asks:
                     raise ProtocolBreach("asks for what it has no need of")

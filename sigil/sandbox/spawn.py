@@ -1,5 +1,5 @@
-"""Starts the child processes: an isolated interpreter that gets nothing from this one but the path
-to the code.
+"""Starts the child processes: an isolated interpreter that gets nothing from this one but the
+code that it runs.
 """
 
 from __future__ import annotations
@@ -15,12 +15,23 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sigil.errors import BackendError
+from sigil.sandbox.child_modules import pack_modules
 
-_BOOT = (
-    "import sys; sys.path.append(sys.argv[1]); from sigil.sandbox.child.{} import main;"
-    " main(*sys.argv[2:])"
-)
-_ROOT = Path(__file__).resolve().parent.parent.parent
+# Looking for garbage has no use while modules are imported; what they make is left out of it later.
+_BOOT = """
+import gc, marshal, posix, sys
+gc.disable()
+file, size, index, begin, end = map(int, sys.argv[1].split(","))
+modules = posix.pread(file, size, 0)
+posix.close(file)
+importer = {{"__name__": ""}}
+exec(marshal.loads(memoryview(modules)[begin:end]), importer)
+importer["install"](modules, index)
+from sigil.sandbox.child.{} import main
+gc.freeze()
+gc.enable()
+main(*sys.argv[2:])
+"""
 _LIBRARIES = {"linux": "_libwasmtime.so", "darwin": "_libwasmtime.dylib"}
 _MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
 
@@ -32,16 +43,17 @@ def start(
     when it cannot be started.
 
     It leads a session of its own, in `/`, with an empty environment; of the open files it has only
-    `passing`. With `pipes`, its standard input and output are pipes. Its standard error is dropped,
-    because a guest's text may be in it.
+    `passing`, and for its first steps one with the code of its modules. With `pipes`, its standard
+    input and output are pipes. Its standard error is dropped, because a guest's text may be in it.
     """
+    modules = pack_modules()
     command = [
         sys.executable,
         "-I",
         "-S",
         "-c",
         _BOOT.format(program),
-        str(_ROOT),
+        modules.place,
         str(os.getpid()),
         library(),
         *arguments,
@@ -55,7 +67,7 @@ def start(
             stderr=subprocess.DEVNULL,
             env=_find_loader_variables(),
             cwd="/",
-            pass_fds=passing,
+            pass_fds=(*passing, modules.file.descriptor),
             start_new_session=True,
         )
     except OSError as problem:

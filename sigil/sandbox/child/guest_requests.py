@@ -4,13 +4,10 @@ granted, and refuses the rest.
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import time
-from collections.abc import Callable
+from binascii import b2a_base64
 
-from sigil.errors import one_line
 from sigil.sandbox.protocol import (
     ASK_LIMIT,
     ASKS,
@@ -21,11 +18,15 @@ from sigil.sandbox.protocol import (
     service_of,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Ask = Callable[[str, bytes], bytes]
+    """Asks the server: operation and argument as JSON → the answer as the guest reads it."""
+
 _ANSWERED_HERE = ("clock", "random", "log")
 _RANDOM_BYTES = 65_536
-
-Ask = Callable[[str, bytes], bytes]
-"""Asks the server: operation and argument as JSON → the answer as the guest reads it."""
 
 
 class Denied(Exception):
@@ -50,6 +51,8 @@ class GuestRequests:
         """Return the answer to `{"op", "arg"}`: `{"ok"}` or `{"error": {"code", "message"}}`; None
         when it is no request.
         """
+        import json
+
         try:
             value = json.loads(request.decode("utf-8"), parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
@@ -68,6 +71,8 @@ class GuestRequests:
     def _answer(self, operation: str, argument: object) -> bytes:
         """Answer one operation that is granted; the server answers what is not answered here."""
         if operation not in _ANSWERED_HERE and operation not in OPERATIONS:
+            from sigil.errors import one_line
+
             raise Denied("EINVAL", f"no such operation: {one_line(operation, 40)}")
         permission = service_of(operation)
         if permission not in self._run.grants:
@@ -82,16 +87,20 @@ class GuestRequests:
             count = fields.get("n")
             if type(count) is not int or not 1 <= count <= _RANDOM_BYTES:
                 raise Denied("EINVAL", f"random takes n, a whole number from 1 to {_RANDOM_BYTES}")
-            return _encode({"ok": base64.b64encode(os.urandom(count)).decode("ascii")})
+            return _encode({"ok": b2a_base64(os.urandom(count), newline=False).decode("ascii")})
         if operation == "log":
             text = fields.get("text")
             if not isinstance(text, str):
                 raise Denied("EINVAL", "log takes text, a string")
             if len(self.lines) < LOG_LINES:
+                from sigil.errors import one_line
+
                 level = fields.get("level")
                 mark = f"{level}: " if level in ("debug", "warn", "error") else ""
                 self.lines.append(one_line(mark + text[: LOG_CHARACTERS * 2], LOG_CHARACTERS))
             return _encode({"ok": None})
+        import json
+
         try:
             text = json.dumps(argument, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             encoded = text.encode("utf-8")
@@ -111,4 +120,6 @@ def _refuse_constant(constant: str) -> None:
 
 
 def _encode(answer: dict[str, object]) -> bytes:
+    import json
+
     return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")

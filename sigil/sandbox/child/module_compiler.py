@@ -22,8 +22,7 @@ def main(server: str, library: str, *arguments: str) -> None:
     driver = Driver(library, pooling=False, target=target)
     sealing = seccomp.is_available()
     lockdown.lock(
-        int(server),
-        lockdown.Bounds(data=768 << 20, files=32, written=_RESULT_BYTES, seconds=int(seconds)),
+        int(server), data=768 << 20, files=32, written=_RESULT_BYTES, seconds=int(seconds)
     )
     if sealing:
         seccomp.lock(executable=True)

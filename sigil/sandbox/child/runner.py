@@ -4,12 +4,12 @@ programs.
 
 from __future__ import annotations
 
+import _socket
 import os
-import socket
 import sys
 from time import monotonic
 
-from sigil.sandbox.child import lockdown, seccomp
+from sigil.sandbox.child import lockdown, module_importer, seccomp
 from sigil.sandbox.child.guest_requests import GuestRequests
 from sigil.sandbox.child.watchdog import Watchdog
 from sigil.sandbox.protocol import (
@@ -32,11 +32,13 @@ from sigil.sandbox.runtime.memory_images import LoadedSource, MemoryImages
 
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 # wasmtime writes a module's first memory, up to 16 MiB of it, into an anonymous file.
-_BOUNDS = lockdown.Bounds(data=256 << 20, files=160, written=20 << 20)
+_WRITTEN_BYTES = 20 << 20
 _ORDERS = frozenset((FrameKind.RUN,))
 
-_Held = LoadedModule | LoadedSource | bytes
-"""A module, a loaded source, or a source that was not loaded yet."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    _Held = LoadedModule | LoadedSource | bytes
+    """A module, a loaded source, or a source that was not loaded yet."""
 
 
 class Runner:
@@ -63,7 +65,7 @@ class Runner:
             _, payload = self._channel.receive(_ORDERS)
             self._channel.send(*self._execute(unpack_run(payload)))
 
-    def _execute(self, run: RunOrder) -> tuple[FrameKind, bytes]:
+    def _execute(self, run: RunOrder) -> tuple[int, bytes]:
         """Execute an order; return the kind and the payload of the answer."""
         host = GuestRequests(run, self._ask_server)
         try:
@@ -117,6 +119,7 @@ class Runner:
         """
         if self._sealing and not self._sealed:
             self._sealed = True
+            module_importer.import_from_memory_only()
             seccomp.lock(executable=executable)
 
     def _fetch(self, name: str) -> _Held:
@@ -128,7 +131,7 @@ class Runner:
             held = self._held.pop(old, None)
             if isinstance(held, LoadedModule):
                 self._driver.unload(held)
-        if kind is FrameKind.SOURCE:
+        if kind == FrameKind.SOURCE:
             return body
         if name != ENGINE:
             self._seal(executable=True)
@@ -151,13 +154,29 @@ def main(server: str, library: str, descriptor: str, sealing: str, pooling: str)
     """Serve on the socket `descriptor`. `sealing` is `1` when system calls shall be filtered,
     `pooling` when the address space allows a pool of memories.
     """
+    _load_what_needs_files()
     seals = sealing == "1" and seccomp.is_available()
     driver = Driver(library, pooling=pooling == "1")
     runner = Runner(
-        FrameChannel(socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals
+        FrameChannel(_socket.socket(fileno=int(descriptor))), driver, int(server), sealing=seals
     )
-    lockdown.lock(int(server), _BOUNDS)
+    lockdown.lock(int(server), data=256 << 20, files=160, written=_WRITTEN_BYTES)
     try:
         runner.serve((SEALS if seals else 0) | (POOLED if pooling == "1" else 0))
     except ProtocolBreach:
         os._exit(0)
+
+
+def _load_what_needs_files() -> None:
+    """Import what cannot be imported any more when no file can be opened.
+
+    `json`, which takes 8 ms, is left to the first request of a guest: its code is in memory. Only
+    its part in C is a file, where it is not a part of the interpreter.
+    """
+    with_json = sys.version_info >= (3, 14)  # nobody has looked what it imports there
+    if with_json:
+        import json  # noqa: F401
+
+        import sigil.errors  # noqa: F401
+    else:
+        import _json  # noqa: F401

@@ -11,13 +11,12 @@ Sources: `linux/seccomp.h`, `linux/filter.h`, `linux/audit.h`, `asm/unistd.h` an
 
 from __future__ import annotations
 
+import _thread  # `threading` takes 4 ms to import
 import ctypes
 import os
 import struct
 import sys
-import threading
 import time
-from typing import NamedTuple
 
 _MODE_FILTER, _ACTION_AVAILABLE, _TSYNC = 1, 2, 1
 _KILL, _ALLOW, _ENOSYS = 0x8000_0000, 0x7FFF_0000, 0x0005_0000 | 38
@@ -64,14 +63,15 @@ and can do without.
 """
 
 
-class Machine(NamedTuple):
+class Machine:
     """A processor: its number of the system call seccomp, its constant in audit, and the numbers of
     its system calls.
     """
 
-    seccomp: int
-    audit: int
-    numbers: dict[str, int]
+    def __init__(self, seccomp: int, audit: int, numbers: dict[str, int]) -> None:
+        self.seccomp = seccomp
+        self.audit = audit
+        self.numbers = numbers
 
 
 _NUMBERS = CALLS | MAPPING | MISSING
@@ -127,13 +127,17 @@ def is_available() -> bool:
     if here is None or _seccomp(here, _ACTION_AVAILABLE, 0, ctypes.byref(ctypes.c_uint32(_KILL))):
         return False
     results: list[int] = []
+    done = _thread.allocate_lock()
+    done.acquire()
 
     def install_on_thread() -> None:
-        results.append(_install(here, 0, executable=True))
+        try:
+            results.append(_install(here, 0, executable=True))
+        finally:
+            done.release()
 
-    thread = threading.Thread(target=install_on_thread)
-    thread.start()
-    thread.join()
+    _thread.start_new_thread(install_on_thread, ())
+    done.acquire()
     return results == [0]
 
 

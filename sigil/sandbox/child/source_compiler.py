@@ -10,14 +10,13 @@ import ctypes
 import json
 import os
 import resource
-import signal
 import sys
 
 from sigil.sandbox.child import landlock
 
 _WRITTEN_BYTES = 64 << 20
 _FILES = 256
-_PDEATHSIG = 1  # linux/prctl.h
+_PDEATHSIG, _SIGKILL = 1, 9  # linux/prctl.h, linux/signal.h
 
 
 def main(server: str, _library: str, order: str) -> None:
@@ -31,7 +30,7 @@ def main(server: str, _library: str, order: str) -> None:
     os.chdir(job["work"])
     os.dup2(1, 2)
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PDEATHSIG, _SIGKILL, 0, 0, 0)
         if os.getppid() != int(server):
             os._exit(1)
     limits = {

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
-from typing import Any
 
 from sigil.sandbox.runtime import config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _LETTERS: dict[str, type[ctypes._SimpleCData] | None] = {  # type: ignore[type-arg]
     "v": None,

@@ -12,38 +12,39 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from ctypes import byref, c_int, c_int32, c_long, c_size_t, c_uint32, c_void_p
-from functools import partial
-from typing import Any, NamedTuple
 
 from sigil.sandbox.runtime import capi, config, wasi_functions
 from sigil.sandbox.runtime.faults import Faults, GuestStopped, InvalidModule
 from sigil.sandbox.runtime.wasi import WasiCommands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Host = Callable[[bytes], bytes | None]
+    """Answers a guest's request; None when it is not a request."""
 
 TWO = struct.Struct("<2I")
 """Two pointers or sizes in a guest's memory."""
 _BUFFERS = struct.Struct("<5I")
 
 
-class EngineBuffers(NamedTuple):
+class EngineBuffers:
     """Addresses in the guest's memory: of `capacity` bytes for an input, of the output's pointer
     and length, and of the end of the memory that it uses.
     """
 
-    input: int
-    capacity: int
-    output: int
-    end: int
+    __slots__ = ("capacity", "end", "input", "output")
 
-    @classmethod
-    def read(cls, address: int, memory: bytes) -> EngineBuffers:
+    def __init__(self, address: int, memory: bytes) -> None:
         """Read the buffers at `address`, as shim.c lays them out: input, its capacity, output, its
         length, the end.
         """
-        pointer, capacity, _, _, end = _BUFFERS.unpack_from(memory, address)
-        return cls(pointer, capacity, address + TWO.size, end)
+        buffers: tuple[int, ...] = _BUFFERS.unpack_from(memory, address)
+        self.input, self.capacity, _, _, self.end = buffers
+        self.output = address + TWO.size
 
     def fits(self, memory: int) -> bool:
         """Return whether all of them lie in a memory of so many bytes. They need not be checked
@@ -60,22 +61,29 @@ _READ, _PRIVATE = 1, 2  # sys/mman.h
 _FAILED = c_void_p(-1).value
 
 
-@contextmanager
-def map_file(descriptor: int, size: int) -> Iterator[int]:
-    """Map the first `size` bytes, read only, until the end of the `with`; yield their address.
+class _MappedFile:
+    """The first `size` bytes of a file, mapped read only until the end of the `with`, which gives
+    their address.
 
     Only two system calls are needed, which a locked process still has. `OSError` when they cannot
     be mapped.
     """
-    c = ctypes.CDLL(None)
-    c.mmap.restype = c_void_p
-    address = c.mmap(None, c_size_t(size), _READ, _PRIVATE, c_int(descriptor), c_long(0))
-    if address is None or address == _FAILED:
-        raise OSError("a file cannot be mapped")
-    try:
-        yield address
-    finally:
-        c.munmap(c_void_p(address), c_size_t(size))
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self._c = ctypes.CDLL(None)
+        self._c.mmap.restype = c_void_p
+        self._size = c_size_t(size)
+        self._address: int | None = self._c.mmap(
+            None, self._size, _READ, _PRIVATE, c_int(descriptor), c_long(0)
+        )
+
+    def __enter__(self) -> int:
+        if self._address is None or self._address == _FAILED:
+            raise OSError("a file cannot be mapped")
+        return self._address
+
+    def __exit__(self, *_error: object) -> None:
+        self._c.munmap(c_void_p(self._address), self._size)
 
 
 __all__ = ("LINKED", "Driver", "Host", "InvalidModule", "LoadedModule")
@@ -88,21 +96,22 @@ _ABI = ("start", "alloc", "load", "pack", "hold", "unpack", "tidy", "run", "out_
 _NAMES = (b"memory", *(f"sigil_{verb}".encode() for verb in _ABI), wasi_functions.START)
 
 
-class LoadedModule(NamedTuple):
+class LoadedModule:
     """A module that is ready to run. `pre`: it is linked to the host; 0 for one that is linked to
     the engine, whose `imports` are named.
 
     `command`: a program of WASI preview 1.
     """
 
-    module: int
-    pre: int
-    imports: tuple[bytes, ...] = ()
-    command: bool = False
+    __slots__ = ("command", "imports", "module", "pre")
 
-
-Host = Callable[[bytes], bytes | None]
-"""Answers a guest's request; None when it is not a request."""
+    def __init__(
+        self, module: int, pre: int, imports: tuple[bytes, ...] = (), command: bool = False
+    ) -> None:
+        self.module = module
+        self.pre = pre
+        self.imports = imports
+        self.command = command
 
 
 class Driver:
@@ -174,7 +183,7 @@ class Driver:
         copy in this process's own memory.
         """
         module = c_void_p()
-        with map_file(descriptor, size) as address:
+        with _MappedFile(descriptor, size) as address:
             self._faults.check_loaded(
                 self._c.wasmtime_module_deserialize(self._engine, address, size, byref(module))
             )
@@ -225,7 +234,7 @@ class Driver:
             self.enter(program, engine)
             if program.command:
                 return self._commands.run(
-                    partial(self._call_without_arguments, wasi_functions.START, 0),
+                    lambda: self._call_without_arguments(wasi_functions.START, 0),
                     data,
                     limits[1],
                     host,

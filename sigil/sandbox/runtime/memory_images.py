@@ -12,12 +12,13 @@ loaded at each call.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
 
 from sigil.sandbox.runtime import config
-from sigil.sandbox.runtime.driver import Driver, EngineBuffers, Host, LoadedModule
+from sigil.sandbox.runtime.driver import Driver, EngineBuffers, LoadedModule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sigil.sandbox.runtime.driver import Host
 
 IMAGE_BYTES = 4 << 20
 """The most bytes of an image; a larger one is not kept."""
@@ -26,25 +27,33 @@ PACKED_BYTES = 8 << 10
 _PAGE = 4096
 
 
-class Image(NamedTuple):
+class Image:
     """The image of one source. `size`: bytes of the memory; `pages`: (address, bytes) of the
     changes; `buffers`: where it takes its input and puts its output.
     """
 
-    size: int
-    pages: tuple[tuple[int, bytes], ...]
-    buffers: EngineBuffers
+    __slots__ = ("buffers", "pages", "size")
+
+    def __init__(
+        self, size: int, pages: tuple[tuple[int, bytes], ...], buffers: EngineBuffers
+    ) -> None:
+        self.size = size
+        self.pages = pages
+        self.buffers = buffers
 
     @property
     def weight(self) -> int:
         return sum(len(content) for _, content in self.pages)
 
 
-class LoadedSource(NamedTuple):
+class LoadedSource:
     """A loaded source. `image`: None when it has to be loaded at each call."""
 
-    source: bytes
-    image: Image | None
+    __slots__ = ("image", "source")
+
+    def __init__(self, source: bytes, image: Image | None) -> None:
+        self.source = source
+        self.image = image
 
 
 class MemoryImages:
@@ -62,7 +71,7 @@ class MemoryImages:
         requests: list[bytes] = []
         bytecode = b""
         image = None
-        with self._open_engine(memory_bytes, requests.append):
+        with _OpenEngine(self._driver, self._engine, memory_bytes, requests.append):
             if self._load(source) or requests:
                 return LoadedSource(source, None)
             # `sigil_pack` makes bytecode of the source; it fails when the memory is too small.
@@ -101,7 +110,7 @@ class MemoryImages:
         """Return an image that is loaded from bytecode. It is half as large as one of the source,
         for it has none of the holes that a parser leaves.
         """
-        with self._open_engine(memory_bytes, _answer_nothing):
+        with _OpenEngine(self._driver, self._engine, memory_bytes, _answer_nothing):
             at = self._driver.invoke(b"sigil_hold", len(bytecode))
             if not at:
                 return None
@@ -123,18 +132,8 @@ class MemoryImages:
             ctypes.memmove(memory + address, content, len(content))
         return memory
 
-    @contextmanager
-    def _open_engine(self, memory_bytes: int, host: Host) -> Iterator[None]:
-        """Open a fresh instance of the engine."""
-        store = self._driver.open(memory_bytes, host)
-        try:
-            self._driver.enter(self._engine)
-            yield
-        finally:
-            self._driver.close(store)
-
     def _read_fresh_memory(self) -> bytes:
-        with self._open_engine(1 << 40, _answer_nothing):
+        with _OpenEngine(self._driver, self._engine, 1 << 40, _answer_nothing):
             return self._read_memory()
 
     def _read_memory(self) -> bytes:
@@ -145,11 +144,30 @@ class MemoryImages:
         """Return an image of the source that was loaded; None when its buffers cannot be true."""
         address = self._driver.invoke(b"sigil_tidy")
         memory = self._read_memory()
-        buffers = EngineBuffers.read(address, memory)
+        buffers = EngineBuffers(address, memory)
         if not buffers.fits(len(memory)):
             return None
         pages = _find_changed_runs(self._base, memory[: buffers.end])
         return Image(buffers.end, tuple(pages), buffers)
+
+
+class _OpenEngine:
+    """A fresh instance of the engine, until the end of the `with`."""
+
+    def __init__(self, driver: Driver, engine: LoadedModule, memory_bytes: int, host: Host) -> None:
+        self._driver = driver
+        self._engine = engine
+        self._store = driver.open(memory_bytes, host)
+
+    def __enter__(self) -> None:
+        try:
+            self._driver.enter(self._engine)
+        except BaseException:
+            self._driver.close(self._store)
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        self._driver.close(self._store)
 
 
 def _find_changed_runs(before: bytes, after: bytes) -> list[tuple[int, bytes]]:

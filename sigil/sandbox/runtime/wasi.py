@@ -9,16 +9,28 @@ the memory traps.
 
 from __future__ import annotations
 
-import base64
 import ctypes
-import json
 import struct
-from collections.abc import Callable
+from binascii import a2b_base64
 from ctypes import byref, c_int32, c_uint32, c_uint64, c_void_p
-from typing import Protocol
 
 from sigil.sandbox.runtime import capi, wasi_functions
 from sigil.sandbox.runtime.faults import GuestStopped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    class Memory(Protocol):
+        """The guest's memory; both methods raise `GuestStopped` for addresses outside it."""
+
+        def read(self, at: int, size: int) -> bytes:
+            """Return `size` bytes at the address `at`."""
+
+        def write(self, at: int, data: bytes) -> None:
+            """Put `data` at the address `at`."""
+
 
 SUCCESS, BADF, INVAL, NOSYS, SPIPE = 0, 8, 28, 52, 70
 
@@ -41,16 +53,6 @@ class WasiExit(Exception):
         super().__init__(status)
         self.status = status
         self.refusal = refusal
-
-
-class Memory(Protocol):
-    """The guest's memory; both methods raise `GuestStopped` for addresses outside it."""
-
-    def read(self, at: int, size: int) -> bytes:
-        """Return `size` bytes at the address `at`."""
-
-    def write(self, at: int, data: bytes) -> None:
-        """Put `data` at the address `at`."""
 
 
 class WasiHost:
@@ -171,7 +173,7 @@ class WasiHost:
         if size > _RANDOM_BYTES:
             return INVAL
         encoded = str(self._ask("random", {"n": size})) if size else ""
-        self._memory.write(at, base64.b64decode(encoded))
+        self._memory.write(at, a2b_base64(encoded))
         return SUCCESS
 
     # -- the end
@@ -218,6 +220,8 @@ class WasiHost:
 
     def _ask(self, operation: str, argument: object = None) -> str | float:
         """Return the host's answer: a number of milliseconds, or bytes as base64."""
+        import json
+
         answer = json.loads(self._host(_encode_request(operation, argument)) or b"{}")
         if "ok" not in answer:
             refusal = {"code": "EPERM", "message": f"{operation} is not granted"}
@@ -227,6 +231,8 @@ class WasiHost:
 
 
 def _encode_request(operation: str, argument: object) -> bytes:
+    import json
+
     return json.dumps({"op": operation, "arg": argument}).encode("ascii")
 
 
@@ -309,6 +315,8 @@ class WasiCommands:
                 return False, _encode_error("ETRAP", f"{end.message}: {_decode(last_line)}")
             raise end
         if isinstance(end, WasiExit) and end.refusal:
+            import json
+
             return False, json.dumps(end.refusal).encode("ascii")
         answer = bytes(wasi_host.stdout).strip(_BLANK)
         if isinstance(end, WasiExit) and end.status:
@@ -346,6 +354,8 @@ def _find_error(answer: bytes, last_line: bytes, status: int) -> bytes:
     """Return the error of a command that failed: `{"code", "message"}` from stdout, or from
     stderr's last line, else that line as the message.
     """
+    import json
+
     for text in (answer, last_line):
         try:
             error = json.loads(text)
@@ -358,6 +368,8 @@ def _find_error(answer: bytes, last_line: bytes, status: int) -> bytes:
 
 
 def _encode_error(code: str, message: str) -> bytes:
+    import json
+
     return json.dumps({"code": code, "message": message}).encode("ascii")
 
 

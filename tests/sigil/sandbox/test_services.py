@@ -478,11 +478,11 @@ def test_closing_ends_a_call_that_waits_for_a_service(opened: Callable[..., Sand
 
 def ask(
     operation: str = "kv.get", milliseconds: int = 1000, argument: bytes = b"{}"
-) -> tuple[FrameKind, bytes]:
+) -> tuple[int, bytes]:
     return FrameKind.ASK, pack_ask(operation, milliseconds, argument)
 
 
-FORGED: dict[str, list[tuple[FrameKind, bytes]]] = {
+FORGED: dict[str, list[tuple[int, bytes]]] = {
     "a request for what was not granted": [ask("http.fetch")],
     "an unknown operation": [(FrameKind.ASK, b"\x06\0\0\0\0{}")],
     "a request cut short": [(FrameKind.ASK, b"\x01\0\0")],

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants
-from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program
+from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
 
 ALL = Grants(clock=True, random=True, log=True)
 
@@ -48,6 +49,18 @@ def test_log_lines_come_back_clean_with_the_outcome(sandbox: Sandbox) -> None:
     assert len(outcome.logs) == 1
     assert outcome.logs[0].startswith("warn: two lines  and [31mxxx")
     assert len(outcome.logs[0]) == 1000
+
+
+def test_a_runner_that_can_open_no_file_any_more_answers_its_first_request(
+    opened: Callable[..., Sandbox],
+) -> None:
+    sandbox = opened()
+    for first in (script("return 1"), program(guest())):
+        sandbox.run(first, b"{}")
+        logging = script("console.log('heard'); return Math.random() < 1")
+        outcome = sandbox.run(logging, b"{}", ALL)
+        assert (outcome.output, outcome.logs) == (b"true", ("heard",))
+    assert sandbox.stats()["killed"] == 0
 
 
 def test_a_hundred_log_lines_are_kept(sandbox: Sandbox) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import sigil
 from sigil.errors import BackendError
 from sigil.sandbox import spawn
 from sigil.sandbox.child import seccomp
@@ -74,7 +75,7 @@ def ending(deed: str, executable: bool = False) -> int:
     code = "import mmap, os, socket; from sigil.sandbox.child import seccomp; "
     code += f"seccomp.lock(executable={executable}); {deed}; os._exit(0)"
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(spawn._ROOT), check=False
+        [sys.executable, "-c", code], cwd=Path(sigil.__file__).parents[1], check=False
     ).returncode
 
 

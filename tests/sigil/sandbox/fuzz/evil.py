@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from random import Random
 
-from sigil.sandbox.protocol import FrameKind, pack_answer
+from sigil.sandbox.protocol import KINDS, pack_answer
 
 _HEADER = struct.Struct("!BI")
 
@@ -48,7 +48,7 @@ def _frame(random: Random) -> bytes:
             b"\x00\x00\x00\x04call{}",
         )
     )
-    kind = random.choice((*FrameKind, 0, 99, 255))
+    kind = random.choice((*KINDS, 0, 99, 255))
     size = random.choice((None, None, None, None, 0, len(payload) + 1, 1 << 20, 0xFFFFFFFF))
     return frame(kind, payload, size)
 

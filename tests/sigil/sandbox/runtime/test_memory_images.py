@@ -13,7 +13,7 @@ from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, SandboxLimits
 from sigil.sandbox.runtime import memory_images
 from sigil.sandbox.runtime.driver import Driver
-from sigil.sandbox.runtime.memory_images import MemoryImages
+from sigil.sandbox.runtime.memory_images import LoadedSource, MemoryImages
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import program, script, wasm
 
@@ -244,7 +244,7 @@ def test_a_source_that_is_loaded_of_bytecode_does_what_it_does_otherwise(
     packed = taker.take(source.encode(), LIMITS[0])
     answers = {
         taker.call(script, data, LIMITS, refuse)
-        for script in (plain, packed, packed, plain._replace(image=None))
+        for script in (plain, packed, packed, LoadedSource(plain.source, None))
     }
     assert len(answers) == 1, answers
     assert answers.pop()[0] == ("return answer" in source or "return [" in source)
