@@ -52,8 +52,10 @@ class German(Texts):
         " minuten sekunden tage wochen euro als nach aus zwischen ob wird werden wurde hat haben"
         " habe wir uns unser sie ihr euch jetzt gerade dieser diese dieses noch schon nur mehr sehr"
         " mach mache macht gib zeig zeige sortiere würfle wirf schreibe schreib konvertiere"
-        " dekodiere zähle binär hexadezimal primzahl zufallszahl wochentag werktag geht".split()
+        " dekodiere zähle binär hexadezimal primzahl zufallszahl wochentag werktag geht"
+        " runde auf stellen".split()
     )
+    decimal_mark = ","
     greetings: ClassVar[frozenset[str]] = frozenset(
         "hallo moin servus danke tschüss tschüß tschuess guten hilfe".split()
     )
@@ -280,12 +282,13 @@ class German(Texts):
         "— Offline-Modell (ein Planer, kein Sprachmodell; UNCAGED_LLM_URL schließt ein echtes an)"
     )
     offline_what_i_do = (
-        "Ich bin das Offline-Modell: Ich verstehe schlichte Bitten an die Standardbibliothek, und"
-        " die meisten nur auf Englisch. Zum Beispiel:\n\n"
-        "- convert 26.2 miles to km\n"
+        "Ich bin das Offline-Modell: Ich verstehe schlichte Bitten an die Standardbibliothek,"
+        " manche nur auf Englisch. Zum Beispiel:\n\n"
+        "- 10 Meilen in km\n"
         "- was ist 15% von 80\n"
-        "- how many days are between 2024-03-01 and 2024-12-25\n"
-        "- wie spät ist es?\n"
+        "- wie viele Tage sind es bis Weihnachten?\n"
+        "- ist 97 eine Primzahl?\n"
+        "- sortiere Birne, Apfel, Kirsche\n"
         "- Merke dir, dass ich Tee mag (dann: was mag ich?)\n\n"
         "/help nennt die Befehle. Mit einem Sprachmodell (UNCAGED_LLM_URL) geht es um alles."
     )
@@ -497,6 +500,9 @@ class German(Texts):
     offline_prime = "{number} ist eine Primzahl."
     offline_no_factors = "{number} ist keine Primzahl und hat keine Primfaktoren."
     offline_factors = "{number} = {factors}. Das ist keine Primzahl."
+    offline_if_no_holiday = "Ja, wenn es kein Feiertag ist"
+    offline_figures: ClassVar[Mapping[str, str]] = {"mean": "Mittelwert", "median": "Median"}
+    offline_judged = "{verdict}. {day}"
     offline_yes = "ja"
     offline_no = "nein"
     offline_none = "keine"

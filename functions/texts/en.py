@@ -30,6 +30,7 @@ class Texts:
         " not no yes please and or but of to for from with in on at me about"
         " many much".split()
     )
+    decimal_mark = "."
     greetings: ClassVar[frozenset[str]] = frozenset(
         "hello hi hey thanks thank ok okay bye good morning".split()
     )
@@ -478,6 +479,9 @@ class Texts:
     offline_prime = "{number} is a prime number."
     offline_no_factors = "{number} is not a prime number, and has no prime factors."
     offline_factors = "{number} = {factors}. It is not a prime number."
+    offline_if_no_holiday = "Yes, unless it is a holiday"
+    offline_figures: ClassVar[Mapping[str, str]] = {"mean": "Mean", "median": "Median"}
+    offline_judged = "{verdict}. {day}"
     offline_yes = "yes"
     offline_no = "no"
     offline_none = "none"

@@ -416,6 +416,9 @@ class Chinese(Texts):
     offline_prime = "{number} 是质数。"
     offline_no_factors = "{number} 不是质数，也没有质因数。"
     offline_factors = "{number} = {factors}，不是质数。"
+    offline_if_no_holiday = "是，除非放假"
+    offline_figures: ClassVar[Mapping[str, str]] = {"mean": "平均数", "median": "中位数"}
+    offline_judged = "{verdict}，{day}"
     offline_yes = "是"
     offline_no = "否"
     offline_none = "无"

@@ -10,6 +10,7 @@ from datetime import datetime
 import orjson
 
 from functions.agent.model.offline_units import say_unit
+from functions.agent.model.offline_values import EASTER_DAYS
 from functions.texts.en import Texts
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
@@ -21,13 +22,14 @@ _SMALL |= {"0": "⁰", "1": "¹"}
 
 
 _MORE_OF_A_DAY = re.compile(
-    r"week(?!day|end)|quarter|days in|day of the year|which day of|woche|"
+    r"week(?!day|end)|quarter|days in|day of the year|which day of|woche(?!ntag|nende)|"
     r"quartal|周数|季|第几",
     re.IGNORECASE,
 )
 _IN_WEEKS = re.compile(
     r"how many (?:full )?weeks|wie viele wochen|多少(?:个)?(?:周|星期)", re.IGNORECASE
 )
+_IN_DAYS = re.compile(r"how many days|wie ?viele tage|多少天|几天", re.IGNORECASE)
 _WHAT_TIME = re.compile(r"what(?:'s| is)? (?:the )?time|几点|wie spät", re.IGNORECASE)
 _ONE_FIGURE = (("mean", "average|mean|durchschnitt|mittelwert|平均"), ("median", "median|中位"))
 
@@ -42,8 +44,17 @@ def answer_question(
             return f"{_name('leap_year')}: {_show(fields['leap_year'], texts)}"
         with suppress(ValueError):
             day = datetime.fromisoformat(as_string(fields.get("date")))
+            verdict = _judge_day(words, day, texts)
+            if verdict:
+                return texts.offline_judged.format(verdict=verdict, day=texts.tell_date(day))
             return "" if _MORE_OF_A_DAY.search(words) else texts.tell_date(day)
+    if tool == tool_of("date-calendar") and arguments.get("show") == "easter":
+        named = _name_feast(words)
+        with suppress(ValueError):
+            return texts.tell_date(datetime.fromisoformat(as_string(fields.get(named))))
     days = fields.get("days")
+    if isinstance(days, int) and "until" in arguments and _IN_DAYS.search(words):
+        return say_unit(str(abs(days)), "d", "", texts)
     if isinstance(days, int) and "until" in arguments and _IN_WEEKS.search(words):
         return texts.offline_weeks.format(weeks=abs(days) // 7, days=abs(days) % 7)
     if tool == tool_of("time-zone") and _WHAT_TIME.search(words):
@@ -57,7 +68,38 @@ def answer_question(
         asked = [key for key, pattern in _ONE_FIGURE if re.search(pattern, words, re.IGNORECASE)]
         others = re.search("and|und|和|range|deviation|sum|min|max|stat|quart|varia", words, re.I)
         if len(asked) == 1 and asked[0] in fields and not others:
-            return f"{_name(asked[0])}: {_show(fields[asked[0]], texts)}"
+            return f"{texts.offline_figures[asked[0]]}: {_show(fields[asked[0]], texts)}"
+    return ""
+
+
+def _name_feast(words: str) -> str:
+    """Return the library's name of the day that words name of those around Easter."""
+    found = (name for pattern, name, _ in EASTER_DAYS if re.search(pattern, words, re.IGNORECASE))
+    return next(found, "easter")
+
+
+_DAY_KINDS = (
+    ("week ?end|周末|wochenende", range(5, 7), False),
+    ("werktag", range(6), True),  # a Saturday is one
+    ("work(?:ing)? ?day|business day|arbeitstag|工作日", range(5), True),
+    ("week ?day|wochentag", range(5), False),
+)
+"""Words for a kind of day, the weekdays that are of it, and whether a holiday is none."""
+_JUDGES = re.compile(
+    r"^\W*(?:is|was(?! ist| war| wird| für)|will|ist|war|fällt)\b|是(?:不是)?(?:工作日|周末)",
+    re.IGNORECASE,
+)
+
+
+def _judge_day(words: str, day: datetime, texts: Texts) -> str:
+    """Return yes or no where the words ask whether a day is a weekday or of a weekend."""
+    if not _JUDGES.search(words):
+        return ""
+    for pattern, days, for_work in _DAY_KINDS:
+        if re.search(pattern, words, re.IGNORECASE):
+            if day.weekday() not in days:
+                return texts.offline_no.capitalize()
+            return texts.offline_if_no_holiday if for_work else texts.offline_yes.capitalize()
     return ""
 
 
@@ -67,7 +109,7 @@ def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, text
     if tool == tool_of("unit-convert") and "value" in fields:
         wanted = as_string(arguments.get("to"))
         source = as_string(arguments.get("from"))
-        given = say_unit(str(arguments.get("value")), source, "", texts)
+        given = say_unit(_show(arguments.get("value"), texts), source, "", texts)
         unit = as_string(fields.get("unit"))
         return f"{given} = {say_unit(_show(fields['value'], texts), wanted, unit, texts)}"
     if tool == tool_of("validate-id") and "valid" in fields:
@@ -82,6 +124,8 @@ def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, text
         return texts.offline_forgotten if fields.get("forgotten") else texts.offline_nothing_known
     if tool == tool_of("sort-list") and "items" in fields:
         return _list_lines(as_sequence(fields["items"]), texts)
+    if tool == tool_of("calculate") and isinstance(result, str):
+        return _write_number(result, texts)
     svg = result if isinstance(result, str) else fields.get("svg")
     if isinstance(svg, str) and svg.startswith("<svg"):
         return f"{texts.offline_svg}\n```svg\n{svg}\n```"
@@ -138,7 +182,13 @@ def _show(value: Json, texts: Texts) -> str:
         return ", ".join(
             f"{key.replace('_', ' ')} {_show(each, texts)}" for key, each in value.items()
         )
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else _write_number(orjson.dumps(value).decode(), texts)
+
+
+def _write_number(number: str, texts: Texts) -> str:
+    """Return a number as it is written in a language; one in scientific notation as it is."""
+    plain = re.fullmatch(r"-?\d+\.\d+", number)
+    return number.replace(".", texts.decimal_mark) if plain else number
 
 
 def _describe_check(arguments: Mapping[str, Json], fields: Mapping[str, Json], texts: Texts) -> str:

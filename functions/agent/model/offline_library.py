@@ -12,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from functions.agent.model.offline_phrases import find_meaning
 from functions.agent.model.offline_talk import strip_opening
 from functions.agent.model.offline_units import asks_twice, find_conversion
 from functions.agent.model.offline_values import (
     DATE,
+    EASTER_DAYS,
     MONTH,
     MONTHS,
     NUMBER,
@@ -25,6 +27,7 @@ from functions.agent.model.offline_values import (
     find_after_colon,
     find_dates,
     find_documents,
+    find_easter,
     find_number,
     find_numbers,
     find_pair,
@@ -37,6 +40,7 @@ from functions.agent.model.offline_values import (
     split_list,
     to_number,
 )
+from functions.time_zone import find_zone
 from sigil.protocol import Json, tool_of
 
 Arguments = dict[str, Json]
@@ -93,7 +97,7 @@ class _Skill:
 
 def read_request(request: Request) -> list[Reading]:
     """Return what the words ask of the library, what has its arguments first."""
-    asked = replace(request, words=strip_opening(request.words))
+    asked = replace(request, words=find_meaning(strip_opening(request.words)))
     if asks_twice(asked.words) or asked.has(_NOT_KNOWN):
         return []
     readings = []
@@ -249,7 +253,7 @@ def _read_date(request: Request) -> Arguments | None:
             return None
         return {"date": dates[0], "until": request.today.isoformat()}
     ahead = re.search(rf"\bin ({_DURATION})", words, re.IGNORECASE)
-    if request.has(r"\bis (?:it |today|tomorrow|yesterday)\b.*\bweek(?:day|end)") and dates:
+    if request.has(r"\bis\b.*\b(?:week ?day|weekend|work(?:ing)? ?day)\b") and len(dates) == 1:
         return {"date": dates[0]}
     if not dates and ahead and request.today:
         return {"date": request.today.isoformat(), "add": _write_duration(ahead[1])}
@@ -302,12 +306,8 @@ def _read_calendar(request: Request) -> Arguments | None:
     if year is None:
         year = find_number(request.words, r"((?:19|20|21)\d\d) ?年")
     month = _find_month(request)
-    if request.has("easter|复活节"):
-        this_year = request.today.year if request.today else 0
-        wanted = year or this_year
-        if wanted and request.today and not year and request.has("next|nächste|下一?个"):
-            wanted = this_year + (request.today > _find_easter(request.today.year))
-        return {"show": "easter", "year": wanted} if wanted else None
+    if request.has(_EASTER_DAYS):
+        return None if request.has(_DAYS_UNTIL) else _read_easter(request, year)
     if request.has("business|work(?:ing)? ?days?|工作日"):
         return _read_business_days(request, year, month)
     weekday = next((day for day in WEEKDAYS if request.has(day)), "")
@@ -322,15 +322,19 @@ def _read_calendar(request: Request) -> Arguments | None:
     return None
 
 
-def _find_easter(year: int) -> date:
-    """Return the Sunday of Easter, by the rule of Gauss for the Gregorian calendar."""
-    century = year // 100
-    moon = (19 * (year % 19) + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
-    moon -= moon // 28 * (1 - moon // 28 * (29 // (moon + 1)) * ((21 - year % 19) // 11))
-    weekday = (year + year // 4 + moon + 2 - century + century // 4) % 7
-    after = moon - weekday
-    month = 3 + (after + 40) // 44
-    return date(year, month, after + 28 - 31 * (month // 4))
+_EASTER_DAYS = "|".join(pattern for pattern, _, _ in EASTER_DAYS)
+_DAYS_UNTIL = r"\bhow (?:many|long)\b|\bwie (?:viele|lange)\b|多少天|几天"
+
+
+def _read_easter(request: Request, year: int | float | None) -> Arguments | None:
+    """Return the request for the days around Easter: of a year, else of the next ones to come."""
+    if year is None and request.today:
+        ahead = next(days for pattern, _, days in EASTER_DAYS if request.has(pattern))
+        this_year = request.today.year
+        day = find_easter(this_year).toordinal() + ahead
+        passed = request.today.toordinal() > day and not request.has("this year|dieses jahr|今年")
+        year = this_year + passed
+    return {"show": "easter", "year": year} if year else None
 
 
 def _read_business_days(request: Request, year: int | float | None, month: int) -> Arguments | None:
@@ -959,7 +963,7 @@ def _read_zone(request: Request) -> Arguments | None:
         return {
             "time": now,
             "from": request.zone.removeprefix("Etc/"),
-            "to": elsewhere[1] or elsewhere[2],
+            "to": find_zone(elsewhere[1] or elsewhere[2]) or elsewhere[1] or elsewhere[2],
         }
     words = name_days(request.words, request.today)
     stamp = re.search(r"\b(\d{9,13})\b", words)
@@ -1115,7 +1119,7 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _Skill(
         "date-calendar",
-        r"business days?|working days?|workdays?|工作日|easter|复活节|calendar|月历|日历"
+        rf"{_EASTER_DAYS}|business days?|working days?|workdays?|工作日|calendar|月历|日历"
         r"|(?:first|second|third|fourth|fifth|last) \w+day of|\bweek \d+ of\b",
         _read_calendar,
         "how many business days are between 2024-03-01 and 2024-03-31",
@@ -1125,7 +1129,8 @@ _SKILLS: tuple[_Skill, ...] = (
         rf"{_AGE}|leap year|schaltjahr|闰年"
         r"|^(?:(?:when|what (?:day|date)) is |wann ist )?(?:next|nächster?) \w+(?:day|tag|woch)\W*$"
         r"|(?:days|long|tage).*(?:until|till|to|bis)"
-        r" (?:christmas|xmas|new year|weihnachten|heiligabend|silvester|neujahr)"
+        r" (?:christmas|xmas|new year|weihnachten|heiligabend|silvester|neujahr|easter|ostern)"
+        r"|\bday (?:after|before) (?:tomorrow|yesterday)\b"
         rf"|(?:{DATE}|\b(?:today|tomorrow|yesterday|now)\b|今天|\bin {_DURATION}).*(?:day|week"
         rf"|month|year|date|\bas\b|天|星期|周)|(?:day|week|month|year|date|天|星期|周).*(?:{DATE}|today"
         rf"|tomorrow|yesterday|\bnow\b|今天|\bin {_DURATION})",
@@ -1307,6 +1312,8 @@ _SKILLS: tuple[_Skill, ...] = (
         r"|^我(?![想要]|们要).{0,30}(?:什么|哪|谁|几[号点岁月]|多少|多大|吗)|^(?:谁|哪).{0,30}我"
         r"|^(?:was|wie|wo|wann|wer|wen|wem|woher|wohin|wogegen|welche[rsnm]?)\b(?!.*\d)"
         r".*\b(?:mein(?:e[rnms]?)?|ich|mir|mich|unsere?)\b"
+        r"|^(?:wie (?:lautet|ist|hei(?:ß|ss)t)|wo (?:ist|liegt)) (?:das|der|die)"
+        r" [\w-]*(?:passwort|kennwort|code|pin|wlan|schlüssel|nummer|adresse)\b"
         r"|\bwei(?:ß|ss)t du (?:noch|über|von)|erinnerst du dich"
         r"|知道.{0,4}我.{0,4}(?:什么|哪些|多少)|关于我",
         _read_recall,

@@ -32,7 +32,8 @@ _IMPOSSIBLE = re.compile(
     r"|tell me (?:a|another) (?:joke|story)"
     r"|write (?:me )?an? (?:poem|story|song|email|letter|essay)|summari[sz]e)\b.*"
     r"|(?:bitte )?(?:buche?|bestelle?|kaufe?|sende?|schicke?|ruf|spiele?|übersetze?|erinnere mich"
-    r"|weck(?:e)? mich|erzähle? mir|schreib(?:e)? (?:mir )?ein(?:e|en)?)\b.*",
+    r"|weck(?:e)? mich|erzähle? mir|schreib(?:e)? (?:mir )?ein(?:e|en)?)\b.*"
+    r"|(?:请|帮我|请帮我)?(?:翻译|写一?[首篇封个]|讲[一]?个|提醒我|叫醒我|播放|订|发邮件|打电话).*",
     re.IGNORECASE | re.DOTALL,
 )
 """Wishes that no capability of the library fulfils."""

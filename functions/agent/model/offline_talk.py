@@ -22,7 +22,16 @@ _TALK = (
     ),
     (r"I(?:'m| am) (?:so |very |really )?(?:sad|unhappy|lonely|tired|depressed|bored)", "sad"),
     (r"ich bin (?:so |sehr )?(?:traurig|unglücklich|einsam|müde)", "sad de"),
-    (r"wie geht(?:'s| es dir| es)?(?: heute)?|wie geht es ihnen", "how de"),
+    (
+        r"(?:(?:hallo|hi|hey|moin|servus|guten tag)[\s,!.]+)?(?:na,? )?wie geht(?:['’]?s| es)?"
+        r"(?: dir)?(?: heute)?|wie geht es ihnen|na",
+        "how de",
+    ),
+    (
+        r"mir geht(?:['’]?s| es) (?:auch )?(?:sehr )?gut(?:, danke)?|alles klar|prima|klasse|ja"
+        r"|nein",
+        "fine de",
+    ),
     (
         r"(?:tschüss|tschüß|tschuess|auf wiedersehen|bis (?:bald|morgen|später)|gute nacht)",
         "bye de",
@@ -48,7 +57,7 @@ _TALK = (
         r"(?:ok(?:ay)?|great|perfect|nice|cool|good|well done|awesome|yes|no|sure|alright|lol)",
         "fine",
     ),
-    (r"(?:hallo|guten tag|moin|servus|grüß gott|hi zusammen)", "hello de"),
+    (r"(?:hallo|guten tag|moin(?: moin)?|servus|grüß (?:gott|dich)|hi zusammen)", "hello de"),
     (r"grüezi|hallo zusammen|hallo du", "hello de"),
     (r"(?:danke|vielen dank|danke schön|dankeschön)(?: sehr| dir)?", "thanks de"),
     (r"(?:bonjour|salut)", "hello fr"),
@@ -61,6 +70,9 @@ _TALK = (
     (r"(?:下午好|中午好)", "day"),
     (r"(?:谢谢|多谢|感谢)(?:你|您|啦|了)?", "thanks"),
     (r"(?:再见|拜拜|晚安)", "bye"),
+    (r"(?:你好[呀啊]?[，, ]*)?(?:你(?:还)?好吗|最近(?:还)?好吗|你怎么样)", "how"),
+    (r"我(?:很|好|真)?(?:难过|伤心|累|孤独|无聊)(?:了)?", "sad"),
+    (r"(?:好的?|行|嗯|可以|没事|不错|太好了|知道了|是的|不用了?)", "fine"),
     (
         r"(?:你|您)(?:能|会|可以)(?:做|干)?(?:些|点)?(?:什么|啥)(?:事)?|帮助|怎么用",
         _WHAT_I_DO,
@@ -75,7 +87,9 @@ _TALK = (
         _WHAT_I_DO,
     ),
     (
-        r"was kannst du(?: alles| für mich)?(?: tun| machen)?|wer bist du|wie heißt du|hilfe",
+        r"was kannst du(?: alles| so| für mich)*(?: tun| machen)?|wer bist du"
+        r"|wie hei(?:ß|ss)t du|hilfe"
+        r"|bist du (?:ein(?:e)? )?(?:mensch|bot|roboter|ki|echt|chatgpt)|wie funktionierst du",
         _WHAT_I_DO,
     ),
 )

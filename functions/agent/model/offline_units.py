@@ -168,13 +168,18 @@ def say_unit(value: str, asked: str, symbol: str, texts: Texts) -> str:
 
     `asked` is what they wrote, `symbol` the library's, where it is known.
     """
-    if not asked.isascii() or _is_word(asked):
-        return f"{value} {asked}"
     known = texts.unit_names
+    if asked not in known and (not asked.isascii() or _is_word(asked)):
+        return f"{value} {asked}"
     short = asked if asked in known else _SYMBOLS.get(asked.lower(), asked)
     names = known.get(symbol) or known.get(short) or symbol or asked
     one, _, more = names.partition("|")
     return f"{value} {one if value == '1' else more or one}"
+
+
+def names_unit(words: str) -> bool:
+    """Return whether words, all of them, name a unit."""
+    return bool(words) and _find_unit(words) == words
 
 
 def _is_word(asked: str) -> bool:

@@ -116,7 +116,7 @@ def name_days(words: str, today: date | None) -> str:
     """Return the words with the date in place of today, tomorrow and yesterday."""
     if today is None:
         return words
-    for pattern, ahead in ((r"today|now|今天", 0), (r"tomorrow|明天", 1), (r"yesterday|昨天", -1)):
+    for pattern, ahead in _NAMED_DAYS:
         day = date.fromordinal(today.toordinal() + ahead)
         words = re.sub(rf"(?<![a-z])(?:{pattern})(?![a-z])", day.isoformat(), words, flags=re.I)
     for feast, month, number in _FEASTS:
@@ -124,6 +124,11 @@ def name_days(words: str, today: date | None) -> str:
             year = today.year + ((today.month, today.day) > (month, number))
             named = date(year, month, number).isoformat()
             words = re.sub(rf"{feast}(?! \d)", named, words, flags=re.I)
+    if re.search(_EASTER, words, re.IGNORECASE):
+        easter = find_easter(today.year)
+        if easter < today:
+            easter = find_easter(today.year + 1)
+        words = re.sub(_EASTER, easter.isoformat(), words, flags=re.I)
     return re.sub(
         rf"\b(?:next|nächsten?) ({'|'.join((*WEEKDAYS, *_WOCHENTAGE))})\b",
         lambda found: _find_next(found[1], today).isoformat(),
@@ -132,6 +137,35 @@ def name_days(words: str, today: date | None) -> str:
     )
 
 
+def find_easter(year: int) -> date:
+    """Return the Sunday of Easter, by the rule of Gauss for the Gregorian calendar."""
+    century = year // 100
+    moon = (19 * (year % 19) + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    moon -= moon // 28 * (1 - moon // 28 * (29 // (moon + 1)) * ((21 - year % 19) // 11))
+    weekday = (year + year // 4 + moon + 2 - century + century // 4) % 7
+    after = moon - weekday
+    month = 3 + (after + 40) // 44
+    return date(year, month, after + 28 - 31 * (month // 4))
+
+
+_NAMED_DAYS = (
+    (r"(?:the )?day after tomorrow|übermorgen|后天", 2),
+    (r"(?:the )?day before yesterday|vorgestern|前天", -2),
+    (r"today|now|今天", 0),
+    (r"tomorrow|明天", 1),
+    (r"yesterday|昨天", -1),
+)
+_EASTER = r"\b(?:easter|ostern)\b(?! (?:monday|\d))|复活节"
+EASTER_DAYS = (
+    (r"\beaster monday\b|\bostermontag\b|复活节星期一", "easter_monday", 1),
+    (r"\bgood friday\b|\bkarfreitag\b|耶稣受难日", "good_friday", -2),
+    (r"\bash wednesday\b|\baschermittwoch\b", "ash_wednesday", -46),
+    (r"\bpentecost\b|\bwhit sunday\b|\bpfingst(?:en|sonntag)\b", "pentecost", 49),
+    (r"\bascension\b|\bhimmelfahrt\b", "ascension", 39),
+    (r"\borthodox easter\b", "orthodox_easter", 0),
+    (r"\beaster\b|\boster(?:n|sonntag)\b|复活节", "easter", 0),
+)
+"""The days that move with Easter: words for each, its name in the library, the days after it."""
 _FEASTS = (
     (r"\b(?:christmas eve|heiligabend)\b", 12, 24),
     (r"\b(?:christmas(?: day)?|xmas|weihnachten)\b|圣诞节?", 12, 25),

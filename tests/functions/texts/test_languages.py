@@ -30,7 +30,15 @@ from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
 
 LANGUAGES = list_codes()
-ABOUT_A_LANGUAGE = {"code", "name", "words", "greetings", "script", "foreign_script"}
+ABOUT_A_LANGUAGE = {
+    "code",
+    "name",
+    "decimal_mark",
+    "words",
+    "greetings",
+    "script",
+    "foreign_script",
+}
 TO_THE_MODEL = ("You are ", "The user asks ", "Are you there?")
 NOT_FOR_PEOPLE = (*SessionState, "resident", "operations", "page fault")
 

@@ -135,7 +135,7 @@ def test_it_answers_in_the_language_that_it_is_written_to_in(
     for said, answer in (
         ("你好", chinese.offline_talk["hello"]),
         ("你能做什么？", chinese.offline_what_i_do),
-        ("帮我写一首关于大海的诗", chinese.offline_not_found),
+        ("帮我写一首关于大海的诗", chinese.offline_cannot),
         ("1 + 1", "2"),  # the chat's own words decide where one message does not
     ):
         assert tell(home, said)[0] == f"{answer}\n\n{chinese.offline_signature}"
@@ -208,9 +208,9 @@ def test_chinese_questions_find_what_was_kept(
     [
         ("6 ft 2 in to cm", r"^74 inches = 187\.96 centimetres"),
         ("10 km in miles and 5 kg in pounds", "^I do not understand"),
-        ("is today a weekday", r"^This is \w+day, .*\(20\d\d-\d\d-\d\d\)\.\n"),
+        ("is today a weekday", r"^(?:Yes|No)\. This is \w+day, .*\(20\d\d-\d\d-\d\d\)\.\n"),
         ("is tomorrow a holiday", "^I do not understand"),
-        ("how many days between March 1 and April 15 2027", r"^Days: 45\n"),
+        ("how many days between March 1 and April 15 2027", r"^45 days\n"),
         ("how many weeks between 2026-01-01 and 2026-12-31", "^52 weeks and 0 days\n"),
         ("draw a bar chart of apples 3, pears 5, figs 2", "(?s)apples.*pears.*figs"),
         ("kodiere hallo welt in base64", r"^aGFsbG8gd2VsdA==\n"),
@@ -221,7 +221,7 @@ def test_chinese_questions_find_what_was_kept(
         ("password with 16 characters", r"^\S{16}\n"),
         ("pick one of pizza, pasta, salad", "^(?:pizza|pasta|salad)\n"),
         ("is 2028 a leap year", "^Leap year: yes\n"),
-        ("how many days until christmas", r"^Days: \d+\n"),
+        ("how many days until christmas", r"^\d+ days?\n"),
         ("next monday", "^This is Monday, "),
         ("5!", r"^120\n"),
         ("hex ff to decimal", r"^255\n"),
@@ -254,7 +254,7 @@ def test_the_next_easter_is_never_past() -> None:
         ("was ist 15% von 80?", r"^12\n"),
         ("wie spät ist es?", r"^Es ist \d\d:\d\d Uhr"),
         ("welches Datum ist heute?", "^Heute ist "),
-        ("rechne 10 km in Meilen um", "^Das verstehe ich nicht"),
+        ("rechne 10 km in Meilen um", r"^10 Kilometer = 6,21\d+ Meilen"),
         ("Erzähl mir einen Witz", "^Das kann ich nicht"),
         ("ich mag Tee", "^Schreib „merke dir: ich mag Tee“"),
         ("vergiss alles", "^Ich vergesse nur eines"),
