@@ -112,6 +112,7 @@ def get_many(kv: KV, keys: Sequence[Key]) -> list[Item | None]:
 
     A store without that verb, such as a wrapped one, reads one item after the other.
     """
-    if isinstance(kv, ReadsMany):
-        return kv.get_many(keys)
+    if hasattr(kv, "get_many"):  # asking for the protocol takes longer than most reads
+        items: list[Item | None] = kv.get_many(keys)
+        return items
     return [kv.get(key) for key in keys]
