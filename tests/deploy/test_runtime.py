@@ -26,6 +26,7 @@ from tests.deploy.requests import (
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import Answer
+from tests.machine import within
 from tests.servers.lambda_runtime import ROOT, Invoked, LambdaFunction, children
 
 ENCODE = "encode hello world in base64"
@@ -202,8 +203,12 @@ def test_a_function_writes_nothing_into_its_package(running: Deployment, worker:
 def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(
     deployed: Deployment,
 ) -> None:
+    seconds = round(within(8.0))
     function = deployed.function(
-        "worker", timeout=8, UNCAGED_TURN_SECONDS="7", **deployed.with_model()
+        "worker",
+        timeout=seconds,
+        UNCAGED_TURN_SECONDS=str(seconds - 1),
+        **deployed.with_model(),
     )
 
     def stall(body: dict[str, Any]) -> Answer:
