@@ -29,6 +29,7 @@ from sigil.manifest.package import Package, parse_flat
 from sigil.manifest.permissions import ungranted_permissions
 from sigil.protocol import LIBRARY, Caller, Deployed, Found, Glimpse, Json, Ran, Ref, is_name
 from sigil.run.executor import Executor
+from sigil.run.host_calls.web_requests import REQUESTS_PER_DAY
 from sigil.run.live_services import LazyNetwork, LiveServices, WebTransport, open_network
 from sigil.run.mcp_client.discovery import ServerToolLister
 from sigil.run.mcp_client.servers import Servers
@@ -59,12 +60,14 @@ QUERY_MOST = 50
 @dataclass(frozen=True, slots=True)
 class RegistryRules:
     """The rules of a registry: how much a namespace may hold (`quotas`), the seconds between two
-    deploys of one token (`pause`), and the encoder of a query's meaning (None: words decide).
+    deploys of one token (`pause`), the encoder of a query's meaning (None: words decide), and how
+    many pages an agent's capabilities may ask for in a day by `permissions.web`.
     """
 
     quotas: Quotas = Quotas()
     pause: float = 5.0
     encoder: Encoder | None = None
+    web_requests_per_day: int = REQUESTS_PER_DAY
 
 
 DEFAULT = RegistryRules()
@@ -101,7 +104,14 @@ class LocalRegistry:
         self._grant_store = GrantStore(kv, clock, self._servers.end_revoked)
         self.secrets = SecretStore(kv, clock, self._audit.note)
         self._live_services = LiveServices(
-            kv, self._catalog, artifacts, self._grant_store, self.secrets, LazyNetwork(web), clock
+            kv,
+            self._catalog,
+            artifacts,
+            self._grant_store,
+            self.secrets,
+            LazyNetwork(web),
+            clock,
+            rules.web_requests_per_day,
         )
         pins_of = self._live_services.load_record_pins
         self.granting = GrantAdmin(

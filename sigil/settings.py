@@ -210,6 +210,19 @@ class Settings:
         "how long a client may take for the head of a request, and for its body, with one second"
         " more for each 16 KiB",
     )
+    web_requests_per_day: int = setting(
+        "SIGIL_WEB_REQUESTS_PER_DAY",
+        1_000,
+        "how many pages an agent's capabilities may ask for in a day with the permission web",
+        rules=True,
+        least=0,
+    )
+    searxng: str = setting(
+        "SIGIL_SEARXNG",
+        "",
+        "the address of a SearXNG server that web-search asks; it may be in your own network",
+        outside=True,
+    )
     loopback: bool = setting(
         "SIGIL_LOOPBACK",
         False,

@@ -227,6 +227,7 @@ def local_registry(
     """Return a registry in this process, its library deployed when it is new or changed."""
     from sigil.catalog.quotas import Quotas
     from sigil.deploy.library import LibraryFolder
+    from sigil.network.searxng import parse_searxng_address
     from sigil.registry import LocalRegistry, RegistryRules
     from sigil.run.live_services import open_network
     from sigil.run.mcp_client.servers import Servers
@@ -237,8 +238,15 @@ def local_registry(
         settings.session_capabilities,
         settings.ephemeral,
     )
-    rules = RegistryRules(quotas, settings.deploy_cooldown, encoder=open_encoder(settings))
-    web = partial(open_network, loopback=settings.loopback)
+    if settings.searxng:
+        parse_searxng_address(settings.searxng)
+    rules = RegistryRules(
+        quotas,
+        settings.deploy_cooldown,
+        encoder=open_encoder(settings),
+        web_requests_per_day=settings.web_requests_per_day,
+    )
+    web = partial(open_network, loopback=settings.loopback, searxng=settings.searxng)
     servers = Servers(settings.surroundings if settings.programs else None)
     registry = LocalRegistry(
         stores.kv, stores.artifacts, open_sandbox(settings), rules=rules, web=web, servers=servers

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _TIME_FIELDS = ("at", "expires_at", "last")
 _PERMISSION_PREFIXES = {"http": "http:", "secrets": "secret:", "call": "call:", "mcp": "mcp:"}
+_GRANTED_FLAGS = ("web",)
+"""The permissions without a target that an owner has to grant."""
 _LEFT_OUT = ("source", "pending")
 """The source is printed below the table; what is pending is marked among the permissions."""
 
@@ -61,7 +63,9 @@ def _describe_permissions(asked: Mapping[str, Json], pending: Collection[str]) -
     if not any(asked.values()):
         yield "none"
     for field, value in asked.items():
-        if value is True:
+        if value is True and field in _GRANTED_FLAGS:
+            yield f"{field}  {'waits for an owner' if field in pending else 'granted'}"
+        elif value is True:
             yield field
         elif isinstance(value, list):
             prefix = _PERMISSION_PREFIXES.get(field, f"{field}:")

@@ -98,7 +98,8 @@ def _require_same_permissions(package: Package, tool: document.ServerToolDocumen
         if tuple(texts) != needed[field]:
             problem = f"permissions.{field} has to be {list(needed[field])}"
             break
-    if not problem and (permissions.call or permissions.kv or package.manifest.requires):
+    others = (permissions.call, permissions.kv, permissions.web, package.manifest.requires)
+    if not problem and any(others):
         problem = "a tool of an MCP server has no other permissions"
     if problem:
         raise UsageError(

@@ -139,6 +139,9 @@ class GoldenTestServices:
     def open_web(self) -> FixtureWeb:
         return self.fixtures
 
+    def count_web_request(self, agent: str) -> None:
+        """Count nothing, since nothing is sent."""
+
     def open_store(self, part: Runnable, home: str) -> KvService:
         return KvService(self.kv, (home, *part.identity))
 

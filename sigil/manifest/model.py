@@ -69,6 +69,7 @@ class Permissions(_ManifestModel):
     mcp: Annotated[tuple[Command, ...], Field(max_length=1, strict=False)] = Field(
         default=(), exclude_if=lambda value: not value
     )
+    web: bool = Field(default=False, exclude_if=lambda value: not value)
     log: bool = False
     kv: bool = False
     clock: bool = False

@@ -7,6 +7,8 @@ from sigil.manifest.model import Manifest
 from sigil.manifest.permission_rules import parse_call_rule, parse_http_rule, parse_secret_rule
 
 HTTP, SECRET, CALL, MCP = "http:", "secret:", "call:", "mcp:"
+WEB = "web"
+"""The permission to read any public page, which has no target."""
 
 
 def require_valid_permissions(manifest: Manifest) -> None:
@@ -38,10 +40,11 @@ def require_valid_permissions(manifest: Manifest) -> None:
 def requested_permissions(manifest: Manifest) -> tuple[str, ...]:
     """Return the permissions that an owner has to grant, as the manifest writes them.
 
-    `http:GET host/`, `secret:NAME@host`, `call:namespace/other`, `mcp:name command`.
+    `web`, `http:GET host/`, `secret:NAME@host`, `call:namespace/other`, `mcp:name command`.
     """
     permissions = manifest.permissions
     return (
+        *((WEB,) if permissions.web else ()),
         *(f"{HTTP}{target}" for target in permissions.http),
         *(f"{SECRET}{target}" for target in permissions.secrets),
         *(f"{CALL}{target}" for target in permissions.call if "/" in target),

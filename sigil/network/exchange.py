@@ -27,23 +27,31 @@ class RequestSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it goes out, its secrets filled in."""
+    """A request as it goes out, its secrets filled in.
+
+    `for_page`: of the answer, only a text is wanted, and only as much of it as fits.
+    """
 
     method: str
     target: Target
     headers: Headers
     body: bytes
     source: RequestSource = RequestSource()
+    for_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An answer: `headers` without cookies and connection fields, `body` decoded."""
+    """An answer: `headers` without cookies and connection fields, `body` decoded.
+
+    `is_cut`: the body goes on, see `HttpRequest.for_page`.
+    """
 
     status: int
     reason: str
     headers: Headers
     body: bytes
+    is_cut: bool = False
 
 
 class WebTransport(Protocol):

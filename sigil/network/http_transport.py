@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 import zlib
-from collections.abc import Iterator
 
 import httpcore
 
@@ -13,6 +12,7 @@ from sigil.network.connection_pool import ConnectionPool
 from sigil.network.exchange import REPLY_BYTES, HttpAnswer, HttpRequest
 from sigil.network.guarded_connections import GuardedBackend, Resolve, look_up
 from sigil.network.headers import Headers, read_incoming
+from sigil.network.page_text import is_text_type
 
 PIECES_MOST = 10_000
 """The most pieces of an answer's body; each takes its time however small it is."""
@@ -22,7 +22,7 @@ class GuardedTransport:
     """The transport to the web.
 
     `context` has the trusted certificates (default: the public authorities'). `loopback` is for
-    tests, see `WebTransport`.
+    tests, see `WebTransport`. `trusted` is for a server that the operator names: it may be inside.
     """
 
     def __init__(
@@ -32,9 +32,10 @@ class GuardedTransport:
         resolve: Resolve = look_up,
         context: ssl.SSLContext | None = None,
         inner: httpcore.NetworkBackend | None = None,
+        trusted: bool = False,
     ) -> None:
         self.loopback = loopback
-        self._guard = GuardedBackend(resolve, loopback=loopback, inner=inner)
+        self._guard = GuardedBackend(resolve, loopback=loopback, inner=inner, trusted=trusted)
         self._connections = ConnectionPool(self._guard, context)
 
     def send(self, request: HttpRequest, seconds: float) -> HttpAnswer:
@@ -86,9 +87,16 @@ class GuardedTransport:
             response = connection.handle_request(outgoing)
             self._guard.budget.begin_body()
             try:
-                body = b"" if request.method == "HEAD" else b"".join(_read_decoded(response))
+                headers = read_incoming(response.headers)
+                body, is_cut = b"", False
+                if request.method == "HEAD":
+                    pass  # it has no body, whatever it says of it
+                elif request.for_page and not is_text_type(headers):
+                    is_cut = True  # nobody reads it: the connection ends before it comes
+                else:
+                    body, is_cut = _read_body(response, cut=request.for_page)
                 reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
-                return HttpAnswer(response.status, reason, read_incoming(response.headers), body)
+                return HttpAnswer(response.status, reason, headers, body, is_cut)
             finally:
                 response.close()
 
@@ -98,9 +106,15 @@ def open_transport(*, loopback: bool = False) -> GuardedTransport:
     return GuardedTransport(loopback=loopback)
 
 
-def _read_decoded(response: httpcore.Response) -> Iterator[bytes]:
-    """Yield the body in pieces, decoded when the server compressed it unasked, and never more than
-    the limit.
+def open_trusted_transport() -> GuardedTransport:
+    """Return a transport to a server that the operator names, inside or outside."""
+    return GuardedTransport(trusted=True)
+
+
+def _read_body(response: httpcore.Response, *, cut: bool) -> tuple[bytes, bool]:
+    """Return the body, decoded when the server compressed it unasked, and whether it goes on.
+
+    Raises `Refused` ETOOBIG for one beyond the limit, unless it is to be `cut` there.
     """
     codings: list[bytes] = []
     for name, value in response.headers:
@@ -113,6 +127,7 @@ def _read_decoded(response: httpcore.Response) -> Iterator[bytes]:
         )
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
     bytes_left = REPLY_BYTES
+    body = bytearray()
     for number, piece in enumerate(response.iter_stream()):
         if number >= PIECES_MOST:
             raise ToolError("ENET", "the answer comes in too many pieces", source="http")
@@ -123,8 +138,11 @@ def _read_decoded(response: httpcore.Response) -> Iterator[bytes]:
             except zlib.error:
                 raise ToolError("ENET", "the answer's encoding is damaged", source="http") from None
         bytes_left -= len(data)
+        body += data
         if bytes_left < 0:
+            if cut:
+                return bytes(body[:REPLY_BYTES]), True
             raise Refused(
                 "ETOOBIG", f"the answer has more than {REPLY_BYTES:,} bytes", source="http"
             )
-        yield data
+    return bytes(body), False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 from sigil import strict_json
@@ -30,6 +30,7 @@ from sigil.manifest.permissions import (
     HTTP,
     MCP,
     SECRET,
+    WEB,
     declared_calls,
     requested_permissions,
 )
@@ -38,7 +39,7 @@ from sigil.run.call_chain import CallLink, FailureRecorder, NestedFailure, on_be
 from sigil.run.dependencies import DEPTH_MOST, describe_circle, refuse_outside_agent
 from sigil.run.host_calls.context import HostServices, Runnable, StartedCall
 from sigil.run.host_calls.dispatch import HostCallDispatcher
-from sigil.run.host_calls.fetch import NetworkRights
+from sigil.run.host_calls.fetch import NetworkRights, WebRight
 from sigil.run.host_calls.placeholders import Values, scrub, scrub_text, split_body, split_text
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.servers import MARGIN_SECONDS, ServerAccess, Servers
@@ -198,8 +199,11 @@ class Executor:
         http_waiting: list[HttpRule] = []
         secret: list[SecretRule] = []
         secret_waiting: list[SecretRule] = []
+        web = WebRight.UNDECLARED
         for text in requested_permissions(capability.manifest):
-            if text.startswith(HTTP):
+            if text == WEB:
+                web = WebRight.GRANTED if text in granted else WebRight.WAITING
+            elif text.startswith(HTTP):
                 http_rule = parse_http_rule(text.removeprefix(HTTP))
                 (http if text in granted else http_waiting).append(http_rule)
             elif text.startswith(SECRET):
@@ -213,6 +217,8 @@ class Executor:
             tuple(secret_waiting),
             secrets,
             link.home,
+            web,
+            partial(self._host_services.count_web_request, link.home.partition("~")[0]),
         )
         call_server = None
         if capability.manifest.lang == "mcp":
@@ -411,7 +417,7 @@ def derive_grants(manifest: Manifest) -> Grants:
     """
     permissions = manifest.permissions
     names = []
-    if permissions.http:
+    if permissions.http or permissions.web:
         names.append("http")
     if permissions.kv:
         names.append("kv")

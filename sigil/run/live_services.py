@@ -21,10 +21,12 @@ from sigil.errors import Refused, UsageError
 from sigil.manifest import permissions
 from sigil.manifest.permission_rules import CallRule, parse_call_rule
 from sigil.network.exchange import WebTransport
+from sigil.network.searxng import SearxngTransport
 from sigil.protocol import LIBRARY, Caller, Ref, caller_within
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Runnable
 from sigil.run.host_calls.kv_service import KvService
+from sigil.run.host_calls.web_requests import REQUESTS_PER_DAY, WebRequestCounter
 from sigil.sandbox.program import Program, Rank
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
@@ -72,6 +74,7 @@ class LiveServices:
     secret_store: SecretStore
     network: LazyNetwork
     clock: Callable[[], float] = time.time
+    web_requests_per_day: int = REQUESTS_PER_DAY
 
     def snapshot(self) -> LiveServices:
         """Return the same services for one task, which reads no item of the catalog twice.
@@ -83,6 +86,9 @@ class LiveServices:
 
     def open_web(self) -> WebTransport:
         return self.network()
+
+    def count_web_request(self, agent: str) -> None:
+        WebRequestCounter(self.kv, self.clock, self.web_requests_per_day).count(agent)
 
     def open_store(self, capability: Runnable, home: str) -> KvService:
         owner = (home, *capability.identity)
@@ -318,8 +324,11 @@ class LiveServices:
         )
 
 
-def open_network(*, loopback: bool = False) -> WebTransport:
-    """Open the network; `loopback` allows requests to this machine."""
-    from sigil.network.http_transport import open_transport
+def open_network(*, loopback: bool = False, searxng: str = "") -> WebTransport:
+    """Open the network; `loopback` allows requests to this machine.
 
-    return open_transport(loopback=loopback)
+    `searxng` is the address of the server that answers for `SEARXNG_HOST`, empty for none.
+    """
+    from sigil.network.http_transport import open_transport, open_trusted_transport
+
+    return SearxngTransport(open_transport(loopback=loopback), open_trusted_transport(), searxng)

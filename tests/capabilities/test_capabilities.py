@@ -33,6 +33,8 @@ EIGHT = {
     "unit-convert",
 }
 WEB = {"currency-rates", "weather-now"}
+PAGES = {"read-page"}
+"""What may read any public page."""
 CHANCE = {"random-values"}
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -87,7 +89,10 @@ def test_a_capability_of_the_library_needs_no_permission_but_to_read_the_web_or_
     assert manifest.pure is (name not in CHANCE)
     assert manifest.permissions.random is (name in CHANCE)
     assert bool(manifest.permissions.http) is (name in WEB)
-    others = manifest.permissions.model_dump(exclude={"http", "random"}, exclude_defaults=True)
+    assert manifest.permissions.web is (name in PAGES)
+    others = manifest.permissions.model_dump(
+        exclude={"http", "web", "random"}, exclude_defaults=True
+    )
     assert (
         others,
         [rule for rule in manifest.permissions.http if not re.fullmatch(r"GET [a-z.-]+/v1/", rule)],

@@ -46,7 +46,7 @@ def _extras(manifest: Manifest) -> str:
     written = "in C" if manifest.lang == "c" else ""
     asks = (
         "asks the web"
-        if manifest.permissions.http
+        if manifest.permissions.http or manifest.permissions.web
         else "draws at random"
         if manifest.permissions.random
         else ""

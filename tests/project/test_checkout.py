@@ -25,6 +25,7 @@ SCRIPTS = (
         "package",
         "build-engine",
         "build-typescript",
+        "build-htmlparser",
     ),
     *("bench", "bootstrap", "check-docker", "tool", "npm"),
 )

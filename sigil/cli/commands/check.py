@@ -145,6 +145,8 @@ def _advise_on_permissions(package: Package, module: bytes) -> Iterator[Advice]:
     declared = {name for name in _SERVICES if getattr(asked, name)}
     if manifest.requires:
         declared.add("call")
+    if asked.web:
+        declared.add("http")
     used, visible = _find_used_services(package, module)
     for name in visible:
         if name in declared and name not in used:
@@ -158,7 +160,7 @@ def _advise_on_permissions(package: Package, module: bytes) -> Iterator[Advice]:
                 f"permissions.{name}",
                 "is not asked for, and the code seems to use it: it will fail with EPERM there",
             )
-    if asked.secrets and not asked.http:
+    if asked.secrets and not asked.http:  # no secret goes out by permissions.web
         yield Advice(
             "permissions.secrets",
             "can only be put into HTTP requests, and there is no permissions.http",

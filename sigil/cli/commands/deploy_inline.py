@@ -18,7 +18,7 @@ from sigil.errors import UsageError
 if TYPE_CHECKING:
     from sigil.protocol import Json
 
-SERVICES = ("kv", "clock", "random", "log")
+SERVICES = ("kv", "clock", "random", "log", "web")
 FIELDS_WITH_TARGET = {"http": "http", "secret": "secrets", "call": "call"}
 
 
@@ -80,7 +80,7 @@ class InlineCapability:
             "--permission",
             metavar="WHAT",
             help=(
-                "kv, clock, random, log, http:GET HOST/, secret:NAME@HOST or call:NAME; may be"
+                "kv, clock, random, log, web, http:GET HOST/, secret:NAME@HOST or call:NAME; may be"
                 " repeated."
             ),
         ),
@@ -158,7 +158,7 @@ def _parse_permissions(texts: Sequence[str]) -> dict[str, Json]:
                 "EUSAGE",
                 f"--permission {text!r} is not a permission",
                 suggestion=(
-                    "one of kv, clock, random, log, http:GET api.example.com/v1/,"
+                    "one of kv, clock, random, log, web, http:GET api.example.com/v1/,"
                     " secret:API_KEY@api.example.com or call:hash"
                 ),
             )

@@ -47,6 +47,7 @@ def registry_checks(settings: Settings) -> Mapping[str, Check]:
         "records": check_records,
         "library": check_library,
         "search": check_search,
+        "web": check_web,
     }
     return {name: partial(check, settings) for name, check in checks.items()}
 
@@ -174,6 +175,31 @@ def check_search(settings: Settings) -> str:
         return "finds by words"
     encoder.encode(["doctor"])
     return f"finds by meaning as well, with {encoder.name}"
+
+
+def check_web(settings: Settings) -> str:
+    """Tell which capabilities of the library may read any page, and how many were read today."""
+    from sigil.access.grants import GrantStore
+    from sigil.catalog.catalog import Catalog
+    from sigil.manifest.permissions import WEB
+    from sigil.network.searxng import parse_searxng_address
+    from sigil.protocol import LIBRARY
+    from sigil.run.host_calls.web_requests import WebRequestCounter
+
+    kv = open_stores(settings).kv
+    sent = WebRequestCounter(kv).sent_today(settings.agent)
+    found = [f"{sent:,} of {settings.web_requests_per_day:,} requests today"]
+    for head in Catalog(kv).list_heads(LIBRARY):
+        record = head.record
+        if not record.manifest.permissions.web or head.removed:
+            continue
+        granted = GrantStore(kv).granted_permissions(record, settings.agent)
+        state = "is granted" if WEB in granted else f"waits: `sigil grant {record.name}`"
+        found.append(f"{record.name} {state}")
+    if settings.searxng:
+        parse_searxng_address(settings.searxng)
+        found.append(f"SearXNG at {without_userinfo(settings.searxng)}")
+    return "; ".join(found)
 
 
 def check_logins(settings: Settings) -> str:

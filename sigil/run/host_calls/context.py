@@ -68,6 +68,12 @@ class HostServices(Protocol):
     def open_web(self) -> WebTransport:
         """Return the network."""
 
+    def count_web_request(self, agent: str) -> None:
+        """Count a request that an agent's capability sends by `permissions.web`.
+
+        Raises `Refused` ERATE when the agent has sent as many today as it may.
+        """
+
     def open_store(self, capability: Runnable, home: str) -> KvService:
         """Return the capability's own store."""
 

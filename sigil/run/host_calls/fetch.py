@@ -1,7 +1,8 @@
 """`http.fetch` sends a capability's request within its grants.
 
 Redirects are followed under the same rules. Secrets are put into the request, and taken out of the
-answer again.
+answer again. What goes out by `permissions.web` alone, to any public page, carries no secret and no
+headers but a few, and what comes back is a text in UTF-8.
 """
 
 from __future__ import annotations
@@ -9,13 +10,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 
-from sigil.errors import Refused, ToolError
+from sigil.errors import Refused, ToolError, one_line
 from sigil.manifest.permission_rules import HttpRule, SecretRule
-from sigil.network.exchange import HttpAnswer, HttpRequest, RequestSource, WebTransport
-from sigil.network.headers import CREDENTIALS, drop_body_headers, normalize_name
-from sigil.network.urls import Target
+from sigil.network.exchange import (
+    REPLY_BYTES,
+    HttpAnswer,
+    HttpRequest,
+    RequestSource,
+    WebTransport,
+)
+from sigil.network.headers import CREDENTIALS, Headers, drop_body_headers, normalize_name
+from sigil.network.page_text import content_type_of, is_text_type, to_utf8
+from sigil.network.urls import PORTS, Target
 from sigil.protocol import Json
 from sigil.run.host_calls import placeholders, scrubbing
 from sigil.run.host_calls.fetch_messages import FetchReply, FetchRequest, build_reply, parse_request
@@ -25,6 +34,27 @@ REDIRECTS_MOST = 5
 AGENT = "main"
 """The namespace that `sigil` uses when none is named."""
 _REDIRECTS = (301, 302, 303, 307, 308)
+WEB_METHODS = ("GET", "HEAD")
+WEB_HEADERS = ("accept", "accept-language", "if-modified-since", "if-none-match")
+"""The headers that a capability may set in a request by `permissions.web`."""
+WEB_DEFAULTS = (
+    ("user-agent", "Mozilla/5.0 (compatible; Uncaged)"),
+    ("accept", "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.8,*/*;q=0.1"),
+)
+CUT = "x-sigil-cut"
+"""The header of an answer whose text goes on beyond what the capability gets."""
+
+
+class WebRight(Enum):
+    """Whether a capability may read any public page."""
+
+    UNDECLARED = "undeclared"
+    WAITING = "waiting"
+    GRANTED = "granted"
+
+
+def _count_nothing() -> None:
+    """Let every request go out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +62,8 @@ class NetworkRights:
     """The requests that one capability may send, and those that wait for an owner's grant.
 
     `values` returns its granted secrets, read when they are needed. `namespace` is the one whose
-    owners grant it, and for which it sends; empty for the agent's own.
+    owners grant it, and for which it sends; empty for the agent's own. `web` is its right to read
+    any public page, and `count_web` counts each time that it is used, or raises `Refused`.
     """
 
     name: str
@@ -42,6 +73,8 @@ class NetworkRights:
     secrets_waiting: tuple[SecretRule, ...]
     values: Callable[[], Values]
     namespace: str = ""
+    web: WebRight = WebRight.UNDECLARED
+    count_web: Callable[[], None] = _count_nothing
 
     @property
     def source(self) -> RequestSource:
@@ -53,13 +86,26 @@ class NetworkRights:
         """The names of its secrets, those that wait for a grant included."""
         return frozenset(rule.name for rule in (*self.secrets, *self.secrets_waiting))
 
-    def require_granted(self, method: str, target: Target) -> None:
-        """Raise `Refused` EPERM, which says what is missing, unless the request is granted."""
+    def is_by_web(self, method: str, target: Target, *, loopback: bool) -> bool:
+        """Return whether the request goes out by `permissions.web` alone.
+
+        `loopback` lets it go to any port of this machine. Raises `Refused` EPERM, which says what
+        is missing, unless the request is granted.
+        """
         if any(rule.allows(method, target) for rule in self.http):
-            return
+            return False
+        is_page = method in WEB_METHODS and (
+            target.port == PORTS[target.scheme] or (loopback and target.is_local)
+        )
+        if is_page and self.web is WebRight.GRANTED:
+            return True
         what = f"{method} {target.scheme}://{target.authority}{target.path}"
-        if any(rule.allows(method, target) for rule in self.http_waiting):
+        is_waiting = is_page and self.web is WebRight.WAITING
+        if is_waiting or any(rule.allows(method, target) for rule in self.http_waiting):
             raise Refused("EPERM", f"{what} waits for an owner's grant: {self._grant_command}")
+        if self.web is not WebRight.UNDECLARED:
+            message = f"{what} is not declared: permissions.web is GET and HEAD, ports 443 and 80"
+            raise Refused("EPERM", message)
         raise Refused("EPERM", f"{what} is not declared: add permissions.http to the manifest")
 
     def may_send_secret(self, name: str, target: Target) -> bool:
@@ -113,12 +159,21 @@ def fetch(
     end = time.monotonic() + seconds
     request = parse_request(argument)
     is_own_address = True
+    is_counted = False
     for redirects in range(REDIRECTS_MOST + 1):
         target = request.target
-        rights.require_granted(request.method, target)
-        if target.scheme != "https" and not (web.loopback and target.is_local):
-            raise Refused("EPERM", "only https is allowed", source="http")
-        filled = _fill_secrets(request, rights, own, is_own_address=is_own_address)
+        is_by_web = rights.is_by_web(request.method, target, loopback=web.loopback)
+        if is_by_web:
+            if redirects == 0:
+                _require_page_headers(request.headers)
+            if not is_counted:
+                rights.count_web()
+                is_counted = True
+            filled = _make_page_request(request, rights.source)
+        else:
+            if target.scheme != "https" and not (web.loopback and target.is_local):
+                raise Refused("EPERM", "only https is allowed", source="http")
+            filled = _fill_secrets(request, rights, own, is_own_address=is_own_address)
         answer = web.send(filled, end - time.monotonic())
         location = None
         if answer.status in _REDIRECTS:
@@ -126,6 +181,8 @@ def fetch(
             location = next((value for name, value in headers if name == "location"), None)
         if location is None or request.redirect == "manual":
             url = target.url
+            if is_by_web:
+                answer = _read_page(answer, target)
             names = rights.secret_names
             if own is None:
                 # A placeholder that is there after scrubbing was a secret, and may be sent back as
@@ -205,6 +262,43 @@ def _fill_secrets(
     return HttpRequest(request.method, target, tuple(headers), body, rights.source)
 
 
+def _require_page_headers(headers: Headers) -> None:
+    """Raise `Refused` EPERM for a header that a request by `permissions.web` does not carry."""
+    for name, _ in headers:
+        if name not in WEB_HEADERS:
+            allowed = ", ".join(WEB_HEADERS)
+            message = f"the header {name} does not go out by permissions.web; {allowed} do"
+            raise Refused("EPERM", message, source="http")
+
+
+def _make_page_request(request: FetchRequest, source: RequestSource) -> HttpRequest:
+    """Return a request by `permissions.web`: without a secret, and without other headers."""
+    kept = tuple(field for field in request.headers if field[0] in WEB_HEADERS)
+    names = {name for name, _ in kept}
+    ours = tuple(field for field in WEB_DEFAULTS if field[0] not in names)
+    return HttpRequest(request.method, request.target, ours + kept, b"", source, for_page=True)
+
+
+def _read_page(answer: HttpAnswer, target: Target) -> HttpAnswer:
+    """Return the answer with its text in UTF-8; `ToolError` EINVAL when it is no text.
+
+    Where it is cut, the header `CUT` says so.
+    """
+    is_empty = not answer.body and not answer.is_cut
+    if not is_empty and (not is_text_type(answer.headers) or b"\0\0\0" in answer.body):
+        kind = content_type_of(answer.headers) or "a file"
+        message = f"{target.host} answers with {one_line(kind, 60)}, which is no text"
+        raise ToolError("EINVAL", message, source="http")
+    page = to_utf8(answer.body, answer.headers, REPLY_BYTES, is_cut=answer.is_cut)
+    kind = content_type_of(answer.headers) or "text/plain"
+    headers = [(name, value) for name, value in answer.headers if name != CUT]
+    headers = [field for field in headers if field[0] != "content-type"]
+    headers.append(("content-type", f"{kind}; charset=utf-8"))
+    if page.is_cut:
+        headers.append((CUT, "1"))
+    return replace(answer, headers=tuple(headers), body=page.body)
+
+
 def _follow_redirect(
     request: FetchRequest, status: int, location: str, rights: NetworkRights
 ) -> FetchRequest:
@@ -245,6 +339,9 @@ def _rewrite_answer(
     headers = []
     for name, value in answer.headers:
         headers.append((rewrite_name(name), rewrite_field(value)))
-    return HttpAnswer(
-        answer.status, rewrite_field(answer.reason), tuple(headers), rewrite_body(answer.body)
+    return replace(
+        answer,
+        reason=rewrite_field(answer.reason),
+        headers=tuple(headers),
+        body=rewrite_body(answer.body),
     )

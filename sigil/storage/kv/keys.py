@@ -396,6 +396,11 @@ def deploy_cooldown(who: str) -> Key:
     return Key("cooldown", escape(who))
 
 
+def web_requests(agent: str, day: str) -> Key:
+    """The count of the requests to any public page that an agent's capabilities sent in a day."""
+    return Key("web-requests", f"{escape(agent)}#{day}")
+
+
 def daily_task(task: str) -> Key:
     """The time when a task of once a day was last begun."""
     return Key("daily", task)
@@ -468,7 +473,8 @@ erases a person looks through them.
 IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
-    " expiry health use stocked room cooldown daily artifact grant secret doctor".split()
+    " expiry health use stocked room cooldown web-requests daily artifact grant secret"
+    " doctor".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

@@ -29,7 +29,7 @@ HERE = (
     "token",
     "records",
 )
-HERE += ("library", "search", "logins")
+HERE += ("library", "search", "web", "logins")
 
 
 def states(result: CommandResult) -> dict[str, str]:
