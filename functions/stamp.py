@@ -6,14 +6,16 @@ An owner's template says how it reads; the sender stands behind it, where no tem
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from functions.time_zone import DEFAULT, format_offset, format_stamp, name_city
+from sigil.errors import one_line
 
 TEMPLATE: Final = "{now} {zone}"
 VARIABLES: Final = ("location", "now", "zone", "platform", "weather")
-"""The variables of a template. Nothing knows the weather yet."""
+"""The variables of a template. The weather is what an owner's machine tells (`weather.py`)."""
 CHARACTERS: Final = 200
 UNKNOWN: Final = "unknown"
 _VARIABLE: Final = re.compile(r"\{([a-z]+)\}")
@@ -32,12 +34,25 @@ def find_template_fault(template: str) -> str:
     return f"it has {odd[0]!r}" if odd else ""
 
 
+def clean_value(text: str, most: int) -> str:
+    """Return a value of a variable on one line, without the marks of the runtime's own lines."""
+    return one_line(" ".join(_ODD.sub(" ", text).split()), most)
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """How the messages of a chat are stamped: a template, and the zone of the chat."""
+    """How the messages of a chat are stamped: a template, the zone of the chat, and what the
+    weather was at a time.
+    """
 
     template: str = TEMPLATE
     zone: str = DEFAULT
+    find_weather: Callable[[float], str] | None = None
+
+    @property
+    def shows_weather(self) -> bool:
+        """Return whether its template has the weather."""
+        return "{weather}" in self.template
 
     def format(self, at: float, platform: str) -> str:
         """Return the stamp of a message that was written at `at`, in seconds since 1970."""
@@ -49,6 +64,6 @@ class Stamp:
             "now": format_stamp(at, self.zone),
             "zone": zone,
             "platform": platform or UNKNOWN,
-            "weather": UNKNOWN,
+            "weather": (self.find_weather(at) if self.find_weather else "") or UNKNOWN,
         }
         return _VARIABLE.sub(lambda found: values[found[1]], self.template)

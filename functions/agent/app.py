@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
-from functions import time_zone
+from functions import time_zone, weather
 from functions.agent.access.daily_limits import Allowances
 from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.links import Links
@@ -39,6 +40,7 @@ from functions.agent.session.store import Sessions
 from functions.clock import SYSTEM, Clock
 from functions.prices import DOLLARS
 from functions.stamp import TEMPLATE, Stamp
+from sigil.errors import BackendError
 from sigil.protocol import Registry
 from sigil.storage.kv import KV, Item, Key
 from sigil.storage.kv.base import get_many
@@ -159,7 +161,14 @@ class App:
 
     def make_stamp(self, document: Document) -> Stamp:
         """Return how the messages of a chat are stamped."""
-        return Stamp(self.stamp, self.find_zone(document))
+        stamp = Stamp(self.stamp, self.find_zone(document))
+        if not stamp.shows_weather:
+            return stamp
+        try:
+            reports = weather.read_reports(self.kv, self.name)
+        except BackendError:  # the weather is no reason to fail
+            return stamp
+        return replace(stamp, find_weather=partial(weather.find_weather, reports))
 
     def describe_reset(self, document: Document) -> str:
         """Return the time at which the budget starts again, for the people of a chat."""

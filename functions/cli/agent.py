@@ -106,6 +106,30 @@ def show_prompt(
         )
 
 
+@cli.command("weather")
+def tell_weather(
+    text: Annotated[
+        str | None, typer.Argument(help="The weather from now on; without it, what was told last.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell the agent the weather, or show what it was told.
+
+    The model reads it where UNCAGED_STAMP has {weather}, above the messages of the next six hours.
+
+    Example: uncaged agent weather "light rain, 8 °C"
+    """
+    from functions import weather
+
+    with open_agent(switch=True) as (app, _):
+        now = app.clock.now()
+        if text is None:
+            told = weather.find_weather(weather.read_reports(app.kv, app.name), now)
+        else:
+            told = weather.tell_weather(app.kv, app.name, text, now)
+    print_result({"weather": told or None}, told or "nobody told the weather lately", json)
+
+
 @cli.command("history")
 def show_history(session: Session = "terminal:main", json: Json = False) -> None:
     """Print what happened in a chat.

@@ -52,6 +52,7 @@ COMMON = (
     "prices",
     "time_zone",
     "stamp",
+    "weather",
 )
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -80,6 +81,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "overheard": ("events",),
     "settings": ("prices", "time_zone", "stamp", "texts"),
     "stamp": ("time_zone",),
+    "weather": ("stamp",),
     **dict.fromkeys(
         (
             "events",
@@ -104,6 +106,8 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),
     ),
     "plugins": ("errors",),
+    "stamp": ("errors",),
+    "weather": ("storage",),
     "reply_sender": ("storage", "errors"),
     "status_alerts": ("storage", "errors"),
     "alerts": ("errors", "storage"),

@@ -162,6 +162,11 @@ def model_alert(agent: str, kind: str) -> Key:
     return Key("alerted", f"{escape(agent)}#model#{escape(kind)}")
 
 
+def weather(agent: str) -> Key:
+    """What the machine of an agent's owner told of the weather."""
+    return Key("weather", escape(agent))
+
+
 def context_window(endpoint: str, model: str, tokens: int) -> Key:
     """The tokens that a model really takes when its setting says `tokens`.
 
