@@ -21,7 +21,7 @@ from sigil.search.index_sync import Follower
 from sigil.search.snapshots import SnapshotStore
 from sigil.search.sources import NamespaceSource, PublicSource, Source
 from sigil.storage.artifacts import Artifacts
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV
 from sigil.storage.kv.base import get_many
 
 WIDE = 50
@@ -181,7 +181,7 @@ class CatalogSearch:
             now = self._clock()
             followed: list[tuple[Follower, int]] = []
             followers = (*map(self._follower_of, caller.sees), self._public_follower)
-            logs = get_many(self._kv, [keys.generation(follower.group) for follower in followers])
+            logs = get_many(self._kv, [follower.log_key for follower in followers])
             for follower, log in zip(followers, logs, strict=True):
                 begun = follower.follow(now, log)
                 if begun is not None:

@@ -40,6 +40,10 @@ class IndexEntry:
         """Its name and aliases, however they are separated."""
         return {join_words(phrase) for phrase in (self.called, *self.aliases) if phrase}
 
+    def is_called(self, joined: str) -> bool:
+        """Return whether the words of its name or of an alias are these, without spaces."""
+        return any(join_words(phrase) == joined for phrase in (self.called, *self.aliases))
+
     def has_name(self, phrase: str) -> bool:
         return join_words(self.called) == join_words(phrase)
 

@@ -51,6 +51,7 @@ PAIRS: Final = (
     ("until", "until_numbers"),
     ("numbers", "strengths"),
 )
+ENTRIES_REMEMBERED: Final = 1_024
 WHOLES: Final = (
     ("entry_ends", "entries"),
     ("posting_ends", "numbers"),
@@ -94,6 +95,11 @@ class FileDocuments:
             raise DamagedIndexError("it is not consistent, or it was written by other rules")
         self._until = dict(zip(self._parts["until_numbers"], self._parts["until"], strict=True))
         self._stamps = _copy_numbers(parts["stamps"])
+        self._hashes = {
+            "refs": (parts["refs"], parts["ref_numbers"]),
+            "keys": (parts["keys"], parts["key_numbers"]),
+        }
+        self._entries: dict[int, IndexEntry] = {}
         self._gone: set[int] = set()
         self._lost: Counter[int] = Counter()
 
@@ -121,6 +127,7 @@ class FileDocuments:
         """Return the same documents, from which nothing leaves that leaves these later."""
         other = copy(self)
         other._stamps = self._stamps[:]
+        other._entries = {}
         other._gone = set(self._gone)
         other._lost = Counter(self._lost)
         return other
@@ -141,6 +148,7 @@ class FileDocuments:
         number = self.find_ref(ref)
         if number is not None:
             self._stamps[number] = stamp
+            self._entries.pop(number, None)
 
     def list_sections(self) -> dict[str, Section]:
         """Return the sections of a file with the same documents, those that have left too."""
@@ -150,6 +158,15 @@ class FileDocuments:
         return {**sections, "stamps": self._stamps}
 
     def get_entry(self, number: int) -> IndexEntry:
+        """Return an entry; those that were read last are remembered."""
+        entry = self._entries.get(number)
+        if entry is None:
+            if len(self._entries) >= ENTRIES_REMEMBERED:
+                self._entries.clear()
+            entry = self._entries[number] = self._read_entry(number)
+        return entry
+
+    def _read_entry(self, number: int) -> IndexEntry:
         try:
             ref, name, called, aliases = orjson.loads(self._slice("entries", "entry_ends", number))
             stamp = self._stamps[number]
@@ -165,6 +182,19 @@ class FileDocuments:
             return [self._terms[term] for term in self._terms_of(number)]
         except IndexError:
             raise DamagedIndexError("a document's terms are damaged") from None
+
+    def has_term(self, number: int, term: str) -> bool:
+        """Return whether a document has a term."""
+        place = self._ids.get(term)
+        if place is None:
+            return False
+        start, end = self._span("posting_ends", place)
+        numbers = self._parts["numbers"]
+        try:
+            place = bisect_left(numbers, number, start, end)
+            return place < end and numbers[place] == number
+        except (IndexError, ValueError):
+            raise DamagedIndexError("it points outside of itself") from None
 
     def list_ends(self) -> Iterator[tuple[float, str]]:
         """Yield the end and the reference of each document that has an end."""
@@ -215,8 +245,9 @@ class FileDocuments:
 
     def find_called(self, phrase: str, weights: Mapping[str, float]) -> Iterator[tuple[int, float]]:
         """Yield the documents whose name or alias is this phrase, with their scores."""
-        for number in self._with_hash("keys", join_words(phrase)):
-            if number not in self._gone and join_words(phrase) in self.get_entry(number).keys:
+        joined = join_words(phrase)
+        for number in self._with_hash("keys", joined):
+            if number not in self._gone and self.get_entry(number).is_called(joined):
                 yield number, self.score_one(number, weights)
 
     def score_one(self, number: int, weights: Mapping[str, float]) -> float:
@@ -239,8 +270,7 @@ class FileDocuments:
         """Return the numbers of the documents that have this text, and perhaps of one that has
         another.
         """
-        hashes = self._parts[section]
-        numbers = self._parts[f"{section[:-1]}_numbers"]
+        hashes, numbers = self._hashes[section]
         value = hash_text(text)
         found: list[int] = []
         place = bisect_left(hashes, value)

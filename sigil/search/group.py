@@ -58,6 +58,11 @@ class AddedDocuments:
     def list_terms(self, number: int) -> tuple[str, ...]:
         return self._entries.list_terms(number)
 
+    def has_term(self, number: int, term: str) -> bool:
+        """Return whether a document has a term."""
+        posting = self._postings.get(term)
+        return posting is not None and posting.strength(number) > 0
+
     def count_holders(self, term: str) -> int:
         return len(self._postings.get(term) or ())
 

@@ -15,7 +15,7 @@ from sigil.search import DamagedIndexError, Index
 from sigil.search.library_index import digest_document
 from sigil.search.snapshots import SnapshotStore
 from sigil.search.sources import Found, Source
-from sigil.storage.kv import KV, Item
+from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.encoding import new_version
 
 RECORDS: Final = 1_024
@@ -41,6 +41,7 @@ class Follower:
         self._source = source
         self._snapshots = snapshots
         self.group = self._group = source.group
+        self.log_key = keys.generation(source.group)
         self._lock = threading.Lock()
         self._records: dict[str, Record] = {}
         self._version = ""

@@ -95,12 +95,13 @@ class Cutoff:
         entry: IndexEntry,
         points: float,
         best: float,
-        terms: Callable[[], Collection[str]],
+        has_term: Callable[[str], bool],
         *,
         named: bool,
     ) -> bool:
-        """Return whether an entry with these points and `terms` is an answer; `best`: the most
-        points that any entry has; `named`: a part of the query is its name or an alias.
+        """Return whether an entry with these points, whose document has the terms that `has_term`
+        tells, is an answer; `best`: the most points that any entry has; `named`: a part of the
+        query is its name or an alias.
         """
         if self.exploring:
             return True
@@ -108,7 +109,7 @@ class Cutoff:
         called = self.content_terms(entry.called)
         if called and len(asked) <= len(called) and called.issubset(self.terms):
             return True  # its name and nothing else, perhaps with a typing error
-        covered = self.query.measure_coverage(terms())
+        covered = self.query.measure_coverage(has_term)
         if covered >= ALL and (len(asked) <= FEW_WORDS or self.query.share_of_most(points) >= WELL):
             return True
         if len(entry.aliases) < MANY_ALIASES:
@@ -242,8 +243,8 @@ def _fuse_meaning(
 def _is_answer(match: _Match, cutoff: Cutoff, best: float) -> bool:
     if match.points <= 0 or match.points < cutoff.beside * best:
         return False
-    terms = partial(match.part.list_terms, match.number)
-    return cutoff.passes(match.entry, match.points, best, terms, named=match.named)
+    has_term = partial(match.part.has_term, match.number)
+    return cutoff.passes(match.entry, match.points, best, has_term, named=match.named)
 
 
 def _to_score(share: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,14 +83,13 @@ class QueryWeights:
         least = max(FEWEST, FEWEST_RARE * self.rarest, LEAST_SHARE * self.most)
         return min(least, ENOUGH, MOST_SHARE * self.most)
 
-    def measure_coverage(self, terms: Collection[str]) -> float:
+    def measure_coverage(self, has_term: Callable[[str], bool]) -> float:
         """Return the share of the weight of the query's words, unknown ones too, that a document
-        with these terms has; its repetitions do not count.
+        has; its repetitions do not count.
         """
         if not self.most:
             return 0.0
-        covered = self.weights.keys() & terms
-        weight = math.fsum(map(self.weights.__getitem__, covered))
+        weight = math.fsum(weight for term, weight in self.weights.items() if has_term(term))
         return min(weight * STRONGEST / self.most, 1.0)
 
     def share_of_most(self, score: float) -> float:
