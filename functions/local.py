@@ -10,7 +10,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -20,6 +20,7 @@ from fastapi.responses import JSONResponse
 
 from functions import admin, log, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.poller import PolledBot, Poller
 from functions.settings import Settings
 from functions.turn_lock import TurnLock
 from functions.wiring import AgentRuntime
@@ -130,16 +131,27 @@ class QueueWorkers:
 
 
 def build_app(
-    runtime: AgentRuntime, token: str, ready: Callable[[], None] = lambda: None
+    runtime: AgentRuntime,
+    token: str,
+    ready: Callable[[], None] = lambda: None,
+    polled: Sequence[PolledBot] = (),
 ) -> FastAPI:
-    """Return the whole server as an ASGI app; `ready` is called once its workers run."""
+    """Return the whole server as an ASGI app; `ready` is called once its workers run.
+
+    `polled`: the bots whose updates it fetches.
+    """
     workers = QueueWorkers(runtime)
+    pollers = [Poller(bot, runtime) for bot in polled]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         workers.start()
+        for poller in pollers:
+            poller.start()
         ready()
         yield
+        for poller in pollers:
+            await run_in_threadpool(poller.stop)
         if not await run_in_threadpool(workers.stop):
             log.note("a turn was still running; it goes on at the next start")
 

@@ -96,19 +96,24 @@ def retry_later_response(problem: BackendError) -> JSONResponse:
 def _enqueue_events(channel: Channel, deps: WebhookDeps, incoming: Incoming) -> Response:
     """Answer 200 only once every event is durable; the platform sends the rest again."""
     channel.verify(incoming)
-    events = channel.parse(incoming.body)
+    enqueue_update(channel, deps, incoming.body)
+    return JSONResponse({"ok": True})
+
+
+def enqueue_update(channel: Channel, deps: WebhookDeps, body: bytes) -> None:
+    """Put the events of an update into the queue; they are durable when this returns."""
+    events = channel.parse(body)
     for event in events:
         deps.queue.put(event)
         log.step("enqueued", event)
     if not events and (deps.kv is not None or deps.passes_on):
-        overheard = channel.parse_overheard(incoming.body)
+        overheard = channel.parse_overheard(body)
         if overheard and deps.kv is not None:
             keep_message(deps.kv, overheard)
         elif overheard:
             # it is not worth another delivery by the platform
             with suppress(BackendError):
                 deps.queue.put(make_event(overheard))
-    return JSONResponse({"ok": True})
 
 
 @lru_cache(maxsize=1)

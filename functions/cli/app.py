@@ -87,6 +87,15 @@ def chat(
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.")] = 8000,
+    *,
+    poll: Annotated[
+        bool,
+        typer.Option("--poll", help="Fetch Telegram's messages: no public address is needed."),
+    ] = False,
+    take_webhook: Annotated[
+        bool,
+        typer.Option("--take-webhook", help="With --poll: take away a webhook that is set."),
+    ] = False,
 ) -> None:
     """Run everything in one process.
 
@@ -96,7 +105,7 @@ def serve(
     """
     from functions.cli.serve import run_server
 
-    raise typer.Exit(run_server(host, port))
+    raise typer.Exit(run_server(host, port, poll=poll, take_webhook=take_webhook))
 
 
 @cli.command(rich_help_panel=TALK)

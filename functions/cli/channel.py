@@ -109,13 +109,13 @@ def set_webhook(
             suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
         )
     with _open_channel(platform, NEEDED.get(platform, ())) as channel:
-        menus = _make_menus(platform)
+        menus = make_menus(platform)
         url = _add_webhook_path(url, platform)
         channel.webhook.register(WebhookRegistration(url, max_connections, drop, menus))
         _show_webhook(platform, channel.webhook.read_state(), json)
 
 
-def _make_menus(platform: str) -> tuple[CommandMenu, ...]:
+def make_menus(platform: str) -> tuple[CommandMenu, ...]:
     """Return the menus of commands in each language: everybody's, that of groups, and those of the
     owners on a platform, with what is of use where the agent runs.
     """

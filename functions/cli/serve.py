@@ -5,12 +5,20 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+from collections.abc import Sequence
+from functools import partial
+
+import typer
 
 from functions import local, log
+from functions.channels.updates import PolledChannel
+from functions.channels.webhooks import HasWebhook
+from functions.cli.channel import make_menus
+from functions.poller import PolledBot
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
-from sigil.errors import BackendError
+from sigil.errors import BackendError, UsageError
 from sigil.http.access_log import AccessLog
 from sigil.http.client_limits import ClientLimits
 from sigil.http.server import listen, serve, url_of
@@ -20,8 +28,10 @@ from sigil.wiring import admin_token
 GRACE_SECONDS = 5
 
 
-def run_server(host: str, port: int) -> int:
-    """Serve until told to stop, and return the exit code."""
+def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool = False) -> int:
+    """Serve until told to stop, and return the exit code. `poll`: fetch the platforms' updates;
+    `take_webhook`: a webhook that is set there is taken away.
+    """
     log.start()
     settings = Settings.read()
     for unknown in find_unknown_variables(Settings):
@@ -30,19 +40,80 @@ def run_server(host: str, port: int) -> int:
     listener = listen(host, port)
     runtime = open_runtime(settings, _print_line)
     token = admin_token(settings)
-    server = local.build_app(runtime, token, lambda: _print_greeting(runtime, listener, token))
+    try:
+        polled = _list_polled_bots(runtime, take_webhook=take_webhook) if poll else []
+    except BaseException:
+        runtime.close()
+        raise
+    platforms = [bot.platform for bot in polled]
+    server = local.build_app(
+        runtime, token, lambda: _print_greeting(runtime, listener, token, platforms), polled
+    )
     ended = serve(AccessLog(server, log.note), listener, GRACE_SECONDS, bounds=bounds)
     runtime.close()
     _print_line("stopped")
     return INTERRUPTED if ended == signal.SIGINT else 0
 
 
-def _print_greeting(runtime: AgentRuntime, listener: socket.socket, token: str) -> None:
+def _list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[PolledBot]:
+    """Return the bots to poll, none of which has a webhook any more."""
+    bots = []
+    for platform, channel in runtime.channels.items():
+        if isinstance(channel, PolledChannel):
+            free_from_webhook(platform, channel, take_webhook=take_webhook)
+            bots.append(PolledBot(platform, channel, partial(make_menus, platform)))
+    if not bots:
+        raise UsageError(
+            "ESETTING",
+            "--poll needs a platform that can be polled",
+            suggestion="uncaged setup telegram, or set TELEGRAM_TOKEN",
+        )
+    return bots
+
+
+def free_from_webhook(platform: str, channel: PolledChannel, *, take_webhook: bool) -> None:
+    """Take the webhook of a bot away, when that was said or a person says so; `UsageError` when it
+    stays: the platform gives no updates then.
+    """
+    if not isinstance(channel, HasWebhook):
+        return
+    try:
+        url = channel.webhook.read_state().url
+        if not url:
+            return
+        if not take_webhook and sys.stdin.isatty():
+            take_webhook = typer.confirm(
+                f"{platform} sends this bot's messages to {url}. Take that webhook away?", err=True
+            )
+        if take_webhook:
+            channel.webhook.remove()
+            _print_line(f"the webhook {url} was taken away; what waited there comes here")
+            return
+    except BackendError as problem:
+        if problem.suggestion:  # the token is wrong: it stays so
+            raise
+        # no network yet, such as at a boot: the poller tries again
+        _print_line(f"warning: {problem.message}")
+        return
+    raise UsageError(
+        "ESETTING",
+        f"a webhook is set, so {platform} gives no updates: {url}",
+        source=platform,
+        suggestion="use --take-webhook, or leave --poll away",
+    )
+
+
+def _print_greeting(
+    runtime: AgentRuntime, listener: socket.socket, token: str, polled: Sequence[str]
+) -> None:
     url = url_of(listener)
     _print_line(f"uncaged listens on {url}")
     _print_line(f"  model      {runtime.app.model.name}")
     for platform in runtime.channels:
-        _print_line(f"  webhook    POST {url}/webhook/{platform}")
+        if platform in polled:
+            _print_line(f"  polling    {platform}")
+        else:
+            _print_line(f"  webhook    POST {url}/webhook/{platform}")
     _print_line(f"  chat       POST {url}/chat")
     if sys.stderr.isatty():
         _print_line(f"  token      {token}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ import httpx
 import uvicorn
 
 from functions import local
+from functions.poller import PolledBot
 from functions.wiring import AgentRuntime
 from tests.machine import within
 
@@ -31,12 +32,14 @@ class Served:
 
 
 @contextmanager
-def serving(runtime: AgentRuntime) -> Iterator[Served]:
+def serving(runtime: AgentRuntime, polled: Sequence[PolledBot] = ()) -> Iterator[Served]:
     """Serve `runtime` until the block ends; running turns end first."""
     listener = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
     server = uvicorn.Server(
-        uvicorn.Config(local.build_app(runtime, TOKEN, ready.set), log_level="error", lifespan="on")
+        uvicorn.Config(
+            local.build_app(runtime, TOKEN, ready.set, polled), log_level="error", lifespan="on"
+        )
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

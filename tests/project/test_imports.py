@@ -36,6 +36,7 @@ ENTRY_POINTS = (
     "scheduler",
     "registry",
     "local",
+    "poller",
     "admin",
     "cli",
 )

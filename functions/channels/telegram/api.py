@@ -13,6 +13,7 @@ import httpx
 import orjson
 
 from functions.channels.base import Busy
+from functions.channels.updates import ReceivedElsewhere
 from functions.http_connection import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
@@ -178,7 +179,26 @@ def _read_result(status: int, body: bytes) -> Json:
     if status in (400, 403, 413):
         moved_to = as_integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0
         raise Rejected(description or f"status {status}", moved_to, status)
+    if status == 409:
+        raise _explain_conflict(description)
     hint = "check the bot token" if status in (401, 404) else ""
     raise BackendError(
         "EUNAVAILABLE", f"Telegram answered with status {status}", source=_SOURCE, suggestion=hint
+    )
+
+
+def _explain_conflict(description: str) -> ReceivedElsewhere:
+    """Return who has the updates instead of us (https://core.telegram.org/bots/api#getupdates)."""
+    if "webhook" in description:
+        return ReceivedElsewhere(
+            "EUNAVAILABLE",
+            "Telegram gives no updates while a webhook is set",
+            source=_SOURCE,
+            suggestion="take it away: uncaged channel unset telegram",
+        )
+    return ReceivedElsewhere(
+        "EUNAVAILABLE",
+        "another program polls this bot",
+        source=_SOURCE,
+        suggestion="end that program, or give each its own bot: TELEGRAM_TOKEN",
     )

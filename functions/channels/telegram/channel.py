@@ -8,25 +8,29 @@ from __future__ import annotations
 import hmac
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from functions.channels.base import PlatformRequest
 from functions.channels.telegram.updates import parse_overheard, parse_update
+from functions.channels.updates import Update
 from functions.events import Event
 from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, SigilError, UsageError
-from sigil.json_fields import as_mapping, as_string
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 
 if TYPE_CHECKING:
     from functions.channels.telegram.api import TelegramApi, Transport
     from functions.channels.telegram.webhook_setup import TelegramWebhook
+    from functions.channels.webhooks import CommandMenu
 
 API = "https://api.telegram.org"
 SECRET_HEADER = "x-telegram-bot-api-secret-token"
 TYPING_TIMEOUT = 5.0
+POLL_GRACE = 10
+"""Seconds that an answer to `getUpdates` may take beyond the time that it waits for an update."""
 _TOKEN = re.compile(r"([0-9]{1,18}):[A-Za-z0-9_-]{1,256}")
 _BOT = re.compile(r"([0-9]{1,18})")
 _BASE = re.compile(r"https?://[!-~]{1,1000}")
@@ -171,6 +175,28 @@ class Telegram:
                 {**TelegramChat.parse(session).params(), "action": "typing"},
                 timeout=TYPING_TIMEOUT,
             )
+
+    def fetch_updates(self, first: int, seconds: int) -> tuple[Update, ...]:
+        """Call `getUpdates`, which waits for `seconds` at most (long polling)."""
+        import orjson
+
+        from functions.channels.telegram.webhook_setup import UPDATES
+
+        params: dict[str, object] = {"timeout": seconds, "allowed_updates": UPDATES}
+        if first:
+            params["offset"] = first
+        # the API's client gives half of the time to the wait for an answer
+        found = self.api.call("getUpdates", params, timeout=2 * (seconds + POLL_GRACE))
+        updates = []
+        for row in as_sequence(found):
+            number = as_integer(as_mapping(row).get("update_id"), 0)
+            if number is not None:
+                updates.append(Update(number, orjson.dumps(row)))
+        return tuple(updates)
+
+    def set_menus(self, menus: Sequence[CommandMenu]) -> None:
+        """Register the menus of commands."""
+        self.webhook.set_menus(menus)
 
     def fetch_bot_name(self) -> str:
         """Return the bot's own name in lower case; Telegram is asked once when it is not set.

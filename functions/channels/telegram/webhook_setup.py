@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from functions.channels.telegram.api import Rejected, TelegramApi
@@ -98,7 +98,11 @@ class TelegramWebhook:
         if webhook.connections:
             params["max_connections"] = webhook.connections
         self._call("setWebhook", params)
-        for menu in webhook.menus:
+        self.set_menus(webhook.menus)
+
+    def set_menus(self, menus: Sequence[CommandMenu]) -> None:
+        """Call `setMyCommands` for each menu."""
+        for menu in menus:
             self._set_menu(menu)
 
     def _set_menu(self, menu: CommandMenu) -> None:

@@ -50,6 +50,14 @@ def inquiries_of(session: str) -> str:
     return control_of(f"{session}?")
 
 
+def updates_of(agent: str, platform: str, bot: str) -> str:
+    """Return the group whose lease says which process polls a bot.
+
+    No escaped part holds a `!`, so no session can be named like one.
+    """
+    return f"{session_of(agent, f'{platform}:{bot}')}!updates"
+
+
 def memory_of(session: str) -> str:
     """Return the group of a session's consolidations, which run beside its turns.
 

@@ -1,0 +1,151 @@
+"""`uncaged serve --poll` fetches a platform's updates, for a server that has no public address.
+
+One process at a time does so for a bot: it holds a lease in the store. An update is acknowledged
+only after its event is durable in the queue. What comes twice after a crash is the same event,
+since the platform's number of the update is in its id.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from functions import log
+from functions.channels.base import Busy
+from functions.channels.updates import PolledChannel, ReceivedElsewhere
+from functions.channels.webhooks import CommandMenu
+from functions.clock import SYSTEM
+from functions.queues.leases import Lease, Leases
+from functions.webhook import WebhookDeps, enqueue_update
+from functions.wiring import AgentRuntime
+from sigil.errors import BackendError, SigilError
+from sigil.storage.backoff import jitter
+from sigil.storage.kv import keys
+
+POLL_SECONDS: Final = 25
+"""How long one request waits for an update at most."""
+RENEWALS: Final = 3
+"""So many requests fit into a lease, which is renewed before each."""
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
+ELSEWHERE_SECONDS: Final = 15.0
+"""The pause while another receiver has the updates."""
+
+
+@runtime_checkable
+class HasMenus(Protocol):
+    """A platform that shows menus of commands."""
+
+    def set_menus(self, menus: Sequence[CommandMenu]) -> None:
+        """Register the menus; `SigilError` when the platform does not take them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolledBot:
+    """A bot to poll: its platform, its channel, and its menus of commands."""
+
+    platform: str
+    channel: PolledChannel
+    make_menus: Callable[[], Sequence[CommandMenu]] = tuple
+
+
+class Poller:
+    """The thread that polls one bot."""
+
+    def __init__(self, bot: PolledBot, runtime: AgentRuntime) -> None:
+        self._bot = bot
+        self._deps = WebhookDeps(runtime.channels, runtime.queue, runtime.stores.kv)
+        seconds = runtime.settings.lease
+        self._leases = Leases(runtime.stores.kv, SYSTEM, seconds, hold=float("inf"))
+        self._seconds = int(min(POLL_SECONDS, max(1, seconds // RENEWALS)))
+        self._name = keys.updates_of(runtime.settings.agent, bot.platform, str(bot.channel.bot))
+        self._lease: Lease | None = None
+        self._is_waiting = False
+        self._next = 0
+        self._failures = 0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
+
+    def start(self) -> None:
+        """Start polling."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, and let another process poll at once. A request that waits for updates is not
+        waited for: what it still brings is not acknowledged, and comes again.
+        """
+        self._stopping.set()
+        if self._lease:
+            with suppress(SigilError):
+                self._leases.release(self._lease)
+
+    def _run(self) -> None:
+        with suppress(SigilError):
+            if isinstance(self._bot.channel, HasMenus):
+                self._bot.channel.set_menus(self._bot.make_menus())
+        while not self._stopping.is_set():
+            try:
+                pause = self._poll()
+                self._failures = 0
+            except BackendError as problem:
+                pause = self._note_failure(problem)
+            except Exception:  # noqa: BLE001  entry point: an unexpected error must not end the polling
+                log.failure("unpolled", platform=self._bot.platform)
+                pause = FIRST_PAUSE
+            self._stopping.wait(pause)
+
+    def _poll(self) -> float:
+        """Put what waits at the platform into the queue; return the seconds until the next time."""
+        if not self._hold_lease():
+            return self._seconds
+        updates = self._bot.channel.fetch_updates(self._next, self._seconds)
+        for update in updates:
+            if self._stopping.is_set():
+                return 0.0
+            try:
+                enqueue_update(self._bot.channel, self._deps, update.body)
+            except BackendError:
+                raise
+            except SigilError as problem:  # the same again would not help
+                log.note("unreadable", platform=self._bot.platform, code=problem.code)
+            self._next = update.number + 1
+        if not updates:
+            # All are acknowledged. Telegram may go on with any number after a quiet week, also with
+            # a smaller one.
+            self._next = 0
+        return 0.0
+
+    def _hold_lease(self) -> bool:
+        """Take or renew the lease; False while another process has it."""
+        if self._name in self._leases.renew():
+            return True
+        lease = self._leases.take(self._name)
+        if lease:
+            self._lease = lease
+            log.note("polling", platform=self._bot.platform)
+        elif not self._is_waiting:
+            log.note("another process polls", platform=self._bot.platform)
+        self._is_waiting = lease is None
+        return lease is not None
+
+    def _note_failure(self, problem: BackendError) -> float:
+        """Log why nothing was fetched; return the seconds until the next try."""
+        pause = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+        if isinstance(problem, Busy) and problem.retry_after is not None:
+            pause = max(pause, problem.retry_after)
+        if isinstance(problem, ReceivedElsewhere):
+            pause = max(pause, ELSEWHERE_SECONDS)
+        self._failures = min(self._failures + 1, 10)
+        pause = jitter(pause, spread=0.25)
+        log.note(
+            "unpolled",
+            platform=self._bot.platform,
+            code=problem.code,
+            message=problem.message,
+            help=problem.suggestion,
+            seconds=round(pause, 1),
+        )
+        return pause

@@ -1,0 +1,239 @@
+"""A server without a public address fetches its messages: in order, once, and past every failure."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.channels.telegram import Telegram
+from functions.channels.webhooks import CommandMenu
+from functions.events import Event
+from functions.poller import PolledBot, Poller
+from functions.queues.base import Queue
+from functions.wiring import AgentRuntime
+from sigil.errors import BackendError
+from tests.fakes.bot_api import TOKEN, BotApi
+from tests.fakes.server import Answer
+from tests.functions.people import update
+from tests.functions.serving import serving
+from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
+
+MENU = (CommandMenu("en", (("help", "show the commands"),)),)
+
+
+@pytest.fixture
+def platform(bot: BotApi) -> dict[str, Any]:
+    """The settings of an agent whose bot has no webhook, and no secret for one."""
+    return {"telegram_token": bot.token, "telegram_api": bot.url, "owners": ("telegram:42",)}
+
+
+def polled(runtime: AgentRuntime, menus: Sequence[CommandMenu] = ()) -> PolledBot:
+    channel = runtime.channels["telegram"]
+    assert isinstance(channel, Telegram)
+    return PolledBot("telegram", channel, lambda: menus)
+
+
+def wait_until(check: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + within(20)
+    while not check():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def test_messages_are_fetched_answered_and_acknowledged(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, platform: dict[str, Any]
+) -> None:
+    opened = runtime(**platform)
+    for number, text in enumerate(("/help", "/status", "/new"), 1):
+        bot.deliver(update(number, text))
+    bot.deliver({"update_id": 4, "edited_message": {}})
+    with serving(opened, [polled(opened, MENU)]):
+        wait_until(lambda: len(bot.messages) >= 3, "three answers")
+        wait_until(lambda: not bot.updates, "all is acknowledged")
+    assert {message["chat_id"] for message in bot.messages} == {42}
+    assert len(bot.messages) == 3
+    assert bot.calls("getUpdates")[0]["allowed_updates"] == ["message"]
+    assert [call["commands"][0]["command"] for call in bot.calls("setMyCommands")] == ["help"]
+    # nothing is acknowledged that was not fetched, and after silence the numbers may begin anew
+    assert "offset" not in bot.calls("getUpdates")[0]
+
+
+def test_every_failure_is_logged_with_what_helps_and_passes(
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    platform: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("functions.poller.ELSEWHERE_SECONDS", 0.001)
+    caplog.set_level(logging.INFO, "uncaged")
+    method = "getUpdates"
+    bot.fail(409, "Conflict: terminated by other getUpdates request", method=method)
+    bot.fail(409, "Conflict: can't use getUpdates while webhook is active", method=method)
+    bot.fail(429, "Too Many Requests", method=method, parameters={"retry_after": 0})
+    bot.fail(502, "Bad Gateway", method=method)
+    bot.reply(Answer(cut=True), method=method)
+    bot.reply(Answer(200, b'{"ok": true, "result": {"odd": 1}}'), method=method)
+    opened = runtime(**platform)
+    bot.deliver(update(1, "/help"))
+    with serving(opened, [polled(opened)]):
+        wait_until(lambda: bot.messages, "an answer after all")
+    notes = [record.facts for record in caplog.records if record.getMessage() == "unpolled"]  # type: ignore[attr-defined]
+    assert [note["message"] for note in notes] == [
+        "another program polls this bot",
+        "Telegram gives no updates while a webhook is set",
+        "Telegram asks to slow down",
+        "Telegram answered with status 502",
+        "Telegram did not answer (RemoteProtocolError)",
+    ]
+    assert notes[1]["help"] == "take it away: uncaged channel unset telegram"
+
+
+@dataclass
+class FailingQueue:
+    """A queue whose store is away for the first `failures` puts."""
+
+    queue: Queue
+    failures: int
+    put_events: list[str]
+
+    def put(self, event: Event) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise BackendError("EUNAVAILABLE", "the store is away")
+        self.queue.put(event)
+        self.put_events.append(event.id)
+
+
+def test_what_could_not_be_stored_is_not_acknowledged(
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    platform: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.001)
+    opened = runtime(**platform)
+    queue = FailingQueue(opened.queue, 2, [])
+    for number in (7, 8):
+        bot.deliver(update(number, "/help"))
+    poller = Poller(polled(opened), replace(opened, queue=queue))  # type: ignore[arg-type]
+    poller.start()
+    wait_until(lambda: not bot.updates, "all is acknowledged")
+    poller.stop()
+    assert queue.put_events == [f"telegram:{bot.token.partition(':')[0]}:{n}" for n in (7, 8)]
+    assert [call.get("offset") for call in bot.calls("getUpdates")][:4] == [None, None, None, 9]
+
+
+def test_one_process_polls_and_the_next_takes_over(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, platform: dict[str, Any]
+) -> None:
+    opened = [runtime(lease=1.0, **platform) for _ in range(2)]
+    pollers = [Poller(polled(one), one) for one in opened]
+    pollers[0].start()
+    bot.wait_for(1)
+    pollers[1].start()
+    bot.deliver(update(1, "/help"))
+    wait_until(lambda: not bot.updates, "the first one has it")
+    assert not any("Conflict" in str(call) for call in bot.calls("getUpdates"))
+    pollers[0].stop()
+    fetched = len(bot.calls("getUpdates"))
+    bot.deliver(update(2, "/help"))
+    wait_until(lambda: not bot.updates, "the second one has it")
+    assert len(bot.calls("getUpdates")) > fetched
+    pollers[1].stop()
+
+
+@pytest.fixture
+def environment(
+    bot: BotApi, tmp_path: Path, compiled: Path, forked: ProgramForker
+) -> dict[str, str]:
+    """The environment of `uncaged serve --poll` over an empty folder."""
+    compiled.mkdir(exist_ok=True)
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "UNCAGED_DATA": str(tmp_path),
+        "UNCAGED_LIBRARY": "none",
+        "UNCAGED_LEASE": "1",
+        "UNCAGED_OWNERS": "telegram:42",
+        "SIGIL_RUNNERS": "1",
+        "TELEGRAM_TOKEN": TOKEN,
+        "TELEGRAM_API": bot.url,
+        **forked.environment,
+    }
+
+
+def serve(environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*command_of("functions.cli"), "serve", "--port", "0", "--poll", *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_server_that_is_killed_before_it_acknowledges_answers_once(
+    bot: BotApi, environment: dict[str, str]
+) -> None:
+    bot.deliver(update(1, "/help"))
+    answer = bot.answer
+
+    def hold_acknowledgement(request: Any) -> Answer:
+        if request.path.endswith("/getUpdates") and request.json().get("offset"):
+            return Answer(hang=True)
+        return answer(request)
+
+    bot.answer = hold_acknowledgement  # type: ignore[method-assign]
+    first = serve(environment)
+    wait_until(lambda: bot.messages, "the first server has answered")
+    first.send_signal(signal.SIGKILL)
+    first.wait(within(20))
+    bot.answer = answer  # type: ignore[method-assign]
+    second = serve(environment)
+    wait_until(lambda: not bot.updates, "the second server has acknowledged")
+    bot.deliver(update(2, "/status"))
+    wait_until(lambda: len(bot.messages) >= 2, "it goes on")
+    second.send_signal(signal.SIGTERM)
+    second.wait(within(20))
+    for process in (first, second):
+        assert process.stderr
+        process.stderr.close()
+    texts = [message["text"] for message in bot.messages]
+    assert len(texts) == 2, texts
+
+
+def test_a_webhook_that_is_set_is_told_and_taken_away_when_that_is_said(
+    bot: BotApi, environment: dict[str, str]
+) -> None:
+    bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
+    refused = serve(environment)
+    _, told = refused.communicate(timeout=within(60))
+    assert refused.returncode == 2
+    assert "a webhook is set, so telegram gives no updates: https://bot.example.com" in told
+    assert "--take-webhook" in told
+    assert bot.webhook
+    bot.deliver(update(1, "/help"))
+    server = serve(environment, "--take-webhook")
+    wait_until(lambda: bot.messages, "what waited at the webhook comes here")
+    assert not bot.webhook
+    server.send_signal(signal.SIGTERM)
+    _, told = server.communicate(timeout=within(60))
+    assert "polling    telegram" in told
+    wrong = serve({**environment, "TELEGRAM_TOKEN": "4:wrong"})
+    _, told = wrong.communicate(timeout=within(60))
+    assert (wrong.returncode, "check the bot token" in told) == (7, True)
+    without = serve({**environment, "TELEGRAM_TOKEN": ""})
+    _, told = without.communicate(timeout=within(60))
+    assert (without.returncode, "TELEGRAM_TOKEN" in told) == (2, True)
