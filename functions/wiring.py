@@ -189,7 +189,7 @@ def open_model(settings: Settings, prices: PriceList | None = None) -> Model:
     if not settings.endpoint:
         from functions.agent.model.offline import OfflineModel
 
-        return OfflineModel()
+        return OfflineModel(limited=settings.session_tokens > 0)
     from functions.agent.model.chat_completions import ChatCompletions
 
     return ChatCompletions(

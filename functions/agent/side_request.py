@@ -140,8 +140,10 @@ def fill_usage(reply: ModelReply, estimate: float, ratio: float) -> Usage:
     usage = reply.usage
     if not usage.estimated:
         return usage
-    return replace(
+    filled = replace(
         usage,
         prompt=round(estimate * ratio),
         completion=round(tokens.of_text(reply.text)),
     )
+    # only of the offline model is something saved that nobody counted: all of it
+    return replace(filled, saved=filled.total) if usage.saved else filled

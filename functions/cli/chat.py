@@ -102,14 +102,20 @@ class _Conversation:
             self.screen.greet(app.model.name, name, len(document.messages))
         code = 0
         while True:
+            leaves = False
+            text = ""
             try:
-                text = self.screen.ask()
-            except EOFError:
-                self.screen.end()
+                try:
+                    text = self.screen.ask()
+                except EOFError:
+                    leaves = True
+                    self.screen.end()
+                except KeyboardInterrupt:
+                    self.screen.hint("Ctrl-D leaves")
+            except KeyboardInterrupt:  # a second one, or one that readline held back until now
+                pass
+            if leaves:
                 return 0 if sys.stdin.isatty() else code
-            except KeyboardInterrupt:
-                self.screen.hint("Ctrl-D leaves")
-                continue
             if text.strip().lower() in LEAVING and sys.stdin.isatty():
                 return 0
             if text.strip():

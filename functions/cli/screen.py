@@ -5,11 +5,13 @@ working set and the tokens after it.
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 import orjson
+from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
@@ -17,6 +19,9 @@ from rich.text import Text
 from functions.agent.app import TurnStep
 from functions.channels.visible_text import clean_text
 from sigil.errors import SigilError, one_line
+
+_FENCE = re.compile(r"```\w*[ \t]*$", re.MULTILINE)
+"""A mark that begins or ends a code fence: behind it stands nothing but a language."""
 
 
 class Screen:
@@ -27,7 +32,10 @@ class Screen:
         self._err = Console(stderr=True)
         if sys.stdin.isatty():
             with suppress(ImportError):
-                import readline  # noqa: F401  arrow keys and history for input()
+                import readline  # arrow keys and history for input()
+
+                # Python turns it off: a pasted text of several lines is one message
+                readline.parse_and_bind("set enable-bracketed-paste on")
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="replace")
 
@@ -47,8 +55,17 @@ class Screen:
         )
 
     def ask(self) -> str:
-        """Read what the person types next."""
-        return input("› " if sys.stdin.isatty() else "")
+        """Read what the person types next: a line, or as many as a code fence has."""
+        if not sys.stdin.isatty():
+            return input()
+        text = input("› ")
+        while _is_in_fence(text):
+            try:
+                text += "\n" + input("… ")
+            except EOFError:
+                self.end()
+                break
+        return text
 
     def show_step(self, step: TurnStep) -> None:
         """Print one line for what just happened."""
@@ -95,9 +112,18 @@ class Screen:
         self._err.print(line, soft_wrap=not self._err.is_terminal)
 
 
+def _is_in_fence(text: str) -> bool:
+    """Return whether a code fence began in `text` and has not ended."""
+    return text.count("```") % 2 == 1 and bool(_FENCE.search(text))
+
+
 def _draw_markdown(text: str) -> Markdown:
-    """Return Markdown whose line breaks stay, as chat platforms show it."""
-    markdown = Markdown(clean_text(text))
+    """Return Markdown whose line breaks and HTML tags stay, as chat platforms show it."""
+    text = clean_text(text)
+    markdown = Markdown(text)
+    # Rich reads HTML as well, and shows nothing of it: of `vector<int>` only `vector`
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    markdown.parsed = parser.parse(text)
     for token in markdown.parsed:
         for part in token.children or ():
             if part.type == "softbreak":

@@ -305,8 +305,8 @@ class German(Texts):
     }
     offline_how = (
         "Das Offline-Modell kann keine Fähigkeit schreiben, aber du kannst es: Sende einen Namen"
-        " und den JavaScript-Rumpf in einem Code-Block, zum Beispiel\n\nmake a capability"
-        " reverse-text\n```js\nreturn [...input.text].reverse().join('')\n```"
+        " und den JavaScript-Rumpf in einem Code-Block, zum Beispiel\n\n````\nmake a capability"
+        " reverse-text ```js\nreturn [...input.text].reverse().join('')\n```\n````"
     )
     offline_not_found = (
         "Das verstehe ich nicht: Ich bin nur das Offline-Modell. Frag „was kannst du?“, dann nenne"

@@ -153,7 +153,7 @@ class Texts:
     usage_total = "Tokens in {period}: {total:,}{limit}, {own:,} of them here{unlocked}"
     usage_own = "Tokens in {period}: {own:,} in this chat"
     usage_limit = " of {most:,}"
-    usage_unlocked = "; since an unlock {spent:,} of {most:,} count"
+    usage_unlocked = "; {spent:,} of {most:,} are used since an unlock"
     usage_tokens = "{prompt:,} tokens of prompts{cached}, {completion:,} of answers"
     usage_cost = ", {cost}"
     usage_left = "Left: {left:,} tokens."
@@ -285,8 +285,8 @@ class Texts:
     """Answers to small talk."""
     offline_how = (
         "The offline model cannot write a capability, but you can: send a name and the JavaScript"
-        " body in a code fence, for example\n\nmake a capability reverse-text\n```js\nreturn"
-        " [...input.text].reverse().join('')\n```"
+        " body in a code fence, for example\n\n````\nmake a capability reverse-text ```js\nreturn"
+        " [...input.text].reverse().join('')\n```\n````"
     )
     offline_not_found = (
         "I do not understand this: I am only the offline model. Ask me “what can you do?” for"

@@ -226,7 +226,7 @@ class Chinese(Texts):
     }
     offline_how = (
         "离线模型不会写新能力，但你可以：发一个名字，再把 JavaScript 写在代码框里，例如\n\n"
-        "做一个能力 reverse-text\n```js\nreturn [...input.text].reverse().join('')\n```"
+        "````\n做一个能力 reverse-text ```js\nreturn [...input.text].reverse().join('')\n```\n````"
     )
     offline_not_found = (
         "这个我不懂：我只是离线模型。问我“你能做什么？”看看例子。"

@@ -30,8 +30,10 @@ def guard_output() -> Iterator[None]:
 
     Other exceptions pass.
     """
-    # a stream that was closed before we began: printing to stdout has to fail, what goes to stderr
-    # is lost, and no other file may get their numbers
+    # a stream that was closed before we began: stdin has ended, printing to stdout has to fail,
+    # what goes to stderr is lost, and no other file may get their numbers
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY), encoding="utf-8")
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
     if sys.stderr is None:

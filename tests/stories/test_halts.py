@@ -324,16 +324,16 @@ def test_what_was_spent_adds_up_after_an_unlock(live: Lives, model: ScriptedMode
 
     day = report["period"]
     assert (
-        f"In {day}: 120,110 tokens in this chat, 120,110 in all of them; since an unlock 110 of"
-        " 100,000 count" in usage
+        f"In {day}: 120,110 tokens in this chat, 120,110 in all of them; 110 of 100,000"
+        " are used since an unlock" in usage
     )
     assert (
-        f"Tokens in {day}: 120,110, 120,110 of them here; since an unlock 110 of 100,000 count"
-        in status
+        f"Tokens in {day}: 120,110, 120,110 of them here; 110 of 100,000 are used since"
+        " an unlock" in status
     )
     assert (
-        f"In {day}: 120,110 tokens in this chat, 120,220 in all of them; since an unlock 220 of"
-        " 100,000 count" in elsewhere
+        f"In {day}: 120,110 tokens in this chat, 120,220 in all of them; 220 of 100,000"
+        " are used since an unlock" in elsewhere
     )
     assert (report["own"], report["total"], report["spent"], report["most"]) == (
         120_110,

@@ -216,14 +216,16 @@ def describe_usage(call: CommandCall) -> list[str]:
         return [texts.usage_here.format(tokens=tokens), _format_own(report, texts)]
     app = call.app
     tokens += _format_cost(report.usage.cost, app, texts)
-    everywhere = texts.usage_all.format(
-        period=report.period,
-        own=report.own,
-        total=report.total,
-        limit=_format_limit(report, texts),
-        unlocked=_format_unlocked(report, texts),
-    )
-    everywhere += _format_cost(report.cost, app, texts)
+    everywhere = ""
+    if not _is_uncounted(report):
+        everywhere = texts.usage_all.format(
+            period=report.period,
+            own=report.own,
+            total=report.total,
+            limit=_format_limit(report, texts),
+            unlocked=_format_unlocked(report, texts),
+        )
+        everywhere += _format_cost(report.cost, app, texts)
     left = _format_left(report, call.document, app, texts)
     return [*filter(None, (texts.usage_here.format(tokens=tokens), everywhere, left))]
 
@@ -243,6 +245,8 @@ def _format_cost(cost: float, app: App, texts: Texts) -> str:
 
 def _format_total(report: StatusReport, texts: Texts) -> str:
     """Return what everybody used, and how much of it here."""
+    if _is_uncounted(report):
+        return ""
     return texts.usage_total.format(
         period=report.period,
         total=report.total,
@@ -250,6 +254,11 @@ def _format_total(report: StatusReport, texts: Texts) -> str:
         own=report.own,
         unlocked=_format_unlocked(report, texts),
     )
+
+
+def _is_uncounted(report: StatusReport) -> bool:
+    """Return whether no token counted in this period, and none will: those of the offline model."""
+    return not report.total and not report.most
 
 
 def _format_limit(report: StatusReport, texts: Texts) -> str:

@@ -73,7 +73,13 @@ class AnsweredCall:
 
 
 class OfflineModel:
-    """A model that plans without understanding; see the module."""
+    """A model that plans without understanding; see the module.
+
+    Its tokens cost nothing, so they count for no limit unless they are `limited`.
+    """
+
+    def __init__(self, *, limited: bool = False) -> None:
+        self._limited = limited
 
     @property
     def name(self) -> str:
@@ -89,7 +95,8 @@ class OfflineModel:
         prompt = round(sum(tokens.of_text(content) for content in contents))
 
         def count_usage(answer: str) -> Usage:
-            return Usage(prompt, round(tokens.of_text(answer)), estimated=True)
+            usage = Usage(prompt, round(tokens.of_text(answer)), estimated=True)
+            return usage if self._limited else replace(usage, saved=usage.total)
 
         document = offline_documents.answer_request(request)
         if isinstance(document, str):

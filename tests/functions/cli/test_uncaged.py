@@ -445,6 +445,24 @@ def test_lines_stay_lines(stocked_environment: dict[str, str], model: ScriptedMo
     )
 
 
+def test_a_terminal_shows_what_looks_like_html_and_takes_several_lines_as_one_message(
+    stocked_environment: dict[str, str], model: ScriptedModel
+) -> None:
+    model.then(say("Use vector<int> and <b>x</b>.\n\n<details>\nall of it\n</details>"), say("two"))
+    with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
+        screen.wait_for_match("› ")
+        screen.type("how?\nsee ```cpp\n")
+        shown = screen.wait_for_match("(?s)</details>.*› .*… ")
+        assert "Use vector<int> and <b>x</b>." in shown
+        assert "<details>" in shown
+        screen.type("int a;\n```\n")
+        screen.wait_for_match("two.*(?s:.*)› ")
+        screen.type("\x1b[200~one\ntwo\x1b[201~\n")
+        screen.wait_for_match("done")
+    said = [str(body["messages"][-1]["content"]).partition("\n")[2] for body in model.chats]
+    assert said == ["how?", "see ```cpp\nint a;\n```", "one\ntwo"]
+
+
 @pytest.mark.parametrize("word", ["exit", "/quit"])
 def test_a_word_that_people_know_leaves_as_well(
     word: str, stocked_environment: dict[str, str]

@@ -47,6 +47,13 @@ def test_wrong_usage_names_the_command_whose_help_tells_more(run_sigil: Sigil) -
     assert run_sigil("frob").err.endswith("help: sigil --help\n")
 
 
+def test_input_that_was_closed_before_the_start_has_ended(
+    run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "stdin is no terminal" in run_sigil("remove", "nothing-here").err
+
+
 def test_a_reader_that_leaves_early_hears_no_complaint(shout: Sigil, place: Path) -> None:
     process = start_sigil("list", cwd=place)
     assert process.stdout is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -54,6 +55,27 @@ def test_a_busy_day_fits(opened: Open, model: ScriptedModel) -> None:
     home = opened()
     model.then(*[say("fine") | used(6_500, 200)] * 300)
     assert all(ask(home).startswith("fine") for _ in range(200))
+
+
+def test_the_offline_models_tokens_do_not_count_for_a_model_that_is_connected_later(
+    opened: Open, model: ScriptedModel
+) -> None:
+    offline = opened(llm_url="")
+    ask(offline, "what is 2+2")
+    assert re.fullmatch(
+        r"In this chat: [\d,]+ tokens of prompts, \d+ of answers", ask(offline, "/usage")
+    )
+    assert "Tokens in" not in ask(offline, "/status")
+
+    home = opened()
+    assert " 0 tokens in this chat, 0 of 1,500,000 in all of them" in ask(home, "/usage")
+    model.then(say("real") | used(100, 10))
+    ask(home)
+    assert " 110 tokens in this chat, 110 of 1,500,000 in all of them" in ask(home, "/usage")
+
+    limited = opened(llm_url="", session_tokens=1_000)
+    ask(limited, "what is 2+2")
+    assert "Left: 0 tokens." in ask(limited, "/usage")
 
 
 def test_cached_tokens_count_as_they_are_billed(opened: Open, model: ScriptedModel) -> None:
@@ -310,7 +332,7 @@ def test_the_sum_of_the_money_survives_a_new_sum_of_the_tokens_and_an_unlock(
     assert ", $2.00" in ask(home, "/usage").split("\n")[1]
     ask(home, "/unlock")
     everywhere = ask(home, "/usage").split("\n")[1]
-    assert "since an unlock 0 of 1,000,000 count, $2.00" in everywhere
+    assert "; 0 of 1,000,000 are used since an unlock, $2.00" in everywhere
 
 
 def test_the_clock_of_the_machine_may_be_wrong(opened: Open, model: ScriptedModel) -> None:
