@@ -387,6 +387,24 @@ def read_variable(name: str) -> str:
     return os.environ.get(name, "")
 
 
+def build_cache_folder() -> Path | None:
+    """Return the folder in which builds keep what they made: `UNCAGED_BUILD_CACHE`, or one in the
+    user's cache folder. None when that says `off`, or when there is no home folder.
+
+    It is read by itself: a build needs no other setting, and none of the packages that they need.
+    """
+    said = os.environ.get("UNCAGED_BUILD_CACHE", "")
+    if said.lower() == "off":
+        return None
+    if said:
+        return Path(said).expanduser().absolute()
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    except RuntimeError:
+        return None
+    return Path(base).absolute() / "uncaged" / "build"
+
+
 def _config_folder() -> Path:
     from platformdirs import user_config_path
 

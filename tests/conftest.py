@@ -48,8 +48,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # a shell starts what runs in its background so, and every child would ignore Ctrl-C as well
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# the settings that a developer uses are not for tests
+# the settings that a developer uses are not for tests, nor is what a build kept
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+os.environ["UNCAGED_BUILD_CACHE"] = "off"
 
 # otherwise each of the thousand processes that the tests start compiles the product anew
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

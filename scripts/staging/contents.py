@@ -45,7 +45,10 @@ _NEVER = (
     *(f"sigil/http/{name}.py" for name in ("client_limits", "access_log", "server")),
     *(
         f"sigil/sandbox/engine/{name}.py"
-        for name in ("build", "memory_layout", "snapshot", "sources", "unstarted")
+        for name in (
+            *("build", "build_cache", "c_library", "memory_layout", "snapshot"),
+            *("sources", "unstarted"),
+        )
     ),
     "sigil/sandbox/engine/prelude",
     "sigil/compile/toolchain/library_build.py",

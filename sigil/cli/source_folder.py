@@ -81,14 +81,14 @@ def locate_errors(folder: Path | None) -> Iterator[None]:
 
 
 def warn_of_slow_compile(shell: Shell, lang: object, code: bytes) -> None:
-    """Say so before the first C source of a cache takes half a minute to compile."""
+    """Say so before the first C source of a cache takes some seconds longer."""
     if lang != "c":
         return
     from sigil.compile.toolchain.c import needs_library
 
     if needs_library(code):
         shell.printer.note(
-            "the C library is compiled once, for this and all later sources: about half a minute"
+            "the C library is compiled once, for this and all later sources: about ten seconds"
         )
 
 

@@ -1,6 +1,9 @@
 """Compiles C to WebAssembly with the clang of the ziglang wheel: to a `sigil/1` module when the
 source includes `sigil.h`, else to a command.
 
+A source is linked with the part of the C library that `sigil.sandbox.engine.c_library` compiles in
+some seconds. Only one that uses more of it waits for the whole library.
+
 The compiler runs in a child with bounds on time and memory; where the kernel can (Linux's
 Landlock), it confines the child to its own folder and a cache. Where it cannot, the rules in
 `list_headers` still keep a source from naming any other file.
@@ -12,10 +15,11 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sigil.compile.toolchain.cache_folders import hold_lock, make_writable, user_folder
 from sigil.compile.toolchain.sandboxed_compiler import (
@@ -26,6 +30,9 @@ from sigil.compile.toolchain.sandboxed_compiler import (
     source_refusal,
 )
 from sigil.errors import one_line
+
+if TYPE_CHECKING:
+    from sigil.sandbox.engine.build_cache import BuildCache
 
 HEADER = Path(__file__).with_name("sigil.h")
 BUILT = Path(__file__).with_name("built")
@@ -39,7 +46,7 @@ of.
 
 PATIENCE_SECONDS = 60.0
 _FIRST_SECONDS = 240
-"""The C library itself is compiled once for each cache, in about twenty seconds of a processor."""
+"""Of a processor: the C library is compiled once for each cache, its usual part in about eleven."""
 
 _FLAGS = (
     "-target",
@@ -49,10 +56,9 @@ _FLAGS = (
     "-w",
     "-fno-gnu-inline-asm",
     "-DNDEBUG",
-    "-Wl,--strip-all",
-    "-Wl,-z,stack-size=65536",
     "-I.",
 )
+_STACK = 65_536
 _REACTOR = "-mexec-model=reactor"
 _COMPILER = "pip install ziglang==0.17.1"
 
@@ -70,11 +76,15 @@ _DIRECTIVE = re.compile(rb"\b(?:include|include_next|import|embed|pragma)\b")
 _ERROR = re.compile(r"^main\.c:(\d+):(\d+): (?:fatal )?error: (.*)$", re.MULTILINE)
 _CRASH = "frontend command failed"
 _LINK = re.compile(r"error: (?:wasm-ld: )?(?:\S+\.o: )?(.*)")
+_NAMES = 100
+_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
 
 
-def compile_source(source: bytes, name: str, cache: Path | None = None) -> CompiledSource:
+def compile_source(
+    source: bytes, name: str, cache: Path | None = None, kept: BuildCache | None = None
+) -> CompiledSource:
     """Return the module of a C source. `cache`: the folder of the compiled C library (default: `c/`
-    in the cache folder).
+    in the cache folder), which a build takes from what it `kept`.
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
@@ -84,23 +94,32 @@ def compile_source(source: bytes, name: str, cache: Path | None = None) -> Compi
     if _came_compiled(source):
         return CompiledSource(kind, _built_path(source).read_bytes())
     zig = _find_zig(name)
+    from sigil.sandbox.engine.c_library import library_folder
+
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
         work = Path(temporary) / "work"
         work.mkdir()
         cache = make_writable(cache or user_folder("c")) or Path(temporary)
-        warm_mark = _warm_mark(zig, cache)
+        part = library_folder(zig, cache)
+        busy = _whole_mark(zig, cache).with_suffix(".begun")
         (work / "main.c").write_bytes(_LINE_END.sub(b"\n", source))
         shutil.copy(HEADER, work / "sigil.h")
 
         def patience() -> float:
-            return PATIENCE_SECONDS if warm_mark.is_file() else _FIRST_SECONDS
+            return PATIENCE_SECONDS if part.is_dir() and not busy.exists() else _FIRST_SECONDS
 
+        mode = (_REACTOR,) if kind == "sigil" else ()
         with hold_lock(cache, "C", name, patience):
-            if not warm_mark.is_file():
-                _compile_library(zig, cache)
-            mode = (_REACTOR,) if kind == "sigil" else ()
-            arguments = (*_FLAGS, *mode, "main.c", "-o", "main.wasm")
-            messages, status = _run_compiler(zig, work, cache, arguments, SECONDS)
+            messages, status = _run_compiler(
+                zig, work, cache, (*_FLAGS, *mode, "-c", "main.c", "-o", "main.o"), SECONDS
+            )
+            if not status:
+                messages, status = _link(zig, work, cache, kind, kept)
+            if status and _needs_more(zig, messages):
+                _compile_whole_library(zig, cache, busy)
+                link = ("-Wl,--strip-all", f"-Wl,-z,stack-size={_STACK}")
+                arguments = (*_FLAGS, *link, *mode, "main.c", "-o", "main.wasm")
+                messages, status = _run_compiler(zig, work, cache, arguments, SECONDS)
         reason = _explain_failure(messages, status)
         return CompiledSource(kind, read_module(work / "main.wasm", status, reason, name))
 
@@ -112,7 +131,7 @@ def require_compiler() -> None:
 
 def needs_library(source: bytes, cache: Path | None = None) -> bool:
     """Return whether compiling this source has to wait until the C library is compiled, which takes
-    half a minute, once for each cache.
+    about ten seconds, once for each cache.
 
     It is so for a source that is text and did not come compiled, while the cache is cold.
     """
@@ -123,8 +142,10 @@ def needs_library(source: bytes, cache: Path | None = None) -> bool:
     zig = find_spec("ziglang")
     if _came_compiled(source) or zig is None or zig.origin is None:
         return False
-    mark = _warm_mark(Path(zig.origin).with_name("zig"), cache or user_folder("c"))
-    return not mark.is_file()
+    from sigil.sandbox.engine.c_library import library_folder
+
+    part = library_folder(Path(zig.origin).with_name("zig"), cache or user_folder("c"))
+    return not part.is_dir()
 
 
 def _built_path(source: bytes) -> Path:
@@ -147,7 +168,7 @@ def make_note() -> str:
     """Return the note on what modules are made of beside their source: with the same note, the same
     source gives the same bytes.
     """
-    parts = (HEADER.read_bytes(), " ".join((*_FLAGS, _COMPILER)).encode())
+    parts = (HEADER.read_bytes(), " ".join((*_FLAGS, str(_STACK), _COMPILER)).encode())
     fingerprint = sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
     return json.dumps({"made_of": fingerprint})
 
@@ -180,28 +201,81 @@ def list_headers(source: bytes, name: str) -> set[str]:
     return included
 
 
-def _warm_mark(zig: Path, cache: Path) -> Path:
-    """Return the path of the empty file that marks a cache with the compiled C library. The
-    compiler looks for the library by its own path and by the flags, so the name depends on them.
+def _whole_mark(zig: Path, cache: Path) -> Path:
+    """Return the path of the empty file that marks a cache with the whole C library. The compiler
+    looks for the library by its own path and by the flags, so the name depends on them.
     """
     facts = zig.stat()
     inputs = repr((str(zig), facts.st_size, facts.st_mtime_ns, _FLAGS))
-    return cache / f"warm-{sha256(inputs.encode()).hexdigest()[:16]}"
+    return cache / f"whole-{sha256(inputs.encode()).hexdigest()[:16]}"
 
 
-def _compile_library(zig: Path, cache: Path) -> None:
-    """Have the compiler make the C library, in its two forms, by giving it a source of our own."""
-    with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
-        work = Path(temporary)
-        (work / "main.c").write_text(
-            "#include <stdlib.h>\nint main(void) { return malloc(1) == 0; }\n"
-        )
-        for mode in ((), (_REACTOR,)):
-            arguments = (*_FLAGS, *mode, "main.c", "-o", "main.wasm")
-            _, status = _run_compiler(zig, work, cache, arguments, _FIRST_SECONDS)
-            if status:
-                return
-    _warm_mark(zig, cache).touch()
+def _link(
+    zig: Path, work: Path, cache: Path, kind: Literal["sigil", "wasi"], kept: BuildCache | None
+) -> tuple[str, int]:
+    """Link the compiled source with the usual part of the C library; return the messages and the
+    exit status.
+    """
+    from sigil.sandbox.engine.c_library import link_arguments, make_library
+    from sigil.sandbox.engine.sources import BuildError
+
+    def run(place: Path, arguments: Sequence[str]) -> None:
+        caches = {"ZIG_LOCAL_CACHE_DIR": str(place), "ZIG_GLOBAL_CACHE_DIR": str(place)}
+        compiler = Compiler(zig, place, write=[cache], variables=caches)
+        messages, status = compiler.run(arguments, _FIRST_SECONDS)
+        if status:
+            raise BuildError(messages)
+
+    try:
+        library = make_library(zig, cache, run, kept)
+    except BuildError as problem:
+        return f"error: the C library does not compile: {problem}", 1
+    arguments = link_arguments(
+        library,
+        "reactor" if kind == "sigil" else "command",
+        ["main.o"],
+        "main.wasm",
+        stack=_STACK,
+    )
+    return Compiler(zig, work, read=[library]).run(arguments, SECONDS)
+
+
+def _needs_more(zig: Path, messages: str) -> bool:
+    """Return whether a source failed because it uses what only the whole C library has: one of the
+    library's headers declares each name that is not defined.
+    """
+    names = set(_UNDEFINED.findall(messages))
+    if not 0 < len(names) <= _NAMES:
+        return False
+    headers = zig.parent / "lib" / "libc" / "include"
+    for folder in ("wasm-wasi-musl", "generic-musl"):
+        for path in sorted((headers / folder).rglob("*.h")):
+            text = path.read_text("utf-8", "replace")
+            declaration = r"^[a-z_][^#(\n]*[\s*]%s[ \t]*[(;\[]"
+            names -= {name for name in names if re.search(declaration % name, text, re.MULTILINE)}
+    return not names
+
+
+def _compile_whole_library(zig: Path, cache: Path, busy: Path) -> None:
+    """Have the compiler make the whole C library, by giving it a source of our own; `busy` is there
+    meanwhile.
+    """
+    mark = _whole_mark(zig, cache)
+    if mark.is_file():
+        return
+    busy.touch()
+    try:
+        with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
+            work = Path(temporary)
+            (work / "main.c").write_text("int main(void) { return 0; }\n")
+            for mode in ((), (_REACTOR,)):
+                arguments = (*_FLAGS, *mode, "main.c", "-o", "main.wasm")
+                _, status = _run_compiler(zig, work, cache, arguments, _FIRST_SECONDS)
+                if status:
+                    return
+        mark.touch()
+    finally:
+        busy.unlink()
 
 
 def _run_compiler(

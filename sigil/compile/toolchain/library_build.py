@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sigil.compile.toolchain import c
 from sigil.errors import SigilError
+from sigil.sandbox.engine.build_cache import BuildCache, open_build_cache
 
 _ROOT = Path(__file__).parents[3]
 
@@ -25,10 +26,13 @@ def prebuild(
     capabilities: Path = _ROOT / "capabilities",
     built: Path = c.BUILT,
     cache: Path = _ROOT / "build" / "c",
+    kept: BuildCache | None = None,
 ) -> list[Path]:
-    """Compile the C sources of the folder `capabilities` that have no module in `built` yet, and
-    delete the modules of other sources; return the paths of the modules.
+    """Compile the C sources of the folder `capabilities` that have no module in `built` yet and are
+    not `kept` by an earlier build either, and delete the modules of other sources; return the paths
+    of the modules.
     """
+    kept = kept or open_build_cache()
     built.mkdir(exist_ok=True)
     modules: dict[Path, tuple[str, bytes]] = {}
     for manifest in sorted(capabilities.glob("*/sigil.toml")):
@@ -44,9 +48,14 @@ def prebuild(
             path.unlink(missing_ok=True)
     for path, (name, source) in modules.items():
         if not path.is_file():
-            sys.stderr.write(f"toolchain: compiling {name}\n")
+            inputs = sha256(c.make_note().encode() + source).hexdigest()
+            module = kept.take("c", inputs)
+            if module is None:
+                sys.stderr.write(f"toolchain: compiling {name}\n")
+                module = c.compile_source(source, name, cache, kept).wasm
+                kept.keep("c", inputs, module)
             draft = path.with_suffix(f".{os.getpid()}")
-            draft.write_bytes(c.compile_source(source, name, cache).wasm)
+            draft.write_bytes(module)
             draft.replace(path)
     note.write_text(c.make_note(), "utf-8")
     return list(modules)

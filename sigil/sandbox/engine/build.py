@@ -10,6 +10,7 @@ give the same bytes, on any machine.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -17,13 +18,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sigil.sandbox.engine import DESCRIPTION, ENGINE, sources
+from sigil.sandbox.engine import DESCRIPTION, ENGINE, c_library, sources
+from sigil.sandbox.engine.build_cache import BuildCache, open_build_cache
 from sigil.sandbox.engine.sources import BuildError
 
 ZIG = "0.17.1"
@@ -63,10 +65,9 @@ _FLAGS = (
     "-DQUICKJS_NG_BUILD",
     "-D_WASI_EMULATED_SIGNAL",
     f"-DHOST_STACK={HOST_STACK}",
-    "-Wl,--strip-all",
-    f"-Wl,-z,stack-size={HOST_STACK // 8 * 3}",
-    "-Wl,--export=__stack_pointer",
 )
+_STACK = HOST_STACK // 8 * 3
+_EXPORTS = ("__stack_pointer",)
 
 
 def build(force: bool = False) -> Path:
@@ -75,24 +76,19 @@ def build(force: bool = False) -> Path:
     """
     if not force and not find_problem():
         return ENGINE
+    kept = BuildCache(None) if force else open_build_cache()
+    inputs = _fingerprint(*_inputs())
     with _open_cache() as cache:
-        compiled = _compile_engine(cache, force)
-    _report("starting the engine once, with its prelude")
-    try:
-        from sigil.sandbox.engine.snapshot import pre_initialise
-    except ImportError as error:
-        raise BuildError(
-            "the engine is started once with wasmtime, which is missing here: pip install wasmtime"
-        ) from error
-    try:
-        module = pre_initialise(compiled, join_prelude())
-    except ValueError as error:
-        raise BuildError(f"the engine did not start: {error}") from error
+        compiled = _compile_engine(cache, kept, force)
+    module = kept.take("engine", inputs)
+    if module is None:
+        module = _start_engine(compiled)
+        kept.keep("engine", inputs, module)
     description = {
         "engine": "sigil_js_v1",
         "quickjs-ng": sources.VERSION,
         "ziglang": ZIG,
-        "inputs": _fingerprint(*_inputs()),
+        "inputs": inputs,
         "sha256": sha256(module).hexdigest(),
     }
     _write(ENGINE, module)
@@ -134,7 +130,8 @@ def _inputs() -> Iterator[bytes]:
 
 
 def _compiler_inputs() -> Iterator[bytes]:
-    yield " ".join((sources.SHA256, ZIG, *_FLAGS)).encode()
+    yield " ".join((sources.SHA256, ZIG, *_FLAGS, str(_STACK), *_EXPORTS)).encode()
+    yield (_HERE / "c_library.py").read_bytes()
     for name in _OURS:
         yield (_HERE / name).read_bytes()
 
@@ -160,42 +157,88 @@ def _open_cache() -> Iterator[Path]:
         yield Path(temporary)
 
 
-def _compile_engine(cache: Path, force: bool) -> bytes:
-    """Return the engine before its first start, from `cache` when the C is unchanged.
+def _compile_engine(cache: Path, kept: BuildCache, force: bool = False) -> bytes:
+    """Return the engine before its first start: from `cache` or `kept` when the C is unchanged,
+    else compiled.
 
     It is compiled in a folder of its own, by relative names and with an environment of its own, so
-    that no path gets into the module. `cache` also keeps the compiled C library, which takes three
-    quarters of the time; C capabilities are compiled with the same one. Most of our own C is
-    compiled first and needs no library, which another process may compile meanwhile.
+    that no path gets into the module. The C library, which `cache` keeps as well, comes last:
+    another process may compile it meanwhile, for the capabilities in C.
     """
-    path = cache / "engine" / f"{_fingerprint(*_compiler_inputs())}.wasm"
+    inputs = _fingerprint(*_compiler_inputs())
+    path = cache / "engine" / f"{inputs}.wasm"
     if path.is_file() and not force:
         return path.read_bytes()
-    _report(f"fetching quickjs-ng {sources.VERSION}")
-    archive = sources.fetch_sdist(cache / "engine")
-    zig = _find_zig()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        sources.extract(archive, folder)
-        for name in _OURS:
-            shutil.copy(_HERE / name, folder)
-        _report(f"compiling it to WebAssembly with ziglang {ZIG} (about half a minute)")
-        caches = {
-            "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
-            "ZIG_GLOBAL_CACHE_DIR": str(cache / "c"),
-        }
-        for arguments in (
-            ("-c", "shim.c", "-o", "shim.o"),
-            ("shim.o", *_THEIRS, "-lm", "-o", "engine.wasm"),
-        ):
-            command = [str(zig), "cc", *_FLAGS, "-I.", *arguments]
-            run = subprocess.run(
-                command, cwd=folder, env=caches, capture_output=True, text=True, check=False
-            )
-            if run.returncode:
-                raise BuildError(f"the compiler failed:\n{run.stderr.strip()}")
-        _write(path, (folder / "engine.wasm").read_bytes())
-    return path.read_bytes()
+    compiled = kept.take("unstarted", inputs)
+    if compiled is None:
+        _report(f"fetching quickjs-ng {sources.VERSION}")
+        archive = sources.fetch_sdist(cache / "engine")
+        zig = _find_zig()
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            sources.extract(archive, folder)
+            for name in _OURS:
+                shutil.copy(_HERE / name, folder)
+            _report(f"compiling it to WebAssembly with ziglang {ZIG} (about fifteen seconds)")
+            compiled = _compile_sources(zig, folder, cache / "c", kept)
+        kept.keep("unstarted", inputs, compiled)
+    _write(path, compiled)
+    return compiled
+
+
+def _compile_sources(zig: Path, folder: Path, cache: Path, kept: BuildCache) -> bytes:
+    """Return the module of the sources in `folder`, linked with the C library in `cache`."""
+    variables = {
+        "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
+        "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"),
+    }
+
+    def run(place: Path, arguments: Sequence[str]) -> None:
+        _run_compiler(zig, place, arguments, variables)
+
+    objects = []
+    for name in ("shim.c", *_THEIRS):
+        objects.append(str(Path(name).with_suffix(".o")))
+        run(folder, ["cc", *_FLAGS, "-I.", "-c", name, "-o", objects[-1]])
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(cache / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        library = c_library.make_library(zig, cache, run, kept)
+    link = c_library.link_arguments(
+        library, "reactor", objects, "engine.wasm", stack=_STACK, exports=_EXPORTS
+    )
+    run(folder, link)
+    return (folder / "engine.wasm").read_bytes()
+
+
+def _run_compiler(
+    zig: Path, place: Path, arguments: Sequence[str], variables: Mapping[str, str]
+) -> None:
+    run = subprocess.run(
+        [str(zig), *arguments],
+        cwd=place,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        raise BuildError(f"the compiler failed:\n{run.stderr.strip()}")
+
+
+def _start_engine(compiled: bytes) -> bytes:
+    """Return the engine after its first start, with the prelude."""
+    _report("starting the engine once, with its prelude")
+    try:
+        from sigil.sandbox.engine.snapshot import pre_initialise
+    except ImportError as error:
+        raise BuildError(
+            "the engine is started once with wasmtime, which is missing here: pip install wasmtime"
+        ) from error
+    try:
+        return pre_initialise(compiled, join_prelude())
+    except ValueError as error:
+        raise BuildError(f"the engine did not start: {error}") from error
 
 
 def _find_zig() -> Path:

@@ -19,7 +19,7 @@ from pathlib import Path
 VERSION = "0.17.0.2"
 SHA256 = "43d2e48272208721a7aaea8e3f02d4b9318f12ef20cc4f5421b59d9a470706ef"
 
-_FILE = f"quickjs_ng-{VERSION}.tar.gz"
+FILE = f"quickjs_ng-{VERSION}.tar.gz"
 _FOLDER = f"quickjs_ng-{VERSION}/upstream-quickjs/"
 _LARGEST = 4 << 20
 
@@ -48,7 +48,7 @@ def fetch_sdist(folder: Path) -> Path:
     """Return the path of the checked sdist in `folder`, after downloading it when it is not there.
     `BuildError` when that fails.
     """
-    path = folder / _FILE
+    path = folder / FILE
     if not path.is_file() or _hash(path) != SHA256:
         with tempfile.TemporaryDirectory() as temporary:
             downloaded = _download(Path(temporary))
@@ -101,7 +101,7 @@ def _download(folder: Path) -> Path:
         text=True,
         check=False,
     )
-    path = folder / _FILE
+    path = folder / FILE
     if run.returncode or not path.is_file() or _hash(path) != SHA256:
         raise BuildError(
             f"quickjs-ng {VERSION} could not be downloaded with pip: is a package index"

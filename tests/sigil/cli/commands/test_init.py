@@ -255,8 +255,7 @@ def test_the_first_wait_for_the_c_library_is_told_before(
     )  # refused before anything is compiled
     result = run_sigil("check", "greet")
     assert result.err.startswith(
-        "the C library is compiled once, for this and all later sources: about half a"
-        " minute\nerror: "
+        "the C library is compiled once, for this and all later sources: about ten seconds\nerror: "
     )
     assert "greet/main.c:1: no embed here" in result.err
     assert run_sigil("deploy", "greet").err == result.err

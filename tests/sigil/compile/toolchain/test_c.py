@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -117,14 +118,49 @@ def test_without_the_compiler_the_error_says_how_to_get_it(monkeypatch: pytest.M
     assert "pip install ziglang" in caught.value.suggestion
 
 
-def test_another_compiler_makes_the_c_library_again_before_a_source_has_to_hurry(
-    tmp_path: Path,
+def test_a_source_that_uses_more_than_the_usual_part_is_linked_with_the_whole_library(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    zig = c._find_zig("test")
-    (moved := tmp_path / "zig").symlink_to(zig)
-    assert c._warm_mark(zig, CACHE) == c._warm_mark(zig, CACHE) != c._warm_mark(moved, CACHE)
-    made(b"return 0;")
-    assert c._warm_mark(zig, CACHE).is_file()
+    asked: list[Path] = []
+    monkeypatch.setattr(c, "_compile_whole_library", lambda zig, cache, busy: asked.append(cache))
+    # the compiler itself would make the library now, for half a minute
+    monkeypatch.setattr(c, "_run_compiler", one_step(c._run_compiler))
+    more = b'#include <regex.h>\n#include "sigil.h"\nint answer(void) { return regcomp(0, "", 0); }'
+    assert "two steps" in refusal(more)
+    assert asked == [CACHE]
+    assert "undefined symbol: f" in refusal(b"int f(void);\nint main(void) { return f(); }")
+    assert asked == [CACHE]
+
+
+def one_step(run: Callable[..., tuple[str, int]]) -> Callable[..., tuple[str, int]]:
+    """The compiler, that fails where it would compile and link at once."""
+
+    def run_step(
+        zig: Path, work: Path, cache: Path, arguments: tuple[str, ...], seconds: int
+    ) -> tuple[str, int]:
+        if "-c" in arguments:
+            return run(zig, work, cache, arguments, seconds)
+        return "error: two steps", 1
+
+    return run_step
+
+
+def test_common_functions_of_the_c_library_need_no_more_than_its_usual_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(c, "_compile_whole_library", lambda *_: pytest.fail("it took all of it"))
+    headers = "ctype errno inttypes locale math stdio stdlib string strings time unistd wchar"
+    functions = (
+        "printf snprintf sscanf puts getchar getline fread fwrite fflush perror malloc realloc exit"
+        " atexit getenv atof strtol strtod qsort bsearch rand memmem strcasecmp strstr strtok_r"
+        " strdup strerror strcoll isalpha toupper atan2 cosh exp log2 pow cbrt hypot round lround"
+        " fmod frexp fma erf tgamma nextafter powf clock_gettime gmtime_r mktime strftime read"
+        " write setlocale mbstowcs wcslen getentropy"
+    )
+    source = "".join(f"#include <{name}.h>\n" for name in headers.split())
+    source += f"void *all[] = {{ {', '.join(functions.split())} }};\n"
+    source += "int main(int argc, char **argv) { return all[argc] == argv; }\n"
+    assert c.compile_source(source.encode(), "test", CACHE).kind == "wasi"
 
 
 def test_where_the_first_source_would_wait_is_known_before(

@@ -12,6 +12,7 @@ import pytest
 from wasmtime import FuncType
 
 from sigil.sandbox.engine import DESCRIPTION, build, snapshot, sources
+from sigil.sandbox.engine.build_cache import BuildCache
 from sigil.sandbox.engine.sources import BuildError
 from tests.sigil.sandbox.engine.driver import Call, compiled
 
@@ -95,7 +96,31 @@ def test_no_path_of_the_machine_is_in_the_module() -> None:
 def unstarted() -> bytes:
     """The compiled engine before its first start, as the last build left it."""
     with build._open_cache() as cache:
-        return build._compile_engine(cache, force=False)
+        return build._compile_engine(cache, BuildCache(None))
+
+
+def test_compiled_anew_it_has_the_same_bytes(unstarted: bytes, tmp_path: Path) -> None:
+    with build._open_cache() as cache:
+        sdist = cache / "engine" / sources.FILE
+        if sdist.is_file():
+            pytest.skip("the installation of this checkout compiled it anew")
+    assert build._compile_engine(tmp_path, BuildCache(None)) == unstarted
+
+
+def test_an_engine_of_the_same_inputs_is_taken_from_an_earlier_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unstarted: bytes
+) -> None:
+    kept = BuildCache(tmp_path / "kept")
+    kept.keep("unstarted", build._fingerprint(*build._compiler_inputs()), unstarted)
+    module = build.build().read_bytes()
+    kept.keep("engine", build._fingerprint(*build._inputs()), module)
+    monkeypatch.setenv("UNCAGED_BUILD_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setattr(build, "ENGINE", tmp_path / "engine.wasm")
+    monkeypatch.setattr(build, "DESCRIPTION", tmp_path / "engine.json")
+    monkeypatch.setattr(build, "_find_zig", lambda: pytest.fail("it compiled again"))
+    monkeypatch.setattr(build, "_start_engine", lambda _: pytest.fail("it started it again"))
+    assert build.build().read_bytes() == module
+    assert not build.find_problem()
 
 
 def test_the_first_start_always_gives_the_same_module(unstarted: bytes) -> None:
