@@ -88,6 +88,13 @@ class Settings:
     cache: str = setting(
         "UNCAGED_CACHE", "", "the folder for compiled code (default: compiled/ in the data folder)"
     )
+    build_cache: str = setting(
+        "UNCAGED_BUILD_CACHE",
+        "",
+        "the folder in which a build of Uncaged keeps what it compiled, or off (default:"
+        " uncaged/build in the user's cache folder)",
+        outside=True,
+    )
     store: str = setting(
         "UNCAGED_STORE",
         "",
