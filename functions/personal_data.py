@@ -44,7 +44,7 @@ from sigil.protocol import Caller, Json
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import list_partitions
-from sigil.storage.kv.update import retry_conflicts, scan_all
+from sigil.storage.kv.update import retry_conflicts, scan_all, update
 from sigil.storage.stored import dumps
 
 PASSES: Final = 5
@@ -296,6 +296,7 @@ class PersonalData:
                 if sum(removed.values()) > count:
                     changed.append(session)
             groups = tuple(changed)
+            self._erase_waiting_quotes(person, removed)
             self._drop_things(self._app.documents.agent, person, removed)
             self._erase_bodies(bodies, removed)
             if sum(removed.values()) == before:
@@ -605,6 +606,23 @@ class PersonalData:
             bodies.update(find_bodies(item.value))
         return bodies
 
+    def _erase_waiting_quotes(self, person: PersonFound, removed: dict[str, int]) -> None:
+        """Take a person's words out of what others quote in events that wait or were given up.
+
+        A turn would bring them into its chat again.
+        """
+        groups = [group for session in person.others for group in keys.list_groups(session)]
+        inboxes = {keys.inbox_event(group, "").partition for group in groups}
+        places = sorted(person.partitions & inboxes)
+        for partition in (*places, keys.dead_letter("").partition):
+            for sort, item in scan_all(self._kv, partition):
+                fields = _load(item.value)
+                event = fields.get("event")
+                is_ours = isinstance(event, dict) and event.get("agent") == self._app.name
+                if is_ours and _erase_stored_quotes(item.value, person):
+                    decide = partial(_decide_on_quotes, person=person)
+                    _add(removed, MESSAGES, update(self._kv, Key(partition, sort), decide))
+
     def _erase_in_history(self, session: str, person: PersonFound, removed: dict[str, int]) -> None:
         """Take a person's words out of the entries that have messages word for word."""
         entries = self._list_raw_entries(session, person)
@@ -748,6 +766,30 @@ def _erase_event(event: Event, person: PersonFound) -> Event:
         for quote in event.quotes
     ]
     return replace(event, quotes=tuple(quotes))
+
+
+def _decide_on_quotes(value: bytes | None, person: PersonFound) -> tuple[bytes | None, int]:
+    """Return the record of an event without what it quotes of a person, and 1 where that is new."""
+    changed = _erase_stored_quotes(value, person) if value else b""
+    return changed or None, int(bool(changed))
+
+
+def _erase_stored_quotes(value: bytes, person: PersonFound) -> bytes:
+    """Return the record of an event without what it quotes of a person; empty for no such quote.
+
+    What another version wrote beside it stays.
+    """
+    fields = _load(value)
+    event = fields.get("event")
+    quotes = event.get("quotes") if isinstance(event, dict) else None
+    if not isinstance(event, dict) or not isinstance(quotes, list):
+        return b""
+    is_changed = False
+    for quote in quotes:
+        if isinstance(quote, dict) and quote.get("by") in person.ids:
+            quote.update(text=ERASED, author="", by="", length=len(ERASED))
+            is_changed = True
+    return orjson.dumps(fields) if is_changed else b""
 
 
 def _list_told(entry: HistoryEntry, messages: Sequence[Message]) -> list[Message]:

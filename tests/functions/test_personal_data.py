@@ -390,3 +390,22 @@ def test_who_changed_the_agent_is_named_there_still(home: AgentRuntime) -> None:
     documents.write(documents.agent, "soul", "Calm.", by="telegram:42")
     documents.write(documents.agent, "soul", "Wild.", by="telegram:43")
     assert "their id, where they changed" in str(erase(home, "telegram:42").kept)
+
+
+def test_a_waiting_message_of_somebody_else_loses_what_it_quotes_of_the_person(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    quote = Quote("reply", "secret-ada-quoted", "secret-ada", "telegram:42")
+    eve = event("secret-eve-waits", **{**GROUP, "sender": "telegram:43"})
+    own = Quote("reply", "eve", "Eve", "telegram:43")
+    home.queue.put(replace(eve, quotes=(quote, own)))
+    erase(home, "telegram:42")
+    waiting = [text for key, text in dump(home) if "secret-eve-waits" in text]
+    assert waiting
+    assert not [key for key, text in dump(home) if "secret-ada" in text]
+    delivery = home.queue.take(0.0)
+    while delivery and "secret-eve-waits" not in delivery.event.text:
+        home.queue.done(delivery)
+        delivery = home.queue.take(0.0)
+    assert delivery
+    assert [each.text for each in delivery.event.quotes] == [ERASED, "eve"]

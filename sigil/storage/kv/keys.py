@@ -487,7 +487,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor".split()
+    " doctor weather".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 
