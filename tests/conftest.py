@@ -28,6 +28,7 @@ from sigil.sandbox.protocol import RunOrder, pack_run
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
+from tests.machine import times
 from tests.servers.ministack import aws_here, ministack
 from tests.servers.programs import ProgramForker
 from tests.sharing import share_characters, share_costly_values
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tests.functions.people import Live
 
 settings.register_profile(
-    "patient", settings.default, deadline=None
+    "patient", settings.default, deadline=None, max_examples=times(50)
 )  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]

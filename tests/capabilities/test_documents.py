@@ -17,8 +17,9 @@ from jsonschema import Draft202012Validator
 from sigil.errors import SigilError
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
+from tests.machine import times
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=times(30), deadline=None)
 leaves = (
     st.none()
     | st.booleans()
@@ -153,7 +154,7 @@ schemas: st.SearchStrategy[Json] = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(value=values, schema=schemas)
 def test_a_document_is_valid_where_the_python_validator_says_so(
     library: Library, value: Json, schema: Json

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
+from tests.machine import times
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=times(30), deadline=None)
 words = st.text("abAB12 é中", max_size=6)
 
 # ---- sort-list

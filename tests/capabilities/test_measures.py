@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
+from tests.machine import times
 
-quick = settings(max_examples=40, deadline=None)
-few = settings(max_examples=15, deadline=None)
+quick = settings(max_examples=times(20), deadline=None)
+few = settings(max_examples=times(15), deadline=None)
 
 # ---- geo-distance, shape-area
 

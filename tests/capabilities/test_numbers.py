@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from sigil.errors import SigilError
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
+from tests.machine import times
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=times(30), deadline=None)
 dates = st.dates(date(1, 1, 1), date(9999, 12, 31))
 
 
@@ -57,7 +58,7 @@ def _as_answered(value: Fraction) -> Json:
     return float(value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(expression=expressions)
 def test_arithmetic_is_exact(library: Library, expression: Counted) -> None:
     text, value = expression

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.capabilities.conftest import Library
+from tests.machine import times
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=times(20), deadline=None)
 
 # ---- statistics
 

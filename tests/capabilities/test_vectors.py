@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import FOLDER, Library
+from tests.machine import times
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=times(30), deadline=None)
 
 # Examples of the IBAN registry (SWIFT), one of each length and more.
 IBANS = (

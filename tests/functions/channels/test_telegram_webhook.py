@@ -19,6 +19,7 @@ from functions.channels.telegram import Telegram
 from functions.events import Event, Sender, decode, encode
 from sigil.errors import Refused, UsageError
 from tests.fakes.bot_api import TOKEN
+from tests.machine import times
 
 SAMPLES = Path(__file__).parents[2] / "events" / "telegram"
 BOT = Telegram(TOKEN, "hush-hush", username="Sigil_Bot")
@@ -360,7 +361,7 @@ TREES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=times(100))
 @given(st.dictionaries(FIELDS, TREES, max_size=5), st.booleans())
 def test_any_update_is_read_or_ignored(update: dict[str, Any], private: bool) -> None:
     if private and isinstance(update.get("message"), dict):
@@ -370,14 +371,14 @@ def test_any_update_is_read_or_ignored(update: dict[str, Any], private: bool) ->
     BOT.parse_overheard(json.dumps({"update_id": 1, **update}).encode())
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=times(50))
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with suppress(UsageError):
         assert BOT.parse(body) == []
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=times(50))
 @given(st.sampled_from(sorted(SAMPLES.glob("*.json"))), st.data())
 def test_a_damaged_sample_is_read_or_ignored(path: Path, data: st.DataObject) -> None:
     update = json.loads(path.read_bytes())

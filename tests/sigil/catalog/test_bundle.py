@@ -23,6 +23,7 @@ from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
+from tests.machine import times
 from tests.sigil.registries import PERSON, spec, text
 
 ELSEWHERE = Caller("other", owner=True)
@@ -279,7 +280,9 @@ def test_files_that_lie_in_each_other_are_refused_before_they_are_read(body: byt
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=times(75),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_damaged_archives_are_refused_in_our_own_words_or_hold_what_they_held(

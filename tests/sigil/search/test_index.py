@@ -16,6 +16,7 @@ from sigil.deploy.library import read_packages
 from sigil.search import Index, IndexDocument, IndexHit, diversify
 from sigil.search.postings import Posting, Postings
 from sigil.search.ranking import WeightedTerm, rank, score_of
+from tests.machine import times
 from tests.sigil.asked import ANSWERED, UNANSWERED
 
 
@@ -412,7 +413,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(changes)
 def test_adding_and_removing_in_any_order_ranks_like_a_fresh_index(
     steps: list[tuple[bool, int, int]],
@@ -435,7 +436,7 @@ def test_adding_and_removing_in_any_order_ranks_like_a_fresh_index(
 texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(texts, texts, texts)
 def test_no_text_breaks_the_index(name: str, description: str, query: str) -> None:
     index = filled(
@@ -609,7 +610,7 @@ def test_there_is_something_to_look_at_in_a_large_index_too_and_nothing_in_an_em
     assert len(diversify(drawn, 20)) == 20
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(20), deadline=None)
 @given(changes, changes, st.booleans())
 def test_an_index_in_a_file_ranks_like_the_one_it_was_made_of(
     before: list[Any], after: list[Any], again: bool
@@ -674,7 +675,7 @@ strengths = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @given(
     strengths,
     st.lists(st.floats(0.1, 9), min_size=6, max_size=6),

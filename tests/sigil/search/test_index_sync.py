@@ -26,7 +26,7 @@ from sigil.storage.artifacts.stored import StoredArtifacts
 from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
-from tests.machine import within
+from tests.machine import times, within
 from tests.sigil.searching import MAIN, Counting, Garden, found, names
 from tests.sigil.stores import SHARED, Place, place
 
@@ -247,7 +247,7 @@ class Dying(Counting):
         return super().put(key, *given, **named)  # type: ignore[arg-type]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(20), deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=150), st.integers(0, 150))
 def test_whoever_follows_the_log_learns_of_every_change_after_his(
     numbers: list[int], known: int
@@ -536,7 +536,7 @@ STEPS = st.lists(
 ASKED = ("water carrots", "sow kale", "dried basil", "plant-carrot")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=times(20), deadline=None)
 @given(STEPS)
 def test_whatever_happens_a_running_process_finds_what_a_new_one_does(
     steps: list[tuple[str, str, str]],

@@ -371,7 +371,7 @@ NESTED = some.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(30))
 @given(some.dictionaries(some.text(max_size=5), NESTED, max_size=4))
 def test_a_fingerprint_is_blind_to_order_spaces_and_escapes(arguments: dict[str, Any]) -> None:
     ways = [
