@@ -11,6 +11,7 @@ import orjson
 
 from functions.agent.model.offline_units import say_unit
 from functions.agent.model.offline_values import EASTER_DAYS
+from functions.agent.model.offline_web import describe_page, describe_search
 from functions.texts.en import Texts
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
@@ -126,6 +127,10 @@ def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, text
         return _list_lines(as_sequence(fields["items"]), texts)
     if tool == tool_of("calculate") and isinstance(result, str):
         return _write_number(result, texts)
+    if tool == tool_of("read-page") and "text" in fields:
+        return describe_page(fields, texts)
+    if tool == tool_of("web-search") and "results" in fields:
+        return describe_search(fields, texts)
     svg = result if isinstance(result, str) else fields.get("svg")
     if isinstance(svg, str) and svg.startswith("<svg"):
         return f"{texts.offline_svg}\n```svg\n{svg}\n```"

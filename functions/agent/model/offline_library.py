@@ -40,6 +40,7 @@ from functions.agent.model.offline_values import (
     split_list,
     to_number,
 )
+from functions.agent.model.offline_web import PAGE_TOPIC, SEARCH_TOPIC, find_page, find_search
 from functions.time_zone import find_zone
 from sigil.protocol import Json, tool_of
 
@@ -1048,6 +1049,14 @@ def _read_weather(request: Request) -> Arguments | None:
     return arguments
 
 
+def _read_page(request: Request) -> Arguments | None:
+    return find_page(request.words)
+
+
+def _read_search(request: Request) -> Arguments | None:
+    return find_search(request.words)
+
+
 _CASES = (
     ("snake", r"snake[_ -]?case|下划线"),
     ("camel", r"camel[_ -]?case|驼峰"),
@@ -1376,6 +1385,8 @@ _SKILLS: tuple[_Skill, ...] = (
         _read_wrapped,
         "wrap this text at 40 columns: (the text)",
     ),
+    _Skill("read-page", PAGE_TOPIC, _read_page, "read https://example.com and sum it up"),
+    _Skill("web-search", SEARCH_TOPIC, _read_search, "search the web for tea harbours"),
     _Skill(
         "url-parts",
         r"\burl\b(?! slug|[- ]?(?:en|de)code)|query parameter|网址",

@@ -183,6 +183,17 @@ ANSWERS = {
     "will it rain in London tomorrow": "EPERM.*open-meteo.com",
     "temperature in New York in fahrenheit": "EPERM.*open-meteo.com",
     "北京今天天气怎么样": "EPERM.*open-meteo.com",
+    "read https://example.com/news and sum it up": "EPERM: GET https://example.com/news waits",
+    "what does the page at https://example.com say": "EPERM.*`sigil grant read-page`",
+    "list the links on https://example.com": "EPERM.*`sigil grant read-page`",
+    "lies https://example.com und fasse es zusammen": "EPERM.*`sigil grant read-page`",
+    "打开 https://example.com 看看写了什么": "EPERM.*`sigil grant read-page`",
+    "what is new about the James Webb telescope": "EPERM.*`sigil grant web-search`",
+    "search the web for a recipe of borscht": "EPERM.*`sigil grant web-search`",
+    "latest news about Berlin": "EPERM.*`sigil grant web-search`",
+    "google the opening hours of the Louvre": "EPERM.*`sigil grant web-search`",
+    "was gibt es Neues über die ISS": "EPERM.*`sigil grant web-search`",
+    "上网搜索一下最新的人工智能新闻": "EPERM.*`sigil grant web-search`",
 }
 """What the answer to an example has, where the example has all it needs."""
 
