@@ -139,6 +139,21 @@ def setup(  # each question is a flag as well
     untested: Annotated[
         bool, typer.Option("--untested", help="Write it down without a test call.")
     ] = False,
+    token_from: Annotated[
+        str,
+        typer.Option("--token-from", help="The environment variable that has the bot's token."),
+    ] = "",
+    take_webhook: Annotated[
+        bool, typer.Option("--take-webhook", help="Take away a webhook that the bot has.")
+    ] = False,
+    owner: Annotated[str, typer.Option(help="Who owns the agent, such as telegram:123.")] = "",
+    service: Annotated[
+        str, typer.Option(help="systemd: run it in the background; none: no more.")
+    ] = "",
+    start: Annotated[
+        bool, typer.Option("--start/--no-start", help="Start the service as well.")
+    ] = True,
+    port: Annotated[int, typer.Option(help="The service's port on this machine.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print what changed as JSON.")] = False,
 ) -> None:
     """Set up the agent: a few questions, each answer tried.
@@ -160,6 +175,13 @@ def setup(  # each question is a flag as well
         key_from=key_from,
         window=window,
         untested=untested,
+        token_from=token_from,
+        take_webhook=take_webhook,
+        owner=owner,
+        service=service,
+        start=start,
+        port=port,
+        is_alone=step is not None,
     )
     raise typer.Exit(run_setup(step, flags, Questions(Printer(json=json), yes), here))
 

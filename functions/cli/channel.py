@@ -27,7 +27,7 @@ from functions.wiring import Closable, open_channels
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
-from sigil.errors import SigilError, UsageError
+from sigil.errors import BackendError, SigilError, UsageError, one_line
 from sigil.settings import describe_settings
 
 cli = typer.Typer(
@@ -184,6 +184,38 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
 
 
 cli.command()(pairing.pair)
+
+
+def free_from_webhook(platform: str, channel: object, *, take_webhook: bool) -> None:
+    """Take the webhook of a bot away, when that was said or a person says so; `UsageError` when it
+    stays: the platform gives no updates then.
+    """
+    if not isinstance(channel, HasWebhook):
+        return
+    try:
+        url = channel.webhook.read_state().url
+        if not url:
+            return
+        if not take_webhook and sys.stdin.isatty():
+            take_webhook = typer.confirm(
+                f"{platform} sends this bot's messages to {url}. Take that webhook away?", err=True
+            )
+        if take_webhook:
+            channel.webhook.remove()
+            sys.stderr.write(f"the webhook {one_line(url)} was taken away\n")
+            return
+    except BackendError as problem:
+        if problem.suggestion:  # the token is wrong: it stays so
+            raise
+        # no network yet, such as at a boot: the poller tries again
+        sys.stderr.write(f"warning: {problem.message}\n")
+        return
+    raise UsageError(
+        "ESETTING",
+        f"a webhook is set, so {platform} gives no updates: {url}",
+        source=platform,
+        suggestion="use --take-webhook, or leave --poll away",
+    )
 
 
 @contextmanager

@@ -14,16 +14,20 @@ from typing import Protocol, runtime_checkable
 from functions.agent.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
+from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasWebhook
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
+from functions.queues.leases import is_leased
 from functions.settings import Settings
 from functions.wiring import Closable, open_channels, open_ingress_queue, open_model
 from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
 from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer
 from sigil.errors import BackendError
+from sigil.storage.kv import keys
 from sigil.storage.setting_secrets import reveal
+from sigil.wiring import open_stores
 
 MODEL_SECONDS = 20.0
 
@@ -97,12 +101,13 @@ def check_model(settings: Settings) -> str:
         raise BackendError(
             "EUNAVAILABLE",
             reply.failure.detail if reply.failure else reply.text,
-            suggestion="check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and UNCAGED_LLM_MODEL",
+            suggestion="uncaged setup model, or check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and"
+            " UNCAGED_LLM_MODEL",
         )
     if not settings.endpoint:
         raise DoctorWarning(
             "the offline model answers: it knows a few phrases",
-            suggestion="set UNCAGED_LLM_KEY, or UNCAGED_LLM_URL",
+            suggestion="uncaged setup model, or set UNCAGED_LLM_KEY or UNCAGED_LLM_URL",
         )
     return f"{model.name} answers in {seconds:.1f} s"
 
@@ -121,22 +126,60 @@ def check_platforms(settings: Settings) -> str:
         with closing(channel) if isinstance(channel, Closable) else nullcontext():
             finding = f"{platform}: the bot answers"
             if isinstance(channel, KnowsBotName):
-                name = channel.fetch_bot_name()
+                name = _fetch_bot_name(platform, channel)
                 finding = f"{platform}: the bot @{name} answers" if name else finding
-            if isinstance(channel, HasWebhook):
-                require_working_webhook(platform, channel)
+            if isinstance(channel, PolledChannel) and is_polled(settings, platform, channel):
+                require_no_webhook(platform, channel)
+                finding += ", and a server polls it"
+            elif isinstance(channel, HasWebhook):
+                require_working_webhook(
+                    platform, channel, has_secret=bool(settings.telegram_secret)
+                )
                 finding += ", its webhook works"
             found.append(finding)
     return ", ".join(found) or "none set"
 
 
-def require_working_webhook(platform: str, channel: HasWebhook) -> None:
+def _fetch_bot_name(platform: str, channel: KnowsBotName) -> str:
+    """Return the bot's name; an error names the command that mends it."""
+    try:
+        return channel.fetch_bot_name()
+    except BackendError as problem:
+        remedy = "check this machine's network or proxy"
+        if problem.suggestion:
+            remedy = f"uncaged setup {platform}: {problem.suggestion}"
+        raise BackendError(problem.code, problem.message, suggestion=remedy) from None
+
+
+def is_polled(settings: Settings, platform: str, channel: PolledChannel) -> bool:
+    """Return whether a server of this store polls the bot right now."""
+    if settings.queue:
+        return False
+    name = keys.updates_of(settings.agent, platform, str(channel.bot))
+    return is_leased(open_stores(settings).kv, name, time.time())
+
+
+def require_no_webhook(platform: str, channel: PolledChannel) -> None:
+    """Raise `BackendError` when a webhook keeps a bot's updates from the server that polls it."""
+    url = channel.webhook.read_state().url if isinstance(channel, HasWebhook) else ""
+    if url:
+        raise BackendError(
+            "EUNAVAILABLE",
+            f"{platform}: a server polls the bot, whose webhook {url} gets everything",
+            suggestion=f"uncaged channel unset {platform}",
+        )
+
+
+def require_working_webhook(platform: str, channel: HasWebhook, *, has_secret: bool) -> None:
     """Raise `DoctorWarning` when no webhook is set, `BackendError` when deliveries fail."""
     webhook = channel.webhook.read_state()
     if not webhook.url:
+        by_webhook = f"uncaged channel set {platform} --url https://bot.example.com"
+        by_polling = "uncaged serve --poll"
+        remedies = (by_webhook, by_polling) if has_secret else (by_polling, by_webhook)
         raise DoctorWarning(
-            f"{platform}: the bot answers, and no webhook is set",
-            suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
+            f"{platform}: the bot answers, but no webhook is set and no server polls it",
+            suggestion=", or ".join(remedies),
         )
     if not webhook.works:
         raise BackendError(
@@ -150,4 +193,10 @@ def check_owners(settings: Settings) -> str:
     """Return the ids of the agent's owners."""
     with open_agent() as (app, _):
         paired = [person.id for person in app.people.list_members() if person.role == "owner"]
-    return ", ".join([*settings.owners, *paired]) or "nobody but this machine's own user"
+    owners = ", ".join([*settings.owners, *paired])
+    if not owners and open_channels(settings):
+        raise DoctorWarning(
+            "nobody but this machine's own user, and a platform is set",
+            suggestion="uncaged setup owner, or send the bot the code that `uncaged serve` prints",
+        )
+    return owners or "nobody but this machine's own user"

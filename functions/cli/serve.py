@@ -8,12 +8,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-import typer
-
 from functions import local, log
 from functions.channels.updates import PolledChannel
-from functions.channels.webhooks import HasWebhook
-from functions.cli.channel import make_menus
+from functions.cli.channel import free_from_webhook, make_menus
 from functions.poller import PolledBot
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
@@ -69,38 +66,6 @@ def _list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[Poll
             suggestion="uncaged setup telegram, or set TELEGRAM_TOKEN",
         )
     return bots
-
-
-def free_from_webhook(platform: str, channel: PolledChannel, *, take_webhook: bool) -> None:
-    """Take the webhook of a bot away, when that was said or a person says so; `UsageError` when it
-    stays: the platform gives no updates then.
-    """
-    if not isinstance(channel, HasWebhook):
-        return
-    try:
-        url = channel.webhook.read_state().url
-        if not url:
-            return
-        if not take_webhook and sys.stdin.isatty():
-            take_webhook = typer.confirm(
-                f"{platform} sends this bot's messages to {url}. Take that webhook away?", err=True
-            )
-        if take_webhook:
-            channel.webhook.remove()
-            _print_line(f"the webhook {url} was taken away; what waited there comes here")
-            return
-    except BackendError as problem:
-        if problem.suggestion:  # the token is wrong: it stays so
-            raise
-        # no network yet, such as at a boot: the poller tries again
-        _print_line(f"warning: {problem.message}")
-        return
-    raise UsageError(
-        "ESETTING",
-        f"a webhook is set, so {platform} gives no updates: {url}",
-        source=platform,
-        suggestion="use --take-webhook, or leave --poll away",
-    )
 
 
 def _print_greeting(

@@ -173,5 +173,11 @@ class Leases:
             return ended
 
 
+def is_leased(kv: KV, session: str, now: float) -> bool:
+    """Return whether some process has the lease of a session, by the wall clock."""
+    item = kv.get(keys.session_claim(session))
+    return item is not None and _RECORD.read(item.value).until > now
+
+
 def _is_owned_by(lease: Lease, value: bytes) -> bool:
     return _RECORD.read(value).owner == lease.owner

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
+from functions.cli.local_agent import open_agent
 from functions.cli.setup.flags import SetupFlags, SetupStep
 from functions.cli.setup.language import choose_language
 from functions.cli.setup.model import choose_model
+from functions.cli.setup.owner import choose_owner
 from functions.cli.setup.questions import Questions
+from functions.cli.setup.service import find_user_services, install_service
 from functions.cli.setup.settings_file import SettingsFile, open_settings_file
+from functions.cli.setup.telegram import connect_telegram
+from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.settings import describe_settings
 
@@ -18,6 +24,9 @@ Step = Callable[[Questions, SetupFlags, SettingsFile], list[str]]
 STEPS: dict[SetupStep, Step] = {
     SetupStep.language: choose_language,
     SetupStep.model: choose_model,
+    SetupStep.telegram: connect_telegram,
+    SetupStep.owner: choose_owner,
+    SetupStep.service: install_service,
 }
 """The steps in the order in which they are asked."""
 
@@ -37,7 +46,34 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
         for name in [step] if step else STEPS:
             changed += STEPS[name](questions, flags, file)
         _print_outcome(questions.printer, file, changed)
+        settings = file.preview({})
+    if step in (SetupStep.language, SetupStep.model) or questions.printer.json:
+        return 0
+    _print_next_steps(questions.printer, settings)
+    if step is None and not questions.yes and questions.confirm("Say hello here now?", True):
+        from functions.cli.chat import Style, run_chat
+
+        return run_chat("/start", "main", Style())
     return 0
+
+
+def _print_next_steps(printer: Printer, settings: Settings) -> None:
+    """Print how to talk to the agent, and how to become its owner on a platform."""
+    printer.note("talk to it here: uncaged chat")
+    if not settings.telegram_token:
+        return
+    services = find_user_services()
+    if services is None or not services.is_active:
+        printer.note("let Telegram talk to it: uncaged serve --poll")
+        if not settings.owners:
+            printer.note("  that prints a code; who sends it to the bot is the owner")
+        return
+    if settings.owners or not sys.stderr.isatty():
+        return
+    with open_agent() as (app, _):
+        code = app.claim.offer_code()
+    if code:
+        printer.note(f"send `/pair {code}` to the bot in the next 10 minutes: you are its owner")
 
 
 def _print_outcome(printer: Printer, file: SettingsFile, changed: list[str]) -> None:

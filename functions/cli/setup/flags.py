@@ -11,6 +11,9 @@ class SetupStep(StrEnum):
 
     language = "language"
     model = "model"
+    telegram = "telegram"
+    owner = "owner"
+    service = "service"
     undo = "undo"
 
 
@@ -26,3 +29,11 @@ class SetupFlags:
     key_from: str = ""
     window: int = 0
     untested: bool = False
+    token_from: str = ""
+    take_webhook: bool = False
+    owner: str = ""
+    service: str = ""
+    start: bool = True
+    port: int = 0
+    is_alone: bool = False
+    """One thing is set up alone, so what is missing for it is an error."""

@@ -131,7 +131,7 @@ def check_token(settings: Settings) -> str:
         if len(token) < GUESSABLE:
             raise DoctorWarning(
                 f"UNCAGED_TOKEN has {len(token)} characters and could be guessed",
-                suggestion="take one of 32 random characters or more",
+                suggestion="`openssl rand -hex 32` prints a good one",
             )
         return "set by UNCAGED_TOKEN"
     path = settings.data_folder / "token"

@@ -89,6 +89,7 @@ def check_token(settings: Settings) -> str:
     if isinstance(ends, int | float) and ends - time.time() < EXPIRY_WARNING_SECONDS:
         hours = max(ends - time.time(), 0) / 3_600
         raise DoctorWarning(
-            f"{found}; it ends in {hours:,.0f} hours", suggestion="ask for another one"
+            f"{found}; it ends in {hours:,.0f} hours",
+            suggestion="ask its owner for another one, then: sigil login",
         )
     return found

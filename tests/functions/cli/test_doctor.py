@@ -14,7 +14,12 @@ import pytest
 
 from functions.cli import doctor as doctor_command
 from functions.cli.app import run_words
+from functions.clock import SYSTEM
+from functions.queues.leases import Leases
+from functions.settings import Settings
 from sigil.cli.printing import Printer
+from sigil.storage.kv import keys
+from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, say
 
@@ -94,11 +99,11 @@ def test_no_model_is_a_warning_and_one_that_is_away_a_failure(
 ) -> None:
     code, found = doctor()
     assert (code, found["model"]["state"]) == (0, "warn")
-    assert "UNCAGED_LLM_KEY" in found["model"]["mend"]
+    assert found["model"]["mend"].startswith("uncaged setup model, or set UNCAGED_LLM_KEY")
     monkeypatch.setenv("UNCAGED_LLM_URL", "http://127.0.0.1:9")
     code, found = doctor()
     assert (code, found["model"]["state"]) == (1, "fail")
-    assert "UNCAGED_LLM_URL" in found["model"]["mend"]
+    assert found["model"]["mend"].startswith("uncaged setup model, or check UNCAGED_LLM_URL")
 
 
 def test_a_variable_that_is_misspelt_is_a_warning_that_names_the_one_that_was_meant(
@@ -138,9 +143,30 @@ def test_a_platform_is_asked_for_its_bot_and_its_webhook(
     code, found = doctor()
     assert (code, found["platforms"]["state"]) == (1, "fail")
     assert "Connection refused" in found["platforms"]["found"]
+    assert found["owners"]["mend"].startswith("uncaged setup owner")
     monkeypatch.setenv("TELEGRAM_TOKEN", "4:wrong")
     code, found = doctor()
     assert (code, found["platforms"]["state"]) == (1, "fail")
+    assert found["platforms"]["mend"].startswith("uncaged setup telegram")
+
+
+def test_a_bot_that_a_server_polls_needs_no_webhook(
+    doctor: Doctor, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TELEGRAM_API", bot.url)
+    monkeypatch.setenv("TELEGRAM_TOKEN", TOKEN)
+    _, found = doctor()
+    assert found["platforms"]["mend"].startswith("uncaged serve --poll, or uncaged channel set")
+    settings = Settings.read()
+    leases = Leases(open_stores(settings).kv, SYSTEM, 30.0, 60.0)
+    leases.take(keys.updates_of(settings.agent, "telegram", TOKEN.partition(":")[0]))
+    _, found = doctor()
+    assert found["platforms"]["found"] == (
+        "telegram: the bot @sigil_bot answers, and a server polls it"
+    )
+    bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
+    code, found = doctor()
+    assert (code, found["platforms"]["mend"]) == (1, "uncaged channel unset telegram")
 
 
 def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(

@@ -1,0 +1,233 @@
+"""The question for a service: a systemd unit of the user's own, which runs the server."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from functions.cli.setup.flags import SetupFlags
+from functions.cli.setup.questions import Questions, require_choice
+from functions.cli.setup.settings_file import SettingsFile
+from functions.settings import Settings
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.http.server import listen
+from sigil.settings import describe_settings, read_variable
+from sigil.storage.files import make_write_error, write_whole
+
+UNIT = "uncaged.service"
+PORT = 8000
+SYSTEMD = "systemd"
+NONE = "none"
+COMMAND_SECONDS = 30.0
+START_SECONDS = 30.0
+"""The first start compiles the engine, and fills the registry."""
+LOOK_SECONDS = 0.5
+_TEMPLATE = """\
+# written by `uncaged setup service`; `uncaged setup service --service none` removes it
+[Unit]
+Description=Uncaged, a chat agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+WorkingDirectory={folder}
+ExecStart={command}
+Restart=on-failure
+RestartSec=5
+# only the server gets the stop signal; it ends its sandboxes itself after the running turns
+KillMode=mixed
+TimeoutStopSec=45
+UMask=0077
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=default.target
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UserServices:
+    """The systemd of the user, and the file of our unit."""
+
+    program: str
+    unit: Path
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run `systemctl --user` with these words."""
+        try:
+            return subprocess.run(
+                [self.program, "--user", *words],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=COMMAND_SECONDS,
+                stdin=subprocess.DEVNULL,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return subprocess.CompletedProcess(words, 1, "", type(problem).__name__)
+
+    def require(self, *words: str) -> None:
+        """Run `systemctl --user` with these words; `BackendError` when it fails."""
+        done = self.run(*words)
+        if done.returncode:
+            raise BackendError(
+                "EUNAVAILABLE",
+                one_line(f"systemctl --user {' '.join(words)}: {done.stderr.strip()}"),
+                suggestion="journalctl --user --unit uncaged shows what it says",
+            )
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether our unit runs."""
+        return self.run("is-active", "--quiet", UNIT).returncode == 0
+
+
+def find_user_services() -> UserServices | None:
+    """Return the systemd of the user; None on a machine without one."""
+    from platformdirs import user_config_path
+
+    program = shutil.which("systemctl")
+    if program is None:
+        return None
+    unit = user_config_path("systemd", appauthor=False) / "user" / UNIT
+    services = UserServices(program, unit)
+    return services if services.run("show-environment").returncode == 0 else None
+
+
+def install_service(questions: Questions, flags: SetupFlags, file: SettingsFile) -> list[str]:
+    """Ask whether a service runs the server, and write, start or remove its unit. No setting
+    changes.
+    """
+    services = find_user_services()
+    settings = file.preview({})
+    words = _list_words(settings, flags.port or PORT)
+    by_hand = f"run it yourself: uncaged {' '.join(words)}; docs/deploy.md has a container"
+    if services is None:
+        if flags.service == SYSTEMD or (flags.is_alone and flags.service != NONE):
+            raise UsageError(
+                "EUSAGE", "this machine has no systemd for its user", suggestion=by_hand
+            )
+        questions.printer.note(f"no service: this machine has no systemd for its user; {by_hand}")
+        return []
+    choice = flags.service
+    if choice:
+        require_choice("--service", choice, (SYSTEMD, NONE))
+    elif questions.yes and not flags.is_alone:
+        return []
+    else:
+        choice = SYSTEMD if questions.confirm("Run it in the background?", default=True) else NONE
+    if choice == NONE:
+        _remove_unit(questions, services)
+        return []
+    _write_unit(questions, flags, file, services)
+    return []
+
+
+def _list_words(settings: Settings, port: int) -> list[str]:
+    """Return the words of the command that serves."""
+    # with a secret the bot has a webhook, which somebody set on purpose
+    poll = ["--poll"] if settings.telegram_token and not settings.telegram_secret else []
+    return ["serve", *poll, "--port", str(port)]
+
+
+def _write_unit(
+    questions: Questions, flags: SetupFlags, file: SettingsFile, services: UserServices
+) -> None:
+    printer = questions.printer
+    settings = file.preview({})
+    port = _find_port(questions, flags, services)
+    program = Path(sys.executable).with_name("uncaged")
+    start = [str(program)] if program.exists() else [sys.executable, "-m", "functions.cli"]
+    command = " ".join(_quote(word) for word in [*start, *_list_words(settings, port)])
+    own = file.path == Settings.find_own_file()
+    folder = "%h" if own else str(file.path.parent).replace("%", "%%")
+    text = _TEMPLATE.format(folder=folder, command=command)
+    try:
+        services.unit.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise make_write_error(services.unit.parent, problem) from None
+    write_whole(services.unit, text.encode("utf-8", "surrogateescape"), durable=True)
+    printer.note(f"written to {services.unit}; to remove it: uncaged setup service --service none")
+    for name in _list_shell_settings(file):
+        printer.note(f"warning: {name} is set in this shell alone; the service does not have it")
+    if not flags.start:
+        printer.note("to start it: systemctl --user daemon-reload, then")
+        printer.note("  systemctl --user enable --now uncaged")
+        return
+    services.require("daemon-reload")
+    services.require("enable", UNIT)
+    services.require("restart", UNIT)
+    with printer.progress("waiting for the service"):
+        is_up = _wait_for_server(services, port)
+    state = "runs" if is_up else "still starts"
+    printer.note(f"the service {state} at http://127.0.0.1:{port}; its log:")
+    printer.note("  journalctl --user --unit uncaged --follow")
+    printer.note("it ends when you log out, unless once: loginctl enable-linger")
+
+
+def _wait_for_server(services: UserServices, port: int) -> bool:
+    """Return whether the server answers within `START_SECONDS`; `BackendError` when it ended."""
+    end = time.monotonic() + START_SECONDS
+    while True:
+        if not services.is_active:
+            raise BackendError(
+                "EUNAVAILABLE",
+                "the service does not run",
+                suggestion="journalctl --user --unit uncaged shows what it says",
+            )
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(LOOK_SECONDS)
+
+
+def _remove_unit(questions: Questions, services: UserServices) -> None:
+    """Stop the service and remove its unit, where there is one."""
+    if not services.unit.exists():
+        return
+    services.run("disable", "--now", UNIT)
+    services.unit.unlink(missing_ok=True)
+    services.run("daemon-reload")
+    questions.printer.note("the service was stopped and removed")
+
+
+def _find_port(questions: Questions, flags: SetupFlags, services: UserServices) -> int:
+    """Return a port that is free, or that our own service has."""
+    port = flags.port or PORT
+    while True:
+        try:
+            if not services.is_active:
+                listen("127.0.0.1", port).close()
+            return port
+        except BackendError:
+            problem = BackendError(
+                "EUNAVAILABLE",
+                f"another program has port {port} of this machine",
+                suggestion=f"end it, or choose another one: --port {port + 1}",
+            )
+        if questions.yes:
+            raise problem
+        questions.printer.error(problem)
+        answer = questions.ask("Port", str(port + 1), "--port")
+        port = int(answer) if answer.isascii() and answer.isdigit() else port
+
+
+def _list_shell_settings(file: SettingsFile) -> list[str]:
+    """Return the settings that only the environment of this process has."""
+    names = [name for name, _, _ in describe_settings(Settings()) if name != "EDITOR"]
+    values = file.values
+    return [name for name in names if read_variable(name) and name not in values]
+
+
+def _quote(word: str) -> str:
+    """Return a word as systemd reads it in ExecStart=."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if escaped != word or " " in word else word
