@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from functions.agent.messages import RUNTIME_ORIGIN
+from functions.agent.messages import RUNTIME_ORIGIN, read_own_words
 from functions.agent.session.document import Document
 from functions.events import Event
 from functions.texts.en import Texts
@@ -49,10 +49,17 @@ def _list_written(event: Event, document: Document | None) -> Iterator[str]:
 
 
 def _list_messages(document: Document) -> Iterator[str]:
+    """Yield the newest words that people of the chat wrote themselves.
+
+    What they quote, or forward, is somebody else's, and the lines around it are the runtime's.
+    """
     count = 0
     for message in reversed(document.messages):
         if message.role == "user" and message.origin != RUNTIME_ORIGIN:
-            yield message.content
+            words = read_own_words(message.content)
+            if not words.strip():
+                continue
+            yield words
             count += 1
             if count == NEWEST:
                 return

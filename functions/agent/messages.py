@@ -319,14 +319,26 @@ def format_overheard(messages: Sequence[OverheardMessage], most: int, zone: str 
     return delimit_text(GROUP, "\n".join(reversed(lines)))
 
 
+_FILE_LINE: Final = re.compile(
+    rf"\[[^\[\]]{{1,40}}: (?:unnamed|\"[^\[\]]*\")(?:{re.escape(unopened.NOTE)})?\]"
+)
+"""A line of `describe_event` about a file."""
+
+
 def read_own_words(content: str) -> str:
-    """Return what a message's sender wrote, without what is between delimiters above it."""
+    """Return what a message's sender wrote, without what is between delimiters above it and the
+    lines about its files below it.
+    """
     while True:
         opened = next((name for name in ZONES if content.startswith(f"<<{name}>>\n")), "")
         _, closing, rest = content.partition(f"\n<</{opened}>>")
         if not (opened and closing):
-            return content
+            break
         content = rest.removeprefix("\n")
+    lines = content.split("\n")
+    while lines and _FILE_LINE.fullmatch(lines[-1]):
+        lines.pop()
+    return "\n".join(lines)
 
 
 def remove_delimiters(content: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from functions.agent.turn import run_turn
+from functions.events import Quote
 from functions.texts.de import TEXTS as GERMAN
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.zh import TEXTS as CHINESE
@@ -16,6 +17,7 @@ from tests.fakes.model import ScriptedModel
 from tests.functions.agent.talk import event, run_event, tell
 
 Open = Callable[..., AgentRuntime]
+PHOTO = {"kind": "photo", "file_id": "a"}
 
 
 @pytest.fixture
@@ -43,6 +45,27 @@ def test_the_words_of_a_chat_say_more_than_the_app(
     assert ask(home, "/forget x") == ENGLISH.forget_how
     ask(home, "现在几点？", "en")
     assert ask(home, "/forget x", "en") == CHINESE.forget_how
+
+
+@pytest.mark.parametrize("words", ["was siehst du hier, bitte?", ""])
+def test_what_a_message_holds_and_quotes_says_nothing_about_its_writer(
+    home: AgentRuntime, words: str
+) -> None:
+    ask(home, "wie geht es dir?", "en")
+    quote = Quote("forward", "This is what the others have said about it.", "Bob", "telegram:9")
+    happened = replace(event(words), language="en", quotes=(quote,), attachments=(PHOTO,))
+    run_event(home, happened)
+
+    assert ask(home, "/forget x", "en") == GERMAN.forget_how
+
+
+def test_the_offline_model_reads_the_words_of_a_photo_alone(runtime: Open) -> None:
+    home = runtime(library="builtin", llm_url="")
+    happened = replace(event("was ist 2 hoch 10"), attachments=(PHOTO,))
+    (reply,) = run_event(home, happened).document.outbox
+
+    kinds = GERMAN.cannot_open_beside.format(kinds="Fotos")
+    assert reply.text == f"{kinds}\n\n1024\n\n{GERMAN.offline_signature}"
 
 
 def test_a_chat_chooses_its_language_and_gives_it_up_again(
