@@ -5,6 +5,7 @@ built, editable ones too: what is installed needs no compiler.
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -27,8 +28,11 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
             from sigil.sandbox.engine.build import build
             from sigil.search import library_index
 
-            build()
-            prebuild()
+            # side by side, as each is mostly the work of one processor
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                library = pool.submit(prebuild)
+                build()
+                library.result()
             library_index.build()
         finally:
             sys.path.remove(self.root)
