@@ -203,6 +203,9 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         return QUERY, {"query": said.words[:200] or "help"}
     if called:
         return _format_answer(called[-1], texts)
+    told = offline_memory.find_told([call.ok for call in done], said.words)
+    if told:
+        return _format_answer(AnsweredCall(RECALL, {}, ok={"items": told}), texts)
     for reading in readings:
         if reading.tool not in by_name and reading.capability not in queries and len(queries) < 3:
             return QUERY, {"query": reading.capability}

@@ -114,6 +114,16 @@ _NOT_TELLING = frozenset(
     "the a an my me i is are was of about and that this what it do does did s".split()
 )
 
+_ASKS = re.compile(
+    r".*[?？]\s*|(?:what|who|whose|where|when|which|how|wer|was|wo|wann|wie|welche[rs]?)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKING = frozenset(
+    "what whats who whos whose whom where when which how has have can you tell know"
+    " der die das den dem ein eine ist sind mein meine ich wer was wo wann wie welche".split()
+)
+"""Words of a question that an answer need not have, beside those of `_NOT_TELLING`."""
+
 
 def find_note(text: str) -> str:
     """Return what somebody wants to be remembered in their first line; empty when nothing."""
@@ -174,6 +184,28 @@ def leave_out_others(recalled: Json, question: str) -> list[Json]:
         if fits:
             items.append(each)
     return items
+
+
+def find_told(queried: Sequence[Json], question: str) -> list[Json]:
+    """Return what the results of queries remember that has every telling word of a question."""
+    if not _ASKS.fullmatch(question.strip()):
+        return []
+    telling = _list_telling(question) - _ASKING
+    told: dict[str, Json] = {}
+    for result in queried:
+        for each in as_sequence(as_mapping(result).get("remembered")):
+            said = _list_telling(_read_words(each))
+            if telling and all(_has_word(said, word) for word in telling):
+                told[as_string(as_mapping(each).get("id"))] = each
+    return [*told.values()]
+
+
+def _has_word(said: set[str], word: str) -> bool:
+    """Return whether a word was said, or a longer or shorter form of it."""
+    return any(
+        other == word or (min(len(other), len(word)) > 3 and other[:4] == word[:4])
+        for other in said
+    )
 
 
 def _list_recalled(recalled: Json, question: str) -> Sequence[Json]:

@@ -190,6 +190,26 @@ def test_whoever_asks_for_all_or_in_common_words_gets_what_was_kept(
     assert "- I like tea" in tell(home, asked)[0]
 
 
+def test_a_question_that_begins_like_any_other_is_answered_from_what_was_kept(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    home = runtime(library="builtin")
+    for kept in ("the door code is 4711", "my dog is called Rex", "the shop closes at six"):
+        tell(home, f"remember that {kept}")
+    tell(home, "/new")
+
+    for asked, answer in (
+        ("what is the door code?", "- the door code is 4711"),
+        ("who is Rex", "- my dog is called Rex"),
+        ("when does the shop close?", "- the shop closes at six"),
+        ("what is the price of the door?", ENGLISH.offline_not_found),
+        ("what is the capital of France?", ENGLISH.offline_not_found),
+    ):
+        (reply,) = tell(home, asked)
+        assert answer in reply, asked
+        assert reply.count("\n- ") == answer.count("- ")
+
+
 @pytest.mark.parametrize(
     "asked", ["我对什么过敏", "我不能吃什么", "我有什么过敏", "你知道我的什么", "关于我你知道什么"]
 )
