@@ -91,6 +91,11 @@ class HttpConnections:
             network_backend=_WatchedBackend(),
         )
 
+    @property
+    def host(self) -> str:
+        """The host and the port of the address."""
+        return self._host.decode("ascii")
+
     def post(
         self,
         body: bytes,

@@ -216,7 +216,8 @@ class _Conversation:
             self.screen.show_replies(texts)
             if app.model.name == OFFLINE and _is_first_answer(document, replies):
                 self.screen.show_signature(choose_texts_of(document).offline_signature)
-            self.screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
+            if any(reply.rounds for reply in replies):
+                self.screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
 
 
 def _is_first_answer(document: Document, replies: Sequence[Outgoing]) -> bool:

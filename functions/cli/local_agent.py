@@ -52,11 +52,11 @@ def session_key(app: App, session: str | None) -> str:
     if session is None:
         return ""
     if ":" not in session or len(session) > control.SESSION_CHARACTERS:
-        raise UsageError(
-            "EUSAGE",
-            f"{one_line(session, 60)!r} is no chat",
-            suggestion="write PLATFORM:CHAT, such as telegram:42",
-        )
+        named = one_line(session, 60)
+        suggestion = "write PLATFORM:CHAT, such as telegram:42"
+        if named and ":" not in named:
+            suggestion += f"; the one of `uncaged chat --session {named}` is terminal:{named}"
+        raise UsageError("EUSAGE", f"{named!r} is no chat", suggestion=suggestion)
     return keys.session_of(app.name, session)
 
 

@@ -148,7 +148,7 @@ def _report(person: PersonFound, erased: Erasure, printer: Printer) -> None:
         printer.document(row)
         return
     for kind, count in sorted(erased.removed.items()):
-        printer.note(f"removed: {count:,} {kind}")
+        printer.note(f"removed {kind}: {count:,}")
     for text in erased.kept:
         printer.note(f"kept: {text}")
     if erased.running:

@@ -785,6 +785,7 @@ class German(Texts):
         " alle."
     )
     mem_kept = "Das Gedächtnis bleibt, wie es war."
+    mem_which = "Sag, welche Version: `/mem rollback N`; `/mem history` zeigt alle."
     memory_refused = (
         "Ich habe behalten, was ich von diesem Chat weiß: Das Modell schrieb mein Gedächtnis"
         " zweimal neu und ließ {lost} von {count} Dingen weg, darum habe ich nur das Neue"

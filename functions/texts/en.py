@@ -689,6 +689,7 @@ class Texts:
         " them."
     )
     mem_kept = "The memory is as it was."
+    mem_which = "Say which version: `/mem rollback N`; `/mem history` shows them."
     memory_refused = (
         "I kept what I remember of this chat: the model wrote my memory anew without {lost:,} of"
         " the {count:,} things in it, twice, so I only added what is new. `/mem history` shows how"

@@ -621,6 +621,7 @@ class Chinese(Texts):
     mem_never = "这个聊天还没有写过记忆。"
     mem_back = "这个聊天的记忆又回到第 {version} 版了；`/mem history` 会列出所有版本。"
     mem_kept = "记忆保持原样。"
+    mem_which = "请说明版本：`/mem rollback N`；`/mem history` 会列出来。"
     memory_refused = (
         "我保住了对这个聊天的记忆：模型两次重写时都漏掉了 {count:,} 件事里的 {lost:,} 件，"
         "所以我只加上了新的。`/mem history` 看变化，`/mem rollback N` 回到旧版本。"

@@ -36,8 +36,9 @@ from functions.texts.en import Texts
 from sigil.errors import BackendError, UsageError, one_line
 
 _HISTORY: Final = re.compile(r"history", re.IGNORECASE | re.ASCII)
-_ROLLBACK: Final = re.compile(r"rollback\s+([0-9]{1,8})", re.IGNORECASE | re.ASCII)
+_ROLLBACK: Final = re.compile(r"rollback(?:\s+(\S+))?", re.IGNORECASE | re.ASCII)
 """Only these words, and nothing after them, are no text to remember."""
+_VERSION: Final = re.compile(r"[0-9]{1,8}", re.ASCII)
 
 SHOWN: Final = 10
 """/recall shows so many things, and as many excerpts of what was said."""
@@ -56,7 +57,10 @@ def run_mem(call: CommandCall) -> CommandResult:
     rollback = _ROLLBACK.fullmatch(call.text)
     if rollback is None:
         return _consolidate_chat(call)
-    version = int(rollback[1])
+    named = rollback[1] or ""
+    if not _VERSION.fullmatch(named):
+        return call.reply(f"{texts.mem_kept} {texts.mem_which}")
+    version = int(named)
     problem = roll_back(call, call.memory, "memory", version)
     if problem:
         return call.reply(f"{texts.mem_kept} {problem}")

@@ -190,8 +190,12 @@ class ChatCompletions:
             httpcore.UnsupportedProtocol,
             OSError,
         ) as problem:
+            reason = self._without_key(str(problem).encode()).decode() or type(problem).__name__
             raise _NoAnswer(
-                "unreachable", f"the model cannot be reached ({type(problem).__name__})"
+                "unreachable",
+                failures.scrub_keys(
+                    f"the model cannot be reached at {self._connections.host}: {reason}"
+                ),
             ) from None
 
     def _read_answer(self, answer: HttpAnswer, request: ModelRequest) -> ModelReply:

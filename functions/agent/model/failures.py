@@ -26,6 +26,8 @@ MOST_WINDOW: Final = 100_000_000
 PASSING: Final[frozenset[FailureKind]] = frozenset({"rate", "unreachable", "late", "empty", "down"})
 """These may pass by themselves: the same request may be answered later."""
 
+_NO_ENDPOINT: Final = (200, 404, 405)
+"""With a page, the statuses of a server that has no model at this address."""
 _WINDOW_WORDS: Final = (
     "context_length_exceeded",
     "context_window_exceeded",
@@ -163,7 +165,10 @@ def classify_failure(status: int, body: bytes, *, timed: bool = False) -> Failur
         line = one_line(message, DETAIL_CHARACTERS)
         detail = f"{detail}: {line}" if line else detail
     words = ""
-    if body.lstrip()[:1] != b"<":  # a page may have any word
+    if body.lstrip()[:1] == b"<":  # a page may have any word
+        if status in _NO_ENDPOINT:
+            detail += ", but a web page: check the address of its endpoint"
+    else:
         words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
         for escaped, plain in (('\\"', '"'), ("\\u003e", ">"), ("\\u003c", "<"), ("\\u0060", "`")):
             words = words.replace(escaped, plain)

@@ -439,7 +439,8 @@ def test_lines_stay_lines(stocked_environment: dict[str, str], model: ScriptedMo
     with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for_match("› ")
         screen.type("/status\n")
-        shown = screen.wait_for_match("of them here")
+        shown = screen.wait_for_match("of them here(?s:.*)› ")
+    assert "tools: sigil_query" not in shown
     assert re.search(
         r"I am well, and ready for you\. *\nModel: [^\n]*\n.*\nTokens in ", shown, re.S
     )

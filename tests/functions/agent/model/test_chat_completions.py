@@ -278,6 +278,21 @@ def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(
     nowhere.close()
     assert (reply.finish, reply.transient) == ("error", True)
     assert "cannot be reached" in reply.text
+    assert "127.0.0.1" not in reply.text
+    assert reply.failure is not None
+    assert reply.failure.detail.startswith("the model cannot be reached at 127.0.0.1:9: ")
+    assert "refused" in reply.failure.detail
+
+
+def test_a_page_in_place_of_an_answer_says_that_the_address_is_wrong(
+    client: ChatCompletions, model: ScriptedModel
+) -> None:
+    model.then(*[Answer(200, b"<html>hello</html>")] * 3, Answer(404, b"<html>nothing</html>"))
+    said = [client.chat(ModelRequest(ASK)).failure for _ in range(2)]
+    assert [failure and failure.detail for failure in said] == [
+        "the model sent no answer, but a web page: check the address of its endpoint",
+        "the model answered 404, but a web page: check the address of its endpoint",
+    ]
 
 
 @pytest.mark.parametrize(
