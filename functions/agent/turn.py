@@ -32,8 +32,8 @@ from functions.agent.messages import (
     user_message,
 )
 from functions.agent.model import outage
-from functions.agent.model.offline import NAME as OFFLINE
-from functions.agent.model.offline import sign_text
+from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.model.offline_signature import sign_text
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice

@@ -30,6 +30,7 @@ from functions.agent.model import offline_arguments, offline_documents, offline_
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline_answers import answer_question, describe_result
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
+from functions.agent.model.offline_signature import NAME
 from functions.agent.model.offline_talk import answer_talk
 from functions.agent.prompt import FunctionCall, FunctionDefinition, PromptMessage, ToolDefinition
 from functions.agent.toolset import DEPLOY, QUERY, is_capability
@@ -40,9 +41,6 @@ from sigil.errors import one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
 
-NAME = "offline"
-TERMINAL = "terminal"
-"""The platform of the conversations of `uncaged chat`."""
 READ_CHARACTERS = 4_000
 """Of a longer message nothing is read. Its readers try many forms, and a text made for it would
 keep them busy for hours.
@@ -111,16 +109,6 @@ class OfflineModel:
         name, arguments = plan
         call = ToolCall(f"call_{len(request.messages)}", name, orjson.dumps(arguments).decode())
         return ModelReply(calls=(call,), usage=count_usage(str(plan)), finish="tool_calls")
-
-
-def sign_text(text: str, model: str, platform: str, texts: Texts) -> str:
-    """Return a reply, signed when the offline model did a language model's work.
-
-    The terminal shows by itself which model answers.
-    """
-    if not text or model != NAME or platform == TERMINAL:
-        return text
-    return f"{text}\n\n{texts.offline_signature}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Final
 
 from functions.agent.model.offline_units import names_unit
@@ -32,7 +33,7 @@ class _Phrase:
 def find_meaning(words: str) -> str:
     """Return the English request that a German or Chinese one means; the words where it is none."""
     plain = words.strip()
-    for phrase in _PHRASES:
+    for phrase in _compile_phrases():
         found = phrase.pattern.fullmatch(plain)
         if found is None:
             continue
@@ -515,4 +516,7 @@ def _compile(phrases: Sequence[tuple[str, str]]) -> list[_Phrase]:
     return compiled
 
 
-_PHRASES: Final = (*_compile(_LATIN_PHRASES), *_compile(_CHINESE_PHRASES))
+@cache
+def _compile_phrases() -> tuple[_Phrase, ...]:
+    """Return all phrases; to compile them takes longer than to answer a request."""
+    return (*_compile(_LATIN_PHRASES), *_compile(_CHINESE_PHRASES))
