@@ -57,6 +57,8 @@ TRIES = 3
 LANGUAGE_MESSAGES = 5
 """So many of a person's newest messages may show their language."""
 REMEMBER, RECALL, FORGET = map(tool_of, ("remember", "recall", "forget"))
+_MENTION = re.compile(r"^@\w+[\s,:]+|\s+@\w+$", re.ASCII)
+"""Whom a message of a group is for, before or after what is said."""
 _STAMP = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2})(?: ([A-Za-z][\w/+-]*))?", re.ASCII)
 
 
@@ -353,4 +355,5 @@ def _read_words(message: PromptMessage) -> str:
     """Return what a person wrote in a message; what it passes on where it has nothing else."""
     words = str(message.get("content") or "").partition("\n")[2]
     own = read_own_words(words)
-    return (own if own.strip() else remove_delimiters(words)).strip()
+    said = (own if own.strip() else remove_delimiters(words)).strip()
+    return _MENTION.sub("", said) or said

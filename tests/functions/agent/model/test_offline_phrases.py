@@ -69,6 +69,13 @@ ANSWERS = {
     "schreibe hallo welt in Großbuchstaben": "^HALLO WELT$",
     "sha256 von hallo": "^d3751d33f9cd5049c4af2b462735457e4d3baf130bcbb87f389e349fbaeb20b9$",
     "md5 von hallo!": "^9b1529ddfd06b2046b2615f58ad2829f$",
+    # as groups address it, and as /start suggests
+    "@Sigil_Bot was ist 2 hoch 10": "^1024$",
+    "@Sigil_Bot, hallo!": f"^{GERMAN.offline_talk['hello']}",
+    "三乘以四 @Sigil_Bot": "^12$",
+    GERMAN.examples["unit-convert"]: "^10 Kilometer = 6,21",
+    GERMAN.examples["date-math"]: "^358 Tage$",
+    GERMAN.examples["encode"]: "^aGFsbG8gd2VsdA==$",
     # small talk, and what it cannot do
     "moin, wie geht's?": f"^{GERMAN.offline_talk['how']}",
     "你好，你好吗": f"^{CHINESE.offline_talk['how']}",
