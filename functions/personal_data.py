@@ -706,6 +706,16 @@ class PersonalData:
                     return True
         return False
 
+    def _decided_for_others(self, person: PersonFound) -> bool:
+        """Return whether what an owner decided names the person: who may talk, and who listens."""
+        if any(known.by in person.ids for known in self._app.people.list_members()):
+            return True
+        marks = self._scan(keys.listening("").partition, "")
+        return any(
+            record.key.sort in person.others and _load(record.item.value).get("by") in person.ids
+            for record in marks
+        )
+
     def _list_kept(self, person: PersonFound) -> tuple[str, ...]:
         """Return what stays after an erasure, a sentence each."""
         kept = []
@@ -727,6 +737,8 @@ class PersonalData:
             kept.append(f"a memory that {_chat_of(scope)} left to other chats")
         if self._changed_agent(person):
             kept.append("their id, where they changed the agent's documents as an owner")
+        if self._decided_for_others(person):
+            kept.append("their id, where they let others in or let a group be read along")
         named = [who for who in person.ids if who in self._app.rules.owners]
         if named:
             kept.append(f"UNCAGED_OWNERS, which names {', '.join(named)}")

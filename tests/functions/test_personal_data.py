@@ -409,3 +409,16 @@ def test_a_waiting_message_of_somebody_else_loses_what_it_quotes_of_the_person(
         delivery = home.queue.take(0.0)
     assert delivery
     assert [each.text for each in delivery.event.quotes] == [ERASED, "eve"]
+
+
+def test_it_says_where_the_id_of_an_owner_stays_who_decided_for_others(
+    home: AgentRuntime,
+) -> None:
+    told = "their id, where they let others in or let a group be read along"
+    assert told not in erase(home, "telegram:43").kept
+    home.app.people.let_in("telegram:43", "member", "Eve", "telegram:42")
+    assert told in erase(home, "telegram:42").kept
+    home.app.kv.delete(keys.person("main", "telegram:43"))
+    assert told not in erase(home, "telegram:42").kept
+    overheard.start_listening(home.app.kv, G, "telegram:42", "0")
+    assert told in erase(home, "telegram:42").kept
