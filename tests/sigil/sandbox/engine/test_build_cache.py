@@ -93,5 +93,5 @@ def test_the_environment_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     assert open_build_cache().folder == Path("/cache/uncaged/build")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/home/ada")
-    assert open_build_cache().folder == Path("/home/ada/.cache/uncaged/build")
+    monkeypatch.setenv("HOME", "/people/ada")
+    assert open_build_cache().folder == Path("/people/ada/.cache/uncaged/build")
