@@ -31,8 +31,14 @@ from sigil.strict_json import dumps
 RECALL = "recall"
 REMEMBERED = "remembered"
 """The field of a query's result with what this chat remembers of what was asked for."""
+NEAR = "near"
+"""The field with what it remembers of something like that, which leaves some of it open."""
 ALSO_REMEMBERED = "also_remembered"
 """The field with all else that it remembers, where the query is a question."""
+JUDGE_IT = (
+    "what is in near is about something like it: answer with that only where it says exactly what"
+    " was asked; else say that you were not told, or: "
+)
 LOOK_THROUGH = "if something in also_remembered says it, answer with that; else: "
 ANSWER_IT = "answer with what is remembered where it says it; otherwise call what fits"
 MOST = 16
@@ -182,9 +188,12 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
         unpaged = [number for number, item in enumerate(items) if "tool" not in item]
         if len(shorter.content) <= share:
             return replace(shorter, ms=result.ms)
+        near = as_sequence(listed.get(NEAR))
         remembered = as_sequence(listed.get(REMEMBERED))
         if unpaged:
             del items[unpaged[-1]]
+        elif near:
+            listed = {**listed, NEAR: list(near[:-1])}
         elif remembered:
             listed = {**listed, REMEMBERED: list(remembered[:-1])}
         else:
@@ -321,7 +330,9 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     hits = list(found.hits)
     remembered = context.find_remembered(text)
     others = remembered.others if remembered.is_own or not hits else ""
-    if (remembered.things or others) and RECALL not in [hit.offer.name for hit in hits]:
+    if (remembered.things or remembered.near or others) and RECALL not in [
+        hit.offer.name for hit in hits
+    ]:
         for hit in context.registry.query(RECALL, context.caller, limit=1).hits:
             if hit.offer.name == RECALL:
                 hits.append(hit)
@@ -329,6 +340,9 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
     if others:
         listed = {**listed, ALSO_REMEMBERED: others, "next": LOOK_THROUGH + str(listed["next"])}
+    if remembered.near:
+        near: list[Json] = [dict(thing) for thing in remembered.near]
+        listed = {NEAR: near, **listed, "next": JUDGE_IT + str(listed["next"])}
     if remembered.things:
         things: list[Json] = [dict(thing) for thing in remembered.things]
         listed = {REMEMBERED: things, **listed, "next": ANSWER_IT}

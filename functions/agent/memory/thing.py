@@ -93,11 +93,13 @@ class Thing(Stored):
 class Remembered:
     """What is remembered of what a query asks for.
 
-    `others` are all other things in a few words each, where the query is a question; `is_own` says
-    that it is about the person who asks.
+    `things` say what it asks for; `near` ones speak of something like it, and leave some of it
+    open. `others` are all other things in a few words each, where the query is a question; `is_own`
+    says that it is about the person who asks.
     """
 
     things: Sequence[Mapping[str, Json]] = ()
+    near: Sequence[Mapping[str, Json]] = ()
     others: str = ""
     is_own: bool = False
 

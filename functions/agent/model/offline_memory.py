@@ -213,7 +213,7 @@ def _list_recalled(recalled: Json, question: str) -> Sequence[Json]:
     answer = as_mapping(recalled)
     others = as_string(answer.get("also_remembered"))
     if not others:
-        return as_sequence(answer.get("items"))
+        return [*as_sequence(answer.get("items")), *as_sequence(answer.get("near"))]
     things = [thing.removeprefix("note: ") for thing in others.split("; ")]
     return [{"payload": thing} for thing in things if _shares_word(thing, question)]
 
@@ -244,7 +244,8 @@ def find_item(recalled: Json, about: str) -> tuple[str, str]:
     Both are empty for none: what only ranks first is not yet what was meant.
     """
     telling = _list_telling(about)
-    for each in as_sequence(as_mapping(recalled).get("items")):
+    answer = as_mapping(recalled)
+    for each in (*as_sequence(answer.get("items")), *as_sequence(answer.get("near"))):
         said = _read_words(each)
         known = said.casefold()
         words = set(re.findall(r"[^\W_]+", known))

@@ -47,6 +47,11 @@ SURER = (
     " one is right"
 )
 """The note to the model about a value that contradicts a surer one."""
+NEAR = (
+    "near is about something like it: it answers only where it says exactly what was asked; else"
+    " this was never told"
+)
+"""The note to the model about an answer that has near things alone."""
 ONE_THING = "give one of these: key and value; subject, predicate and object; type and payload"
 USUAL, MOST = 8, 20
 USES = 3
@@ -100,7 +105,8 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     """Return the best things first, each with its source and confidence.
 
     A surer value comes before those that dispute it. Without key, subject and query the answer is
-    what was written last. A query that finds nothing is answered with what else there is, shortly.
+    what was written last. What only speaks of something like the query stands apart, as `near`. A
+    query that finds nothing is answered with what else there is, shortly.
     """
     limit = read_number(arguments, "limit", USUAL, MOST)
     named = read_text(arguments, "kind")
@@ -114,11 +120,15 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     ranked = bool(read_text(arguments, "query"))
     if any(read_text(arguments, name) for name in ("query", "key", "subject")):
         context.count_uses(found[:USES])
-    items = []
+    items: list[Json] = []
+    near: list[Json] = []
     for each, is_shared in found[:limit]:
         score = each.score if ranked else None
-        items.append(describe_thing(each.thing, shared=is_shared, score=score))
+        row = describe_thing(each.thing, shared=is_shared, score=score)
+        (near if each.near else items).append(row)
     answer: dict[str, Json] = {"items": items, "found": len(items)}
+    if near:
+        return {**answer, "near": near} if items else {**answer, "near": near, "note": NEAR}
     others = _list_others(context, ()) if ranked and not items else ""
     return {**answer, "also_remembered": others} if others else answer
 
@@ -143,12 +153,15 @@ def find_remembered(context: CallContext, query: str) -> Remembered:
         found = []
     context.count_uses(found[:1])
     found = found[:USUAL]
-    things = [describe_thing(each.thing, shared=shared) for each, shared in found]
+    things: list[dict[str, Json]] = []
+    near: list[dict[str, Json]] = []
+    for each, is_shared in found:
+        (near if each.near else things).append(describe_thing(each.thing, shared=is_shared))
     asks_for_thing = asks_about_oneself(words) and not any(map(str.isdigit, words))
     if not asks_for_thing and not is_question(words):
-        return Remembered(things)
+        return Remembered(things, near)
     others = _list_others(context, {each.thing.id for each, _ in found})
-    return Remembered(things, others, is_own=asks_for_thing)
+    return Remembered(things, near, others, is_own=asks_for_thing)
 
 
 def _list_others(context: CallContext, known: Collection[str]) -> str:
