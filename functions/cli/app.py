@@ -139,6 +139,10 @@ def setup(  # each question is a flag as well
     untested: Annotated[
         bool, typer.Option("--untested", help="Write it down without a test call.")
     ] = False,
+    web: Annotated[
+        bool | None,
+        typer.Option("--web/--no-web", help="Let it search the web and read public pages."),
+    ] = None,
     token_from: Annotated[
         str,
         typer.Option("--token-from", help="The environment variable that has the bot's token."),
@@ -175,6 +179,7 @@ def setup(  # each question is a flag as well
         key_from=key_from,
         window=window,
         untested=untested,
+        web=web,
         token_from=token_from,
         take_webhook=take_webhook,
         owner=owner,

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -76,6 +77,17 @@ def test_both_dialogues_over_chat(runtime: Callable[..., AgentRuntime]) -> None:
             .json()["reply"]
             .startswith(HASHED)
         )
+
+
+def test_the_agents_own_texts_are_in_the_language_of_the_settings(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    with serving(runtime(language="de")) as server:
+        german, english = (load_texts(code).meanings["help"] for code in ("de", "en"))
+        assert german in server.post("/chat", json={"text": "/help"}).json()["reply"]
+        # a chat that shows another language gets that
+        server.post("/chat", json={"text": "what is the time, and what can you do for me?"})
+        assert english in server.post("/chat", json={"text": "/help"}).json()["reply"]
 
 
 def test_what_a_command_cost_is_told_with_its_reply(

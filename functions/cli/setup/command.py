@@ -14,6 +14,7 @@ from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import find_user_services, install_service
 from functions.cli.setup.settings_file import SettingsFile, open_settings_file
 from functions.cli.setup.telegram import connect_telegram
+from functions.cli.setup.web import allow_web
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.settings import describe_settings
@@ -24,6 +25,7 @@ Step = Callable[[Questions, SetupFlags, SettingsFile], list[str]]
 STEPS: dict[SetupStep, Step] = {
     SetupStep.language: choose_language,
     SetupStep.model: choose_model,
+    SetupStep.web: allow_web,
     SetupStep.telegram: connect_telegram,
     SetupStep.owner: choose_owner,
     SetupStep.service: install_service,
@@ -47,7 +49,7 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
             changed += STEPS[name](questions, flags, file)
         _print_outcome(questions.printer, file, changed)
         settings = file.preview({})
-    if step in (SetupStep.language, SetupStep.model) or questions.printer.json:
+    if step in (SetupStep.language, SetupStep.model, SetupStep.web) or questions.printer.json:
         return 0
     _print_next_steps(questions.printer, settings)
     if step is None and not questions.yes and questions.confirm("Say hello here now?", True):

@@ -11,6 +11,7 @@ class SetupStep(StrEnum):
 
     language = "language"
     model = "model"
+    web = "web"
     telegram = "telegram"
     owner = "owner"
     service = "service"
@@ -29,6 +30,7 @@ class SetupFlags:
     key_from: str = ""
     window: int = 0
     untested: bool = False
+    web: bool | None = None
     token_from: str = ""
     take_webhook: bool = False
     owner: str = ""

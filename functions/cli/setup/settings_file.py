@@ -140,6 +140,9 @@ def open_settings_file(*, here: bool) -> Iterator[SettingsFile]:
     else:
         path = Settings.find_own_file()
     with _lock(path.parent):
+        for left in path.parent.glob(f".{path.name}*-*"):
+            # a setup that was killed while it wrote; this process alone writes here now
+            left.unlink(missing_ok=True)
         yield SettingsFile(path, base)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import pytest
 
 from functions.settings import Settings
 from tests.fakes.bot_api import TOKEN, BotApi
@@ -30,6 +33,7 @@ def test_a_person_answers_every_question(
         ("Language [de]", ""),
         ("city [Europe/Vienna]", "New York"),
         ("provider [openai]", "offline"),
+        ("leads to? [Y/n]", "n"),
         ("Telegram? [y/N]", "y"),
         ("BotFather): ", "4:wrong"),
         ("Try again? [Y/n]", "y"),
@@ -61,3 +65,22 @@ def test_with_yes_nothing_is_asked_and_what_is_not_given_stays_out(
     done = setup("--yes", "--json")
     assert done.returncode == 0, done.stderr
     assert config.read_text().count("=") == 2
+
+
+def test_the_web_is_granted_when_a_person_says_so(
+    setup: Setup,
+    config: Path,
+    stocked: Path,
+    compiled: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shutil.copytree(stocked, tmp_path / "data" / "uncaged")
+    monkeypatch.setenv("UNCAGED_CACHE", str(compiled))
+    assert "granted" not in setup("web", "--yes").stderr
+    done = setup("web", "--web")
+    assert done.returncode == 0, done.stderr
+    assert "granted to read-page: web; to take it back: sigil revoke read-page" in done.stderr
+    assert "granted to web-search: " in done.stderr
+    assert "nothing waits" in setup("web", "--web", "--yes").stderr
+    assert not config.exists()

@@ -164,12 +164,17 @@ def test_what_cannot_be_right_is_told_and_nothing_is_written(
 
 def test_two_setups_at_once_are_one_after_the_other(setup: Setup, config: Path) -> None:
     config.parent.mkdir(parents=True)
+    killed = config.with_name(".uncaged.toml-x1y2z3")
+    killed.write_text('UNCAGED_LLM_KEY = "half-writ')
     handle = os.open(config.parent, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
     done = setup(*LANGUAGE)
     assert (done.returncode, "another `uncaged setup`" in done.stderr) == (6, True)
+    assert killed.exists()
     os.close(handle)
     assert setup(*LANGUAGE).returncode == 0
+    # what a setup left that was killed while it wrote
+    assert not killed.exists()
 
 
 def test_a_disk_that_fails_leaves_the_file_as_it_was(
