@@ -86,7 +86,10 @@ def chat(
 @cli.command(rich_help_panel=TALK)
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8000,
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65_535, help="The port to listen on; 0 for a free one."),
+    ] = 8000,
     *,
     poll: Annotated[
         bool,

@@ -266,7 +266,10 @@ def run_tools(call: CommandCall) -> CommandResult:
     """Show the tools that are always there, and those that this conversation has found."""
     texts = call.texts
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
-    found = [f"- `{offer.tool}`: {offer.description}" for offer in in_scope(call.document.messages)]
+    found = [
+        f"- `{offer.tool}`: {offer.description.partition(' Example: ')[0]}"  # those are for a model
+        for offer in in_scope(call.document.messages)
+    ]
     title = texts.tools_here if found else texts.tools_none
     return call.reply("\n".join([texts.tools_always.format(names=names), title, *found]))
 
