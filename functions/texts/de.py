@@ -53,7 +53,7 @@ class German(Texts):
         " habe wir uns unser sie ihr euch jetzt gerade dieser diese dieses noch schon nur mehr sehr"
         " mach mache macht gib zeig zeige sortiere würfle wirf schreibe schreib konvertiere"
         " dekodiere zähle binär hexadezimal primzahl zufallszahl wochentag werktag geht"
-        " runde auf stellen".split()
+        " runde auf stellen bedeutet kostet".split()
     )
     decimal_mark = ","
     greetings: ClassVar[frozenset[str]] = frozenset(

@@ -42,7 +42,7 @@ def answer_question(
     fields = as_mapping(result)
     if tool == tool_of("date-math") and "leap_year" in fields:
         if re.search("leap|schaltjahr|闰", words, re.IGNORECASE):
-            return f"{_name('leap_year')}: {_show(fields['leap_year'], texts)}"
+            return f"{_show(fields['leap_year'], texts).capitalize()}."
         with suppress(ValueError):
             day = datetime.fromisoformat(as_string(fields.get("date")))
             verdict = _judge_day(words, day, texts)

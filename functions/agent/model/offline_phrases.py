@@ -385,7 +385,8 @@ _LATIN_PHRASES: Final = (
     ),
     (r"<percent> rabatt auf <money>", "{0}% off {1}"),
     (
-        r"<percent> (?:trinkgeld|mehrwertsteuer|mwst) (?:auf|von|für) <money>",
+        r"(?:(?:rechne|was sind|wie ?viel sind) )?<percent>"
+        r" (?:trinkgeld|mehrwertsteuer|mwst) (?:auf|von|für) <money>",
         "{0}% of {1}",
     ),
     (

@@ -240,7 +240,7 @@ def test_chinese_questions_find_what_was_kept(
         ("19% VAT on 250", r"^47\.5\n"),
         ("password with 16 characters", r"^\S{16}\n"),
         ("pick one of pizza, pasta, salad", "^(?:pizza|pasta|salad)\n"),
-        ("is 2028 a leap year", "^Leap year: yes\n"),
+        ("is 2028 a leap year", r"^Yes\.\n"),
         ("how many days until christmas", r"^\d+ days?\n"),
         ("next monday", "^This is Monday, "),
         ("5!", r"^120\n"),

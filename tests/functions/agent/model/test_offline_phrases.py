@@ -60,6 +60,8 @@ ANSWERS = {
     "255 in binär": "^11111111$",
     "runde 3,14159 auf 2 Stellen": r"^3\.14$",
     "Mittelwert von 3, 5, 8": "^Mittelwert: 5,33",
+    "rechne 19% Mehrwertsteuer auf 250": "^47,5$",
+    "ist 2028 ein Schaltjahr?": r"^Ja\.$",
     "20% Rabatt auf 80 Euro": "^64$",
     "zufallszahl zwischen 1 und 6": "^[1-6]$",
     "ist 9780306406157 eine gültige ISBN": "^Ja, 9780306406157",
@@ -82,6 +84,7 @@ ANSWERS = {
     "提醒我三点开会": f"^{re.escape(CHINESE.offline_cannot)}",
     "ist heute ein Feiertag?": REFUSED,
     "was ist di": REFUSED,
+    "was bedeutet Liebe?": f"^{re.escape(GERMAN.offline_not_found)}",
 }
 
 
