@@ -95,8 +95,8 @@ class Links:
     def offer_code(self, event: Event) -> str:
         """Return a new code for the event's chat; the one before is valid no longer.
 
-        The same event gets the same code when it comes again. Raises `Refused` ELIMIT when the
-        sender asked too often.
+        The same event counts once when it comes again. Raises `Refused` ELIMIT when the sender
+        asked too often.
         """
         now = self._now()
         name = event.id[:EVENT_CHARACTERS]
