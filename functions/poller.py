@@ -64,6 +64,7 @@ class Poller:
         self._name = keys.updates_of(runtime.settings.agent, bot.platform, str(bot.channel.bot))
         self._lease: Lease | None = None
         self._is_waiting = False
+        self._has_menus = False
         self._next = 0
         self._failures = 0
         self._stopping = threading.Event()
@@ -83,16 +84,17 @@ class Poller:
                 self._leases.release(self._lease)
 
     def _run(self) -> None:
-        with suppress(SigilError):
-            if isinstance(self._bot.channel, HasMenus):
-                self._bot.channel.set_menus(self._bot.make_menus())
         while not self._stopping.is_set():
             try:
                 pause = self._poll()
                 self._failures = 0
             except BackendError as problem:
+                if self._stopping.is_set():  # the connections were closed
+                    return
                 pause = self._note_failure(problem)
             except Exception:  # noqa: BLE001  entry point: an unexpected error must not end the polling
+                if self._stopping.is_set():
+                    return
                 log.failure("unpolled", platform=self._bot.platform)
                 pause = FIRST_PAUSE
             self._stopping.wait(pause)
@@ -112,6 +114,10 @@ class Poller:
             except SigilError as problem:  # the same again would not help
                 log.note("unreadable", platform=self._bot.platform, code=problem.code)
             self._next = update.number + 1
+        if not self._has_menus and isinstance(self._bot.channel, HasMenus):
+            self._has_menus = True
+            with suppress(SigilError):
+                self._bot.channel.set_menus(self._bot.make_menus())
         if not updates:
             # All are acknowledged. Telegram may go on with any number after a quiet week, also with
             # a smaller one.

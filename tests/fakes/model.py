@@ -23,6 +23,8 @@ class ScriptedModel(RecordingServer):
         self._lock = threading.Lock()
         self.models: list[dict[str, Any]] | None = None
         """The models that GET /models lists; None answers 404."""
+        self.pages: dict[str, Any] = {}
+        """What other paths answer to a GET."""
         self.aside: Reply | None = None
         """What memory is answered whenever it asks, beside the script: a server asks for it at any
         time after a reply.
@@ -48,6 +50,8 @@ class ScriptedModel(RecordingServer):
         ]
 
     def answer(self, request: Recorded) -> Answer:
+        if request.method == "GET" and request.path in self.pages:
+            return json_answer(self.pages[request.path])
         if request.method == "GET":
             if self.models is None:
                 return json_answer({"error": "not found"}, 404)

@@ -12,6 +12,8 @@ from functions.cli.setup.settings_file import SettingsFile
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.settings import read_variable
 
+SMALL_WINDOW = 16_000
+"""Tokens; the prompt, a few tools and one long answer of a tool fill a smaller window."""
 _NAMES = ("UNCAGED_LLM_URL", "UNCAGED_LLM_KEY", "UNCAGED_LLM_MODEL", "UNCAGED_LLM_WINDOW")
 
 
@@ -53,6 +55,11 @@ def _is_accepted(questions: Questions, name: str, facts: ModelFacts) -> bool:
     no tools.
     """
     questions.printer.note(facts.describe(one_line(name, 60)))
+    if 0 < facts.window < SMALL_WINDOW:
+        questions.printer.note(
+            f"warning: a window of {facts.window:,} tokens is small for an agent: start the model's"
+            " server with a larger one (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: --ctx-size)"
+        )
     if facts.calls_tools:
         return True
     reason = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -45,7 +45,6 @@ _WINDOW_FIELDS: Final = (
     "context_window",
     "max_context_length",
     "n_ctx",
-    "n_ctx_train",
 )
 """The names under which endpoints tell a model's window."""
 
@@ -91,14 +90,48 @@ def check_model(settings: Settings, provider: Provider) -> ModelFacts:
     models = _list_models(settings)
     if reply.failure:
         raise _explain_failure(settings, provider, reply.failure, models)
-    entry = models.get(settings.llm_model, {})
-    return ModelFacts(
+    entry = as_mapping(models.get(settings.llm_model))
+    facts = ModelFacts(
         seconds,
         calls_tools=any(call.name == "report_ready" for call in reply.calls),
         takes_tools=takes_tools,
         window=_find_window(entry),
         pictures=_find_pictures(entry),
     )
+    if provider.name == "ollama" or entry.get("owned_by") == "library":
+        return _ask_ollama(settings, facts)
+    if provider.name == "llamacpp" or entry.get("owned_by") == "llamacpp":
+        return _ask_llamacpp(settings, facts)
+    return facts
+
+
+def _ask_ollama(settings: Settings, facts: ModelFacts) -> ModelFacts:
+    """Return the facts with the window with which Ollama has loaded the model: its default is much
+    smaller than what the model could have.
+    """
+    loaded = as_mapping(_get_json(settings, f"{_find_root(settings)}/api/ps")).get("models")
+    for row in as_sequence(loaded):
+        model = as_mapping(row)
+        if settings.llm_model in (model.get("name"), model.get("model")):
+            return replace(facts, window=_find_window(model) or facts.window)
+    return facts
+
+
+def _ask_llamacpp(settings: Settings, facts: ModelFacts) -> ModelFacts:
+    """Return the facts with the window with which llama.cpp was started."""
+    told = as_mapping(_get_json(settings, f"{_find_root(settings)}/props"))
+    window = _find_window(told.get("default_generation_settings"))
+    vision = as_mapping(told.get("modalities")).get("vision")
+    return replace(
+        facts,
+        window=window or facts.window,
+        pictures=vision if isinstance(vision, bool) else facts.pictures,
+    )
+
+
+def _find_root(settings: Settings) -> str:
+    """Return the address of a model server of this machine itself, which has more than OpenAI's."""
+    return settings.endpoint.rstrip("/").removesuffix("/v1")
 
 
 def _ask(settings: Settings, tools: tuple[ToolDefinition, ...]) -> ModelReply:
@@ -120,6 +153,13 @@ def _ask(settings: Settings, tools: tuple[ToolDefinition, ...]) -> ModelReply:
 
 def _list_models(settings: Settings) -> dict[str, Json]:
     """Return what the endpoint tells of each of its models; nothing when it tells nothing."""
+    found = _get_json(settings, settings.endpoint.rstrip("/") + "/models")
+    rows = as_sequence(as_mapping(found).get("data"))
+    return {as_string(as_mapping(row).get("id")).removeprefix("models/"): row for row in rows}
+
+
+def _get_json(settings: Settings, url: str) -> Json:
+    """Return what the endpoint's server answers with the key of its model; None for nothing."""
     key = reveal(settings.llm_key)
     headers = {"authorization": f"Bearer {key}"} if key else {}
     body = bytearray()
@@ -129,19 +169,16 @@ def _list_models(settings: Settings) -> dict[str, Json]:
             httpx.Client(
                 transport=open_transport(settings.endpoint), timeout=LIST_SECONDS / 2
             ) as client,
-            client.stream(
-                "GET", settings.endpoint.rstrip("/") + "/models", headers=headers
-            ) as answer,
+            client.stream("GET", url, headers=headers) as answer,
         ):
             for chunk in answer.iter_bytes():
                 body += chunk
                 if len(body) > LIST_BYTES or time.monotonic() > end:
-                    return {}
-        found = orjson.loads(bytes(body)) if answer.status_code == 200 else None
+                    return None
+        found: Json = orjson.loads(bytes(body)) if answer.status_code == 200 else None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
-        return {}
-    rows = as_sequence(as_mapping(found).get("data"))
-    return {as_string(as_mapping(row).get("id")).removeprefix("models/"): row for row in rows}
+        return None
+    return found
 
 
 def _find_window(entry: Json) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,45 @@ def test_each_failure_has_a_sentence_of_its_own_and_nothing_is_written(
     assert told in done.stderr
     assert "sk-live" not in done.stderr
     assert not config.exists()
+
+
+@pytest.mark.parametrize(
+    ("provider", "row", "path", "page", "told"),
+    [
+        (
+            "ollama",
+            {"owned_by": "library"},
+            "/api/ps",
+            {"models": [{"name": "small", "context_length": 4_096}]},
+            "a window of 4,096 tokens is small",
+        ),
+        (
+            "llamacpp",
+            {"owned_by": "llamacpp", "meta": {"n_ctx_train": 262_144}},
+            "/props",
+            {
+                "default_generation_settings": {"n_ctx": 16_384},
+                "modalities": {"vision": True},
+            },
+            "window: 16,384 tokens; pictures: yes",
+        ),
+    ],
+)
+def test_a_model_server_of_this_machine_tells_the_window_that_it_was_started_with(
+    setup: Setup,
+    model: ScriptedModel,
+    provider: str,
+    row: dict[str, Any],
+    path: str,
+    page: dict[str, Any],
+    told: str,
+) -> None:
+    model.models = [{"id": "small", **row}]
+    model.pages = {path: page}
+    model.then(READY)
+    words = ("--provider", provider, "--url", model.url, "--model", "small")
+    done = setup("model", "--yes", *words)
+    assert (done.returncode, told in done.stderr) == (0, True), done.stderr
 
 
 def test_nothing_that_answers_is_told_and_may_be_written_down_untested(
