@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import orjson
 import pytest
@@ -14,7 +16,7 @@ from sigil.network.http_transport import GuardedTransport
 from sigil.protocol import Caller, Json
 from sigil.run.executor import Executor
 from sigil.run.host_calls.context import Runnable
-from tests.capabilities.conftest import Library
+from tests.capabilities.conftest import FOLDER, Library
 from tests.fakes.server import Answer, Recorded, RecordingServer
 
 HTML = {"content-type": "text/html"}
@@ -163,3 +165,11 @@ def test_a_page_that_cannot_be_read_is_told_apart(
     with pytest.raises(SigilError, match=words) as caught:
         read("/refused")
     assert caught.value.code == code
+
+
+def test_its_parser_is_what_the_pinned_packages_make(tmp_path: Path) -> None:
+    source = (FOLDER / "read-page" / "main.js").read_bytes()
+    assert source.count(b"\nvar htmlparser2=") == 1
+    script = FOLDER.parent / "scripts" / "build-htmlparser"
+    subprocess.run([script, tmp_path / "made.js"], check=True, capture_output=True)
+    assert (tmp_path / "made.js").read_bytes() == source

@@ -1106,6 +1106,7 @@ _IDENTIFIER_TOPIC = "|".join(topic for _, topic, _ in _IDENTIFIERS)
 
 
 _SKILLS: tuple[_Skill, ...] = (
+    _Skill("read-page", PAGE_TOPIC, _read_page, "read https://example.com and sum it up"),
     _Skill(
         "jwt-decode",
         r"\bjwt\b|json web token|bearer token|令牌",
@@ -1385,7 +1386,6 @@ _SKILLS: tuple[_Skill, ...] = (
         _read_wrapped,
         "wrap this text at 40 columns: (the text)",
     ),
-    _Skill("read-page", PAGE_TOPIC, _read_page, "read https://example.com and sum it up"),
     _Skill("web-search", SEARCH_TOPIC, _read_search, "search the web for tea harbours"),
     _Skill(
         "url-parts",

@@ -31,7 +31,8 @@ PAGE_TOPIC = (
 _LINKS = r"\b(?:list|show|which|all|what|welche|alle|liste)\b.*\blinks\b|链接有|所有链接"
 _NO_PAGE = (
     r"\bqr\b|二维码|\b(?:parse|encode|decode|escape|hash|md5|sha\d*|base64|query parameters?)\b"
-    r"|\b(?:extract|regex)\b|`"
+    r"|\b(?:extract|regex|valid|domain|host|port|protocol|slug|shorten|count|how (?:many|long))\b"
+    r"|域名|参数|`"
 )
 SEARCH_TOPIC = (
     r"\b(?:search|look|find)\b.*\b(?:the web|online|(?:the )?internet)\b|^google\b|\bweb search\b"
