@@ -186,9 +186,9 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
 cli.command()(pairing.pair)
 
 
-def free_from_webhook(platform: str, channel: object, *, take_webhook: bool) -> None:
-    """Take the webhook of a bot away, when that was said or a person says so; `UsageError` when it
-    stays: the platform gives no updates then.
+def free_from_webhook(platform: str, channel: object, *, take_webhook: bool | None) -> None:
+    """Take the webhook of a bot away; `UsageError` when it stays: the platform gives no updates
+    then. With `take_webhook` None a person at a terminal decides.
     """
     if not isinstance(channel, HasWebhook):
         return
@@ -196,7 +196,7 @@ def free_from_webhook(platform: str, channel: object, *, take_webhook: bool) -> 
         url = channel.webhook.read_state().url
         if not url:
             return
-        if not take_webhook and sys.stdin.isatty():
+        if take_webhook is None and sys.stdin.isatty():
             take_webhook = typer.confirm(
                 f"{platform} sends this bot's messages to {url}. Take that webhook away?", err=True
             )
@@ -214,7 +214,7 @@ def free_from_webhook(platform: str, channel: object, *, take_webhook: bool) -> 
         "ESETTING",
         f"a webhook is set, so {platform} gives no updates: {url}",
         source=platform,
-        suggestion="use --take-webhook, or leave --poll away",
+        suggestion=f"use --take-webhook, or: uncaged channel unset {platform}",
     )
 
 

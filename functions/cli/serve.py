@@ -57,7 +57,7 @@ def _list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[Poll
     bots = []
     for platform, channel in runtime.channels.items():
         if isinstance(channel, PolledChannel):
-            free_from_webhook(platform, channel, take_webhook=take_webhook)
+            free_from_webhook(platform, channel, take_webhook=take_webhook or None)
             bots.append(PolledBot(platform, channel, partial(make_menus, platform)))
     if not bots:
         raise UsageError(

@@ -75,7 +75,10 @@ def _check_bot(
         try:
             with questions.printer.progress("asking Telegram"):
                 name = bot.fetch_bot_name()
-            free_from_webhook("telegram", bot, take_webhook=flags.take_webhook)
+            decided = True if flags.take_webhook else None
+            if questions.yes:
+                decided = flags.take_webhook
+            free_from_webhook("telegram", bot, take_webhook=decided)
             if is_new:  # our own server may poll the one that is set
                 bot.fetch_updates(0, 0)
         except ReceivedElsewhere:

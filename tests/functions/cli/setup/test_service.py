@@ -4,12 +4,20 @@ what it is told.
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
 import pytest
 
+from functions.events import Event, Sender, order_of
+from functions.settings import Settings
+from functions.wiring import open_runtime
+from tests.fakes.bot_api import TOKEN, BotApi
 from tests.functions.cli.setup.conftest import Setup
+from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
+from tests.terminal import Terminal
 
 SYSTEMCTL = """#!/bin/sh
 echo "$*" >> "{folder}/calls"
@@ -78,6 +86,47 @@ def test_a_folders_own_file_is_served_from_that_folder_and_starting_may_be_left_
     assert "--poll" not in unit.read_text()
     assert "systemctl --user enable --now uncaged" in done.stderr
     assert "enable" not in (systemd / "calls").read_text()
+
+
+def test_who_sends_the_code_to_the_bot_of_the_service_is_the_owner(
+    systemd: Path, config: Path, bot: BotApi, forked: ProgramForker, tmp_path: Path
+) -> None:
+    (systemd / "active").touch()
+    bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
+    environment = {
+        "PATH": f"{systemd}:/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "TELEGRAM_API": bot.url,
+        "TELEGRAM_BOT_TOKEN": TOKEN,
+        **forked.environment,
+    }
+    terminal = Terminal([*command_of("functions.cli"), "setup", "telegram"], environment)
+    terminal.wait_for("Use the token in TELEGRAM_BOT_TOKEN? [Y/n]")
+    terminal.type("\n")
+    terminal.wait_for("to https://bot.example.com/webhook/telegram. Take that webhook away?")
+    terminal.type("y\n")
+    code = re.search(r"/pair ([0-9A-Z-]+)`", terminal.wait_for("you are its owner"))
+    assert terminal.process.wait(within(30)) == 0
+    terminal.close()
+    assert code
+    assert not bot.webhook
+    runtime = open_runtime(Settings(data=str(tmp_path / "data" / "uncaged"), library="none"))
+    event = Event(
+        id="telegram:4242:1",
+        kind="message",
+        agent="main",
+        session="telegram:42",
+        sender=Sender("telegram:42", "Ada"),
+        text="",
+        at=0.0,
+        order=order_of(0.0, 1),
+        private=True,
+    )
+    assert runtime.app.claim.try_code(code[1], event)
+    assert runtime.app.people.has_owner()
+    runtime.close()
 
 
 def test_what_prevents_a_service_is_told(setup: Setup, systemd: Path, config: Path) -> None:
