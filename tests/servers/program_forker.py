@@ -7,6 +7,7 @@ kills what still runs, when nobody holds its input any more.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import runpy
@@ -14,10 +15,14 @@ import select
 import signal
 import socket
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
+import platformdirs.unix
+import typer._adapters
+import typer._click.decorators
 import uvicorn
 import uvicorn.lifespan.on
 import uvicorn.loops.auto
@@ -30,11 +35,14 @@ import functions.cli.chat
 import functions.cli.doctor
 import functions.cli.inbox
 import functions.local
+import functions.queues.store_queue
+import functions.texts.zh
 import functions.wiring
 import sigil.cli.app
 import sigil.cli.commands.serve
 import sigil.cli.doctor.local_registry
 import sigil.cli.tables
+import sigil.client.profiles
 import sigil.client.registry
 import sigil.deploy.library
 import sigil.http.app
@@ -43,6 +51,7 @@ import sigil.registry
 import sigil.storage.artifacts.folder
 import sigil.storage.kv.redis
 import sigil.storage.kv.sqlite
+from sigil.cli.output import build_command
 
 NEEDED = (
     functions.agent.model.chat_completions,
@@ -52,11 +61,15 @@ NEEDED = (
     functions.cli.doctor,
     functions.cli.inbox,
     functions.local,
+    functions.queues.store_queue,
+    functions.texts.zh,
     functions.wiring,
+    platformdirs.unix,
     sigil.cli.app,
     sigil.cli.commands.serve,
     sigil.cli.doctor.local_registry,
     sigil.cli.tables,
+    sigil.client.profiles,
     sigil.client.registry,
     sigil.deploy.library,
     sigil.http.app,
@@ -65,6 +78,8 @@ NEEDED = (
     sigil.storage.artifacts.folder,
     sigil.storage.kv.redis,
     sigil.storage.kv.sqlite,
+    typer._adapters,
+    typer._click.decorators,
     uvicorn.lifespan.on,
     uvicorn.loops.auto,
     uvicorn.protocols.http.auto,
@@ -209,13 +224,31 @@ def _open_stream(number: int, mode: str, errors: str) -> TextIO:
     return stream
 
 
+def run_to_end(module: str) -> None:
+    """Run a module, and end as Python does, but do not take the interpreter apart: that writes to
+    every page of memory that the child shares with the forker, and takes longer than most commands.
+    """
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(ended.code & 0xFF)
+
+
 def main() -> None:
+    for program in (functions.cli.app.cli, sigil.cli.app.app):
+        build_command(program)
     gc.disable()
     gc.collect()
     gc.freeze()  # no command searches what was imported for garbage
     request = serve_requests(sys.argv[1])
     take_place(request)
-    runpy.run_module(request.module, run_name="__main__", alter_sys=True)
+    run_to_end(request.module)
 
 
 if __name__ == "__main__":
