@@ -124,6 +124,18 @@ def compile_source(
         return CompiledSource(kind, read_module(work / "main.wasm", status, reason, name))
 
 
+def take_library(cache: Path, kept: BuildCache) -> None:
+    """Put the C library that a build `kept` into the folder `cache`, where there is one."""
+    from sigil.sandbox.engine import c_library
+
+    spec = find_spec("ziglang")
+    folder = make_writable(cache)
+    if spec is None or spec.origin is None or folder is None:
+        return
+    with hold_lock(folder, "C", "", lambda: _FIRST_SECONDS):
+        c_library.take_library(Path(spec.origin).with_name("zig"), folder, kept)
+
+
 def require_compiler() -> None:
     """Raise `Refused` when the compiler is missing on this machine."""
     _find_zig("")

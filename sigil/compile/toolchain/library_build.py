@@ -30,7 +30,7 @@ def prebuild(
 ) -> list[Path]:
     """Compile the C sources of the folder `capabilities` that have no module in `built` yet and are
     not `kept` by an earlier build either, and delete the modules of other sources; return the paths
-    of the modules.
+    of the modules. The C library that an earlier build kept is then in `cache` for other sources.
     """
     kept = kept or open_build_cache()
     built.mkdir(exist_ok=True)
@@ -58,6 +58,7 @@ def prebuild(
             draft.write_bytes(module)
             draft.replace(path)
     note.write_text(c.make_note(), "utf-8")
+    c.take_library(cache, kept)
     return list(modules)
 
 

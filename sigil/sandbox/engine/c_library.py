@@ -137,20 +137,34 @@ def make_library(zig: Path, cache: Path, run: Run, kept: BuildCache | None = Non
     it is not there. The caller holds the lock of `cache`.
     """
     folder = library_folder(zig, cache)
-    if folder.is_dir():
+    if take_library(zig, cache, kept):
         return folder
     with tempfile.TemporaryDirectory(dir=cache, prefix="library-") as temporary:
         draft = Path(temporary) / "made"
         draft.mkdir()
-        packed = kept.take("library", _digest(zig)) if kept else None
-        if packed:
-            _unpack(packed, draft)
-        else:
-            _compile(zig, Path(temporary), draft, run)
-            if kept:
-                kept.keep("library", _digest(zig), _pack(draft))
+        _compile(zig, Path(temporary), draft, run)
+        if kept:
+            kept.keep("library", _digest(zig), _pack(draft))
         draft.replace(folder)
     return folder
+
+
+def take_library(zig: Path, cache: Path, kept: BuildCache | None) -> bool:
+    """Return whether the library is in `cache`, after taking it from `kept` when it is not. The
+    caller holds the lock of `cache`.
+    """
+    folder = library_folder(zig, cache)
+    if folder.is_dir():
+        return True
+    packed = kept.take("library", _digest(zig)) if kept else None
+    if not packed:
+        return False
+    with tempfile.TemporaryDirectory(dir=cache, prefix="library-") as temporary:
+        draft = Path(temporary) / "made"
+        draft.mkdir()
+        _unpack(packed, draft)
+        draft.replace(folder)
+    return True
 
 
 def link_arguments(

@@ -23,6 +23,9 @@ from sigil.errors import BackendError, Refused, ToolError, one_line
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package, parse_toml, read_folder
 from sigil.sandbox.child import landlock
+from sigil.sandbox.engine import c_library
+from sigil.sandbox.engine.build_cache import BuildCache
+from sigil.sandbox.engine.c_library import library_folder
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 
@@ -109,6 +112,19 @@ def test_a_source_that_came_compiled_needs_no_compiler(
         Manifest(name="seven", description="Seven.", lang="c"), (folder / "main.c").read_bytes()
     )
     assert run(sandbox, build(package, sandbox).wasm, {}) == 7
+
+
+def test_the_library_that_a_build_kept_is_there_for_the_next_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(b"return 0;")
+    zig = c._find_zig("test")
+    kept = BuildCache(tmp_path / "kept")
+    kept.keep("library", c_library._digest(zig), c_library._pack(library_folder(zig, CACHE)))
+    monkeypatch.setattr(c_library, "_compile", lambda *_: pytest.fail("it compiled again"))
+    assert prebuild(tmp_path, tmp_path / "built", tmp_path / "c", kept) == []
+    own = SAYING % b"return 0;"
+    assert c.compile_source(own, "test", tmp_path / "c").wasm == made(b"return 0;")
 
 
 def test_without_the_compiler_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
