@@ -94,8 +94,8 @@ def _print_greeting(
             )
         elif not runtime.app.people.has_owner():
             _print_line(
-                "  owner      nobody yet: put your id, which the bot tells you, into"
-                " UNCAGED_OWNERS, or start this server in a terminal"
+                "  owner      nobody yet: give your id, which the bot tells you, to `uncaged"
+                " setup owner` (UNCAGED_OWNERS), or start this server in a terminal"
             )
     except BackendError as problem:
         _print_line(f"  owner      unknown: {problem.message}")

@@ -11,7 +11,7 @@ from functions.cli.setup.language import choose_language
 from functions.cli.setup.model import choose_model
 from functions.cli.setup.owner import choose_owner
 from functions.cli.setup.questions import Questions
-from functions.cli.setup.service import find_user_services, install_service
+from functions.cli.setup.service import UNIT, find_user_services, install_service
 from functions.cli.setup.settings_file import SettingsFile, open_settings_file
 from functions.cli.setup.telegram import connect_telegram
 from functions.cli.setup.web import allow_web
@@ -43,12 +43,17 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
             questions.printer.result(
                 {"file": str(file.path), "undone": True}, f"{file.path} is as it was before"
             )
+            _restart_service(questions.printer, flags)
             return 0
         changed: list[str] = []
         for name in [step] if step else STEPS:
             changed += STEPS[name](questions, flags, file)
         _print_outcome(questions.printer, file, changed)
         settings = file.preview({})
+    # the step for the service comes last, and starts it with what the others have written
+    has_started = step is None and (flags.service or not questions.yes)
+    if changed and not has_started:
+        _restart_service(questions.printer, flags)
     if step in (SetupStep.language, SetupStep.model, SetupStep.web) or questions.printer.json:
         return 0
     _print_next_steps(questions.printer, settings)
@@ -57,6 +62,18 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
 
         return run_chat("/start", "main", Style())
     return 0
+
+
+def _restart_service(printer: Printer, flags: SetupFlags) -> None:
+    """Let a service that runs read the new settings; it ends its running turns first."""
+    services = find_user_services()
+    if services is None or not services.is_active:
+        return
+    if flags.start:
+        services.require("restart", UNIT)
+        printer.note("the service was restarted with it")
+    else:
+        printer.note("the service reads it when you restart it: systemctl --user restart uncaged")
 
 
 def _print_next_steps(printer: Printer, settings: Settings) -> None:

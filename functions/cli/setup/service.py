@@ -24,7 +24,8 @@ UNIT = "uncaged.service"
 PORT = 8000
 SYSTEMD = "systemd"
 NONE = "none"
-COMMAND_SECONDS = 30.0
+COMMAND_SECONDS = 90.0
+"""A server that ends may finish its turns first."""
 START_SECONDS = 30.0
 """The first start compiles the engine, and fills the registry."""
 LOOK_SECONDS = 0.5

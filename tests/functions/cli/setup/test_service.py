@@ -70,6 +70,15 @@ def test_a_unit_is_written_started_and_removed(
     # again, while our own server has the port
     with socket.create_server(("127.0.0.1", int(port))):
         assert "the service runs at" in setup("service", "--yes", "--port", port).stderr
+    # what is changed later counts at once, unless somebody says when
+    done = setup("language", "--yes", "--language", "de")
+    assert "the service was restarted" in done.stderr
+    assert (systemd / "calls").read_text().count("restart") == 3
+    setup("undo")
+    assert (systemd / "calls").read_text().count("restart") == 4
+    done = setup("language", "--yes", "--language", "zh", "--no-start")
+    assert "systemctl --user restart uncaged" in done.stderr
+    assert (systemd / "calls").read_text().count("restart") == 4
     done = setup("service", "--yes", "--service", "none")
     assert (done.returncode, unit.exists()) == (0, False)
     assert "--user disable --now uncaged.service" in (systemd / "calls").read_text()
