@@ -17,32 +17,41 @@ SHOWN_CHARACTERS = 1_500
 """So much of a page's text is shown."""
 _ADDRESS = r"(?:https?://|www\.)[^\s<>\"'`，。！？；、）】」]+"
 _VERBS = (
-    r"\b(?:read|open|visit|sum|summari[sz]e|browse|fetch|load|look|see|tell|what|says?|links)\b"
+    r"\b(?:read|open|visit|sum|summari[sz]e|browse|fetch|load|look|see|tell|what|says?|show|links?|part)\b"
     r"|\b(?:lies|lese|les|öffne|fasse?|zeige?|was|steht)\b|\b(?:lis|ouvre|résume|que dit)\b"
     r"|[读看开]|总结|阅读|链接|写了什么|说了什么"
 )
-PAGE_TOPIC = (
-    rf"^\W*{_ADDRESS}\W*$|(?:{_VERBS}).*{_ADDRESS}|{_ADDRESS}.*(?:{_VERBS})"
-    r"|\b(?:read|open|visit|summari[sz]e) (?:this|that|the) (?:link|(?:web ?)?(?:page|site)|url)\b"
-    r"|\b(?:lies|öffne) (?:diesen|den|diese|die) (?:link|(?:web|internet)?seite)\b"
-    r"|(?:打开|看看|总结|读)(?:一下)?(?:这个|那个)?(?:链接|网页|网址)"
-)
-"""Words about a page and its address, but not about the address itself."""
 _LINKS = r"\b(?:list|show|which|all|what|welche|alle|liste)\b.*\blinks\b|链接有|所有链接"
 _NO_PAGE = (
     r"\bqr\b|二维码|\b(?:parse|encode|decode|escape|hash|md5|sha\d*|base64|query parameters?)\b"
     r"|\b(?:extract|regex|valid|domain|host|port|protocol|slug|shorten|count|how (?:many|long))\b"
     r"|域名|参数|`"
 )
+PAGE_TOPIC = (
+    rf"^(?![\s\S]*(?:{_NO_PAGE}))(?:\W*{_ADDRESS}\W*$"
+    rf"|(?=[\s\S]*{_ADDRESS})[\s\S]*(?:{_VERBS})"
+    r"|.*\b(?:read|open|visit|summari[sz]e) (?:this|that|the) (?:link|(?:web ?)?(?:page|site))\b"
+    r"|.*\b(?:lies|öffne) (?:diesen|den|diese|die) (?:link|(?:web|internet)?seite)\b"
+    r"|.*(?:打开|看看|总结|读)(?:一下)?(?:这个|那个)?(?:链接|网页|网址))"
+)
+"""Words about a page and its address, but not about the address itself."""
 SEARCH_TOPIC = (
     r"\b(?:search|look|find)\b.*\b(?:the web|online|(?:the )?internet)\b|^google\b|\bweb search\b"
     r"|\bwhat(?:'s| is) new (?:about|with|in|on)\b|\b(?:news|headlines) (?:about|on|of|from)\b"
     r"|\b(?:im|ins) (?:internet|netz|web)\b|^googel|\bneues (?:über|zu|von|bei)\b"
     r"|\b(?:nachrichten|neuigkeiten) (?:über|zu|von|aus)\b"
     r"|\bquoi de neuf\b|\bsur (?:internet|le web)\b|\bactualités sur\b"
+    r"|\b(?:in|is|what's) the news\b|\bany news\b|\bheute neues\b|^nachrichten"
     r"|上网|网上|联网搜|搜索一下|百度一下|谷歌一下|(?:最新|最近)的?.{0,20}(?:新闻|消息)|新闻"
 )
 """Words that ask for something from the web."""
+_HEADLINES = (
+    (r"what(?:'s| is) (?:new|in the news|the news)(?: today)?|any news(?: today)?", "news"),
+    (r"was gibt(?:'s| es) (?:heute )?neues|nachrichten(?: von heute)?", "Nachrichten"),
+    (r"quoi de neuf(?: dans l'actualité)?", "actualités"),
+    (r"(?:今天|最近|现在)?有什么(?:大)?新闻|(?:今天|最近)的新闻", "新闻"),
+)
+"""Questions for the news of the day, about nothing in particular, and what to search for then."""
 _NEWS = r"\bnews?\b|headlines|latest|neues|nachrichten|neuigkeiten|neuf|actualités|最新|最近|新闻"
 _SUBJECTS = (
     r"^(?:please )?(?:search|look)(?: up)? (?:on )?(?:the web|online|(?:the )?internet)"
@@ -62,15 +71,10 @@ _SUBJECTS = (
 )
 
 
-def is_page_request(words: str) -> bool:
-    """Return whether the words are about a page of the web, and not about its address alone."""
-    return not re.search(_NO_PAGE, words, re.IGNORECASE)
-
-
 def find_page(words: str) -> dict[str, Json] | None:
     """Return the arguments of a request to read a page; None without its address."""
     address = re.search(_ADDRESS, words, re.IGNORECASE)
-    if address is None or not is_page_request(words):
+    if address is None:
         return None
     arguments: dict[str, Json] = {"url": address[0].rstrip(".,;:!?)")}
     part = re.search(r"\b(?:part|teil|partie) (\d{1,3})\b|第\s*(\d{1,3})\s*部分", words, re.I)
@@ -84,6 +88,9 @@ def find_page(words: str) -> dict[str, Json] | None:
 def find_search(words: str) -> dict[str, Json] | None:
     """Return the arguments of a request to search the web; None without a subject."""
     asked = words.strip().rstrip("?？!！。. ")
+    for pattern, query in _HEADLINES:
+        if re.fullmatch(pattern, asked, re.IGNORECASE):
+            return {"query": query, "recent": "day"}
     for pattern in _SUBJECTS:
         found = re.search(pattern, asked, re.IGNORECASE)
         subject = next(filter(None, found.groups()), "") if found else ""
