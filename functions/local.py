@@ -21,8 +21,8 @@ from fastapi.responses import JSONResponse
 from functions import admin, log, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.poller import PolledBot, Poller
+from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
-from functions.turn_lock import TurnLock
 from functions.wiring import AgentRuntime
 from sigil import strict_json
 from sigil.access.authentication import Authenticator, require_admin

@@ -36,8 +36,8 @@ from functions.agent.messages import (
 from functions.agent.session.document import Document, encode_document, hash_person
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
-from functions.clock import SYSTEM, Clock
 from functions.events import Event, Sender
+from functions.time.clock import SYSTEM, Clock
 from sigil.catalog.audit import Audit
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Caller, Json

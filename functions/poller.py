@@ -17,8 +17,8 @@ from functions import log
 from functions.channels.base import Busy
 from functions.channels.updates import PolledChannel, ReceivedElsewhere
 from functions.channels.webhooks import CommandMenu
-from functions.clock import SYSTEM
 from functions.queues.leases import Lease, Leases
+from functions.time.clock import SYSTEM
 from functions.webhook import WebhookDeps, enqueue_update
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, SigilError

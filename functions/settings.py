@@ -366,7 +366,7 @@ def _require_zone(name: str) -> None:
     """Raise `UsageError` ESETTING unless the zone is one that this machine knows."""
     if name == "UTC":
         return
-    from functions import time_zone  # the webhook starts without it
+    from functions.time import time_zone  # the webhook starts without it
 
     if not time_zone.is_known(name):
         near = time_zone.find_zone(name) or ", ".join(time_zone.suggest_zones(name, 0.0))
@@ -381,7 +381,7 @@ def _require_stamp(template: str) -> None:
     """Raise `UsageError` ESETTING for a template of a stamp that cannot be used."""
     if template == "{now} {zone}":
         return
-    from functions import stamp
+    from functions.time import stamp
 
     fault = stamp.find_template_fault(template)
     if fault:

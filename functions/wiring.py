@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import HttpReplies
-from functions.clock import SYSTEM
 from functions.prices import CACHED_SHARES, PriceList, parse_prices
 from functions.queues.base import Queue
+from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
-from functions.turn_lock import TurnLock
+from functions.time.clock import SYSTEM
 from sigil.errors import UsageError
 from sigil.settings import installed_version
 from sigil.storage.kv import keys

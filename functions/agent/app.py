@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from functions import time_zone, weather
 from functions.agent.access.daily_limits import Allowances
 from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.links import Links
@@ -37,9 +36,10 @@ from functions.agent.safety.budget import SafetyLimits, find_period_end
 from functions.agent.safety.guides import Guide, load_guide
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.clock import SYSTEM, Clock
 from functions.prices import DOLLARS
-from functions.stamp import TEMPLATE, Stamp
+from functions.time import time_zone, weather
+from functions.time.clock import SYSTEM, Clock
+from functions.time.stamp import TEMPLATE, Stamp
 from sigil.errors import BackendError
 from sigil.protocol import Registry
 from sigil.storage.kv import KV, Item, Key

@@ -38,7 +38,7 @@ from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
 from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
 from functions.agent.side_request import SideRequests
 from functions.texts.en import Texts
-from functions.time_zone import DEFAULT, format_stamp
+from functions.time.time_zone import DEFAULT, format_stamp
 from sigil.errors import Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import keys

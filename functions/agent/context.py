@@ -25,7 +25,7 @@ from functions.agent.messages import (
 from functions.agent.prompt import PromptCall, PromptMessage
 from functions.agent.sanitize import delimit_text
 from functions.agent.toolset import STATIC
-from functions.stamp import Stamp
+from functions.time.stamp import Stamp
 from sigil.builtin_tools import read_arguments
 from sigil.errors import ToolError, one_line
 from sigil.strict_json import canonical

@@ -26,7 +26,7 @@ from functions.agent.access import roles
 from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones
 from functions.events import QUOTE_LIMIT, Event, Quote
 from functions.overheard import OverheardMessage
-from functions.time_zone import DEFAULT, to_local
+from functions.time.time_zone import DEFAULT, to_local
 from sigil.errors import one_line
 from sigil.protocol import Json, Offer
 from sigil.storage.stored import Shape, Stored, later

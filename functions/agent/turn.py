@@ -49,7 +49,7 @@ from functions.agent.side_request import SECONDS, SideRequests
 from functions.agent.tool_calls import FindRemembered, ToolCallContext, find_nothing
 from functions.events import Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
-from functions.time_zone import DEFAULT
+from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict
 from sigil.protocol import Caller, Json
 from sigil.storage.kv import ABSENT, Item, Key, keys

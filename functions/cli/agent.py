@@ -119,7 +119,7 @@ def tell_weather(
 
     Example: uncaged agent weather "light rain, 8 °C"
     """
-    from functions import weather
+    from functions.time import weather
 
     with open_agent(switch=True) as (app, _):
         now = app.clock.now()

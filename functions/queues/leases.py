@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.clock import Clock
+from functions.time.clock import Clock
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, KV, Expect, Item, keys
 from sigil.storage.kv.update import DELETE, Change, update_item

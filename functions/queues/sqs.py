@@ -15,13 +15,13 @@ from typing import Final
 import orjson
 
 from functions import log
-from functions.clock import SYSTEM, Clock
 from functions.events import Event
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import keep_undecodable
 from functions.queues.sqs_client import SqsClient
 from functions.queues.sqs_message import SqsMessage, unpack
 from functions.queues.sqs_receiver import SqsReceiver
+from functions.time.clock import SYSTEM, Clock
 from sigil.errors import BackendError, UsageError
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.stored import Shape, dumps

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from functions import log
-from functions.clock import Clock
 from functions.events import Event
 from functions.queues.sqs_client import BATCH_MOST, POLL_SECONDS, SqsClient
 from functions.queues.sqs_message import SqsMessage
+from functions.time.clock import Clock
 from sigil.errors import BackendError, SigilError
 
 LOOK_SECONDS = 1.0

@@ -14,7 +14,6 @@ from hashlib import sha256
 
 import orjson
 
-from functions.clock import SYSTEM, Clock
 from functions.events import Event
 from functions.queues.base import BEHIND_MOST, Delivery
 from functions.queues.dead_letters import keep_undecodable
@@ -27,6 +26,7 @@ from functions.queues.waiting_events import (
     group_of,
     sort_key_of,
 )
+from functions.time.clock import SYSTEM, Clock
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, keys

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from functions.time_zone import DEFAULT, format_offset, format_stamp, name_city
+from functions.time.time_zone import DEFAULT, format_offset, format_stamp, name_city
 from sigil.errors import one_line
 
 TEMPLATE: Final = "{now} {zone}"

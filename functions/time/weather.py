@@ -1,7 +1,7 @@
 """The weather where the agent is, as the machine of its owner tells it.
 
-A stamp can show it (`functions/stamp.py`). The agent never asks for it by itself: a program of the
-owner does, and tells it with `uncaged agent weather`.
+A stamp can show it (`functions/time/stamp.py`). The agent never asks for it by itself: a program
+of the owner does, and tells it with `uncaged agent weather`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.stamp import clean_value
+from functions.time.stamp import clean_value
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps

@@ -29,8 +29,8 @@ from functions.agent.session.document import Document
 from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import SideRequests
-from functions.clock import Clock
 from functions.settings import Settings
+from functions.time.clock import Clock
 from functions.wiring import open_runtime
 from scripts.benchmarks.conversations import (
     Id,

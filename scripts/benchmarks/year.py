@@ -22,8 +22,8 @@ from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import SAVE_MEMORY, ModelReply, ModelRequest
 from functions.agent.toolset import QUERY
 from functions.agent.turn import run_turn
-from functions.clock import Clock
 from functions.events import Event, Sender, order_of
+from functions.time.clock import Clock
 
 MESSAGES = 10_000
 WEEK = 96

@@ -13,7 +13,7 @@ import pytest
 
 from functions import alerts, status_alerts, worker
 from functions.alerts import WebhookNotifier, halt_alert, send_alert
-from functions.clock import Clock
+from functions.time.clock import Clock
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer, Recorded

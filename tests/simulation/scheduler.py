@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from functions.clock import Clock
+from functions.time.clock import Clock
 from sigil.errors import BackendError
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from functions.agent.access.roles import Allowance, Role, Rules
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
-from functions.time_zone import DAY_SECONDS, DEFAULT, find_tomorrow, format_clock, to_local
+from functions.time.time_zone import DAY_SECONDS, DEFAULT, find_tomorrow, format_clock, to_local
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps

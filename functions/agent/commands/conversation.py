@@ -26,7 +26,7 @@ from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
 from functions.agent.sanitize import clean_text, delimit_text
 from functions.agent.side_request import SideRequests, explain_error
 from functions.agent.toolset import in_scope
-from functions.time_zone import format_stamp
+from functions.time.time_zone import format_stamp
 from sigil.errors import one_line
 
 SHOWN: Final = 10

@@ -9,7 +9,7 @@ from typing import Final
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.events import Event
 from functions.texts.en import Texts
-from functions.time_zone import (
+from functions.time.time_zone import (
     NAME_CHARACTERS,
     find_zone,
     format_offset,

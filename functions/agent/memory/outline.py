@@ -13,7 +13,7 @@ from typing import Final
 from functions.agent.memory.helpers import Terms
 from functions.agent.memory.thing import USER, Thing
 from functions.agent.memory.things import Things
-from functions.time_zone import format_stamp
+from functions.time.time_zone import format_stamp
 from sigil.errors import one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many

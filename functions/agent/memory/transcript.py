@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functions.agent import tokens
 from functions.agent.messages import Message, sender_name
 from functions.agent.sanitize import clean_text
-from functions.time_zone import DEFAULT, format_stamp
+from functions.time.time_zone import DEFAULT, format_stamp
 from sigil.errors import one_line
 
 SAID_CHARACTERS = 8_000

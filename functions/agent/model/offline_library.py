@@ -41,7 +41,7 @@ from functions.agent.model.offline_values import (
     to_number,
 )
 from functions.agent.model.offline_web import PAGE_TOPIC, SEARCH_TOPIC, find_page, find_search
-from functions.time_zone import find_zone
+from functions.time.time_zone import find_zone
 from sigil.protocol import Json, tool_of
 
 Arguments = dict[str, Json]

@@ -24,7 +24,7 @@ from functions.agent.safety.budget import (
 )
 from functions.agent.safety.locks import Lock, parse_lock
 from functions.agent.safety.status import MOST, SafetyStatus
-from functions.clock import Clock
+from functions.time.clock import Clock
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 

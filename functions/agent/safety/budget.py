@@ -18,7 +18,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.time_zone import DAY_SECONDS, DEFAULT, find_first_day, find_midnight
+from functions.time.time_zone import DAY_SECONDS, DEFAULT, find_first_day, find_midnight
 from sigil.errors import Conflict
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update

@@ -11,7 +11,7 @@ from math import inf
 from typing import TypeVar
 
 from functions.agent.safety.failure_codes import code_of
-from functions.clock import SYSTEM, Clock
+from functions.time.clock import SYSTEM, Clock
 from sigil.errors import SigilError
 from sigil.storage.backoff import jitter
 

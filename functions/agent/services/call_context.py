@@ -9,7 +9,7 @@ from functions.agent.app import App
 from functions.agent.memory.memory_lines import remove_lines
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Recalled, Things
-from functions.time_zone import DEFAULT
+from functions.time.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
 

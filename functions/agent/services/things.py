@@ -34,7 +34,7 @@ from functions.agent.services.call_context import (
     read_share,
     read_text,
 )
-from functions.time_zone import load_zone
+from functions.time.time_zone import load_zone
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from functions import time_zone
 from functions.cli.setup.flags import SetupFlags
 from functions.cli.setup.questions import Questions, require_choice
 from functions.cli.setup.settings_file import SettingsFile
 from functions.texts.languages import find_code, list_codes, load_texts
+from functions.time import time_zone
 from sigil.errors import UsageError, one_line
 from sigil.settings import read_variable
 

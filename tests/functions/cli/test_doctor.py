@@ -14,9 +14,9 @@ import pytest
 
 from functions.cli import doctor as doctor_command
 from functions.cli.app import run_words
-from functions.clock import SYSTEM
 from functions.queues.leases import Leases
 from functions.settings import Settings
+from functions.time.clock import SYSTEM
 from sigil.cli.printing import Printer
 from sigil.storage.kv import keys
 from sigil.wiring import open_stores

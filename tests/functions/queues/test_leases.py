@@ -5,8 +5,8 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from functions.clock import Clock
 from functions.queues.leases import Leases
+from functions.time.clock import Clock
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import orjson
 import pytest
 
-from functions.clock import SYSTEM
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.base import Queue
@@ -23,6 +22,7 @@ from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue, TriesCounter
 from functions.queues.sqs_client import POLL_SECONDS, SqsClient
 from functions.queues.sqs_message import SqsMessage, group_id
 from functions.queues.sqs_receiver import AHEAD, InFlightMessages
+from functions.time.clock import SYSTEM
 from functions.worker import TRIES_MOST
 from sigil.errors import BackendError, UsageError
 from sigil.storage import aws

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from functions.queues.base import Delivery
-from functions.turn_lock import TurnLock
+from functions.queues.turn_lock import TurnLock
 from functions.wiring import AgentRuntime
 from functions.worker import TRIES_SHARED, process
 from tests.fakes.bot_api import BotApi

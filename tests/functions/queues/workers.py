@@ -6,9 +6,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 
-from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 from functions.queues.base import Delivery, Queue
+from functions.time.clock import Clock
 from tests.machine import within
 
 LEASE = 180.0

@@ -18,11 +18,11 @@ from functions.agent.session.store import Sessions
 from functions.agent.session.trace import load_trace
 from functions.channels.base import Busy
 from functions.channels.http_replies import HttpReplies
-from functions.clock import Clock
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
+from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.errors import BackendError

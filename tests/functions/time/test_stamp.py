@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from functions.settings import Settings
-from functions.stamp import CHARACTERS, TEMPLATE, Stamp
-from functions.time_zone import available_zones
+from functions.time.stamp import CHARACTERS, TEMPLATE, Stamp
+from functions.time.time_zone import available_zones
 from sigil.errors import UsageError
 
 pytestmark = pytest.mark.skipif(

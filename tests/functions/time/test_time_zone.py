@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions import time_zone
-from functions.time_zone import (
+from functions.time import time_zone
+from functions.time.time_zone import (
     available_zones,
     find_first_day,
     find_midnight,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from functions.agent import turn
-from functions.clock import Clock
 from functions.events import Event, Sender
+from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from tests.functions.agent.talk import event, run_event

@@ -14,7 +14,7 @@ from functions.agent.access.roles import Rules
 from functions.agent.commands.command import CommandCall, CommandResult
 from functions.agent.messages import ERASED, Usage
 from functions.settings import Settings
-from functions.time_zone import DAY_SECONDS
+from functions.time.time_zone import DAY_SECONDS
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from functions.agent.consolidation import ENTRY_CHARACTERS
-from functions.clock import Clock
 from functions.events import Sender
 from functions.texts.en import TEXTS as ENGLISH
+from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer

@@ -16,7 +16,7 @@ from functions.agent.session.document import decode_document
 from functions.cli.preview import preview_prompt
 from functions.events import Event, Sender
 from functions.overheard import OverheardMessage
-from functions.time_zone import available_zones
+from functions.time.time_zone import available_zones
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say

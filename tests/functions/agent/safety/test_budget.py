@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from functions.agent.safety.budget import DIGITS
-from functions.clock import Clock
 from functions.prices import CACHED_SHARES
 from functions.settings import Settings
+from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say

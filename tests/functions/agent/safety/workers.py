@@ -18,8 +18,8 @@ from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
 from functions.agent.turn import run_turn
-from functions.clock import Clock
 from functions.events import Event
+from functions.time.clock import Clock
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
 from sigil.storage.kv import Expect, Item, Key, keys

@@ -11,10 +11,10 @@ import pytest
 
 from functions.agent.commands import control
 from functions.agent.session.missed_messages import QUIET_SECONDS
-from functions.clock import Clock
 from functions.events import Event
 from functions.queues.base import Delivery
 from functions.texts.en import TEXTS as ENGLISH
+from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.errors import BackendError
