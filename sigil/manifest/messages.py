@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sigil.errors import UsageError, one_line
 from sigil.protocol import NAME_LIMIT, TOOL_PREFIX, is_name
 
-FEW = 8
+FEW = 10
 """All fields are listed in a suggestion when there are at most so many."""
 Where = tuple[str | int, ...]
 """The place of a field: names from the outside in, and the numbers of items in lists, from 0."""
