@@ -537,7 +537,13 @@ def _read_own_file(kind: type[Settings]) -> dict[str, str]:
         facts = path.stat()
     except OSError:
         return {}
-    if facts.st_uid not in (os.geteuid(), 0) or facts.st_mode & 0o022:
+    if facts.st_uid not in (os.geteuid(), 0):
+        raise UsageError(
+            "ESETTING",
+            f"{path} belongs to another user",
+            suggestion="run the command as that user, or with a HOME of your own",
+        )
+    if facts.st_mode & 0o022:
         raise UsageError(
             "ESETTING",
             f"{path} can be written by others",

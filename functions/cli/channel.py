@@ -317,7 +317,7 @@ def _make_platform_row(platform: str, changed: Sequence[str]) -> PlatformRow:
     elif secret in present:
         state = "ready"
     else:
-        state = "its webhook is refused"
+        state = "for `uncaged serve --poll`: its webhook is refused"
     return {
         "platform": platform,
         "state": state,

@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -91,6 +92,13 @@ def test_a_file_of_the_user_that_others_can_write_is_refused(config: Path) -> No
         Settings.read()
     assert f"chmod 600 {config}" in caught.value.suggestion
     config.chmod(0o600)
+    with (
+        patch(
+            "pathlib.Path.stat", return_value=os.stat_result((0o100600, 0, 0, 1, 54321, *[0] * 5))
+        ),
+        pytest.raises(UsageError, match="belongs to another user"),
+    ):
+        Settings.read()
     config.write_text('UNCAGED_ACESS = "open"\n')
     with pytest.raises(UsageError, match=f"{config} sets UNCAGED_ACESS"):
         Settings.read()
