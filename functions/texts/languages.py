@@ -20,6 +20,8 @@ _FILE: Final = re.compile(r"[a-z]{2,3}(?:_[a-z]{2,4})?")
 _TAG: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}")
 """A language as platforms tell it: `en`, `zh-hans`, `pt-br`."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_CUT_WORD: Final = re.compile(r"[^\W\d_]{1,30}\Z")
+"""The end of a text that was cut: a part of a word may be a word of another language."""
 GREETING_WORDS: Final = 5
 """A text of more words is no mere greeting."""
 READ_CHARACTERS: Final = 2_000
@@ -72,7 +74,8 @@ def detect_language(text: str) -> str:
     A language with a script of its own is known by its characters, another one by the words that
     nobody can do without. In a text of several languages the one with more of it counts.
     """
-    text = text[:READ_CHARACTERS]
+    if len(text) > READ_CHARACTERS:
+        text = _CUT_WORD.sub("", text[:READ_CHARACTERS]) or text[:READ_CHARACTERS]
     words = _WORD.findall(text.casefold())
     best = ""
     most = 0

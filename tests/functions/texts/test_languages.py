@@ -20,6 +20,7 @@ from functions.agent.safety.status import REASONS, SessionState
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from functions.texts.languages import (
+    READ_CHARACTERS,
     detect_language,
     find_by_name,
     find_code,
@@ -135,6 +136,13 @@ def test_people_read_no_word_of_the_machinery(code: str) -> None:
 )
 def test_the_language_of_a_text_is_told_by_its_script_or_its_words(text: str, code: str) -> None:
     assert detect_language(text) == code
+
+
+def test_what_is_cut_off_a_long_text_is_no_word_of_another_language() -> None:
+    """`wo` is German, and where a text full of `word` is cut."""
+    texts = ["x" * shift + " " + "word " * READ_CHARACTERS for shift in range(5)]
+
+    assert [detect_language(text) for text in texts] == [""] * 5
 
 
 @pytest.mark.parametrize(
