@@ -80,7 +80,7 @@ class German(Texts):
     help_group = "In einer Gruppe nenn mich oder antworte mir, damit ich weiß, dass du mich meinst."
     help_offline = (
         "Noch hat niemand ein Sprachmodell angeschlossen, darum verstehe ich nur schlichte Bitten."
-        " Mein Besitzer kann `UNCAGED_LLM_URL` und `UNCAGED_LLM_KEY` setzen."
+        " Mein Besitzer schließt eins an: `uncaged setup model` (oder `UNCAGED_LLM_URL`)."
     )
     help_no_deploy = "Ich nehme die Werkzeuge, die es gibt; neue baue ich hier nicht."
     meanings: ClassVar[Mapping[str, str]] = {
@@ -279,7 +279,7 @@ class German(Texts):
     )
 
     offline_signature = (
-        "— Offline-Modell (ein Planer, kein Sprachmodell; UNCAGED_LLM_URL schließt ein echtes an)"
+        "— Offline-Modell (ein Planer, kein Sprachmodell; uncaged setup model gibt mir eins)"
     )
     offline_what_i_do = (
         "Ich bin das Offline-Modell: Ich verstehe schlichte Bitten an die Standardbibliothek,"

@@ -58,7 +58,7 @@ class Texts:
     help_group = "In a group, mention me or reply to me, so that I know that you mean me."
     help_offline = (
         "Nobody has connected a language model yet, so I only understand plain requests. My owner"
-        " can set `UNCAGED_LLM_URL` and `UNCAGED_LLM_KEY`."
+        " can connect one: `uncaged setup model` (or `UNCAGED_LLM_URL`)."
     )
     help_no_deploy = "I use the tools that are there; I make no new ones here."
     meanings: ClassVar[Mapping[str, str]] = {
@@ -256,7 +256,7 @@ class Texts:
 
     # --- the offline model ---
     offline_signature = (
-        "— offline model (a planner, not a language model; set UNCAGED_LLM_URL for a real one)"
+        "— offline model (a planner, not a language model; uncaged setup model connects a real one)"
     )
     offline_what_i_do = (
         "I am the offline model: I understand plain requests to the standard library, and nothing"

@@ -37,8 +37,8 @@ class Chinese(Texts):
     help_owner_head = "你是我的主人，还可以用："
     help_group = "在群里请 @我 或回复我的消息，我才知道你在和我说话。"
     help_offline = (
-        "目前还没有接上语言模型，我只能听懂简单的请求。我的主人可以设置 `UNCAGED_LLM_URL` 和"
-        " `UNCAGED_LLM_KEY`。"
+        "目前还没有接上语言模型，我只能听懂简单的请求。我的主人可以用 `uncaged setup model`"
+        "（或 `UNCAGED_LLM_URL`）接上一个。"
     )
     help_no_deploy = "我只用已有的工具，在这里不做新的。"
     meanings: ClassVar[Mapping[str, str]] = {
@@ -202,7 +202,7 @@ class Chinese(Texts):
     cannot_open_beside = "我还打不开{kinds}，只回答你写的内容。"
 
     offline_signature = (
-        "— 离线模型（不是语言模型，只按步骤办事；设置 UNCAGED_LLM_URL 才有真正的模型）"
+        "— 离线模型（不是语言模型，只按步骤办事；用 uncaged setup model 接上真正的模型）"
     )
     offline_what_i_do = (
         "我是离线模型：我只懂标准库里的简单请求，比如：\n\n"
