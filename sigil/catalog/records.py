@@ -23,6 +23,14 @@ Endpoints refuse longer ones, and with them the whole chat.
 """
 
 
+STORED_WEB = "GET,HEAD *"
+"""How `permissions.web` is stored: as one of `http`, which no manifest can ask for.
+
+Version 0.1.0 refuses records with a field that it does not know, and lists none that stand beside
+them. It reads this one, and then refuses the capability's requests.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Record(Stored):
     """One version of a capability.
@@ -95,7 +103,7 @@ def _read_manifest(kind: type, raw: object) -> object:
     """Read the manifest within a record, with the fields of it that a newer version wrote."""
     if kind is Manifest:
         return Manifest.model_validate_json(
-            orjson.dumps(raw), strict=True, extra="allow", context=STORED
+            orjson.dumps(_read_web(raw)), strict=True, extra="allow", context=STORED
         )
     raise NotImplementedError(kind)
 
@@ -110,8 +118,32 @@ def encode(record: Record) -> bytes:
     """Return the record as JSON."""
     fields = {name: getattr(record, name) for name in _PLAIN_FIELDS}
     dumped = record.manifest.model_dump(mode="json", exclude_unset=True)
-    manifest = _add_extra(record.manifest, dumped)
+    manifest = _store_web(_add_extra(record.manifest, dumped))
     return orjson.dumps({**fields, "manifest": manifest, **(record._rest or {})})
+
+
+def _store_web(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return a dumped manifest with `permissions.web` as it is stored, see `STORED_WEB`."""
+    permissions = dict(manifest.get("permissions") or {})
+    if not permissions.pop("web", False):
+        return manifest
+    http = [STORED_WEB, *permissions.get("http", ())]
+    return {**manifest, "permissions": {**permissions, "http": http}}
+
+
+def _read_web(raw: object) -> object:
+    """Return a stored manifest with `permissions.web` where `_store_web` put it among `http`."""
+    permissions = raw.get("permissions") if isinstance(raw, dict) else None
+    http = permissions.get("http") if isinstance(permissions, dict) else None
+    if not isinstance(raw, dict) or not isinstance(permissions, dict):
+        return raw
+    if not isinstance(http, list) or STORED_WEB not in http:
+        return raw
+    others = {name: value for name, value in permissions.items() if name != "http"}
+    rules = [rule for rule in http if rule != STORED_WEB]
+    if rules:
+        others["http"] = rules
+    return {**raw, "permissions": {**others, "web": True}}
 
 
 def _add_extra(model: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:
