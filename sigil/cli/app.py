@@ -10,6 +10,7 @@ import typer
 
 from sigil.cli import output
 from sigil.cli.commands import (
+    add,
     audit,
     build,
     bundle,
@@ -107,6 +108,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("publish", versions.publish, "sigil publish shout --session telegram:1"),
         ("export", bundle.export_bundle, "sigil export shout encode -o both.sigil"),
         ("import", bundle.import_bundle, "sigil import both.sigil"),
+        add.add,
     ),
     "Permissions": (
         ("grant", grant.grant, "sigil grant weather"),

@@ -321,11 +321,11 @@ def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> Deplo
             "namespace": active["namespace"],
         }
         row["same"] = active["digest"] == digest
-        row["changes"] = _compare_manifest(active, manifest)
+        row["changes"] = compare_manifest(active, manifest)
     return row
 
 
-def _compare_manifest(active: DetailRow, manifest: Manifest) -> list[FieldChangeRow]:
+def compare_manifest(active: DetailRow, manifest: Manifest) -> list[FieldChangeRow]:
     """Return the manifest fields, of those that a registry shows, that a deploy would change."""
     old: Mapping[str, object] = active
     new = manifest.model_dump(mode="json")

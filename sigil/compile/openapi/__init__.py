@@ -1,0 +1,1 @@
+"""Makes capabilities of the operations that an OpenAPI document describes."""
