@@ -186,6 +186,7 @@ class Poison:
         self._scene = system
         self._changed = threading.Condition()
         self._waiting: defaultdict[str, set[str]] = defaultdict(set)
+        self._killed: set[str] = set()
         self.beside: list[set[str]] = []
         """What was in flight beside the poison at each of its tries."""
 
@@ -197,7 +198,8 @@ class Poison:
             here = self._waiting[server]
             here.add(text)
             self._changed.notify_all()
-            if len(self.beside) < 2:
+            takes_all_along = len(self.beside) < 2
+            if takes_all_along:
                 self._changed.wait_for(
                     lambda: len(here) == IN_FLIGHT or self._scene.model.closing.is_set(), PATIENCE
                 )
@@ -208,6 +210,13 @@ class Poison:
                     "the server has started",
                 )
                 self._scene.named(server).signal(signal.SIGKILL)
+                self._killed.add(server)
+                self._changed.notify_all()
+            elif takes_all_along:
+                # a turn that is answered before the server is killed is in flight no more
+                self._changed.wait_for(
+                    lambda: server in self._killed or self._scene.model.closing.is_set(), PATIENCE
+                )
             elif server in self._survivors():
                 here.remove(text)
         return json_answer(say(f"answer to {text}"))
