@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from functions.agent.loop import ROUND_SECONDS
 from functions.queues.dead_letters import scan_dead_letters
 from tests.deploy.requests import (
     batch,
@@ -237,7 +238,10 @@ def test_a_turn_that_lambda_kills_is_taken_up_by_a_cold_start_and_answered_once(
 def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_another_call(
     running: Deployment, worker: Worker, library: dict[str, str], tmp_path: Path
 ) -> None:
-    with running.another_function("worker", tmp_path, timeout=5, **library) as short:
+    # a cold start has time enough, and what it leaves is too short for a round
+    with running.another_function(
+        "worker", tmp_path, timeout=round(ROUND_SECONDS), **library
+    ) as short:
         handed = short.invoke(batch(happened(41, ENCODE, chat=85)))
     waiting = [event for event in running.waiting() if event.session == "telegram:85"]
     answer = worker.function.invoke(batch(*waiting))

@@ -341,12 +341,19 @@ LATER = (
 
 @pytest.fixture(scope="module")
 def first_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Version 0.1.0, unpacked; the engine is the one that is installed here."""
+    """Version 0.1.0, unpacked; the engine and the stemmer are those that are installed here."""
     folder = tmp_path_factory.mktemp("first-version")
     with tarfile.open(OLD) as archive:
         archive.extractall(folder, filter="data")
     for name in ("engine.wasm", "engine.json"):
         shutil.copy(Path(engine.__file__).with_name(name), folder / "sigil" / "engine")
+    # it had another package for the same stems, which nothing else needs any more
+    package = folder / "snowballstemmer"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "english_stemmer.py").write_text(
+        "from Stemmer import Stemmer\n\ndef EnglishStemmer():\n    return Stemmer('english')\n"
+    )
     return folder
 
 
