@@ -224,7 +224,7 @@ WANTED = (
 )
 EXAMPLES = 12
 """Of one run, in which later examples are often changes of earlier ones."""
-RUNS = 4
+RUNS = 3
 RUNS_MOST = 20
 
 
