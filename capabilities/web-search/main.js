@@ -1,5 +1,6 @@
 // Results of the first search engine that is set up and answers: SearXNG, Brave, Tavily, Bocha. Without any of them: Wikipedia's and GDELT's own
 // searches, which need no key and are not the whole web; the answer says so.
+const AGENT = "Mozilla/5.0 (compatible; Uncaged)";
 const TITLE = 200, SNIPPET = 400, ADDRESS = 1_000, PROBLEM = 160;
 const { query, count, recent, language } = input;
 const fails = (code, message) => Object.assign(new Error(message), { code });
@@ -40,7 +41,7 @@ async function ask(name, url, options) {
 }
 
 const address = (base, parameters) => `${base}?${Object.entries(parameters).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&")}`;
-const sent = (value, key) => ({ method: "POST", headers: { "Content-Type": "application/json", Authorization: `Bearer ${key}` }, body: JSON.stringify(value) });
+const sent = (value, key) => ({ method: "POST", headers: { "Content-Type": "application/json", "User-Agent": AGENT, Authorization: `Bearer ${key}` }, body: JSON.stringify(value) });
 const since = (names) => (recent === "any" ? undefined : names[recent]);
 
 const ENGINES = {
@@ -52,7 +53,7 @@ const ENGINES = {
   async Brave() {
     const freshness = since({ day: "pd", week: "pw", month: "pm", year: "py" });
     const url = address("https://api.search.brave.com/res/v1/web/search", { q: query, count, freshness, search_lang: language });
-    const { web } = await ask("Brave", url, { headers: { Accept: "application/json", "X-Subscription-Token": "{{BRAVE_API_KEY}}" } });
+    const { web } = await ask("Brave", url, { headers: { Accept: "application/json", "User-Agent": AGENT, "X-Subscription-Token": "{{BRAVE_API_KEY}}" } });
     return resultsOf(web?.results, ({ title, url, description, page_age }) => ({ title, url, snippet: description, published: page_age }));
   },
   async Tavily() {
