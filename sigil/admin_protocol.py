@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from sigil.access.sign_in import SignIn
 from sigil.access.tokens import TokenRequest, TokenResolver
 from sigil.protocol import Caller, Deployed, Glimpse, Json, Registry
 
@@ -116,8 +117,10 @@ class GrantVerbs(Protocol):
 class SecretVerbs(Protocol):
     """The secrets of a namespace; values go in and never come out."""
 
-    def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
-        """Store a secret's value."""
+    def set(
+        self, name: str, value: str, caller: Caller, sign_in: SignIn | None = None
+    ) -> StoredSecretRow:
+        """Store a secret's value; with a `sign_in` it is an access token, which that renews."""
 
     def remove(self, name: str, caller: Caller) -> None:
         """Forget a secret."""

@@ -120,7 +120,9 @@ class LocalRegistry:
         recorder = CallRecorder(
             self._breaker, self._statistics, self._catalog, self._versions, self._audit
         )
-        self.importing = ServerToolLister(self._servers, self.secrets, self._live_services.network)
+        self.importing = ServerToolLister(
+            self._servers, self._live_services.sign_ins, self._live_services.network
+        )
         self._execution = Executor(sandbox, self._live_services, recorder, self._servers)
         reservations = QuotaReservations(kv, self._catalog, rules.quotas, clock)
         self._older_callers = OlderCallers(kv, self._catalog, pins_of)

@@ -381,9 +381,12 @@ class StoredSecretRow(TypedDict):
 
 
 class SecretRow(StoredSecretRow):
-    """A secret's name, and who set it when; never its value."""
+    """A secret's name, and who set it when; never its value. `server`: the address of the MCP
+    server whose access token it is.
+    """
 
     by: str
+    server: NotRequired[str]
 
 
 @schema_name("Secrets")

@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import orjson
-
+from sigil.access.sign_in import SignIn
 from sigil.catalog.cursors import invalid_cursor
 from sigil.catalog.owner import require_owner
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import KV, Item, keys
-from sigil.storage.kv.update import scan_all
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.setting_secrets import reveal
-from sigil.storage.stored import Shape, damaged
+from sigil.storage.stored import Shape, Stored, damaged, dumps, later
 
 if TYPE_CHECKING:
     from sigil.rows import SecretRow, StoredSecretRow
@@ -30,15 +29,18 @@ _VALUE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredSecret:
-    """A secret as it is stored. `at`: seconds since the epoch."""
+class StoredSecret(Stored):
+    """A secret as it is stored. `at`: seconds since the epoch; `sign_in`: what renews it, when it
+    is the access token of an MCP server.
+    """
 
     value: str
     at: float
     by: str
+    sign_in: SignIn | None = later(None)
 
 
-_SECRET: Final = Shape[_StoredSecret](_StoredSecret)
+_SECRET: Final = Shape[StoredSecret](StoredSecret)
 Note = Callable[..., object]
 
 
@@ -60,11 +62,14 @@ class SecretStore:
         self._clock = clock
         self._note = note
 
-    def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
+    def set(
+        self, name: str, value: str, caller: Caller, sign_in: SignIn | None = None
+    ) -> StoredSecretRow:
         """Store a value under a name such as `API_KEY`; only an owner may.
 
-        A value has 8 to 8,192 characters, none of them a control character. Raises `UsageError`
-        ENAME or EINVAL for another name or value.
+        A value has 8 to 8,192 characters, none of them a control character. With a `sign_in` it is
+        an access token, which takes the place of another sign-in alone. Raises `UsageError` ENAME
+        or EINVAL for another name or value, EEXIST for a secret that somebody set.
         """
         require_owner(caller)
         if not _NAME.fullmatch(name):
@@ -81,10 +86,23 @@ class SecretStore:
                 suggestion="a shorter one would be mistaken for other text in an answer",
             )
         at = self._clock()
-        self._kv.put(
-            keys.secret(caller.namespace, name),
-            orjson.dumps({"value": value, "at": at, "by": author_of(caller)}),
-        )
+        secret = StoredSecret(value, at, author_of(caller), sign_in=sign_in)
+        key = keys.secret(caller.namespace, name)
+        if sign_in is None:
+            self._kv.put(key, dumps(secret))
+        else:
+
+            def replace_sign_in(body: bytes | None) -> tuple[bytes, None]:
+                if body is not None and parse_secret(name, body).sign_in is None:
+                    raise UsageError(
+                        "EEXIST",
+                        f"the secret {name} was set by hand",
+                        source=name,
+                        suggestion=f"sigil secret remove {name}, then sign in again",
+                    )
+                return dumps(secret), None
+
+            update(self._kv, key, replace_sign_in)
         self._note(caller.namespace, "secret-set", caller=caller, name=name)
         return {"secret": name, "at": at}
 
@@ -115,40 +133,85 @@ class SecretStore:
             (name, read_secret(name, item))
             for name, item in scan_all(self._kv, partition, after=after)
         )
-        return ({"secret": name, "at": each.at, "by": each.by} for name, each in secrets)
+        return (_make_row(name, each) for name, each in secrets)
 
     def has_secret(self, namespace: str, name: str) -> bool:
         """Return whether a secret is set."""
         return self._kv.get(keys.secret(namespace, name)) is not None
 
+    def find(self, namespace: str, name: str) -> StoredSecret | None:
+        """Return a secret as it is stored, None when it is not set."""
+        item = self._kv.get(keys.secret(namespace, name))
+        return read_secret(name, item) if item else None
+
     def read_value(self, namespace: str, name: str) -> str | None:
         """Return the value that the host puts into a request, None when it is not set.
 
-        Raises `BackendError` when it cannot be read, `Refused` EPERM for a value from elsewhere
-        that is too short or has several lines.
+        An access token is returned as it is, whether it has ended or not. Errors as `reveal_value`.
         """
-        item = self._kv.get(keys.secret(namespace, name))
-        if item is None:
-            return None
-        value = reveal(read_secret(name, item).value)
-        if len(value) < SHORTEST or not _VALUE.fullmatch(value):
-            raise Refused(
-                "EPERM",
-                f"the secret {name} has fewer than {SHORTEST} characters, or more than one line",
-            )
-        return value
+        secret = self.find(namespace, name)
+        return reveal_value(name, secret) if secret else None
+
+    def change_sign_in(
+        self, namespace: str, name: str, decide: Callable[[StoredSecret], StoredSecret | None]
+    ) -> StoredSecret | None:
+        """Change a secret that has a sign-in, by compare-and-set, and return it as it is then.
+
+        `decide` returns what it becomes, None for no change. None when there is no such secret.
+        """
+
+        def change(body: bytes | None) -> tuple[bytes | None, StoredSecret | None]:
+            if body is None:
+                return None, None
+            known = parse_secret(name, body)
+            if known.sign_in is None:
+                return None, None
+            changed = decide(known)
+            if changed is None:
+                return None, known
+            return dumps(changed), changed
+
+        return update(self._kv, keys.secret(namespace, name), change)
 
 
-def read_secret(name: str, item: Item) -> _StoredSecret:
+def reveal_value(name: str, secret: StoredSecret) -> str:
+    """Return the value that the host puts into a request.
+
+    Raises `BackendError` when it cannot be read, `Refused` EPERM for a value from elsewhere that is
+    too short or has several lines. An authorization server wrote an access token, so it names no
+    place in AWS, whatever it looks like.
+    """
+    value = secret.value if secret.sign_in else reveal(secret.value)
+    if len(value) < SHORTEST or not _VALUE.fullmatch(value):
+        raise Refused(
+            "EPERM",
+            f"the secret {name} has fewer than {SHORTEST} characters, or more than one line",
+        )
+    return value
+
+
+def read_secret(name: str, item: Item) -> StoredSecret:
     """Return a secret as it is stored; `BackendError` EDAMAGED when it cannot be read."""
+    return parse_secret(name, item.value)
+
+
+def parse_secret(name: str, body: bytes) -> StoredSecret:
+    """Return the secret that was stored as `body`; errors as `read_secret`."""
     try:
-        return _SECRET.read(item.value)
+        return _SECRET.read(body)
     except ValueError:
         raise damaged(
             "the secret cannot be read",
             source=name,
             suggestion=f"set it again: `sigil secret set {name}`",
         ) from None
+
+
+def _make_row(name: str, secret: StoredSecret) -> SecretRow:
+    row: SecretRow = {"secret": name, "at": secret.at, "by": secret.by}
+    if secret.sign_in:
+        row["server"] = secret.sign_in.server
+    return row
 
 
 def author_of(caller: Caller) -> str:

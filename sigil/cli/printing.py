@@ -79,6 +79,10 @@ class Printer:
         if not self.quiet:
             self._write_stderr(one_line(text, NOTE_CHARACTERS))
 
+    def address(self, url: str) -> None:
+        """Print an address that a person has to open, on stderr, whole and even when quiet."""
+        self._write_stderr(one_line(url, LINE_CHARACTERS))
+
     def result(self, row: Mapping[str, object], note: str) -> None:
         """Print what a command did: the row as a JSON document, or a note for people."""
         if self.json:

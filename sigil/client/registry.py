@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
+from sigil.access.sign_in import SignIn
 from sigil.access.tokens import TokenRequest
 from sigil.client import responses
 from sigil.client.responses import RowReader, foreign_answer
@@ -34,6 +35,7 @@ from sigil.rows import (
     VersionDiffRow,
     VersionRow,
 )
+from sigil.storage.stored import row
 from sigil.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -219,8 +221,13 @@ class RemoteSecrets:
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
 
-    def set(self, name: str, value: str, caller: Caller) -> StoredSecretRow:
-        request = ApiRequest("PUT", _secret_path(name), body=dumps({"value": value}))
+    def set(
+        self, name: str, value: str, caller: Caller, sign_in: SignIn | None = None
+    ) -> StoredSecretRow:
+        body: dict[str, object] = {"value": value}
+        if sign_in:
+            body["sign_in"] = row(sign_in)
+        request = ApiRequest("PUT", _secret_path(name), body=dumps(body))
         return responses.STORED_SECRET.read(self._transport.send(request, caller).body)
 
     def remove(self, name: str, caller: Caller) -> None:

@@ -199,7 +199,7 @@ GRANT = RowReader(
 )
 REVOKED = RowReader(rows.RevokedRow, "capability", "revoked")
 STORED_SECRET = RowReader(rows.StoredSecretRow)
-SECRET = RowReader(rows.SecretRow, "secret", "at", "by")
+SECRET = RowReader(rows.SecretRow, "secret", "at", "by", optional=("server",))
 _TOKEN = ("id", "kind", "namespace", "name", "scopes", "expires")
 TOKEN = RowReader(rows.TokenRow, *_TOKEN)
 TOKEN_USE = RowReader(rows.TokenUseRow, *_TOKEN, "last_use", "expired")

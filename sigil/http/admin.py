@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Response
 from pydantic import Field
 
+from sigil.access.sign_in import ClientAuthentication, SignIn
 from sigil.access.tokens import TokenRequest
 from sigil.admin_protocol import AdminRegistry
 from sigil.catalog import cursors
@@ -76,10 +77,30 @@ class RevokeBody(RequestBody):
     permission: Annotated[str, Field(max_length=500)] = ""
 
 
+_Place = Annotated[str, Field(min_length=1, max_length=2_000)]
+_Token = Annotated[str, Field(max_length=8_192)]
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class SignInBody(RequestBody):
+    server: _Place
+    resource: _Place
+    issuer: _Place
+    token_url: _Place
+    client_id: _Place
+    client_secret: _Token = ""
+    client_auth: ClientAuthentication = "none"
+    refresh_token: _Token = ""
+    renew_at: _Seconds = 0.0
+    expires_at: _Seconds = 0.0
+    renewing_until: _Seconds = 0.0
+
+
 class SecretBody(RequestBody):
     value: Annotated[
         str, Field(max_length=64 << 10, json_schema_extra={"minLength": 8, "maxLength": 8_192})
     ]
+    sign_in: SignInBody | None = None
 
 
 class KeyBody(RequestBody):
@@ -212,8 +233,10 @@ def list_secrets(request: AuthorizedRequest) -> Response:
 
 def set_secret(request: AuthorizedRequest) -> Response:
     """Store a secret's value."""
-    value = request.read_body(SecretBody).value
-    return json_response(request.registry.secrets.set(request.ref, value, request.caller))
+    body = request.read_body(SecretBody)
+    sign_in = SignIn(**body.sign_in.model_dump()) if body.sign_in else None
+    row = request.registry.secrets.set(request.ref, body.value, request.caller, sign_in)
+    return json_response(row)
 
 
 def remove_secret(request: AuthorizedRequest) -> Response:

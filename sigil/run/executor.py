@@ -223,7 +223,7 @@ class Executor:
         call_server = None
         if capability.manifest.lang == "mcp":
             call_server = _ServerCalls(
-                capability, self._servers, rights, granted, self._host_services
+                capability, self._servers, rights, secrets, self._host_services
             ).answer
         dispatcher = HostCallDispatcher(
             rights,
@@ -314,7 +314,7 @@ class _ServerCalls:
     capability: Runnable
     servers: Servers
     rights: NetworkRights
-    granted: frozenset[str]
+    secrets: _LazySecrets
     host_services: HostServices
 
     def answer(self, argument: Json, seconds: float) -> Json:
@@ -322,14 +322,16 @@ class _ServerCalls:
             raise ToolError("EINVAL", "the argument is an object", source="mcp")
         tool = document.read_document(strict_json.dumps(argument["document"]))
         for text in tool.server.mcp:
-            if f"{MCP}{text}" not in self.granted:
+            if f"{MCP}{text}" not in self.secrets.granted:
                 command = how_to_grant(self.capability.namespace, self.capability.name)
                 raise Refused(
                     "EPERM",
                     f"the program of {tool.server.name} waits for an owner's grant: {command}",
                 )
         end = time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2)
-        access = ServerAccess(self.rights, self.host_services.open_web, end)
+        access = ServerAccess(
+            self.rights, self.host_services.open_web, end, self.secrets.replace_rejected
+        )
         try:
             return self.servers.call_tool(tool, argument["input"], access)
         except ToolError as problem:
@@ -369,6 +371,17 @@ class _LazySecrets:
                 values[name] = value
         self._values = values
         return values
+
+    def replace_rejected(self, name: str) -> bool:
+        """Return whether a server that rejected a secret's value may be sent another one now."""
+        rejected = self().get(name)
+        if rejected is None:
+            return False
+        value = self._host_services.replace_secret(self._agent, name, rejected)
+        if value is None:
+            return False
+        self._values = {**self(), name: value}
+        return True
 
     @property
     def known(self) -> Values:

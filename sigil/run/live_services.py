@@ -27,6 +27,7 @@ from sigil.run import dependencies
 from sigil.run.host_calls.context import Runnable
 from sigil.run.host_calls.kv_service import KvService
 from sigil.run.host_calls.web_requests import REQUESTS_PER_DAY, WebRequestCounter
+from sigil.run.mcp_client.sign_ins import SignIns
 from sigil.sandbox.program import Program, Rank
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
@@ -106,8 +107,16 @@ class LiveServices:
     def list_granted(self, capability: Runnable, home: str) -> frozenset[str]:
         return self.grant_store.granted_permissions(capability, home)
 
+    @property
+    def sign_ins(self) -> SignIns:
+        """The secrets as requests use them: access tokens are renewed."""
+        return SignIns(self.secret_store, self.network, self.clock)
+
     def get_secret(self, namespace: str, name: str) -> str | None:
-        return self.secret_store.read_value(namespace, name)
+        return self.sign_ins.read_value(namespace, name)
+
+    def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
+        return self.sign_ins.replace_rejected(namespace, name, rejected)
 
     def find_version(
         self, rule: CallRule, view: str, over: Runnable | None = None

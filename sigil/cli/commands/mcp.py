@@ -93,6 +93,42 @@ class AddOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LoginOptions:
+    """The options of `sigil mcp login`."""
+
+    no_browser: Annotated[
+        bool,
+        typer.Option(
+            "--no-browser",
+            help="Open no browser: show the address, and read the one that the browser ends at.",
+        ),
+    ] = False
+    client_id: Annotated[
+        str,
+        typer.Option(
+            "--client-id",
+            metavar="ID",
+            help="This program's id there, where programs are registered by hand.",
+        ),
+    ] = ""
+    client_secret: Annotated[
+        bool,
+        typer.Option(
+            "--client-secret", help="Read the secret of that id from a prompt or from stdin."
+        ),
+    ] = False
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65_535,
+            help="The port of 127.0.0.1 to which the browser returns (default: any).",
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StdioOptions:
     """The options of `sigil mcp`."""
 
@@ -123,6 +159,7 @@ class StdioOptions:
 
 STDIO_DEFAULTS = StdioOptions()
 ADD_DEFAULTS = AddOptions()
+LOGIN_DEFAULTS = LoginOptions()
 
 
 @mcp.callback(epilog=format_examples("sigil", "sigil mcp\nsigil mcp --read-only --preload encode"))
@@ -204,6 +241,7 @@ def add_server(
         parse_server_address,
         suggest_next_step,
     )
+    from sigil.cli.commands.mcp_login import add_sign_in
     from sigil.cli.commands.mcp_tools import ServerTools
 
     shell = get_shell(context)
@@ -217,6 +255,7 @@ def add_server(
         )
     row = absolute_paths(row, shell.printer.note)
     with suggest_next_step(row), shell.open_registry(_UNSURE) as opened:
+        row = add_sign_in(row, opened, named=bool(options.name))
         tools = ServerTools(opened, row, options.seconds)
         states = tools.add(tuple(options.only or ()))
         if options.grant:
@@ -288,10 +327,14 @@ def refresh_server(
     has is removed.
     """
     from sigil.cli.commands.mcp_address import suggest_next_step
+    from sigil.cli.commands.mcp_login import add_sign_in
+    from sigil.cli.commands.mcp_tools import ServerTools
 
     shell = get_shell(context)
     with shell.open_registry(_UNSURE) as opened:
         tools = _find_server_tools(opened, name, alone=True)
+        server = add_sign_in(tools.server, opened, named=True)
+        tools = ServerTools(opened, server, tools.seconds)
         with suggest_next_step(tools.server):
             states = tools.refresh(new=new, dry_run=dry_run)
     _report_tools(shell, tools.server, states)
@@ -312,6 +355,83 @@ def remove_server(context: typer.Context, name: ServerName) -> None:
         for capability in removed:
             opened.registry.remove(capability, opened.caller)
     shell.printer.result({"removed": removed}, f"removed {count} of {name}")
+
+
+@mcp.command(
+    "login",
+    epilog=format_examples(
+        "sigil",
+        "sigil mcp login mail https://mcp.example.com/mcp\nsigil mcp login mail --no-browser",
+    ),
+)
+@spread_options
+def sign_in(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|URL", help="The server's name here, or its address.")
+    ],
+    url: Annotated[
+        str, typer.Argument(metavar="[URL]", help="Its address, for the first sign-in.")
+    ] = "",
+    options: LoginOptions = LOGIN_DEFAULTS,
+) -> None:
+    """Sign in at an MCP server in your browser.
+
+    The token that comes of it is stored as a secret, renewed when it ends, and sent to that server
+    alone. `sigil mcp add URL` uses it.
+    """
+    from sigil.cli.commands.mcp_address import parse_server_address
+    from sigil.cli.commands.mcp_login import Login, find_login_address, suggest_login
+
+    shell = get_shell(context)
+    if "://" in name:
+        url = url or name
+        name = parse_server_address([name], "", (), ())["name"]
+    elif url:
+        parse_server_address([url], name, (), ())
+    secret = ""
+    if options.client_secret:
+        if not options.client_id:
+            raise UsageError("EUSAGE", "--client-secret goes with --client-id", source=name)
+        if sys.stdin.isatty():
+            secret = str(typer.prompt("The client's secret", hide_input=True, err=True)).strip()
+        else:
+            secret = sys.stdin.readline().strip()
+    loopback = shell.read_settings().loopback
+    stopped = f"nothing was stored; sigil mcp login {name} begins again"
+    with suggest_login(name), shell.open_registry(stopped) as opened:
+        url = url or find_login_address(opened, name)
+        login = Login(shell, opened, name, url, loopback=loopback)
+        login.sign_in(
+            browser=not options.no_browser,
+            port=options.port,
+            client_id=options.client_id,
+            client_secret=secret,
+        )
+    shell.printer.result({"server": name, "url": url}, f"signed in at {url} as {name}")
+    shell.printer.note(f"its tools: sigil mcp add {url} --name {name}")
+
+
+@mcp.command("logout", epilog=format_examples("sigil", "sigil mcp logout mail"))
+def sign_out(context: typer.Context, name: ServerName) -> None:
+    """Forget the token of a server.
+
+    Its tools stay, and are refused there until somebody signs in again.
+    """
+    from sigil.access.sign_in import name_token_secret
+    from sigil.cli.commands.mcp_login import list_sign_ins
+
+    shell = get_shell(context)
+    with shell.open_registry(_UNSURE) as opened:
+        if name not in list_sign_ins(opened):
+            raise UsageError(
+                "ENOENT",
+                "nobody is signed in there",
+                source=name,
+                suggestion="`sigil secret list` shows the secrets, and which are sign-ins",
+            )
+        opened.registry.secrets.remove(name_token_secret(name), opened.caller)
+    shell.printer.result({"removed": name}, f"signed out of {name}")
 
 
 def _find_server_tools(opened: OpenRegistry, name: str, *, alone: bool = False) -> ServerTools:

@@ -88,7 +88,7 @@ class ServerTools:
         self._registry = opened.registry
         self._caller = opened.caller
         self._server = document.parse_server(server)
-        self._seconds = seconds
+        self.seconds = seconds
         self.server = self._server.row
 
     def list_deployed(self) -> list[ToolState]:
@@ -110,7 +110,7 @@ class ServerTools:
         """
         deployed = self._inspect_deployed()
         name = self._server.name
-        if any(_read_source(row).server != self._server for row in deployed.values()):
+        if not all(self._is_same_place(row) for row in deployed.values()):
             raise UsageError(
                 "EUSAGE",
                 "another server has this name already",
@@ -207,15 +207,27 @@ class ServerTools:
             if old[field] != row[field]
         ]
         seconds = old["limits"]["timeout_ms"] / 1000
-        if seconds != self._seconds:
-            changes.append({"field": "seconds", "old": int(seconds), "new": self._seconds})
+        if seconds != self.seconds:
+            changes.append({"field": "seconds", "old": int(seconds), "new": self.seconds})
+        texts = tuple(describe_changes(changes))
+        if _read_source(old).server != self._server:
+            texts += ("it is asked with the sign-in from now on",)
         return replace(
             state,
-            state="changed" if changes else "unchanged",
-            waits=() if changes else tuple(old["pending"]),
-            changes=tuple(describe_changes(changes)),
+            state="changed" if texts else "unchanged",
+            waits=() if texts else tuple(old["pending"]),
+            changes=texts,
             digest=old["digest"],
         )
+
+    def _is_same_place(self, row: DetailRow) -> bool:
+        """Return whether a tool is of this server, as it was before somebody signed in perhaps."""
+        known = _read_source(row).server
+        if known == self._server or not isinstance(known, document.WebAddress):
+            return known == self._server
+        header = ("authorization", document.make_sign_in_header(known.name))
+        headers = tuple(sorted((*known.headers, header)))
+        return replace(known, headers=headers) == self._server
 
     def _require_free(self, name: str) -> None:
         """Refuse a name that another capability has here, the library's included."""
@@ -241,7 +253,7 @@ class ServerTools:
             "lang": "mcp",
             "code": document.ServerToolDocument(server, row["tool"]).code.decode(),
             "permissions": permissions,
-            "limits": {"timeout_ms": self._seconds * 1000},
+            "limits": {"timeout_ms": self.seconds * 1000},
         }
 
 

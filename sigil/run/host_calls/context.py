@@ -83,6 +83,12 @@ class HostServices(Protocol):
     def get_secret(self, namespace: str, name: str) -> str | None:
         """Return a secret's value, None when it is not set."""
 
+    def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
+        """Return another value than the one that a server rejected, None when there is none.
+
+        Raises `Refused` EPERM when the sign-in that gave it has ended.
+        """
+
     def find_version(
         self, rule: CallRule, view: str, over: Runnable | None = None
     ) -> Runnable | None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from sigil.access.secret_store import SecretStore
 from sigil.catalog.owner import require_owner
 from sigil.errors import Refused
 from sigil.manifest.permission_rules import parse_http_rule, parse_secret_rule
@@ -16,6 +15,7 @@ from sigil.run.host_calls.fetch import NetworkRights
 from sigil.run.host_calls.placeholders import Values, scrub
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.servers import ServerAccess, Servers
+from sigil.run.mcp_client.sign_ins import SignIns
 from sigil.run.mcp_client.tools import clean_tools
 from sigil.strict_json import dumps, loads
 
@@ -28,11 +28,9 @@ LIST_SECONDS = 30.0
 class ServerToolLister:
     """Lists the tools of MCP servers for owners; the commands of `sigil mcp` use it."""
 
-    def __init__(
-        self, servers: Servers, secret_store: SecretStore, web: Callable[[], WebTransport]
-    ) -> None:
+    def __init__(self, servers: Servers, secrets: SignIns, web: Callable[[], WebTransport]) -> None:
         self._servers = servers
-        self._secrets = secret_store
+        self._secrets = secrets
         self._web = web
 
     def tools(self, server: Json, caller: Caller, only: Sequence[str] = ()) -> list[ServerToolRow]:
@@ -56,17 +54,26 @@ class ServerToolLister:
         for text in parsed.mcp:
             names.update(document.list_secrets(text))
 
+        values: dict[str, str] = {}
+
         def read_values() -> Values:
-            values: dict[str, str] = {}
-            for name in names:
+            for name in sorted(names - values.keys()):
                 value = self._secrets.read_value(caller.namespace, name)
                 if value is not None:
                     values[name] = value
             return values
 
+        def replace_rejected(name: str) -> bool:
+            rejected = read_values().get(name, "")
+            value = self._secrets.replace_rejected(caller.namespace, name, rejected)
+            if value is not None:
+                values[name] = value
+            return value is not None
+
         http = tuple(map(parse_http_rule, parsed.http))
         rights = NetworkRights(parsed.name, http, (), secrets, (), read_values, caller.namespace)
-        access = ServerAccess(rights, self._web, time.monotonic() + LIST_SECONDS)
+        end = time.monotonic() + LIST_SECONDS
+        access = ServerAccess(rights, self._web, end, replace_rejected)
         tools = clean_tools(self._servers.list_tools(parsed, access), parsed.name, only)
         scrubbed = scrub(dumps([tool.row for tool in tools]), rights.values())
         # the same rows as above, with the secrets' values taken out of their strings

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict, final
 
+from sigil.access.sign_in import name_token_secret
 from sigil.errors import SigilError, UsageError, one_line
 from sigil.network.headers import check_outgoing
 from sigil.network.urls import Target
@@ -171,6 +172,11 @@ def list_secrets(permission: str) -> frozenset[str]:
         if value.startswith(SECRET):
             names.add(value.removeprefix(SECRET))
     return frozenset(names)
+
+
+def make_sign_in_header(server: str) -> str:
+    """Return the value of `authorization` for the access token of a server."""
+    return f"Bearer {{{{{name_token_secret(server)}}}}}"
 
 
 def read_tool_name(value: Json) -> str:

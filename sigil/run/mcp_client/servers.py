@@ -15,6 +15,7 @@ from sigil.network.exchange import WebTransport as Network
 from sigil.protocol import Json
 from sigil.run.host_calls.fetch import NetworkRights, fetch
 from sigil.run.host_calls.fetch_messages import FetchReply
+from sigil.run.host_calls.placeholders import names_in
 from sigil.run.mcp_client.answers import REMOTE, invalid_reply, read_output
 from sigil.run.mcp_client.child import IDLE_SECONDS
 from sigil.run.mcp_client.document import McpServer, ServerToolDocument, WebAddress
@@ -28,16 +29,27 @@ BUSY_SECONDS = 1.0
 MARGIN_SECONDS = 0.25
 """A call ends so much earlier than the run that made it, which can then say what happened."""
 PAGES_MOST = 1_000
+_UNAUTHORIZED = 401
 TOOLS_MOST = 20_000
+
+
+def _replace_nothing(name: str) -> bool:
+    """Return False: the secrets of this call are what they are."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAccess:
-    """The rights and the network of one call, and its `end`, a time of the monotonic clock."""
+    """The rights and the network of one call, and its `end`, a time of the monotonic clock.
+
+    `replace_rejected` tells if there is another value, by now, for a secret that the server
+    rejected.
+    """
 
     rights: NetworkRights
     open_network: Callable[[], Network]
     end: float
+    replace_rejected: Callable[[str], bool] = _replace_nothing
 
     @property
     def seconds_left(self) -> float:
@@ -46,9 +58,21 @@ class ServerAccess:
     def fetch(self, server: WebAddress, argument: Json) -> FetchReply:
         """Send a request as `host_calls.fetch` does.
 
-        Secrets go only where the server's document has them. Whatever it waits for when its time is
-        over, it raises `ToolError` ETIMEDOUT.
+        Secrets go only where the server's document has them. A server that answers with status 401
+        has done nothing, so it is asked once more where an access token could be renewed. Whatever
+        it waits for when its time is over, it raises `ToolError` ETIMEDOUT.
         """
+        reply = self._send(server, argument)
+        if reply["status"] == _UNAUTHORIZED and self._replace_tokens(server):
+            reply = self._send(server, argument)
+        return reply
+
+    def _replace_tokens(self, server: WebAddress) -> bool:
+        """Return whether a token that the server rejected was renewed."""
+        names = names_in(*(value for _, value in server.headers))
+        return any(self.replace_rejected(name) for name in sorted(names))
+
+    def _send(self, server: WebAddress, argument: Json) -> FetchReply:
         try:
             return fetch(
                 self.open_network(),

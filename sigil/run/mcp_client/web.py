@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from sigil.errors import ToolError, one_line
+from sigil.access.sign_in import PREFIX, server_of_secret
+from sigil.errors import Refused, ToolError, one_line
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import REVISION, RpcReply
 from sigil.mcp.revisions import (
@@ -29,6 +30,7 @@ from sigil.mcp.revisions import (
 )
 from sigil.protocol import Json
 from sigil.run.host_calls.fetch_messages import FetchReply
+from sigil.run.host_calls.placeholders import names_in
 from sigil.run.mcp_client.answers import REMOTE, find_reply, invalid_reply, refused_call
 from sigil.run.mcp_client.document import WebAddress
 from sigil.strict_json import dumps
@@ -42,8 +44,9 @@ authors.
 """
 _SESSION = re.compile(r"[\x21-\x7e]{1,512}", re.ASCII)
 _GONE = 404
+_UNAUTHORIZED = 401
 _STATUS_MEANINGS = {
-    401: ": it wants other credentials",
+    _UNAUTHORIZED: ": it wants other credentials",
     403: ": it refuses these credentials",
     429: ": it is asked too often",
 }
@@ -195,6 +198,7 @@ class WebServer:
         kind = fields.get("content-type", "").partition(";")[0].strip().lower()
         body = base64.b64decode(answer["body"])
         status = int(answer["status"])
+        self._require_signed_in(status)
         id = jsonrpc.id_of(message)
         reply = None
         if id is not None and body and (status < 300 or kind == "application/json"):
@@ -207,6 +211,20 @@ class WebServer:
                     raise
         session = fields.get(SESSION_HEADER, "")
         return _HttpReply(status, session if _SESSION.fullmatch(session) else "", reply)
+
+    def _require_signed_in(self, status: int) -> None:
+        """Raise `Refused` EPERM with the command when only a sign-in can help."""
+        if status != _UNAUTHORIZED:
+            return
+        name = self.server.name
+        header = dict(self.server.headers).get("authorization", "")
+        if not header:
+            command = f"sigil mcp login {name} {self.server.url}"
+            raise Refused("EPERM", f"the server wants a sign-in: `{command}`", source="mcp")
+        for secret in names_in(header):
+            if secret.startswith(PREFIX):
+                command = f"sigil mcp login {server_of_secret(secret)}"
+                raise Refused("EPERM", f"the server rejects the sign-in: `{command}`", source="mcp")
 
 
 def _list_headers(session: _ServerSession | None) -> list[list[str]]:

@@ -188,7 +188,7 @@ WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
     "a failure": (lambda request, message: Answer(500, b"secret trace"), "EREMOTE: .*status 500$"),
     "no credentials": (
         lambda request, message: Answer(401),
-        "EREMOTE: .*status 401: it wants other credentials",
+        "EPERM: the server wants a sign-in: `sigil mcp login tracker http",
     ),
     "an error": (
         lambda request, message: json_answer(
@@ -232,7 +232,7 @@ def test_a_server_that_answers_wrongly_fails_with_one_clean_line(
     importer.import_tools(at(fake))
     fake.answers["tools/call"], wanted = WRONG[name]
 
-    with pytest.raises(ToolError, match=wanted):
+    with pytest.raises(SigilError, match=wanted):
         importer.run("tracker-greet", name="Ada")
 
     del fake.answers["tools/call"]

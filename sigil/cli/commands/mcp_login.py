@@ -1,0 +1,224 @@
+"""The sign-in of a person at an MCP server, in their browser or with an address that they paste."""
+
+from __future__ import annotations
+
+import sys
+import time
+import webbrowser
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
+
+import typer
+
+from sigil.access.sign_in import PREFIX, name_token_secret, server_of_secret
+from sigil.errors import SigilError, UsageError
+from sigil.network.urls import Target
+from sigil.run.live_services import open_network
+from sigil.run.mcp_client import oauth
+from sigil.run.mcp_client.document import make_sign_in_header
+
+if TYPE_CHECKING:
+    from sigil.cli.shell import OpenRegistry, Shell
+    from sigil.run.mcp_client.document import McpServerRow
+
+REQUEST_SECONDS = 30.0
+"""So long the servers may take before and after the person's part."""
+PERSON_SECONDS = 300.0
+CONNECTION_SECONDS = 5.0
+HOST = "127.0.0.1"
+PATH = "/callback"
+_PAGE = b"""<!doctype html><meta charset="utf-8"><title>Sigil</title>
+<p>Go back to the terminal: it says how the sign-in went. You can close this page.</p>
+"""
+
+
+class RedirectListener:
+    """A listener on a port of this machine, to which the browser brings the answer."""
+
+    def __init__(self, port: int) -> None:
+        try:
+            self._server = _RedirectServer((HOST, port), _RedirectHandler)
+        except OSError:
+            message = f"port {port} of {HOST} is in use"
+            raise UsageError("EUSAGE", message, suggestion="choose another --port") from None
+        self.uri = f"http://{HOST}:{self._server.server_port}{PATH}"
+
+    def wait(self, seconds: float) -> str:
+        """Return the query of the address to which the browser was sent; `UsageError` ETIMEDOUT
+        when it does not come.
+        """
+        end = time.monotonic() + seconds
+        while self._server.query is None:
+            self._server.timeout = end - time.monotonic()
+            if self._server.timeout <= 0:
+                raise UsageError("ETIMEDOUT", f"nobody signed in within {seconds:.0f} seconds")
+            self._server.handle_request()
+        return self._server.query
+
+    def close(self) -> None:
+        """Free the port."""
+        self._server.server_close()
+
+
+class _RedirectServer(HTTPServer):
+    query: str | None = None
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing: whoever connects may leave as they like."""
+
+
+class _RedirectHandler(BaseHTTPRequestHandler):
+    timeout = CONNECTION_SECONDS
+    server: _RedirectServer
+    headers_sent: ClassVar[Mapping[str, str]] = {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "content-security-policy": "default-src 'none'",
+        "referrer-policy": "no-referrer",
+        "connection": "close",
+    }
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        if path != PATH or not query:
+            self.send_error(404)
+            return
+        self.server.query = query
+        self.send_response(200)
+        for name, value in self.headers_sent.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(_PAGE)
+
+    def log_message(self, format: str, *words: object) -> None:
+        """Print nothing: the address holds the code."""
+
+
+class Login:
+    """One sign-in at a server. `client_id`: this program as the authorization server knows it
+    already, empty to be registered there.
+    """
+
+    def __init__(
+        self, shell: Shell, opened: OpenRegistry, name: str, url: str, *, loopback: bool
+    ) -> None:
+        self._shell = shell
+        self._opened = opened
+        self._name = name
+        self._url = url
+        self._secret = name_token_secret(name)
+        self._loopback = loopback
+
+    def sign_in(
+        self, *, browser: bool, port: int = 0, client_id: str = "", client_secret: str = ""
+    ) -> None:
+        """Sign in and store the token. Nothing is stored before the last step."""
+        self._require_free_secret()
+        with (
+            closing(open_network(loopback=self._loopback)) as web,
+            closing(RedirectListener(port)) as listener,
+        ):
+            exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
+            server = oauth.find_authorization_server(exchange, self._url)
+            if client_id:
+                client = oauth.make_client(server, client_id, client_secret)
+            else:
+                client = oauth.register_client(exchange, server, listener.uri)
+            pending = oauth.begin_authorization(server, client, listener.uri)
+            query = self._ask_person(pending.url, listener, browser=browser)
+            code = oauth.read_redirect(pending, query)
+            exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
+            tokens = oauth.exchange_code(exchange, pending, code)
+        signed = oauth.make_sign_in(pending, self._url, tokens, time.time())
+        self._opened.registry.secrets.set(self._secret, tokens.access, self._opened.caller, signed)
+        if not tokens.refresh:
+            self._shell.printer.note("the server gives no refresh token: sign in again at its end")
+
+    def _require_free_secret(self) -> None:
+        """Refuse to take the place of a secret that somebody set, before anybody is asked."""
+        for row in self._opened.registry.secrets.rows(self._opened.caller):
+            if row["secret"] == self._secret and not row.get("server"):
+                raise UsageError(
+                    "EEXIST",
+                    f"the secret {self._secret} was set by hand",
+                    source=self._name,
+                    suggestion=f"sigil secret remove {self._secret}, or choose another name",
+                )
+
+    def _ask_person(self, url: str, listener: RedirectListener, *, browser: bool) -> str:
+        """Return the query of the address at which the person's browser ended."""
+        note = self._shell.printer.note
+        note("open this address in a browser, and sign in:")
+        self._shell.printer.address(url)
+        if browser:
+            webbrowser.open(url)
+            return listener.wait(PERSON_SECONDS)
+        note(f"the browser ends at {HOST}, with a page that it cannot show: paste that address")
+        if sys.stdin.isatty():
+            pasted = str(typer.prompt("Address", err=True))
+        else:
+            pasted = sys.stdin.readline(oauth.REDIRECT_CHARACTERS + 1)
+        query = urlsplit(pasted.strip()).query
+        if not query:
+            raise UsageError("EUSAGE", "that is not the address at which the browser ended")
+        return query
+
+
+@contextmanager
+def suggest_login(name: str) -> Iterator[None]:
+    """Add the command that begins again to the error of a sign-in that failed."""
+    try:
+        yield
+    except SigilError as problem:
+        problem.source = problem.source or name
+        problem.suggestion = problem.suggestion or f"nothing was stored; sigil mcp login {name}"
+        raise
+
+
+def list_sign_ins(opened: OpenRegistry) -> dict[str, str]:
+    """Return the addresses of the servers at which somebody signed in, by name."""
+    found = {}
+    for row in opened.registry.secrets.rows(opened.caller):
+        url = row.get("server")
+        if url and row["secret"].startswith(PREFIX):
+            found[server_of_secret(row["secret"])] = url
+    return found
+
+
+def find_login_address(opened: OpenRegistry, name: str) -> str:
+    """Return the address of a server with a sign-in, or with tools here; `UsageError` ENOENT when
+    there is neither.
+    """
+    from sigil.cli.commands.mcp_tools import find_servers
+
+    known = list_sign_ins(opened).get(name)
+    if known:
+        return known
+    for row in find_servers(opened):
+        server = row["server"]
+        if row["name"] == name and "url" in server:
+            return server["url"]
+    raise UsageError(
+        "ENOENT",
+        "there is no server with an address of this name",
+        source=name,
+        suggestion=f"sigil mcp login {name} https://…",
+    )
+
+
+def add_sign_in(row: McpServerRow, opened: OpenRegistry, *, named: bool) -> McpServerRow:
+    """Return the server with the header of its sign-in, if there is one and it has no other.
+
+    It gets the name of the sign-in too, unless it was `named`.
+    """
+    if "url" not in row or "authorization" in row.get("headers", {}):
+        return row
+    url = Target.parse(row["url"]).url
+    for name, address in sorted(list_sign_ins(opened).items()):
+        if Target.parse(address).url == url and (name == row["name"] or not named):
+            headers = {**row.get("headers", {}), "authorization": make_sign_in_header(name)}
+            return {**row, "name": name, "headers": headers}
+    return row

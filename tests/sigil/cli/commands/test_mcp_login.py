@@ -1,0 +1,235 @@
+"""`sigil mcp login` and `logout`, at the authorization server of the official SDK."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sigil.cli import main
+from sigil.http import app
+from tests.project.tree import ROOT
+from tests.servers import certificates
+from tests.servers.lambda_runtime import tool
+from tests.servers.process import Process, free_port
+from tests.sigil.cli.conftest import Sigil, place, run_sigil
+from tests.sigil.serving import served
+from tests.sigil.tool_importer import ToolImporter
+
+__all__ = ["place", "run_sigil"]
+SERVER = ROOT / "tests" / "servers" / "mcp_sign_in.py"
+
+
+@dataclass(frozen=True)
+class Mailbox:
+    """The MCP server that wants a sign-in; `certificate` is what its clients trust."""
+
+    origin: str
+    certificate: Path
+
+    @property
+    def address(self) -> str:
+        return f"{self.origin}/mcp"
+
+    def control(self, **wanted: Any) -> dict[str, int]:
+        """Say how it is to behave; what it was asked for so far."""
+        with self.browser() as browser:
+            return dict(browser.post(f"{self.origin}/control", json=wanted).json())
+
+    def browser(self) -> httpx.Client:
+        context = ssl.create_default_context(cafile=str(self.certificate))
+        return httpx.Client(verify=context, follow_redirects=True, trust_env=False)
+
+    def open(self, url: str) -> None:
+        """What a person does who is signed in there: open the address, agree, come back."""
+        with self.browser() as browser:
+            browser.get(url)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mailbox]:
+    folder = tmp_path_factory.mktemp("certificates")
+    authority = certificates.authority(folder)
+    authority.server("127.0.0.1")
+    port = free_port()
+    process = Process(
+        [str(tool("mcp") / "python"), str(SERVER), str(port), str(folder / "127.0.0.1.pem")],
+        {"PATH": os.defpath},
+    )
+    mailbox = Mailbox(f"https://127.0.0.1:{port}", authority.certificate)
+
+    def listens() -> bool:
+        try:
+            mailbox.control()
+        except httpx.TransportError:
+            return False
+        return True
+
+    try:
+        process.wait_until(listens)
+        yield mailbox
+    finally:
+        process.stop()
+
+
+@pytest.fixture
+def mailbox(running: Mailbox) -> Mailbox:
+    """The server, as it behaves when nothing is wrong."""
+    running.control(seconds=3600, deny=False, issuer=running.origin)
+    return running
+
+
+@pytest.fixture
+def sigil(run_sigil: Sigil, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> Sigil:
+    monkeypatch.setenv("SIGIL_LOOPBACK", "1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(mailbox.certificate))
+    use_browser(monkeypatch, mailbox.open)
+    return run_sigil
+
+
+def use_browser(monkeypatch: pytest.MonkeyPatch, visit: Callable[[str], None]) -> None:
+    """Let the person's browser do this with the address that it is given."""
+
+    def start(url: str) -> bool:
+        threading.Thread(target=visit, args=(url,), daemon=True).start()
+        return True
+
+    monkeypatch.setattr("webbrowser.open", start)
+
+
+def stored(sigil: Sigil) -> list[dict[str, Any]]:
+    return list(sigil("--json", "secret", "list").document["items"])
+
+
+def test_a_server_that_wants_a_sign_in_is_used_with_one(sigil: Sigil, mailbox: Mailbox) -> None:
+    asked = sigil("mcp", "add", mailbox.address, "--name", "mail")
+    assert asked.code == 5
+    command = ("mcp", "login", "mail", mailbox.address)
+    assert f"sigil {' '.join(command)}, then this again" in asked.err
+
+    signed = sigil(*command)
+    assert signed.code == 0, signed.err
+    assert f"signed in at {mailbox.address} as mail\n" in signed.err
+    (row,) = stored(sigil)
+    assert (row["secret"], row["server"]) == ("MCP_MAIL", mailbox.address)
+
+    added = sigil("mcp", "add", mailbox.address, "--name", "mail", "--grant")
+    assert added.code == 0, added.err
+    assert sigil("run", "mail-unread").out.strip() == '{"result":7}'
+    pending = sigil("--json", "inspect", "mail-unread").document
+    host = mailbox.origin.removeprefix("https://")
+    assert pending["permissions"]["secrets"] == [f"MCP_MAIL@{host}"]
+
+    # The server takes the token back: the refresh token gives another one, once.
+    before = mailbox.control(revoke=True)["refreshed"]
+    assert sigil("run", "mail-unread").code == 0
+    assert sigil("run", "mail-unread").code == 0
+    assert mailbox.control()["refreshed"] == before + 1
+
+    # Both are gone: the command that mends it is named, and it mends it.
+    mailbox.control(revoke=True, forget=True)
+    for _ in range(2):
+        ended = sigil("run", "mail-unread")
+        assert ended.code == 1
+        assert f"the sign-in at {host} has ended: `sigil mcp login mail`" in ended.err
+    assert mailbox.control()["refreshed"] == before + 1
+    assert sigil("mcp", "login", "mail").code == 0
+    assert sigil("run", "mail-unread").code == 0
+
+    assert sigil("mcp", "logout", "mail").code == 0
+    assert stored(sigil) == []
+    assert sigil("run", "mail-unread").code == 1
+    assert sigil("mcp", "logout", "mail").code == 3
+
+
+def test_a_token_that_is_about_to_end_is_renewed_before_it_is_sent(
+    sigil: Sigil, mailbox: Mailbox
+) -> None:
+    mailbox.control(seconds=1)
+    assert sigil("mcp", "login", "mail", mailbox.address).code == 0
+    before = mailbox.control(seconds=3600)["refreshed"]
+    threading.Event().wait(0.6)
+    added = sigil("mcp", "add", mailbox.address, "--name", "mail", "--grant")
+    assert added.code == 0, added.err
+    assert sigil("run", "mail-unread").code == 0
+    assert mailbox.control()["refreshed"] == before + 1
+
+
+def test_a_sign_in_without_a_browser_takes_the_address_at_which_another_one_ended(
+    sigil: Sigil, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Person:
+        """Types the address at which the browser of another machine ended."""
+
+        def isatty(self) -> bool:
+            return False
+
+        def readline(self, most: int) -> str:
+            with mailbox.browser() as browser:
+                answer = browser.get(shown[0], follow_redirects=False)
+            return f"{answer.headers['location']}\n"
+
+    shown: list[str] = []
+    monkeypatch.setattr("sigil.cli.printing.Printer.address", lambda _, text: shown.append(text))
+    monkeypatch.setattr("sys.stdin", Person())
+    assert main(["mcp", "login", "mail", mailbox.address, "--no-browser"]) == 0
+    assert stored(sigil)[0]["server"] == mailbox.address
+
+
+def test_a_registry_elsewhere_keeps_the_token_and_renews_it(
+    sigil: Sigil, mailbox: Mailbox, importer: ToolImporter
+) -> None:
+    with served(app.build_registry_app(importer.registry, "admin-token-of-this-test")) as url:
+        there = ("--url", url, "--token", "admin-token-of-this-test")
+        signed = sigil(*there, "mcp", "login", "mail", mailbox.address)
+        assert signed.code == 0, signed.err
+        add = (*there, "mcp", "add", mailbox.address, "--name", "mail", "--grant")
+        assert sigil(*add).code == 0
+        mailbox.control(revoke=True)
+        assert sigil(*there, "run", "mail-unread").out.strip() == '{"result":7}'
+        assert sigil(*there, "mcp", "logout", "mail").code == 0
+    assert stored(sigil) == []
+
+
+def _answer(query: str) -> Callable[[str], None]:
+    """A browser that comes back with this, whatever it was asked."""
+
+    def visit(url: str) -> None:
+        back = httpx.URL(url).params["redirect_uri"]
+        httpx.get(f"{back}?{query}", trust_env=False)
+
+    return visit
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "answer", "said"),
+    [
+        ({}, "code=stolen&state=another", "not for this sign-in: its state is another"),
+        ({}, "code=stolen", "not for this sign-in: its state is another"),
+        ({"issuer": "https://evil.example"}, "", "is from https://evil.example, not from"),
+        ({"deny": True}, "", "the sign-in was refused: access_denied: no !"),
+    ],
+)
+def test_a_sign_in_that_goes_wrong_says_why_and_leaves_nothing(
+    sigil: Sigil,
+    mailbox: Mailbox,
+    monkeypatch: pytest.MonkeyPatch,
+    behaviour: dict[str, Any],
+    answer: str,
+    said: str,
+) -> None:
+    mailbox.control(**behaviour)
+    if answer:
+        use_browser(monkeypatch, _answer(answer))
+    ended = sigil("mcp", "login", "mail", mailbox.address)
+    assert ended.code == 5
+    assert said in ended.err
+    assert "sigil mcp login mail" in ended.err
+    assert stored(sigil) == []

@@ -1,0 +1,167 @@
+"""The access tokens of MCP servers: who renews them, when, and what becomes of a failure."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from urllib.parse import parse_qs
+
+import pytest
+
+from sigil.access.secret_store import SecretStore
+from sigil.access.sign_in import SignIn
+from sigil.errors import Refused, ToolError, UsageError
+from sigil.network.exchange import HttpAnswer, HttpRequest
+from sigil.protocol import Caller
+from sigil.run.mcp_client.sign_ins import CLAIM_SECONDS, SignIns
+from sigil.storage.kv import KV
+from sigil.storage.kv.memory import MemoryKV
+from sigil.strict_json import dumps
+
+OWNER = Caller("main", owner=True)
+NOW = 1_800_000_000.0
+SIGNED_IN = SignIn(
+    "https://mail.example/mcp",
+    "https://mail.example/mcp",
+    "https://auth.example",
+    "https://auth.example/token",
+    "client-1",
+    refresh_token="refresh-0",
+    renew_at=NOW - 1,
+    expires_at=NOW + 60,
+)
+
+
+class TokenServer:
+    """The token endpoint: each refresh token is good once, `takes` seconds long."""
+
+    loopback = False
+
+    def __init__(self, takes: float = 0.0) -> None:
+        self.takes = takes
+        self.requests: list[HttpRequest] = []
+        self.answer: Callable[[], HttpAnswer] | None = None
+
+    def send(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
+        self.requests.append(hop)
+        time.sleep(self.takes)
+        if self.answer:
+            return self.answer()
+        number = len(self.requests)
+        row = {
+            "access_token": f"access-token-{number}",
+            "refresh_token": f"refresh-{number}",
+            "token_type": "Bearer",
+            "expires_in": 3600,
+        }
+        return HttpAnswer(200, "OK", (), dumps(row))
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def refusal(error: str, status: int = 400) -> Callable[[], HttpAnswer]:
+    return lambda: HttpAnswer(status, "", (), dumps({"error": error}))
+
+
+def signed_in(kv: KV, sign_in: SignIn = SIGNED_IN) -> SecretStore:
+    store = SecretStore(kv, lambda: NOW)
+    store.set("MCP_MAIL", "access-token-0", OWNER, sign_in)
+    return store
+
+
+def opened(kv: KV, web: TokenServer, now: float = NOW) -> SignIns:
+    return SignIns(SecretStore(kv), lambda: web, lambda: now)
+
+
+def test_many_processes_that_need_a_token_at_once_renew_it_once() -> None:
+    kv, web = MemoryKV(), TokenServer(takes=0.2)
+    signed_in(kv)
+    found: list[str | None] = []
+
+    def need_it() -> None:
+        found.append(opened(kv, web).replace_rejected("main", "MCP_MAIL", "access-token-0"))
+
+    threads = [threading.Thread(target=need_it) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(10)
+    assert found == ["access-token-1"] * 4
+    (request,) = web.requests
+    assert request.target.url == "https://auth.example/token"
+    assert parse_qs(request.body.decode()) == {
+        "grant_type": ["refresh_token"],
+        "refresh_token": ["refresh-0"],
+        "resource": ["https://mail.example/mcp"],
+        "client_id": ["client-1"],
+    }
+    assert opened(kv, web).read_value("main", "MCP_MAIL") == "access-token-1"
+    assert len(web.requests) == 1
+
+
+def test_a_process_that_ended_in_the_middle_of_a_renewal_holds_nobody_up_for_long() -> None:
+    from dataclasses import replace
+
+    kv, web = MemoryKV(), TokenServer()
+    signed_in(kv, replace(SIGNED_IN, renewing_until=NOW + 5))
+    assert opened(kv, web).read_value("main", "MCP_MAIL") == "access-token-0"
+    assert web.requests == []
+    later = NOW + CLAIM_SECONDS
+    assert opened(kv, web, later).read_value("main", "MCP_MAIL") == "access-token-1"
+
+
+def test_a_refresh_token_that_ended_is_not_sent_twice() -> None:
+    kv, web = MemoryKV(), TokenServer()
+    signed_in(kv)
+    web.answer = refusal("invalid_grant")
+    # The access token is good for a minute yet.
+    assert opened(kv, web).read_value("main", "MCP_MAIL") == "access-token-0"
+    for now in (NOW + 61, NOW + 62):
+        with pytest.raises(Refused, match="has ended: `sigil mcp login mail`"):
+            opened(kv, web, now).read_value("main", "MCP_MAIL")
+    with pytest.raises(Refused, match="has ended"):
+        opened(kv, web).replace_rejected("main", "MCP_MAIL", "access-token-0")
+    assert len(web.requests) == 1
+
+
+def test_a_server_that_is_down_ends_no_sign_in() -> None:
+    kv, web = MemoryKV(), TokenServer()
+    signed_in(kv)
+    web.answer = refusal("temporarily_unavailable", 503)
+    with pytest.raises(ToolError, match=r"cannot be renewed: .*temporarily_unavailable"):
+        opened(kv, web).replace_rejected("main", "MCP_MAIL", "access-token-0")
+    web.answer = None
+    renewed = opened(kv, web).replace_rejected("main", "MCP_MAIL", "access-token-0")
+    assert renewed == "access-token-2"
+
+
+def test_who_signs_in_anew_during_a_renewal_keeps_what_is_new() -> None:
+    kv, web = MemoryKV(), TokenServer()
+    store = signed_in(kv)
+
+    def sign_in_meanwhile() -> HttpAnswer:
+        from dataclasses import replace
+
+        anew = replace(SIGNED_IN, refresh_token="refresh-anew", renew_at=NOW + 60)
+        store.set("MCP_MAIL", "access-token-anew", OWNER, anew)
+        return HttpAnswer(400, "", (), dumps({"error": "invalid_grant"}))
+
+    web.answer = sign_in_meanwhile
+    assert opened(kv, web).read_value("main", "MCP_MAIL") == "access-token-anew"
+    found = store.find("main", "MCP_MAIL")
+    assert found is not None
+    assert found.sign_in is not None
+    assert found.sign_in.refresh_token == "refresh-anew"
+
+
+def test_a_token_is_never_taken_for_a_place_in_aws_and_never_replaces_what_a_person_set() -> None:
+    kv, web = MemoryKV(), TokenServer()
+    store = SecretStore(kv)
+    store.set("MCP_MAIL", "ssm:/owners/other/secret", OWNER, SignIn("s", "r", "i", "t", "c"))
+    assert opened(kv, web).read_value("main", "MCP_MAIL") == "ssm:/owners/other/secret"
+    store.set("MCP_OTHER", "set by hand", OWNER)
+    with pytest.raises(UsageError, match="was set by hand"):
+        store.set("MCP_OTHER", "access-token", OWNER, SIGNED_IN)
+    assert opened(kv, web).replace_rejected("main", "MCP_OTHER", "set by hand") is None
