@@ -20,7 +20,16 @@ _ASKS_HOW_MUCH: Final = re.compile(
     re.IGNORECASE,
 )
 _ASKS_WHERE: Final = re.compile(r"\b(?:where|wo|wohin)\b|哪里|哪儿|在哪", re.IGNORECASE)
-_FIGURE: Final = re.compile(r"\d|[一二两三四五六七八九十百千万半]")
+_COUNTS: Final = (
+    r"(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty"
+    r"|seventy|eighty|ninety|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig"
+    r"|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)"
+)
+_FIGURE: Final = re.compile(
+    rf"\d|\b(?:{_COUNTS}|once|twice|dozen|hundred|thousand|million|einmal|zweimal|dutzend|hundert"
+    r"|tausend|million(?:en)?)\b|[一二两三四五六七八九十百千万半]",
+    re.IGNORECASE,
+)
 _TIME: Final = re.compile(
     r"(?<!\d)(?:\d{1,2}|(?:19|20)\d\d)(?!\d)|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:daily|weekly|monthly|yearly|every"
     r"|weekends?|spring|summer|autumn|winter|morning|evening|noon|midnight|easter|christmas"
@@ -28,7 +37,10 @@ _TIME: Final = re.compile(
     r"|januar|februar|märz|mai|juni|juli|oktober|dezember|jeden?|jede[rs]?|täglich|wöchentlich"
     r"|monatlich|wochenende|frühling|sommer|herbst|morgens|mittags|abends|nachts|ostern"
     r"|weihnachten|today|tomorrow|yesterday|week|month|year|woche|monat|jahr)\b"
-    r"|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
+    r"|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|\b(?:o['’]clock|uhr)\b"
+    r"|\b(?:at|by|until|till|from|around|um|gegen|bis|ab)"
+    r" (?:half |quarter |past |to |halb |viertel |vor |nach ){0,2}"
+    rf"(?:one|eins?|{_COUNTS})\b"
     r"|[一二两三四五六七八九十]|周|星期|年|月|日|天|早|晚|春|夏|秋|冬",
     re.IGNORECASE,
 )

@@ -12,7 +12,10 @@ from functions.agent.memory.answer_shapes import MISFIT, measure_fit
     [
         ("when is the meeting?", "on Tuesday", "with Mr Smith"),
         ("when is the meeting?", "9 April 14:30", "0113 555 0142"),
+        ("when does the shop close?", "at half past six", "at the corner"),
         ("wann ist die Prüfung?", "19. September", "bei Frau Weber"),
+        ("wann treffen wir uns?", "um halb acht", "um die Ecke"),
+        ("how many cats do you have?", "two cats", "some cats"),
         ("什么时候考试？", "九月十九日", "在学校"),
         ("how much do I pay?", "18 pounds", "too much"),
         ("Wie viel Luft?", "2,4 bar", "genug Luft"),
