@@ -49,21 +49,21 @@ class Chinese(Texts):
         "timezone": "查看或设置这个聊天的时区",
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
-        "status": "看看我怎么样，正在做什么",
+        "status": "看看我的状态，正在做什么",
         "usage": "看看这里用了多少 token，还剩多少",
-        "context": "看看窗口里都装了什么",
-        "compact": "腾出空间：较早的消息归档",
+        "context": "看看上下文窗口里都有什么",
+        "compact": "腾出空间：把较早的消息归档",
         "history": "看看这次对话最近的消息",
-        "export": "把这次对话以文字给你",
-        "model": "看看这里由哪个模型回答，或换同一端点的另一个",
+        "export": "把这次对话导出成文字",
+        "model": "看看这里由哪个模型回答，或换成同一端点的另一个",
         "btw": "顺便问一句，不留痕迹",
         "whoami": "看看你是谁，今天还能用多少",
         "link": "让你和我的几个私聊共用一份记忆",
         "unlink": "让这个聊天重新有自己的记忆",
         "pair": "看看谁可以和我说话，让人进来或请人离开",
-        "soul": "看看我是谁；主人可以用话来改",
-        "mem": "把这里说过的记下来，连同你的话",
-        "recall": "看看我在这里记住了什么；加上词就搜索",
+        "soul": "看看我的灵魂；主人写一句话就能改",
+        "mem": "把这里说过的记下来，你附上的话也一起记",
+        "recall": "看看我在这里记住了什么；加上关键词就搜索",
         "forget": "忘掉一件事，用 /recall 里的编号",
         "stop": "停下我正在做的事",
         "halt": "让我在所有聊天里停下，或只在这里",
@@ -90,7 +90,7 @@ class Chinese(Texts):
     zone_now = "这个聊天的时区是 {zone}（UTC{offset}），那里现在是 {time}。"
     zone_of_settings = "这个聊天没有自己的时区；我用 {zone}，那里现在是 {time}。"
     zone_how = "`/timezone 城市` 设置时区，例如 `/timezone {city}`；`/timezone auto` 取消。"
-    zone_unknown = "我不知道这个时区{name}。"
+    zone_unknown = "没有这个时区{name}。"
     zone_near = "你是指 {zones} 吗？"
     zone_name_city = "请写城市或 IANA 时区名，例如 `/timezone {city}`。"
     zone_question = (
@@ -106,7 +106,7 @@ class Chinese(Texts):
     tools_always = "一直在手边：{names}。"
     tools_here = "这次对话里找到的："
     tools_none = "这次对话还没用到别的工具；需要时我会去找。"
-    status_ready = "我很好，随时可以开始。"
+    status_ready = "一切正常，随时可以开始。"
     status_working = "我正在处理一条消息。"
     status_waiting = "模型暂时没有回应，我在等它。"
     status_model = "模型：{model}，窗口 {window:,} token，已用 {share}。"
@@ -121,7 +121,7 @@ class Chinese(Texts):
     usage_own = "{period} 的 token：这个聊天 {own:,}"
     usage_limit = "（上限 {most:,}）"
     usage_unlocked = "；解锁之后计入 {spent:,}，上限 {most:,}"
-    usage_tokens = "提问 {prompt:,} token{cached}，回答 {completion:,}"
+    usage_tokens = "输入 {prompt:,} token{cached}，输出 {completion:,}"
     usage_cost = "，{cost}"
     usage_left = "还剩 {left:,} token。"
     usage_cached = "（其中 {share} 来自缓存）"
@@ -141,18 +141,18 @@ class Chinese(Texts):
         "memory": "我记住的",
         "tools": "工具",
         "people": "对我说的话",
-        "answers": "我说的话和调用",
-        "results": "工具的回答",
+        "answers": "我说的话和 tool 调用",
+        "results": "工具返回的结果",
     }
-    compact_nothing = "没有可以收起来的：这次对话有 {count} 条消息。"
+    compact_nothing = "没有可以归档的：这次对话有 {count} 条消息。"
     compacted = (
-        "我把 {count} 条较早的消息归档了，留下 {kept} 条。什么都没有丢：/recall 词 可以找到。"
+        "我把 {count} 条较早的消息归档了，留下 {kept} 条。什么都没有丢：`/recall 关键词` 可以找到。"
     )
     history_none = "这次对话还没有说过什么。"
     history_how = "发送 `/history`，或 `/history N` 看最近 N 条，最多 {most} 条。"
     history_you = "你"
     export_cut = "（更早的内容没有导出。）"
-    btw_how = "发送 `/btw` 加一个问题：我回答，但谁也不留。"
+    btw_how = "发送 `/btw` 加一个问题：我会回答，但问题和回答都不留在对话里。"
 
     group_greeting = (
         "大家好，我是 {name}。在这里，谁叫我我就回答谁：{mention}回复我的消息，"
@@ -179,7 +179,7 @@ class Chinese(Texts):
     listen_is_off = "我不在这个群里旁听；主人可以用 `/listen on` 开始。叫我的时候我会回答。"
     listen_private = "在这里你写的我都看。`/listen` 是给群用的。"
     listen_impossible = (
-        "在我运行的地方没法旁听：我的入口只留下给我的消息。"
+        "在我运行的地方没法旁听：我的入口只接收发给我的消息。"
         "运行我的人可以用 `UNCAGED_LISTEN=yes` 改变这一点。"
     )
     listen_how = "请发送 `/listen on` 或 `/listen off`。"
@@ -202,7 +202,7 @@ class Chinese(Texts):
     cannot_open_beside = "我还打不开{kinds}，只回答你写的内容。"
 
     offline_signature = (
-        "— 离线模型（不是语言模型，只按步骤办事；用 uncaged setup model 接上真正的模型）"
+        "— 离线模型（只按固定规则办事，不是语言模型；用 uncaged setup model 接上真正的模型）"
     )
     offline_what_i_do = (
         "我是离线模型：我只懂标准库里的简单请求，比如：\n\n"
@@ -427,13 +427,13 @@ class Chinese(Texts):
     offline_empty = "（空文本）"
 
     nothing_runs = "现在没有在做的事。"
-    stop_waits = "我在等一个没有回应的模型。最多一小时，再问它之前我就会停下。"
+    stop_waits = "我在等一个没有回应的模型。再次请求它之前我就会停下，最多一小时。"
     stop_not_yours = "在群里，别人让我做的事只有我的主人可以叫停。"
     halted = "已在所有聊天里停下。发送 `/unlock` 让我继续。"
     halted_here = "已在这个聊天里停下。发送 `/unlock` 让我继续。"
     unlocked = "已解锁。"
     stopped = "已停下。"
-    told_to_stop = "已通知正在做的事停下。"
+    told_to_stop = "已叫停正在做的事。"
 
     unlock = "我的主人可以解锁：在这里发送 `/unlock`，或在我的机器上运行 `uncaged unlock`。"
     your_unlock = "你可以解锁：在这里发送 `/unlock`，或在我的机器上运行 `uncaged unlock`。"
@@ -464,7 +464,7 @@ class Chinese(Texts):
     code_meanings: ClassVar[Mapping[str, str]] = {
         "EPERM": "没有得到许可，或规则不允许",
         "EAUTH": "缺少令牌，或令牌不对",
-        "EACCES": "对方不让进",
+        "EACCES": "对方拒绝访问",
         "ENOENT": "要找的东西不存在",
         "EEXIST": "这个名字已经有人用了",
         "EINVAL": "输入不合适",
@@ -473,7 +473,7 @@ class Chinese(Texts):
         "ENOTRESIDENT": "它存在，但要先重新找到",
         "ENAME": "不是能力的名字",
         "EMANIFEST": "能力对自己的说明有误",
-        "ESCHEMA": "没有端点接受的 schema",
+        "ESCHEMA": "没有端点会接受这个 schema",
         "EMODULE": "代码无法编译，或不允许运行",
         "ETESTS": "部署时的测试没有通过",
         "EREQUIRES": "它要调用的能力不存在",
@@ -484,7 +484,7 @@ class Chinese(Texts):
         "ETIMEDOUT": "用时超过了上限",
         "ESTACK": "递归没有尽头",
         "ETRAP": "模块自己停止了",
-        "ETHROWN": "代码没有说明的错误",
+        "ETHROWN": "代码抛出了错误，但没有给出错误码",
         "EOUTPUT": "输出无效",
         "ENOSYS": "沙箱里没有这个功能",
         "EPENDING": "有一个永远不会完成的 promise",
@@ -492,15 +492,15 @@ class Chinese(Texts):
         "EREMOTE": "远程工具说它失败了",
         "ENOMEM": "用的内存超过了上限",
         "ENET": "连不上服务器",
-        "ERATE": "太频繁了，歇一会儿会好",
-        "EBUSY": "别人正在用",
-        "ECONFLICT": "别人先写了",
-        "EDEGRADED": "连续失败之后在休息",
-        "EUNAVAILABLE": "存储、注册表或沙箱暂时不在",
+        "ERATE": "太频繁了，过一会儿就好",
+        "EBUSY": "正在被占用",
+        "ECONFLICT": "别处先改过了",
+        "EDEGRADED": "连续失败，暂时停用",
+        "EUNAVAILABLE": "存储、注册表或沙箱暂时不可用",
         "EDAMAGED": "保存的内容读不出来",
         "EINTERNAL": "运行环境自己出错了",
         "EINTERRUPTED": "被一次崩溃打断，不知道有没有生效",
-        "EHOSTMEM": "机器本身没有内存了",
+        "EHOSTMEM": "机器本身的内存用完了",
         "EBREACH": "沙箱进程做了任何能力都不该做到的事",
         "ESTOPPED": "还没开始就被叫停了",
         "": "能力自己的错误码",
@@ -526,7 +526,7 @@ class Chinese(Texts):
     could_not_answer = "我没能得到回答：{why}。"
     model_failures: ClassVar[Mapping[str, str]] = {
         "key": "模型不接受我的密钥，需要我的主人看一下",
-        "money": "模型的费用用完了，需要我的主人看一下",
+        "money": "模型账户的余额用完了，需要我的主人看一下",
         "rate": "模型暂时不再接受请求",
         "window": "内容超出了模型的窗口。发送 /new 重新开始，或发短一点",
         "refused": "模型的提供方拒绝回答这个",
@@ -616,7 +616,7 @@ class Chinese(Texts):
 
     mem_nothing_new = "没有新的消息可以记。"
     mem_triggered = "已经记下来了。"
-    noting = "正在记住较早的消息；按 Ctrl-C 以后再做"
+    noting = "正在把较早的消息记下来；按 Ctrl-C 可以推迟"
     mem_failed = "这次没能记下来。"
     mem_never = "这个聊天还没有写过记忆。"
     mem_back = "这个聊天的记忆又回到第 {version} 版了；`/mem history` 会列出所有版本。"
@@ -628,7 +628,7 @@ class Chinese(Texts):
     )
     memory_shortened = (
         "我对这个聊天的记忆满了，模型把它写短了：{count:,} 件事里有 {lost:,} 件没了或变了。"
-        "`/recall 词` 可以找到它们，`/mem history` 看变化，`/mem rollback N` 回到旧版本。"
+        "`/recall 关键词` 可以找到它们，`/mem history` 看变化，`/mem rollback N` 回到旧版本。"
     )
     nothing_remembered = "这个聊天还没有记住什么。"
     mem_takes = " 用 /mem 把这里说过的记下来。"
@@ -701,7 +701,7 @@ class Chinese(Texts):
 
     def join_words(self, words: Sequence[str]) -> str:
         """See `Texts`."""
-        return "和".join(words)
+        return "和".join(filter(None, ("、".join(words[:-1]), *words[-1:])))
 
     def count_turns(self, count: int) -> str:
         return f"{count:,} 轮"

@@ -19,6 +19,8 @@ from functions.agent.commands.table import COMMANDS
 from functions.cli import app as uncaged
 from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
+from functions.texts.zh import TEXTS as CHINESE_TEXTS
 from sigil.cli import app as sigil
 from sigil.compile.toolchain.sandboxed_compiler import MEMORY_BYTES as COMPILER_BYTES
 from sigil.compile.toolchain.sandboxed_compiler import SECONDS
@@ -32,14 +34,21 @@ from sigil.sandbox.protocol import INPUT_LIMIT
 from sigil.sandbox.runtime.config import MEMORY_BYTES, STACK_BYTES
 from tests.project.tree import ROOT
 
-PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+ALL_PAGES = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")])
+CHINESE = tuple(path for path in ALL_PAGES if path.name.endswith(".zh-CN.md"))
+ENGLISH_PAGES = tuple(path for path in ALL_PAGES if path not in CHINESE)
 TOML_NAMES = {"tests": "test"}
 """Manifest fields that `sigil.toml` writes in another way."""
 
 
-@lru_cache(maxsize=1)
-def text() -> str:
-    return "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+@lru_cache(maxsize=2)
+def text(pages: tuple[Path, ...] = ENGLISH_PAGES) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in pages)
+
+
+def everything() -> str:
+    """The pages of every language."""
+    return text(tuple(ALL_PAGES))
 
 
 def page(name: str) -> str:
@@ -144,7 +153,9 @@ def written_commands() -> frozenset[tuple[str, str]]:
     code.
     """
     found = re.findall(
-        r"(?:[`\s]|/bin/|^)(?:\$ )?(scripts/|uncaged |sigil )([a-z][a-z-]*)", text(), re.MULTILINE
+        r"(?:[`\s]|/bin/|^)(?:\$ )?(scripts/|uncaged |sigil )([a-z][a-z-]*)",
+        everything(),
+        re.MULTILINE,
     )
     return frozenset((runtime.rstrip("/ "), name) for runtime, name in found)
 
@@ -180,8 +191,11 @@ def test_the_commands_that_transcripts_run_exist() -> None:
     known = {"uncaged": commands(uncaged.cli), "sigil": commands(sigil.app)}
     ran = re.findall(
         r"^\s*\$ (?:\S*/)?(uncaged|sigil) ([a-z]+)(?: ([a-z]+))?(?: ([a-z]+))?",
-        text(),
+        everything(),
         re.MULTILINE,
+    )
+    ran += re.findall(  # in Chinese also those of a block without answers, and inside a sentence
+        r"(?:^|`)(uncaged|sigil) ([a-z]+)(?: ([a-z]+))?(?: ([a-z]+))?", text(CHINESE), re.MULTILINE
     )
 
     assert ran
@@ -192,12 +206,87 @@ def test_the_commands_that_transcripts_run_exist() -> None:
     ]
 
 
-def test_the_two_first_commands_stand_at_the_top() -> None:
-    top = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+@pytest.mark.parametrize(
+    ("name", "asked", "texts"),
+    [
+        ("README.md", "encode hello world in base64", ENGLISH),
+        ("README.zh-CN.md", "帮我把 hello world 编码成 base64", CHINESE_TEXTS),
+    ],
+)
+def test_the_two_first_commands_stand_at_the_top(name: str, asked: str, texts: Texts) -> None:
+    top = (ROOT / name).read_text(encoding="utf-8").partition("\n## ")[0]
 
-    assert '$ scripts/chat "encode hello world in base64"' in top
+    assert f'$ scripts/chat "{asked}"' in top
     assert "aGVsbG8gd29ybGQ=" in top
+    assert texts.offline_signature in top
     assert "$ scripts/test" in top
+
+
+def test_both_readmes_show_the_same_code() -> None:
+    english, chinese = (
+        [_without_words(block) for block in re.findall(r"```\w+\n.*?```", page, re.DOTALL)]
+        for page in _readmes()
+    )
+
+    assert english
+    assert chinese == english
+
+
+def test_both_readmes_name_the_same_things() -> None:
+    english, chinese = (
+        {
+            *re.findall(r"`([^`\n]+)`", re.sub(r"```\w+\n.*?```", "", page, flags=re.DOTALL)),
+            *re.findall(r"\]\(([^)\s]+)\)", page),
+        }
+        - {"README.md", "README.zh-CN.md", "docs/quickstart.zh-CN.md"}
+        for page in _readmes()
+    )
+
+    assert english
+    assert chinese == english
+
+
+def _readmes() -> tuple[str, str]:
+    names = ("README.md", "README.zh-CN.md")
+    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in names)
+    return english, chinese
+
+
+def _without_words(block: str) -> list[str]:
+    """The commands of a block without their comments, what is said to the agent and their answers;
+    every line of a block without commands.
+    """
+    lines = [line.strip() for line in block.splitlines()]
+    if lines[0] != "```console":
+        return lines
+    source = block.replace("\\\n", " ")
+    commands = re.findall(r"^\s*\$ (.*)$", source, re.MULTILINE)
+    spoken = r'((?:scripts/chat|sigil query) |"text": )"(/\w+)?[^"]*"(?=$|\s|}\')'
+    return [
+        re.sub(spoken, r'\1"\2"', re.sub(r"\s{2,}#.*", "", command)).strip() for command in commands
+    ]
+
+
+def test_the_pages_that_a_chinese_reader_begins_with_lead_to_each_other() -> None:
+    english, chinese = _readmes()
+    start = page("quickstart.zh-CN.md")
+
+    assert "](README.zh-CN.md)" in english
+    assert {"](README.md)", "](docs/quickstart.zh-CN.md)"} <= set(
+        re.findall(r"\]\([^)]*\)", chinese)
+    )
+    assert {"](../README.md)", "](../README.zh-CN.md)"} <= set(re.findall(r"\]\([^)]*\)", start))
+
+
+def test_the_library_is_counted_alike_everywhere() -> None:
+    there = sum(path.is_dir() for path in (ROOT / "capabilities").iterdir())
+    told = re.findall(
+        r"(?:library:|library +ok +|library has|registry starts with|标准库有) *(\d+) ",
+        everything(),
+    )
+
+    assert len(told) > 8
+    assert set(told) == {str(there)}
 
 
 def test_links_between_the_pages_lead_somewhere() -> None:

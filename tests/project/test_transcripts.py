@@ -69,6 +69,12 @@ def test_a_page_says_what_happens(page: str, tmp_path: Path, forked: ProgramFork
     follow((ROOT / "docs" / page).read_text(encoding="utf-8"), tmp_path, environment)
 
 
+def test_the_chinese_quickstart_says_what_happens(tmp_path: Path, forked: ProgramForker) -> None:
+    page = (ROOT / "docs" / "quickstart.zh-CN.md").read_text(encoding="utf-8")
+
+    follow(page, tmp_path, surroundings(tmp_path, forked))
+
+
 def test_a_registry_of_ones_own_is_set_up_as_its_page_says(
     tmp_path: Path, forked: ProgramForker
 ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"`([\w./-]+)`[^`\n]*:\n+$")
+_FILE = re.compile(r"`([\w./-]+)`[^`\n]*[:：]\n+$")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
 _SOME = "…"
 
