@@ -364,6 +364,7 @@ class PermissionRequestRow(TypedDict):
     widened: list[str]
     before: Digest | None
     secrets_missing: list[str]
+    hints: NotRequired[list[str]]
 
 
 @schema_name("Revoked")
@@ -521,13 +522,16 @@ class FullHealthRow(StatusRow):
 
 @schema_name("Tool")
 class ServerToolRow(TypedDict):
-    """A tool of an MCP server; `problem`: why it cannot become a capability, empty when it can."""
+    """A tool of an MCP server; `problem`: why it cannot become a capability, empty when it can;
+    `hints`: what the server says of its effects.
+    """
 
     tool: str
     capability: str
     description: str
     schema: dict[str, object]
     problem: str
+    hints: NotRequired[list[str]]
 
 
 @schema_name("ServerTools")

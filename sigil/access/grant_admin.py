@@ -22,6 +22,7 @@ from sigil.catalog.owner import require_owner
 from sigil.errors import Conflict, Refused, UsageError
 from sigil.manifest.permission_rules import parse_secret_rule
 from sigil.manifest.permissions import SECRET, requested_permissions, ungranted_permissions
+from sigil.mcp.hints import find_hints
 from sigil.protocol import Caller, Ref, is_name
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ class GrantAdmin:
                 if not self._secrets.has_secret(home.partition(CHAT_MARK)[0], secret):
                     missing[secret] = None
         new = [text for text in requested if text not in granted]
-        return {
+        row: PermissionRequestRow = {
             "capability": record.name,
             "namespace": record.namespace,
             "version": record.version,
@@ -259,6 +260,10 @@ class GrantAdmin:
             "before": before.digest if before else None,
             "secrets_missing": list(missing),
         }
+        hints = find_hints(record.manifest.tags) if record.manifest.lang == "mcp" else []
+        if hints:
+            row["hints"] = hints
+        return row
 
 
 def _only_in_chat(record: Record) -> Refused:

@@ -187,6 +187,7 @@ PERMISSION_REQUEST = RowReader(
     "widened",
     "before",
     "secrets_missing",
+    optional=("hints",),
 )
 GRANT = RowReader(
     rows.GrantRow,
@@ -207,7 +208,13 @@ NEW_TOKEN = RowReader(rows.NewTokenRow, *_TOKEN, "token")
 AUDIT = RowReader(rows.AuditRow, "number", "at", "action")
 AUDIT_CHECK = RowReader(rows.AuditCheckRow, "namespace", "entries", "tip", "ok", "problem")
 SERVER_TOOL = RowReader(
-    rows.ServerToolRow, "tool", "capability", "description", "schema", "problem"
+    rows.ServerToolRow,
+    "tool",
+    "capability",
+    "description",
+    "schema",
+    "problem",
+    optional=("hints",),
 )
 HEALTH = RowReader(rows.HealthRow)
 _HIT = RowReader(rows.HitRow, *_OFFER, "score", optional=("kind", "summary"))

@@ -69,6 +69,11 @@ def _print_request(shell: Shell, row: PermissionRequestRow) -> None:
         else:
             mark = "+"
         shell.printer.note(f"{mark} {permission}")
+    hints = row.get("hints")
+    if hints:
+        from sigil.mcp.hints import describe_hints
+
+        shell.printer.note(f"its server says that it {describe_hints(hints)}")
     if row["before"]:
         shell.printer.note(f"granted before: {row['before']}; lines with ! are more than it had")
 

@@ -288,8 +288,10 @@ def list_servers(context: typer.Context) -> None:
 def grant_server(context: typer.Context, name: ServerName) -> None:
     """Grant all tools of a server what they ask for now.
 
-    First shows what that is.
+    First shows what that is, and what the server says of each tool's effects.
     """
+    from sigil.mcp.hints import describe_hints
+
     shell = get_shell(context)
     with shell.open_registry(_UNSURE) as opened:
         tools = _find_server_tools(opened, name, alone=True)
@@ -297,6 +299,9 @@ def grant_server(context: typer.Context, name: ServerName) -> None:
         waiting = sorted({permission for state in states for permission in state.waits})
         for permission in waiting:
             shell.printer.note(f"+ {permission}")
+        for state in states:
+            if state.waits:
+                shell.printer.note(f"{state.tool}: {describe_hints(state.hints)}")
         if waiting:
             require_answerer(shell, name)
             count = format_count(len(states), "tool")
@@ -465,8 +470,11 @@ def _report_tools(shell: Shell, server: McpServerRow, states: list[ToolState]) -
         shell.printer.document({"server": name, "items": [state.to_row() for state in states]})
     else:
         shell.printer.table(
-            ("tool", "capability", "state"),
-            [(state.tool, state.capability, state.describe()) for state in states],
+            ("tool", "capability", "state", "it says"),
+            [
+                (state.tool, state.capability, state.describe(), ", ".join(state.hints))
+                for state in states
+            ],
         )
         for state in states:
             for change in state.changes:

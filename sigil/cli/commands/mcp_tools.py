@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from sigil.cli.details import describe_changes
 from sigil.cli.shell import OpenRegistry
 from sigil.errors import Refused, SigilError, UsageError
+from sigil.mcp.hints import describe_hints, find_hints, is_repeatable
 from sigil.run.mcp_client import document
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class ToolStateRow(TypedDict):
     problem: str
     waits: list[str]
     changes: list[str]
+    hints: list[str]
 
 
 class DeployedServerRow(TypedDict):
@@ -52,7 +54,7 @@ class DeployedServerRow(TypedDict):
 class ToolState:
     """The outcome for one tool. `state`: added, changed, unchanged, removed, gone, new or granted;
     `problem`: why it cannot be a capability; `digest`: the version whose permissions are in
-    `waits`.
+    `waits`; `hints`: what the server says of its effects.
     """
 
     tool: str
@@ -62,6 +64,7 @@ class ToolState:
     waits: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     digest: str = ""
+    hints: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """Return the state in words."""
@@ -78,6 +81,7 @@ class ToolState:
             "problem": self.problem,
             "waits": list(self.waits),
             "changes": list(self.changes),
+            "hints": list(self.hints),
         }
 
 
@@ -100,6 +104,7 @@ class ServerTools:
                 "unchanged",
                 waits=tuple(row["pending"]),
                 digest=row["digest"],
+                hints=tuple(find_hints(row["tags"])),
             )
             for tool, row in self._inspect_deployed().items()
         ]
@@ -198,7 +203,8 @@ class ServerTools:
 
     def _compare_tool(self, row: ServerToolRow, old: DetailRow | None) -> ToolState:
         """Return the state of a tool that the server offers, before anything is deployed."""
-        state = ToolState(row["tool"], row["capability"], "new", row["problem"])
+        hints = find_hints(row.get("hints", ()))
+        state = ToolState(row["tool"], row["capability"], "new", row["problem"], hints=tuple(hints))
         if row["problem"] or old is None:
             return state
         changes: list[FieldChangeRow] = [
@@ -210,6 +216,10 @@ class ServerTools:
         if seconds != self.seconds:
             changes.append({"field": "seconds", "old": int(seconds), "new": self.seconds})
         texts = tuple(describe_changes(changes))
+        known = find_hints(old["tags"])
+        if set(known) != set(hints):
+            said, says = describe_hints(known), describe_hints(hints)
+            texts += (f"the server says that it {says}; before, that it {said}",)
         if _read_source(old).server != self._server:
             texts += ("it is asked with the sign-in from now on",)
         return replace(
@@ -249,7 +259,8 @@ class ServerTools:
             "name": row["capability"],
             "description": row["description"],
             "schema": row["schema"],
-            "tags": [TAG, server.name],
+            "tags": [TAG, server.name, *find_hints(row.get("hints", ()))],
+            "idempotent": is_repeatable(row.get("hints", ())),
             "lang": "mcp",
             "code": document.ServerToolDocument(server, row["tool"]).code.decode(),
             "permissions": permissions,

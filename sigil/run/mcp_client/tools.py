@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
+from sigil.mcp.hints import read_hints
 from sigil.protocol import NAME_LIMIT, Json, is_name
 from sigil.run.mcp_client import document
 
@@ -65,7 +66,8 @@ _SIGNATURE = re.compile(
 class ImportedTool:
     """One tool of a server.
 
-    `capability` is its name here; `problem` says why it cannot be a capability, empty when it can.
+    `capability` is its name here; `problem` says why it cannot be a capability, empty when it can;
+    `hints` are what the server says of its effects.
     """
 
     name: str
@@ -73,6 +75,7 @@ class ImportedTool:
     description: str
     schema: Mapping[str, Json]
     problem: str = ""
+    hints: tuple[str, ...] = ()
 
     @property
     def row(self) -> ServerToolRow:
@@ -83,6 +86,7 @@ class ImportedTool:
             "description": self.description,
             "schema": dict(self.schema),
             "problem": self.problem,
+            "hints": list(self.hints),
         }
 
 
@@ -151,7 +155,9 @@ def _parse_tool(value: Mapping[str, Json], server: str) -> ImportedTool | None:
         if not isinstance(input_schema, dict):
             raise UsageError("ESCHEMA", "its schema is not an object")
         cleaned = schema.check(_clean_schema(input_schema, 0))
-        return ImportedTool(line, capability, _describe_tool(value, line, server), cleaned)
+        description = _describe_tool(value, line, server)
+        hints = read_hints(value.get("annotations"))
+        return ImportedTool(line, capability, description, cleaned, hints=hints)
     except UsageError as problem:
         return ImportedTool(line, "", "", {}, problem.message)
 

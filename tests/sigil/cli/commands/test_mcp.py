@@ -78,6 +78,41 @@ def test_a_tool_with_a_parameter_of_another_script_is_brought_in_and_called_with
     )
 
 
+def test_what_a_server_says_of_a_tools_effects_is_shown_and_decides_what_is_repeated(
+    sigil: Sigil, fake: FakeMcp
+) -> None:
+    fake.tools = [
+        {**tool("read"), "annotations": {"readOnlyHint": True}},
+        {**tool("wipe"), "annotations": {"destructiveHint": True, "title": "Nothing to see"}},
+        tool("mystery"),
+    ]
+    added = sigil("--json", "mcp", "add", fake.address, "--name", "disk").document["items"]
+    assert {item["tool"]: item["hints"] for item in added} == {
+        "mystery": [],
+        "read": ["read-only"],
+        "wipe": ["destructive"],
+    }
+    repeated = {
+        name: sigil("--json", "inspect", f"disk-{name}").document["pure"]
+        for name in ("mystery", "read", "wipe")
+    }
+    assert repeated == {"mystery": False, "read": True, "wipe": False}
+
+    shown = sigil("grant", "disk-wipe", "--yes")
+    assert "its server says that it may change or delete what is there" in shown.err
+    shown = sigil("mcp", "grant", "disk", "--yes")
+    assert "read: changes nothing" in shown.err
+    assert "mystery: does not say what it changes" in shown.err
+
+    fake.tools[0]["annotations"] = {"readOnlyHint": False}
+    assert states(sigil, "refresh", "disk") == {
+        "mystery": "unchanged",
+        "read": "changed",
+        "wipe": "unchanged",
+    }
+    assert "waits for an owner's grant" in sigil("run", "disk-read").err
+
+
 def test_adding_again_changes_nothing(sigil: Sigil, fake: FakeMcp) -> None:
     again = ("add", fake.address, "--name", "tracker", "--grant")
 
