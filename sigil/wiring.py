@@ -102,22 +102,31 @@ def _open_artifacts(settings: Settings, kv: KV) -> Artifacts:
     shared, as the store.
     """
     where = settings.artifacts
-    path = sqlite_path(settings)
     if where.startswith("s3://"):
         from sigil.storage.artifacts.s3 import S3Artifacts
 
         place, endpoint = _split_endpoint(where.removeprefix("s3://"))
         bucket, _, prefix = place.partition("/")
         return S3Artifacts(bucket, prefix, endpoint=endpoint)
-    if where and where != IN_STORE:
-        return FolderArtifacts(Path(where).expanduser())
-    if path and where != IN_STORE:
-        return FolderArtifacts(path.parent / "artifacts")
+    folder = artifacts_folder(settings)
+    if folder:
+        return FolderArtifacts(folder)
     if settings.store == "memory://":
         return MemoryArtifacts()
     from sigil.storage.artifacts.stored import StoredArtifacts
 
     return StoredArtifacts(kv)
+
+
+def artifacts_folder(settings: Settings) -> Path | None:
+    """Return the folder of the large bodies, None where they are in a bucket or in the store."""
+    where = settings.artifacts
+    if where == IN_STORE or where.startswith("s3://"):
+        return None
+    if where:
+        return Path(where).expanduser()
+    path = sqlite_path(settings)
+    return path.parent / "artifacts" if path else None
 
 
 def _split_endpoint(rest: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -211,6 +212,34 @@ def doctor(
     from functions.cli.doctor import run_checks_and_print
 
     raise typer.Exit(run_checks_and_print(Printer(json=json, verbose=verbose)))
+
+
+@cli.command(rich_help_panel=CARE)
+def upgrade(
+    to: Annotated[
+        Path | None, typer.Option("--to", help="This wheel, instead of the newest version.")
+    ] = None,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what is installed and what would run.")
+    ] = False,
+    has_backup: Annotated[
+        bool,
+        typer.Option("--has-backup", help="You have a backup of a store in Redis or DynamoDB."),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Install the newest version, after a backup.
+
+    The new version is tried with a copy of the store. When it does not start, everything stays as
+    it was, also after Ctrl-C.
+
+    Example: uncaged upgrade --dry-run
+    """
+    from functions.cli.upgrade.command import run_upgrade
+
+    printer = Printer(json=json)
+    raise typer.Exit(run_upgrade(printer, wheel=to, dry_run=dry_run, has_backup=has_backup))
 
 
 @cli.command(rich_help_panel=CARE)

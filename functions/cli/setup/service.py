@@ -15,6 +15,7 @@ from functions.cli.setup.flags import SetupFlags
 from functions.cli.setup.questions import Questions, require_choice
 from functions.cli.setup.settings_file import SettingsFile
 from functions.settings import Settings
+from sigil.cli.printing import Printer
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.http.server import listen
 from sigil.settings import describe_settings, read_variable
@@ -29,8 +30,11 @@ COMMAND_SECONDS = 90.0
 START_SECONDS = 30.0
 """The first start compiles the engine, and fills the registry."""
 LOOK_SECONDS = 0.5
-_TEMPLATE = """\
-# written by `uncaged setup service`; `uncaged setup service --service none` removes it
+MARK = "# written by `uncaged setup service`"
+"""The beginning of our unit."""
+_TEMPLATE = (
+    MARK
+    + """; `uncaged setup service --service none` removes it
 [Unit]
 Description=Uncaged, a chat agent
 Wants=network-online.target
@@ -50,6 +54,7 @@ NoNewPrivileges=yes
 [Install]
 WantedBy=default.target
 """
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ def install_service(questions: Questions, flags: SetupFlags, file: SettingsFile)
     else:
         choice = SYSTEMD if questions.confirm("Run it in the background?", default=True) else NONE
     if choice == NONE:
-        _remove_unit(questions, services)
+        remove_unit(questions.printer, services)
         return []
     _write_unit(questions, flags, file, services)
     return []
@@ -166,14 +171,14 @@ def _write_unit(
     services.require("enable", UNIT)
     services.require("restart", UNIT)
     with printer.progress("waiting for the service"):
-        is_up = _wait_for_server(services, port)
+        is_up = wait_for_server(services, port)
     state = "runs" if is_up else "still starts"
     printer.note(f"the service {state} at http://127.0.0.1:{port}; its log:")
     printer.note("  journalctl --user --unit uncaged --follow")
     printer.note("it ends when you log out, unless once: loginctl enable-linger")
 
 
-def _wait_for_server(services: UserServices, port: int) -> bool:
+def wait_for_server(services: UserServices, port: int) -> bool:
     """Return whether the server answers within `START_SECONDS`; `BackendError` when it ended."""
     end = time.monotonic() + START_SECONDS
     while True:
@@ -190,14 +195,14 @@ def _wait_for_server(services: UserServices, port: int) -> bool:
         time.sleep(LOOK_SECONDS)
 
 
-def _remove_unit(questions: Questions, services: UserServices) -> None:
+def remove_unit(printer: Printer, services: UserServices) -> None:
     """Stop the service and remove its unit, where there is one."""
     if not services.unit.exists():
         return
     services.run("disable", "--now", UNIT)
     services.unit.unlink(missing_ok=True)
     services.run("daemon-reload")
-    questions.printer.note("the service was stopped and removed")
+    printer.note("the service was stopped and removed")
 
 
 def _find_port(questions: Questions, flags: SetupFlags, services: UserServices) -> int:

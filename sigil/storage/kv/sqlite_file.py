@@ -17,7 +17,7 @@ SqlValue = str | bytes | int | float | None
 """A value that SQLite stores."""
 
 _T = TypeVar("_T")
-_APPLICATION = 0x5349474C
+APPLICATION = 0x5349474C
 """`SIGL` in the file's header tells that the file is ours."""
 _MIGRATIONS = (
     (
@@ -32,6 +32,9 @@ _MIGRATIONS = (
 """The statements that lead from one schema version to the next; `user_version` counts those that
 have run.
 """
+
+SCHEMA = len(_MIGRATIONS)
+"""The version of the schema that this program writes, and the newest that it reads."""
 
 _WRITABLE = "check that its folder exists and that you may write to both"
 _FAILURES = {
@@ -159,14 +162,14 @@ class SqliteFile:
                 if not is_busy or time.monotonic() > deadline:
                     raise
                 time.sleep(0.005)  # SQLite does not wait by itself here
-        if self._read_version(connection) == len(_MIGRATIONS):
+        if self._read_version(connection) == SCHEMA:
             return
         connection.execute("BEGIN IMMEDIATE")
         for statements in _MIGRATIONS[self._read_version(connection) :]:
             for statement in statements:
                 connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
         connection.execute("COMMIT")
 
     def _read_version(self, connection: sqlite3.Connection) -> int:
@@ -177,11 +180,11 @@ class SqliteFile:
             " sqlite_master WHERE type IN ('view', 'trigger'))"
         ).fetchone()
         # a view and a trigger are programs
-        if odd or (application, bool(tables)) not in {(_APPLICATION, True), (0, False)}:
+        if odd or (application, bool(tables)) not in {(APPLICATION, True), (0, False)}:
             raise self._make_unusable(
                 "it is another program's database", "point UNCAGED_STORE elsewhere"
             )
-        if version > len(_MIGRATIONS):
+        if version > SCHEMA:
             raise self._make_unusable(
                 "a newer version of this program made it", "update the program"
             )

@@ -1,0 +1,158 @@
+"""Backups of the store in the data folder: the newest three, each checked when it was made."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from functions.settings import Settings
+from sigil.errors import BackendError
+from sigil.settings import describe_settings, installed_version
+from sigil.storage.files import OURS, make_write_error, write_whole
+from sigil.storage.kv.sqlite_backup import copy_store, read_schema
+from sigil.wiring import artifacts_folder, data_folder, sqlite_path
+
+FOLDER = "backups"
+STORE = "uncaged.db"
+ARTIFACTS = "artifacts"
+FACTS = "backup.json"
+KEPT = 3
+NAME = re.compile(r"\d{8}T\d{6}Z-[0-9A-Za-z.+]{1,40}(-\d{1,3})?")
+UNFINISHED = ".unfinished-"
+ARTIFACT_NAME = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A copy of a SQLite store with its artifacts and settings, in a folder of its own."""
+
+    folder: Path
+
+    @property
+    def store(self) -> Path:
+        """Return the copy of the store."""
+        return self.folder / STORE
+
+    @property
+    def artifacts(self) -> Path:
+        """Return the folder of the artifacts; it is empty where they are elsewhere."""
+        return self.folder / ARTIFACTS
+
+    @property
+    def schema(self) -> int:
+        """Return the version of the store's schema."""
+        return read_schema(self.store)
+
+    def drop(self) -> None:
+        """Remove it."""
+        shutil.rmtree(self.folder)
+
+
+def make_backup(settings: Settings) -> Backup | None:
+    """Copy the store, its artifacts and the settings without secrets, and keep the newest three.
+
+    None when there is no SQLite store to copy.
+    """
+    path = sqlite_path(settings)
+    if path is None or not path.is_file():
+        return None
+    folder = data_folder(settings) / FOLDER
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for left in folder.glob(f"{UNFINISHED}*"):
+            # a backup that was killed; whoever makes one holds the lock of the upgrade
+            shutil.rmtree(left)
+        name = _choose_name(folder)
+        draft = folder / f"{UNFINISHED}{name}"
+        draft.mkdir(mode=0o700)
+        try:
+            copy_store(path, draft / STORE)
+            # after the store, so that whatever the copy refers to is there
+            link_artifacts(artifacts_folder(settings), draft / ARTIFACTS)
+            facts = orjson.dumps(_describe(settings, path), option=orjson.OPT_INDENT_2)
+            write_whole(draft / FACTS, facts + b"\n", OURS, durable=True)
+            draft.replace(folder / name)
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(draft)
+            raise
+    except OSError as problem:
+        raise make_write_error(folder, problem) from None
+    return Backup(folder / name)
+
+
+def forget_old_backups(settings: Settings) -> None:
+    """Remove all but the newest three."""
+    for backup in list_backups(settings)[:-KEPT]:
+        with suppress(OSError):
+            backup.drop()
+
+
+def list_backups(settings: Settings) -> list[Backup]:
+    """Return the complete backups of a data folder, the oldest first."""
+    folder = settings.data_folder / FOLDER
+    if not folder.is_dir() or folder.is_symlink():
+        return []
+    found = [
+        path
+        for path in folder.iterdir()
+        if NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+    ]
+    return [Backup(path) for path in sorted(found)]
+
+
+def link_artifacts(source: Path | None, target: Path) -> None:
+    """Give every artifact a second name in another folder: their bytes never change.
+
+    On another disk they are copied.
+    """
+    target.mkdir(mode=0o700)
+    if source is None or not source.is_dir():
+        return
+    for part in source.iterdir():
+        if part.is_symlink() or not part.is_dir():
+            continue
+        for body in part.iterdir():
+            if not ARTIFACT_NAME.fullmatch(body.name) or body.is_symlink():
+                continue
+            (target / part.name).mkdir(mode=0o700, exist_ok=True)
+            copy = target / part.name / body.name
+            try:
+                os.link(body, copy)
+            except FileNotFoundError:
+                continue  # it was removed meanwhile, so nothing in the store names it
+            except OSError:
+                shutil.copyfile(body, copy)
+                copy.chmod(OURS)
+
+
+def _choose_name(folder: Path) -> str:
+    at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    name = f"{at}-{installed_version()}"
+    number = 1
+    while (folder / name).exists():
+        number += 1
+        if number > 999:
+            raise BackendError("EUNAVAILABLE", f"{folder} has too many backups of this second")
+        name = f"{at}-{installed_version()}-{number}"
+    return name
+
+
+def _describe(settings: Settings, path: Path) -> dict[str, object]:
+    """Return what a backup tells of itself; of a secret only that it was set."""
+    defaults = {name: value for name, value, _ in describe_settings(Settings())}
+    return {
+        "version": installed_version(),
+        "store": str(path),
+        "artifacts": str(artifacts_folder(settings) or settings.artifacts),
+        "settings": {
+            name: value for name, value, _ in describe_settings(settings) if value != defaults[name]
+        },
+    }

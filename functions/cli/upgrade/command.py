@@ -1,0 +1,237 @@
+"""`uncaged upgrade`: backup, installation, trial, exchange; or everything as it was."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson  # noqa: F401  later imports would find the other version's files
+
+from functions.cli.setup.service import UNIT, UserServices, find_user_services, wait_for_server
+from functions.cli.upgrade.backup import Backup, forget_old_backups, make_backup
+from functions.cli.upgrade.installation import (
+    CheckoutUpgrade,
+    EnvironmentUpgrade,
+    Installation,
+    find_installation,
+    plan_upgrade,
+)
+from functions.cli.upgrade.trial import require_start
+from functions.settings import Settings
+from sigil.cli.printing import Printer
+from sigil.cli.times import format_count
+from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.settings import installed_version, without_userinfo
+from sigil.storage.kv.sqlite_backup import read_formats, read_schema, restore_store
+from sigil.storage.kv.sqlite_file import SCHEMA
+from sigil.wiring import sqlite_path
+
+_PORT = re.compile(r"^ExecStart=.* --port (\d{1,5})$", re.MULTILINE)
+_OTHER_STORES = {
+    "redis": "BGSAVE, then copy its files (docs/deploy.md)",
+    "rediss": "BGSAVE, then copy its files (docs/deploy.md)",
+    "unix": "BGSAVE, then copy its files (docs/deploy.md)",
+    "dynamodb": "point-in-time recovery, or aws dynamodb create-backup",
+}
+"""How a store is backed up that is not in a file, by its scheme."""
+
+
+def run_upgrade(
+    printer: Printer,
+    *,
+    wheel: Path | None = None,
+    dry_run: bool = False,
+    has_backup: bool = False,
+    installation: Installation | None = None,
+) -> int:
+    """Put another version in the place of this one. `wheel`: that one; `dry_run`: only tell;
+    `has_backup`: the person has a backup of a store that is not in a file.
+    """
+    settings = Settings.read()
+    installation = installation or find_installation()
+    way = installation.way.value
+    printer.note(f"installed: uncaged {installed_version()}, {way}, in {installation.folder}")
+    _print_store(printer, settings)
+    upgrade = plan_upgrade(installation, wheel)
+    for command in upgrade.commands:
+        printer.note(f"{'would run' if dry_run else 'runs'}: {shlex.join(command)}")
+    services = _find_running_service()
+    if services:
+        printer.note(f"the service {UNIT} is stopped meanwhile, and started again")
+    if dry_run:
+        row = {"version": installed_version(), "way": installation.way.value, "changed": False}
+        commands = [shlex.join(command) for command in upgrade.commands]
+        printer.result({**row, "commands": commands}, "nothing was changed")
+        return 0
+    if _tell_other_backup(settings) and not has_backup:
+        raise UsageError(
+            "EUSAGE",
+            f"the store is not a file, and you make its backup: {_tell_other_backup(settings)}",
+            suggestion="then: uncaged upgrade --has-backup",
+        )
+    with _hold(installation.folder):
+        return _upgrade(printer, settings, upgrade, services)
+
+
+def _upgrade(
+    printer: Printer,
+    settings: Settings,
+    upgrade: EnvironmentUpgrade | CheckoutUpgrade,
+    services: UserServices | None,
+) -> int:
+    with printer.progress("making a backup"):
+        backup = make_backup(settings)
+    if backup:
+        printer.note(f"backup: {backup.folder}")
+    before = installed_version()
+    is_active = False
+    try:
+        if services and upgrade.works_in_place:
+            services.run("stop", UNIT)
+        with printer.progress("installing"):
+            is_other = upgrade.install()
+        if not is_other:
+            with _ignore_interrupts():
+                upgrade.discard()
+                if backup:
+                    backup.drop()
+                if services and upgrade.works_in_place:
+                    services.run("start", UNIT)
+            printer.result(
+                {"version": before, "changed": False},
+                f"uncaged {before} is the newest that there is; nothing was changed",
+            )
+            return 0
+        after = upgrade.read_version()
+        with printer.progress(f"trying {after} with a copy of the store"):
+            require_start(upgrade.python, settings, backup)
+        printer.note(f"{after} starts with a copy of the store")
+        if services and not upgrade.works_in_place:
+            services.run("stop", UNIT)
+        with _ignore_interrupts():
+            upgrade.activate()
+            is_active = True
+        if services:
+            with printer.progress("starting the service"):
+                _start(services)
+    except BaseException as problem:
+        with _ignore_interrupts():
+            _roll_back(printer, settings, upgrade, backup, services, is_active=is_active)
+        if isinstance(problem, SigilError) and not problem.suggestion:
+            problem.suggestion = f"uncaged {before} is in its place, as before"
+        raise
+    with _ignore_interrupts():
+        upgrade.discard()
+        forget_old_backups(settings)
+    if services is None:
+        printer.note("a server that runs has the old version until you start it again")
+    row: dict[str, object] = {"version": after, "before": before, "changed": True}
+    printer.result(
+        {**row, "backup": str(backup.folder) if backup else ""}, f"uncaged {before} became {after}"
+    )
+    return 0
+
+
+def _roll_back(
+    printer: Printer,
+    settings: Settings,
+    upgrade: EnvironmentUpgrade | CheckoutUpgrade,
+    backup: Backup | None,
+    services: UserServices | None,
+    *,
+    is_active: bool,
+) -> None:
+    """Put the old version back, its service too; and the store when the new version wrote what the
+    old one cannot open. Otherwise it stays, with what came in meanwhile.
+    """
+    if services and is_active:
+        services.run("stop", UNIT)
+    try:
+        upgrade.roll_back(is_active=is_active)
+        path = sqlite_path(settings)
+        if is_active and backup and path and read_schema(path) > max(SCHEMA, backup.schema):
+            restore_store(backup.store, path)
+            printer.note(f"the store is as it was, from {backup.folder}")
+        forget_old_backups(settings)
+        printer.note(f"rolled back: uncaged {installed_version()} is in its place")
+    finally:
+        if services:
+            services.run("start", UNIT)
+
+
+def _start(services: UserServices) -> None:
+    """Start the service, and wait until it answers; `BackendError` when it ends."""
+    services.require("start", UNIT)
+    port = _PORT.search(services.unit.read_text(errors="replace"))
+    if port:
+        wait_for_server(services, int(port[1]))
+    elif not services.is_active:
+        raise BackendError("EUNAVAILABLE", "the service does not run")
+
+
+def _find_running_service() -> UserServices | None:
+    services = find_user_services()
+    if services is None or not services.unit.is_file() or not services.is_active:
+        return None
+    return services
+
+
+def _print_store(printer: Printer, settings: Settings) -> None:
+    """Print in which formats the store is written, above all what this version cannot read."""
+    path = sqlite_path(settings)
+    if path is None:
+        printer.note(f"store: {without_userinfo(settings.store)}")
+        return
+    if not path.is_file():
+        printer.note(f"store: none yet at {path}")
+        return
+    formats = read_formats(path)
+    if not formats.is_readable:
+        printer.note(
+            f"store: {path}, made by a newer version (schema {formats.schema}, this one reads up"
+            f" to {SCHEMA}); only such a version can open it"
+        )
+        return
+    printer.note(f"store: {path}, schema {formats.schema}, {format_count(formats.items, 'record')}")
+    if formats.newer:
+        printer.note(
+            f"{format_count(formats.newer, 'record')} of a newer version, which this one cannot"
+            " read and leaves as they are"
+        )
+
+
+def _tell_other_backup(settings: Settings) -> str:
+    """Return how a store that is not in a file is backed up; empty for one that needs it not."""
+    return _OTHER_STORES.get(settings.store.partition("://")[0], "")
+
+
+@contextmanager
+def _hold(folder: Path) -> Iterator[None]:
+    """Hold the lock of an installation, which ends with this process."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise Refused(
+            "EEXIST", f"another upgrade of {folder} runs", suggestion="wait until it has ended"
+        ) from None
+    else:
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _ignore_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C for steps that belong together."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

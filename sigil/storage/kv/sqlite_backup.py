@@ -1,0 +1,131 @@
+"""Copy a SQLite store while other processes use it, and tell what is in such a file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import orjson
+
+from sigil.errors import BackendError
+from sigil.storage.kv.sqlite_file import APPLICATION, SCHEMA
+from sigil.storage.stored import FORMAT
+
+_WAIT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFormats:
+    """What a store is written in: its schema, its items, and those of them in a newer format."""
+
+    schema: int
+    items: int
+    newer: int
+
+    @property
+    def is_readable(self) -> bool:
+        """Return whether this program can open the store at all."""
+        return self.schema <= SCHEMA
+
+
+def read_schema(path: Path) -> int:
+    """Return the version of a store's schema; `BackendError` when the file is no store of ours."""
+    with _open_to_read(path) as connection:
+        return _read_schema(path, connection)
+
+
+def read_formats(path: Path) -> StoreFormats:
+    """Return what a store is written in; it reads every item that names a format."""
+    with _open_to_read(path) as connection:
+        schema = _read_schema(path, connection)
+        if schema > SCHEMA:
+            return StoreFormats(schema, 0, 0)
+        (items,) = connection.execute("SELECT count(*) FROM item").fetchone()
+        newer = 0
+        marked = "SELECT value FROM item WHERE instr(value, CAST('\"format\"' AS BLOB)) > 0"
+        for (value,) in connection.execute(marked):
+            newer += _is_newer(value)
+        return StoreFormats(schema, items, newer)
+
+
+def copy_store(source: Path, target: Path) -> None:
+    """Copy a store into a new file (0600) as it is at one moment, and check the copy.
+
+    `BackendError` when that fails.
+    """
+    os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    _copy_pages(source, target)
+    with _open_to_read(target) as connection:
+        # one file, without a log beside it
+        connection.execute("PRAGMA journal_mode = DELETE")
+        _read_schema(target, connection)
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise BackendError(
+            "EDAMAGED",
+            f"the store {source} is damaged: {found}",
+            suggestion="restore a backup, or move it away to start empty",
+        )
+
+
+def restore_store(backup: Path, path: Path) -> None:
+    """Put a copy back in the place of a store, in one transaction."""
+    _copy_pages(backup, path)
+
+
+def _copy_pages(source: Path, target: Path) -> None:
+    with (
+        _explain_failures(source),
+        _open_to_read(source) as readable,
+        closing(sqlite3.connect(target, timeout=_WAIT_SECONDS)) as writable,
+    ):
+        readable.backup(writable)
+
+
+@contextmanager
+def _open_to_read(path: Path) -> Iterator[sqlite3.Connection]:
+    with _explain_failures(path):
+        # no `mode=ro`: a store whose last writer was killed has a log that reading plays back
+        address = f"file:{quote(str(path.absolute()))}?mode=rw"
+        with closing(sqlite3.connect(address, timeout=_WAIT_SECONDS, uri=True)) as connection:
+            yield connection
+
+
+def _read_schema(path: Path, connection: sqlite3.Connection) -> int:
+    schema, application = connection.execute(
+        "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM"
+        " pragma_application_id)"
+    ).fetchone()
+    if application != APPLICATION:
+        raise BackendError(
+            "EUNAVAILABLE",
+            f"the store {path}: it is another program's database",
+            suggestion="point UNCAGED_STORE elsewhere",
+        )
+    return int(schema)
+
+
+def _is_newer(value: bytes) -> bool:
+    try:
+        parsed = orjson.loads(value)
+    except ValueError:
+        return False
+    found = parsed.get("format", FORMAT) if isinstance(parsed, dict) else FORMAT
+    return isinstance(found, int) and found > FORMAT
+
+
+@contextmanager
+def _explain_failures(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise BackendError(
+            "EUNAVAILABLE",
+            f"the store {path}: {problem}",
+            suggestion="check that its folder and its disk can be read and written",
+        ) from None

@@ -1,0 +1,301 @@
+"""`uncaged upgrade` with environments, wheels and installers of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import orjson
+import pytest
+
+from functions.cli.upgrade.command import run_upgrade
+from functions.cli.upgrade.installation import Installation, Way
+from functions.settings import Settings
+from sigil.cli.printing import Printer
+from sigil.errors import BackendError, UsageError
+from sigil.storage.kv import Key
+from sigil.storage.kv.sqlite import SqliteKV
+from sigil.wiring import open_stores
+from tests.functions.cli.upgrade.conftest import (
+    SITE,
+    find_pip,
+    make_environment,
+    make_wheel,
+    unpack_wheel,
+)
+from tests.machine import within
+
+PACKAGES = Path(orjson.__file__).parents[1]
+KEY = Key("doc#main", "role")
+BROKEN = {"functions/cli/app.py": "raise ImportError('half of it is missing')\n"}
+
+
+def say_version(environment: Path) -> str:
+    """Return the version that the command of an environment prints."""
+    done = subprocess.run(
+        [environment / "bin" / "uncaged", "version"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or done.stderr
+
+
+def test_a_wheel_takes_the_place_of_another_and_one_that_does_not_start_changes_nothing(
+    tmp_path: Path, compiled: Path
+) -> None:
+    environment = tmp_path / "with space" / "venv"
+    make_environment(environment, PACKAGES, find_pip())
+    unpack_wheel(make_wheel(tmp_path, "0.1.0"), environment)
+    settings = Settings(data=str(tmp_path / "data"))
+    open_stores(settings).kv.put(KEY, b'{"text": "of the owner"}')
+    variables = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "UNCAGED_DATA": settings.data,
+        "UNCAGED_CACHE": str(compiled),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_COMPILE": "1",
+        # what pip does with the other packages takes three seconds
+        "PIP_NO_DEPS": "1",
+    }
+
+    def upgrade(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [environment / "bin" / "python", "-P", "-m", "functions.cli", "upgrade", *words],
+            env=variables,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=within(120),
+            check=False,
+        )
+
+    broken = upgrade("--to", str(make_wheel(tmp_path, "0.2.0", BROKEN)), "--json")
+    assert broken.returncode == 7
+    assert "half of it is missing" in broken.stderr
+    assert "rolled back: uncaged 0.1.0" in broken.stderr
+    assert say_version(environment) == "uncaged 0.1.0"
+
+    done = upgrade("--to", str(make_wheel(tmp_path, "0.3.0")), "--json")
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)
+    assert (row["before"], row["version"], row["changed"]) == ("0.1.0", "0.3.0", True)
+    assert say_version(environment) == "uncaged 0.3.0"
+    backup = Path(row["backup"])
+    assert SqliteKV(backup / "uncaged.db").get(KEY) == open_stores(settings).kv.get(KEY)
+    assert sorted(path.name for path in environment.parent.iterdir()) == ["venv"]
+    assert len(list(backup.parent.iterdir())) == 2
+
+
+# Below, `pip` is a program that runs the wheel, and the versions are a few lines.
+SHIM = "import runpy, sys; runpy.run_path(sys.argv[-1], run_name='wheel')\n"
+PROGRAM = """
+import json, os, pathlib
+data = pathlib.Path(os.environ["UNCAGED_DATA"])
+print(json.dumps({"checks": [{"name": "store", "state": "ok", "found": str(data)}]}))
+"""
+BECOME = """
+import pathlib, sys
+site = pathlib.Path(next(path for path in sys.path if path.endswith("site-packages")))
+(site / "uncaged-1.0.dist-info").rename(site / "uncaged-2.0.dist-info")
+(site / "uncaged-2.0.dist-info" / "METADATA").write_text("Name: uncaged\\nVersion: 2.0\\n")
+(site.parents[2] / "bin" / "uncaged").write_text("#!" + sys.prefix + "/bin/python\\nprint(2)\\n")
+"""
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """An environment with version 1.0 of a program that is soon told."""
+    folder = tmp_path / "venv"
+    site = make_environment(folder)
+    info = site / "uncaged-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: uncaged\nVersion: 1.0\n")
+    for name, text in {
+        "pip/__init__.py": "",
+        "pip/__main__.py": SHIM,
+        "functions/settings.py": "class Settings:\n    read = staticmethod(lambda: None)\n",
+        "functions/cli/__main__.py": PROGRAM,
+    }.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    (folder / "bin" / "uncaged").write_text(f"#!{folder}/bin/python\nprint(1)\n")
+    (folder / "bin" / "uncaged").chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def upgrade(tmp_path: Path, environment: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Upgrades the environment to what these lines make of it."""
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("UNCAGED_LLM_KEY", "sk-secret")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    open_stores(Settings.read()).kv.put(KEY, b"{}")
+    open_stores(Settings.read()).artifacts.put(b"a body")
+
+    def run(lines: str = BECOME, **options: object) -> int:
+        wheel = tmp_path / "wheel"
+        wheel.write_text(lines)
+        installation = Installation(Way.venv, environment)
+        return run_upgrade(Printer(), wheel=wheel, installation=installation, **options)  # type: ignore[arg-type]
+
+    return run
+
+
+def works_as_before(environment: Path) -> bool:
+    """Return whether version 1.0 is where it was, alone."""
+    done = subprocess.run([environment / "bin" / "uncaged"], capture_output=True, check=False)
+    versions = sorted(path.name for path in (environment / SITE).glob("*.dist-info"))
+    return (done.stdout, versions) == (b"1\n", ["uncaged-1.0.dist-info"])
+
+
+def test_a_dry_run_tells_what_would_be_done_and_does_nothing(
+    upgrade: Run, environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    assert upgrade(dry_run=True) == 0
+    err = capfd.readouterr().err
+    assert "pip in a virtual environment" in err
+    assert f"would run: {tmp_path}/.venv.upgrade/bin/python -m pip install" in err
+    assert "schema 1, 1 record" in err
+    assert set(tmp_path.rglob("*")) - {*before} <= {tmp_path / "wheel"}
+    assert works_as_before(environment)
+
+
+def test_a_backup_has_the_store_its_artifacts_and_no_secret_and_three_are_kept(
+    upgrade: Run, environment: Path, tmp_path: Path
+) -> None:
+    for _ in range(4):
+        with pytest.raises(BackendError, match="failed"):
+            upgrade("raise SystemExit('no')")
+    kept = sorted((tmp_path / "data" / "backups").iterdir())
+    assert len(kept) == 3
+    files = [path for path in kept[-1].rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"uncaged.db", "backup.json"}
+    assert b"a body" in {path.read_bytes() for path in files}
+    assert not [path for path in files if b"sk-secret" in path.read_bytes()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o700}
+    assert works_as_before(environment)
+
+
+STOP = "import os, signal, time\nos.kill(os.getppid(), signal.{how})\ntime.sleep(30)\n"
+CHANGE = "(site / 'functions' / 'cli' / '__main__.py').write_text({program!r})\n"
+
+
+@pytest.mark.parametrize("how", ["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("step", ["installer", "trial"])
+def test_whenever_it_is_ended_the_old_version_works_and_the_next_upgrade_succeeds(
+    upgrade: Run, environment: Path, tmp_path: Path, step: str, how: str
+) -> None:
+    stop = STOP.format(how=how)
+    lines = BECOME + (stop if step == "installer" else CHANGE.format(program=stop))
+    pid = os.fork()
+    if pid == 0:
+        try:
+            upgrade(lines)
+        finally:
+            os._exit(3)
+    os.waitpid(pid, 0)
+    assert works_as_before(environment)
+    assert upgrade() == 0
+    done = subprocess.run([environment / "bin" / "uncaged"], capture_output=True, check=False)
+    assert done.stdout == b"2\n"
+    names = {path.name for path in tmp_path.iterdir()}
+    assert not [name for name in names if name.startswith(".venv")]
+    assert not list((tmp_path / "data" / "backups").glob(".*"))
+
+
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >> "{folder}/calls"
+case "$2" in
+    start) test -e {folder}/fails && test "$({uncaged})" = 2 || touch "{folder}/active" ;;
+    stop) rm -f "{folder}/active" ;;
+    is-active) test -e "{folder}/active" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_service_changes_with_it_and_when_it_fails_program_and_store_are_as_before(
+    upgrade: Run,
+    environment: Path,
+    tmp_path: Path,
+    fails: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    uncaged = environment / "bin" / "uncaged"
+    (folder / "systemctl").write_text(SYSTEMCTL.format(folder=folder, uncaged=uncaged))
+    (folder / "systemctl").chmod(0o755)
+    (folder / "active").touch()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    unit = tmp_path / "config" / "systemd" / "user" / "uncaged.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text(f"ExecStart={uncaged} serve\n")
+    if fails:
+        (folder / "fails").touch()
+        store = tmp_path / "data" / "uncaged.db"
+        # the new version's service writes what the old one cannot open, and ends
+        migrate = f"import sqlite3; c = sqlite3.connect({str(store)!r}); c.execute('PRAGMA user_version = 9'); c.commit()"
+        script = (
+            (folder / "systemctl")
+            .read_text()
+            .replace(
+                "start) test",
+                f'start) test "$({uncaged})" = 2 && {sys.executable} -c "{migrate}"; test',
+            )
+        )
+        (folder / "systemctl").write_text(script)
+        with pytest.raises(BackendError, match="does not run"):
+            upgrade()
+        assert works_as_before(environment)
+        assert "the store is as it was" in capfd.readouterr().err
+    else:
+        assert upgrade() == 0
+    calls = [line.split()[1] for line in (folder / "calls").read_text().splitlines()]
+    changes = [call for call in calls if call in ("start", "stop")]
+    assert changes == ["stop", "start", *(["stop", "start"] if fails else [])]
+    assert (folder / "active").exists()
+    assert open_stores(Settings.read()).kv.get(KEY)
+
+
+def test_a_store_of_a_newer_version_is_told_and_backed_up_all_the_same(
+    upgrade: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    open_stores(Settings.read()).kv.put(Key("session#a", "head"), b'{"format": 2}')
+    assert upgrade(dry_run=True) == 0
+    assert "1 record of a newer version" in capfd.readouterr().err
+    with closing(sqlite3.connect(tmp_path / "data" / "uncaged.db")) as store:
+        store.execute("PRAGMA user_version = 9")
+    assert upgrade() == 0
+    err = capfd.readouterr().err
+    assert "made by a newer version (schema 9, this one reads up to 1)" in err
+    assert "became 2.0" in err
+
+
+def test_what_cannot_be_upgraded_from_here_is_told(
+    upgrade: Run, environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for way, words in (
+        (Way.uvx, "nothing to upgrade"),
+        (Way.other, "no virtual environment"),
+        (Way.checkout, "takes no wheel"),
+    ):
+        installation = Installation(way, environment)
+        with pytest.raises(UsageError, match=words):
+            run_upgrade(Printer(), wheel=tmp_path / "wheel", installation=installation)
+    monkeypatch.setenv("UNCAGED_STORE", "redis://127.0.0.1:1/0")
+    with pytest.raises(UsageError, match="BGSAVE"):
+        upgrade()
+    assert works_as_before(environment)
