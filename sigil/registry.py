@@ -161,7 +161,8 @@ class LocalRegistry:
         body = self._artifacts.get(record.source)
         source = None if record.manifest.lang in BINARY else body.decode("utf-8", "replace")
         pending = self._pending_permissions(record, caller)
-        everything = views.detail_row(listed, record, pending, pins, source)
+        runs = views.run_rows(use.runs, record, caller) if caller.owner else None
+        everything = views.detail_row(listed, record, pending, pins, source, runs=runs)
         if record.namespace in caller.sees:
             return everything
         offer = foreign_offer(record)

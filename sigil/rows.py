@@ -208,10 +208,27 @@ class PinRow(TypedDict):
     state: Literal["ok", "yanked", "gone", "absent", "waiting"]
 
 
+@schema_name("Run")
+class RunRow(TypedDict):
+    """One of a capability's last runs. `code` is `ok` or its error's, `chat` a mark of the chat,
+    empty outside of chats, `lines` how many lines it logged, of which `logs` has the first ones.
+    """
+
+    at: Timestamp
+    version: Count
+    input_bytes: Count
+    code: str
+    ms: float
+    chat: str
+    lines: Count
+    logs: list[str]
+
+
 @schema_name("Detail")
 class DetailRow(InterfaceRow, UsageRow):
     """Everything about a capability. `source` is null for a module, `wasm` the digest of what runs,
-    `pins` what it calls.
+    `pins` what it calls. `runs`, its last ones, are null for whoever is
+    no owner.
     """
 
     active: bool
@@ -223,6 +240,7 @@ class DetailRow(InterfaceRow, UsageRow):
     session: str
     wasm: Digest
     source: str | None
+    runs: list[RunRow] | None
 
 
 @schema_name("Health")

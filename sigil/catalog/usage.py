@@ -1,6 +1,8 @@
-"""Usage counts how often capabilities are called, how often they fail and how long they take.
+"""Usage counts how often capabilities are called, how often they fail and how long they take, and
+keeps the last runs of each.
 
-It is counted in memory and written as absolute values.
+It is counted in memory and written as absolute values; the last runs are in the same item, so that
+a run costs no write of its own.
 
 Each process writes under a name of its own, so a write that is repeated changes nothing, and two
 processes never meet. What a process counted since its last write is lost when it is killed. Names
@@ -10,18 +12,20 @@ process that finds its own gone forgets them, and counts later versions apart.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import orjson
 
-from sigil.errors import BackendError, Conflict
+from sigil.errors import BackendError, Conflict, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Shape
@@ -65,6 +69,50 @@ Beyond that it writes what it has and begins anew under other names.
 """
 ALL = "all"
 PAGE = 500
+RUNS_KEPT = 20
+"""The last runs of a capability that a process keeps."""
+LINES_KEPT = 10
+LINE_CHARACTERS = 200
+TEXT_CHARACTERS = 4_000
+"""The most of all lines that are kept together; older runs lose theirs first."""
+
+
+class RunNote(NamedTuple):
+    """One run as it is kept. `code`: `ok`, or that of its error; `input_bytes`: 0 for an input that
+    was refused; `home`: the agent on whose behalf it ran; `chat`: a mark of the chat, empty outside
+    of chats; `lines`: how many lines it logged. `logs`, the lines themselves, are empty for a run
+    in a chat: what is forgotten with the chat must not stay here.
+    """
+
+    at: float
+    version: int
+    input_bytes: int
+    code: str
+    milliseconds: float
+    home: str = ""
+    chat: str = ""
+    lines: int = 0
+    logs: tuple[str, ...] = ()
+
+
+def mark_chat(session: str) -> str:
+    """Return the mark by which the runs of a chat are told apart, without its name."""
+    return hashlib.sha256(session.encode()).hexdigest()[:12] if session else ""
+
+
+def note_run(
+    version: int,
+    code: str,
+    *,
+    input_bytes: int = 0,
+    home: str = "",
+    session: str = "",
+    logs: Sequence[str] = (),
+) -> RunNote:
+    """Return a run to be kept; when it was and how long it took is added as it is counted."""
+    kept = () if session else tuple(one_line(line, LINE_CHARACTERS) for line in logs[:LINES_KEPT])
+    agent = home.partition("~")[0]
+    return RunNote(0.0, version, input_bytes, code, 0.0, agent, mark_chat(session), len(logs), kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +128,7 @@ class UsageCounts:
     total_ms: float = 0.0
     last: float = 0.0
     classes: tuple[int, ...] = (0,) * (len(EDGES) + 1)
+    runs: tuple[RunNote, ...] = ()
 
     def plus(self, other: Self) -> Self:
         """Return the counts of both together."""
@@ -90,6 +139,7 @@ class UsageCounts:
             total_ms=self.total_ms + other.total_ms,
             last=max(self.last, other.last),
             classes=tuple(map(sum, zip(self.classes, other.classes, strict=True))),
+            runs=tuple(sorted((*self.runs, *other.runs))[-RUNS_KEPT:]),
         )
 
     @property
@@ -120,18 +170,38 @@ class _ProcessCounts:
     written_at: float = 0.0
     dirty: bool = False
     token: str = ""
+    runs: deque[RunNote] = field(default_factory=lambda: deque(maxlen=RUNS_KEPT))
 
-    def count(self, milliseconds: float, failed: bool, now: float) -> None:
+    def count(self, milliseconds: float, failed: bool, now: float, run: RunNote | None) -> None:
         self.calls += 1
         self.errors += failed
         self.total_ms += milliseconds
         self.last = now
         self.classes[bisect_left(EDGES, milliseconds)] += 1
         self.dirty = True
+        if run:
+            self.runs.append(run._replace(at=round(now, 3), milliseconds=round(milliseconds, 3)))
 
     @property
     def counts(self) -> UsageCounts:
-        return UsageCounts(self.calls, self.errors, self.total_ms, self.last, tuple(self.classes))
+        return UsageCounts(
+            self.calls,
+            self.errors,
+            self.total_ms,
+            self.last,
+            tuple(self.classes),
+            _limit_text(self.runs),
+        )
+
+
+def _limit_text(runs: Iterable[RunNote]) -> tuple[RunNote, ...]:
+    """Return the runs, the older ones without their lines where there are too many."""
+    left = TEXT_CHARACTERS
+    limited = []
+    for run in reversed([*runs]):
+        left -= sum(map(len, run.logs))
+        limited.append(run if left >= 0 else run._replace(logs=()))
+    return tuple(reversed(limited))
 
 
 _Counted = tuple[str, str, int]
@@ -151,7 +221,14 @@ class UsageStatistics:
         self._lock = threading.Lock()
 
     def record_call(
-        self, namespace: str, name: str, milliseconds: float, *, failed: bool, version: int = 0
+        self,
+        namespace: str,
+        name: str,
+        milliseconds: float,
+        *,
+        failed: bool,
+        version: int = 0,
+        run: RunNote | None = None,
     ) -> bool:
         """Count one call, and return whether the counts were written.
 
@@ -168,7 +245,7 @@ class UsageStatistics:
                     unwritten = [each for each in self._counted.items() if each[1].dirty]
                     self._counted = dict(unwritten)
                 counted = self._counted[key] = _ProcessCounts(secrets.token_hex(8))
-            counted.count(milliseconds, failed, now)
+            counted.count(milliseconds, failed, now, run)
             is_due = not 0 <= now - counted.written_at < FLUSH_SECONDS
             if is_due:
                 self._write([key])
@@ -259,6 +336,9 @@ _Parts = dict[str, _WriterCounts]
 _Row = tuple[int, int, float, float, tuple[int, ...], tuple[str, ...]]
 _COLUMNS: Final = 6
 _ROW: Final = Shape[_Row](_Row)
+_RUNS: Final = Shape[list[RunNote]](list[RunNote])
+_KNOWN_COLUMNS: Final = 7
+"""The seventh column, the last runs, came after 0.1.0: it is written when there are any."""
 
 
 def _total(parts: _Parts) -> UsageCounts:
@@ -326,7 +406,7 @@ def _encode_part(part: _WriterCounts) -> bytes:
         counts.classes,
         part.within,
     )
-    return orjson.dumps(row)
+    return orjson.dumps((*row, [tuple(run) for run in counts.runs]) if counts.runs else row)
 
 
 def _decode_part(item: Item) -> _WriterCounts:
@@ -343,5 +423,9 @@ def _decode_part(item: Item) -> _WriterCounts:
         return damaged
     if len(classes) != len(EDGES) + 1:
         return damaged
-    counts = UsageCounts(calls, errors, total_ms, last, classes)
-    return _WriterCounts(counts, within, item.version, newer=len(row) > _COLUMNS)
+    runs: list[RunNote] = []
+    if len(row) > _COLUMNS:
+        with suppress(ValueError):
+            runs = _RUNS.convert(row[_COLUMNS])
+    counts = UsageCounts(calls, errors, total_ms, last, classes, tuple(runs))
+    return _WriterCounts(counts, within, item.version, newer=len(row) > _KNOWN_COLUMNS)

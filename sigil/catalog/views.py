@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from sigil.catalog.health import Health
 from sigil.catalog.quotas import Quotas
 from sigil.catalog.records import Head, Record
-from sigil.catalog.usage import UsageCounts
+from sigil.catalog.usage import RunNote, UsageCounts
 
 if TYPE_CHECKING:
+    from sigil.protocol import Caller
     from sigil.rows import (
         Author,
         CapabilityStatusRow,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         ListRow,
         PinRow,
         QuotaRow,
+        RunRow,
         UsageRow,
     )
 
@@ -57,6 +59,8 @@ def detail_row(
     pending: Sequence[str],
     pins: list[PinRow],
     source: str | None,
+    *,
+    runs: list[RunRow] | None,
 ) -> DetailRow:
     """Return everything about a version: its line in the list and what an inspection adds."""
     manifest = record.manifest.model_dump(mode="json")
@@ -79,7 +83,29 @@ def detail_row(
         "wasm": f"sha256:{record.wasm}",
         "pins": pins,
         "source": source,
+        "runs": runs,
     }
+
+
+def run_rows(runs: Iterable[RunNote], record: Record, caller: Caller) -> list[RunRow]:
+    """Return the last runs of a capability, newest last: of one that is the caller's all, and of
+    the library's those on the caller's behalf.
+    """
+    is_own = record.namespace.partition("~")[0] == caller.namespace
+    return [
+        {
+            "at": run.at,
+            "version": run.version,
+            "input_bytes": run.input_bytes,
+            "code": run.code,
+            "ms": run.milliseconds,
+            "chat": run.chat,
+            "lines": run.lines,
+            "logs": list(run.logs),
+        }
+        for run in runs
+        if is_own or run.home == caller.namespace
+    ]
 
 
 def interface_row(row: InterfaceRow) -> InterfaceRow:

@@ -24,6 +24,7 @@ from sigil.cli.commands import (
     inspect,
     keys,
     login,
+    logs,
     mcp,
     profiles,
     query,
@@ -142,8 +143,8 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
     ),
     "Monitor": (
         ("status", status.status, "sigil status"),
-        ("logs", audit.logs, "sigil logs shout"),
-        ("audit", audit.audit, "sigil audit --verify"),
+        ("logs", logs.logs, "sigil logs shout\nsigil logs shout --follow"),
+        ("audit", audit.audit, "sigil audit shout\nsigil audit --verify"),
         ("doctor", doctor.doctor, "sigil doctor"),
     ),
     TOPIC_REST: (

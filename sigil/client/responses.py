@@ -170,6 +170,7 @@ DETAIL = RowReader(
         "at",
         "expires_at",
         "last",
+        "runs",
     ),
 )
 """The optional fields are those that a token sees which may do more than run the capability."""

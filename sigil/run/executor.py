@@ -55,16 +55,21 @@ PATIENCE_MS = 30_000
 class CallLog(Protocol):
     """A log of every call, those within a call too."""
 
-    def record_start(self, capability: Runnable, caller: str) -> StartedCall:
-        """Record that a call on behalf of `caller` begins.
+    def record_start(self, capability: Runnable, caller: str, session: str = "") -> StartedCall:
+        """Record that a call on behalf of `caller` begins, in the chat `session` if it is not
+        empty.
 
         Raises `Refused` EDEGRADED while the version rests for it.
         """
 
-    def record_success(self, call: StartedCall) -> None:
-        """Record that the call has an answer."""
+    def record_success(
+        self, call: StartedCall, input_bytes: int = 0, logs: Sequence[str] = ()
+    ) -> None:
+        """Record that the call has an answer, how large its input was, and what it logged."""
 
-    def record_failure(self, call: StartedCall, problem: SigilError, *, blamed: bool) -> None:
+    def record_failure(
+        self, call: StartedCall, problem: SigilError, *, blamed: bool, input_bytes: int = 0
+    ) -> None:
         """Record that the call failed.
 
         `blamed` says that the capability's own code did, and neither what it called nor its caller.
@@ -74,13 +79,17 @@ class CallLog(Protocol):
 class NoCallLog:
     """A log that records nothing, for golden tests."""
 
-    def record_start(self, capability: Runnable, caller: str) -> StartedCall:
+    def record_start(self, capability: Runnable, caller: str, session: str = "") -> StartedCall:
         return StartedCall(capability)
 
-    def record_success(self, call: StartedCall) -> None:
+    def record_success(
+        self, call: StartedCall, input_bytes: int = 0, logs: Sequence[str] = ()
+    ) -> None:
         """Record nothing."""
 
-    def record_failure(self, call: StartedCall, problem: SigilError, *, blamed: bool) -> None:
+    def record_failure(
+        self, call: StartedCall, problem: SigilError, *, blamed: bool, input_bytes: int = 0
+    ) -> None:
         """Record nothing."""
 
 
@@ -159,8 +168,9 @@ class Executor:
         capability = link.capability
         if capability.manifest.lang == HOST:
             raise refuse_outside_agent(capability.name, capability.name)
-        call = self._recorder.record_start(capability, link.caller)
+        call = self._recorder.record_start(capability, link.caller, tree.caller.session)
         secrets = None
+        body = b""
         try:
             body = strict_json.dumps(accept(capability.manifest.input, arguments))
             _require_no_placeholder(body, capability.manifest)
@@ -183,9 +193,11 @@ class Executor:
                 problem.message = scrub_text(problem.message, secrets.known)
                 problem.args = (f"{problem.code}: {problem.message}",)
                 problem.logs = tuple(scrub_text(line, secrets.known) for line in problem.logs)
-            self._recorder.record_failure(call, problem, blamed=link.blame is capability)
+            self._recorder.record_failure(
+                call, problem, blamed=link.blame is capability, input_bytes=len(body)
+            )
             raise problem from None
-        self._recorder.record_success(call)
+        self._recorder.record_success(call, len(body), outcome.logs)
         return outcome
 
     def _open_services(

@@ -1,4 +1,4 @@
-"""`sigil audit` and `sigil logs`: what was done to a registry, and to one capability."""
+"""`sigil audit`: what was done to a registry, and to one capability."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sigil.cli.exit_codes import FAILED
 from sigil.cli.names import Namespace, resolve_name
 from sigil.cli.shell import Shell, get_shell
 from sigil.cli.times import format_time
-from sigil.errors import SigilError
+from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
     from sigil.rows import AuditRow
@@ -51,6 +51,14 @@ After = Annotated[
 
 def audit(
     context: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Show only what was done to this capability, in the last 500 entries.",
+            autocompletion=capability_names,
+        ),
+    ] = "",
     *,
     namespace: Namespace = "",
     after: After = None,
@@ -67,6 +75,11 @@ def audit(
     Each entry carries the hash of the one before it.
     """
     shell = get_shell(context)
+    if name and (verify or after is not None):
+        raise UsageError("EUSAGE", "a capability's entries are its last ones: leave out the option")
+    if name:
+        _print_entries(shell, _find_entries(shell, name, namespace, limit))
+        return
     if not verify:
         with shell.open_registry() as opened:
             rows = opened.registry.log.rows(
@@ -89,29 +102,16 @@ def audit(
         raise typer.Exit(FAILED)
 
 
-def logs(
-    context: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The capability.", autocompletion=capability_names)
-    ],
-    *,
-    namespace: Namespace = "",
-    limit: Limit = 50,
-) -> None:
-    """Show what was done to one capability.
-
-    Searches the last 500 entries of the audit. What a capability itself logs is not here: `sigil
-    run` prints that with each run, and it is not stored.
-    """
-    shell = get_shell(context)
+def _find_entries(shell: Shell, name: str, namespace: str, limit: int) -> Sequence[AuditRow]:
+    """Return the last entries about one capability; `UsageError` for a name nobody ever used."""
     with shell.open_registry() as opened:
         plain, caller = resolve_name(opened.caller, name, namespace)
         elsewhere = caller.namespace if caller != opened.caller else ""
         rows = opened.registry.log.rows(caller, namespace=elsewhere, limit=ENTRIES_MOST)
         found = [row for row in rows if row.get("name") == plain][-limit:]
         if not found:
-            opened.registry.inspect(plain, caller)  # fails for a name that nobody ever used
-    _print_entries(shell, found)
+            opened.registry.inspect(plain, caller)
+        return found
 
 
 def _print_entries(shell: Shell, rows: Sequence[AuditRow]) -> None:

@@ -35,7 +35,7 @@ def remove(
     """
     shell = get_shell(context)
     require_answerer(shell, name)
-    with shell.open_registry(unsure_message(f"sigil logs {name}")) as opened:
+    with shell.open_registry(unsure_message(f"sigil audit {name}")) as opened:
         plain, caller = resolve_name(opened.caller, name, namespace)
         callers = find_callers(opened.registry, plain, caller)
         if callers:

@@ -50,13 +50,15 @@ class StartedCall:
     """A call that was admitted.
 
     `ticket` is the circuit breaker's, see `CircuitBreaker.admit`. `at` is a time of the monotonic
-    clock. `caller` is on whose behalf it runs, empty for the capability's owner.
+    clock. `caller` is on whose behalf it runs, empty for the capability's owner, and `session` the
+    chat in which it does, empty outside of chats.
     """
 
     capability: Runnable
     ticket: str = ""
     at: float = 0.0
     caller: str = ""
+    session: str = ""
 
 
 class HostServices(Protocol):

@@ -71,7 +71,7 @@ def test_ctrl_c_in_another_change_says_where_to_look(
 
     monkeypatch.setattr("sigil.registry.LocalRegistry.remove", interrupted)
     result = shout("remove", "shout", "--yes")
-    assert "`sigil logs shout` shows whether the change was made" in result.err
+    assert "`sigil audit shout` shows whether the change was made" in result.err
     monkeypatch.setattr("sigil.registry.LocalRegistry.run", interrupted)
     assert "what the run changed by then" in shout("run", "shout", "-a", "text=a").err
 

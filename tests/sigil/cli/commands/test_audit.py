@@ -1,4 +1,4 @@
-"""`sigil audit` and `logs`: what was done, and the proof of it."""
+"""`sigil audit`: what was done, and the proof of it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def test_the_audit_tells_and_proves_what_was_done(shout: Sigil, tmp_path: Path) 
     assert [row["action"] for row in rows] == ["deploy", "remove"]
     assert [line.split()[5] for line in shout("audit").out.splitlines()[1:]] == ["deploy", "remove"]
     assert [
-        row["number"] for row in shout("logs", "shout", "--limit", "1", "--json").document["items"]
+        row["number"] for row in shout("audit", "shout", "--limit", "1", "--json").document["items"]
     ] == [2]
-    assert shout("logs", "nothing", "--json").error["code"] == "ENOENT"
-    assert shout("logs", "nothing").code == 3
+    assert shout("audit", "nothing", "--json").error["code"] == "ENOENT"
+    assert shout("audit", "nothing").code == 3
     assert (
         shout("audit", "--verify").out
         == f"main: 2 entries hold; the last one is {rows[-1]['hash']}\n"

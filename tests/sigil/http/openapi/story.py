@@ -33,6 +33,7 @@ NOW = 1_790_000_000.0
 ADDRESS = "https://sigil.example.com/"
 CHANGING = (
     "mean_ms",
+    "ms",
     "p95_ms",
     "id",
     "key",
