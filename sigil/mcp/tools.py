@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sigil import builtin_tools
 from sigil.builtin_tools import (
@@ -41,7 +41,74 @@ _RUN_SCHEMA: dict[str, Json] = {
 }
 FOUND_MOST = 50
 """The hits of a query before those that run inside an agent alone are left out."""
-_READ_ONLY = {"readOnlyHint": True, "openWorldHint": False}
+_READ_ONLY: Mapping[str, Json] = {"readOnlyHint": True, "openWorldHint": False}
+_ADDITIVE: Mapping[str, Json] = {
+    "readOnlyHint": False,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
+}
+"""The hints of a deploy: the version before stays, and the same deploy again is none."""
+_REPEATABLE: Mapping[str, Json] = {"idempotentHint": True}
+_TEXTS: dict[str, Json] = {"type": "array", "items": {"type": "string"}}
+_ROWS: dict[str, Json] = {"type": "array", "items": {"type": "object"}}
+_FOUND_SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "items": _ROWS,
+        "total": {"type": "integer"},
+        "weak": _ROWS,
+        "next": {"type": "string"},
+        "no_longer_listed": _TEXTS,
+    },
+    "required": ["items", "total", "next"],
+}
+_DEPLOYED_SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "capability": {"type": "string"},
+        "tool": {"type": "string"},
+        "version": {"type": "integer"},
+        "digest": {"type": "string"},
+        "tests": {"type": "object"},
+        "pending": _TEXTS,
+        "next": {"type": "string"},
+        "no_longer_listed": _TEXTS,
+    },
+    "required": ["capability", "tool", "version", "digest"],
+}
+_OUTPUT_SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {"output": {"description": "What the capability returns."}},
+    "required": ["output"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as `tools/list` shows it; `output` is the schema of its structured content."""
+
+    name: str
+    title: str
+    description: str
+    input: Mapping[str, Json]
+    output: Mapping[str, Json] = field(default_factory=lambda: _OUTPUT_SCHEMA)
+    annotations: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def row(self) -> dict[str, Json]:
+        """The entry of the list."""
+        row: dict[str, Json] = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": dict(self.input),
+            "outputSchema": dict(self.output),
+        }
+        if self.annotations:
+            row["annotations"] = dict(self.annotations)
+        return row
+
 
 DeployCheck = Callable[[str], None]
 """Raises `Refused` unless a capability of this name may be deployed; `*` is one without a name."""
@@ -63,27 +130,48 @@ class Toolbox:
 
     def list_tools(self) -> list[Json]:
         """Return every tool, as `tools/list` lists it."""
-        query = _tool_row(builtin_tools.QUERY, QUERY_TEXT, builtin_tools.QUERY_SCHEMA)
-        rows: list[Json] = [{**query, "annotations": _READ_ONLY}]
+        tools = [
+            ListedTool(
+                builtin_tools.QUERY,
+                "Find capabilities",
+                QUERY_TEXT,
+                builtin_tools.QUERY_SCHEMA,
+                _FOUND_SCHEMA,
+                _READ_ONLY,
+            )
+        ]
         if self.require_deploy:
-            rows.append(
-                _tool_row(
-                    builtin_tools.DEPLOY, builtin_tools.DEPLOY_TEXT, builtin_tools.DEPLOY_SCHEMA
+            tools.append(
+                ListedTool(
+                    builtin_tools.DEPLOY,
+                    "Make a capability",
+                    builtin_tools.DEPLOY_TEXT,
+                    builtin_tools.DEPLOY_SCHEMA,
+                    _DEPLOYED_SCHEMA,
+                    _ADDITIVE,
                 )
             )
-        rows.append(_tool_row(builtin_tools.RUN, RUN_TEXT, _RUN_SCHEMA))
+        tools.append(ListedTool(builtin_tools.RUN, "Run a capability", RUN_TEXT, _RUN_SCHEMA))
         for offer in self.resident.offers() if self.resident else ():
-            rows.append(_tool_row(offer.tool, offer.description, portable_schema(offer.schema)))
-        return rows
+            words = offer.name.rpartition("/")[2].replace("-", " ")
+            tools.append(
+                ListedTool(
+                    offer.tool,
+                    words[:1].upper() + words[1:],
+                    offer.description,
+                    portable_schema(offer.schema),
+                    annotations=_REPEATABLE if offer.pure else {},
+                )
+            )
+        return [tool.row for tool in tools]
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """Return the result of a tool, with `isError` when it failed; `RpcError` when there is no
         such tool.
         """
-        failed = False
         try:
             if name == builtin_tools.QUERY:
-                text = self._query_registry(arguments)
+                result = _make_result(self._query_registry(arguments))
             elif name == builtin_tools.RUN:
                 ref = arguments.get("capability")
                 input = arguments.get("input") or {}
@@ -94,25 +182,25 @@ class Toolbox:
                 if not isinstance(input, dict):
                     raise ToolError("EINVAL", "input is an object")
                 Ref.parse(ref)
-                text = self._run_capability(ref, input)
+                result = self._run_capability(ref, input)
             elif name == builtin_tools.DEPLOY and self.require_deploy:
                 spec = builtin_tools.read_spec(arguments)
                 given_name = spec.get("name")
                 self.require_deploy(given_name if isinstance(given_name, str) else "*")
                 deployed = self.registry.deploy(spec, self.caller)
                 evicted = self._load_offers([deployed.offer])
-                text = dumps({**builtin_tools.deployed_row(deployed), **evicted}).decode()
+                result = _make_result({**builtin_tools.deployed_row(deployed), **evicted})
             else:
                 offer = self.resident.get(name) if self.resident else None
                 if offer is None:
                     raise self._explain_missing(name)
                 input = original_arguments(offer.schema, arguments)
-                text = self._run_capability(f"{offer.name}@{offer.digest}", input)
+                result = self._run_capability(f"{offer.name}@{offer.digest}", input)
         except SigilError as problem:
             problem.source = problem.source or name[:60]
             text = dumps({"error": problem.as_dict()}).decode()
-            failed = True
-        return {"content": [{"type": "text", "text": text}], "isError": failed}
+            return {"content": [{"type": "text", "text": text}], "isError": True}
+        return result
 
     def preload(self, names: Iterable[str]) -> None:
         """Page capabilities in by name; `UsageError` ENOENT when there is none of that name."""
@@ -135,7 +223,7 @@ class Toolbox:
             )
             self._load_offers([offer])
 
-    def _query_registry(self, arguments: Mapping[str, Json]) -> str:
+    def _query_registry(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         text, limit = builtin_tools.read_query(arguments)
         found = self.registry.query(text, self.caller, limit=FOUND_MOST)
         hits = [hit for hit in found.hits if hit.offer.kind != "host"]
@@ -156,13 +244,13 @@ class Toolbox:
         fields: dict[str, Json] = {"weak": weak} if weak and len(hits) < limit else {}
         if weak and not hits:
             how = builtin_tools.QUERY_WEAK + how
-        return dumps({"items": rows, "total": total, **fields, "next": how, **evicted}).decode()
+        return {"items": rows, "total": total, **fields, "next": how, **evicted}
 
-    def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> str:
-        output = self.registry.run(ref, arguments, self.caller).output
-        if output.lstrip()[:1] == b'"':
-            return str(loads(output))
-        return output.decode()
+    def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        body = self.registry.run(ref, arguments, self.caller).output
+        output = loads(body)
+        text = output if isinstance(output, str) else body.decode()
+        return _make_result({"output": output}, text)
 
     def _load_offers(self, offers: Iterable[Offer]) -> dict[str, Json]:
         """Page offers in; return the field that names the tools that were evicted for them, so that
@@ -188,5 +276,14 @@ class Toolbox:
         return RpcError(PARAMS, f"there is no tool {one_line(tool, 80)!r}")
 
 
-def _tool_row(name: str, description: str, schema: Mapping[str, Json]) -> dict[str, Json]:
-    return {"name": name, "description": description, "inputSchema": dict(schema)}
+def _make_result(structured: dict[str, Json], text: str | None = None) -> dict[str, Json]:
+    """Return the result of a call that succeeded: a text for models, which is the same as JSON
+    unless another is given, and the values for programs.
+    """
+    if text is None:
+        text = dumps(structured).decode()
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": structured,
+        "isError": False,
+    }

@@ -467,5 +467,9 @@ def test_the_mcp_server_beside_the_agent_answers(runtime: Callable[..., AgentRun
     assert said == {
         "jsonrpc": "2.0",
         "id": 2,
-        "result": {"content": [{"type": "text", "text": "HI"}], "isError": False},
+        "result": {
+            "content": [{"type": "text", "text": "HI"}],
+            "structuredContent": {"output": "HI"},
+            "isError": False,
+        },
     }

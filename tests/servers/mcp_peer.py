@@ -61,6 +61,7 @@ async def step(client: Client, name: str, *given: Any) -> Any:
                 "error": result.is_error,
                 "text": result.content[0].text,
                 "more": len(result.content) - 1,
+                "structured": result.structured_content,
             }
         case "ping":
             await client.send_ping()

@@ -94,7 +94,10 @@ def test_a_client_finds_makes_and_runs(place: Place, mode: str) -> None:
     assert results[0] == results[-1] == ["sigil_query", "sigil_deploy", "sigil_run"]
     assert json.loads(results[1]["text"])["tool"] == "cap_shout"
     assert json.loads(results[2]["text"])["items"][0]["schema"]["required"] == ["text"]
-    assert results[3]["text"] == "HI"
+    assert (results[3]["text"], results[3]["structured"]) == ("HI", {"output": "HI"})
+    assert results[1]["structured"] == json.loads(results[1]["text"])
+    assert results[2]["structured"] == json.loads(results[2]["text"])
+    assert results[4]["structured"] is None
     assert results[4]["error"]
     assert json.loads(results[4]["text"])["error"]["code"] == "EINVAL"
     assert json.loads(results[5]["text"])["error"]["code"] == "ENOTRESIDENT"

@@ -116,7 +116,12 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(
     else:
         assert text(made)["tool"] == "cap_shout"
         assert seen["heard"] == ["notifications/tools/list_changed"]
-    assert results[-6] == {"error": False, "text": "HI", "more": 0}
+    assert results[-6] == {
+        "error": False,
+        "text": "HI",
+        "more": 0,
+        "structured": {"output": "HI"},
+    }
     assert results[-5]["error"]
     assert text(results[-5])["error"] == {
         "source": "shout",
@@ -130,7 +135,12 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(
         "cap_shout",
         ["text"],
     )
-    assert results[-3] == {"error": False, "text": "HO", "more": 0}
+    assert results[-3] == {
+        "error": False,
+        "text": "HO",
+        "more": 0,
+        "structured": {"output": "HO"},
+    }
     assert text(results[-2])["error"]["code"] == "ENOENT"
     assert results[-1] == {"code": -32602, "message": "there is no tool 'cap_nothing'"}
 
@@ -175,7 +185,10 @@ def test_a_parameter_of_another_script_is_listed_under_a_name_that_clients_model
     toolbox = Toolbox(importer.registry, OWNER, ResidentTools(), lambda name: None)
     schema = {"type": "object", "required": ["城市"], "properties": {"城市": {"type": "string"}}}
     toolbox.call("sigil_deploy", {**SHOUT, "schema": schema, "execute": "return input['城市']"})
-    told = toolbox.list_tools()[-1]["inputSchema"]
+    listed = toolbox.list_tools()[-1]
+    assert (listed["title"], listed["annotations"]) == ("Shout", {"idempotentHint": True})
+    assert listed["outputSchema"]["required"] == ["output"]
+    told = listed["inputSchema"]
     (name,) = told["properties"]
 
     assert name.isascii()
