@@ -45,6 +45,7 @@ ASKED = {
     "prime-factors": "是不是质数 | 分解质因数",
     "qr-svg": "把文本转成二维码 | 生成二维码 | qr code | QRコード",
     "random-values": "生成一个uuid | generate a uuid | 随机密码 | make me a strong password | 随机数",
+    "read-page": "读一下这个网页 | read this web page | Webseite lesen",
     "recall": "你记得什么 | 查询记忆 | what do you know about me | recall facts about Ada",
     "regex-extract": "正则提取邮箱 | extract numbers from text",
     "remember": "记住我的生日 | 存入记忆 | remember this | save to memory",
@@ -64,6 +65,7 @@ ASKED = {
     "unit-convert": "单位换算 | 公斤换算成磅 | convert 5 miles to km",
     "url-parts": "解析网址 | parse query string",
     "validate-id": "校验身份证 | 身份证号校验 | 统一社会信用代码验证 | luhn check",
+    "web-search": "上网搜索 | search the web | im Internet suchen",
     "weather-now": "天气 | 今天北京天气怎么样 | will it rain tomorrow in Paris | wetter",
 }
 GREEDY = {
