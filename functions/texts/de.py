@@ -111,6 +111,23 @@ class German(Texts):
         "halt": "hält mich in jedem Chat an, oder nur hier",
         "unlock": "lässt mich weitermachen, nachdem ich angehalten wurde",
     }
+    arguments: ClassVar[Mapping[str, str]] = {
+        "start": "[Wort]",
+        "language": "[CODE | auto]",
+        "timezone": "[STADT | auto]",
+        "listen": "[on | off]",
+        "history": "[N]",
+        "model": "[NAME | auto]",
+        "btw": "FRAGE",
+        "link": "[CODE]",
+        "pair": "[CODE | remove ID]",
+        "soul": "[Worte | history | rollback N]",
+        "mem": "[Worte | history | rollback N]",
+        "recall": "[Worte]",
+        "forget": "ID",
+        "halt": "[here]",
+        "unlock": "[here]",
+    }
 
     with_space = "Schreib `/{name}`, mit einem Leerzeichen vor dem, was folgt."
     without_space = "Schreib `/{name}`, ohne Leerzeichen nach dem Schrägstrich."

@@ -89,6 +89,8 @@ class Texts:
         "halt": "halts me in every chat, or only here",
         "unlock": "lets me go on after a halt",
     }
+    arguments: ClassVar[Mapping[str, str]] = {}
+    """What may follow a command, where that is said otherwise than in `COMMANDS`."""
 
     # --- commands in general ---
     with_space = "Write it as `/{name}`, with a space before what follows."

@@ -69,6 +69,23 @@ class Chinese(Texts):
         "halt": "让我在所有聊天里停下，或只在这里",
         "unlock": "停下之后，让我继续",
     }
+    arguments: ClassVar[Mapping[str, str]] = {
+        "start": "[任意词]",
+        "language": "[语言 | auto]",
+        "timezone": "[城市 | auto]",
+        "listen": "[on | off]",
+        "history": "[N]",
+        "model": "[名称 | auto]",
+        "btw": "问题",
+        "link": "[码]",
+        "pair": "[码 | remove 编号]",
+        "soul": "[一句话 | history | rollback N]",
+        "mem": "[要记的话 | history | rollback N]",
+        "recall": "[关键词]",
+        "forget": "编号",
+        "halt": "[here]",
+        "unlock": "[here]",
+    }
 
     with_space = "请写成 `/{name}`，后面的内容前加一个空格。"
     without_space = "请写成 `/{name}`，斜杠后面不要空格。"
@@ -82,7 +99,7 @@ class Chinese(Texts):
     stays_locked = "不过我仍被锁定。{notice}"
 
     language_now = "我自己的消息用{name}。我会：{known}。"
-    language_how = "`/language 代码` 选择一种，`/language auto` 跟随你写的语言。"
+    language_how = "`/language 语言` 选择一种，`/language auto` 跟随你写的语言。"
     language_set = "从现在起，我自己的消息用{name}。"
     language_auto = "从现在起，我自己的消息跟随你写的语言。"
     language_unknown = "我不会这种语言：{name}。我会：{known}。"

@@ -142,9 +142,10 @@ def run_help(call: CommandCall) -> CommandResult:
     for name, command in COMMANDS.items():
         if not command.is_of_use(_find_reader(call)):
             continue
-        arguments = f" {command.arguments}" if command.arguments else ""
+        arguments = texts.arguments.get(name, command.arguments)
+        shown = f"/{name} {arguments}" if arguments else f"/{name}"
         section = for_owners if command.for_owners else for_all
-        section.append(f"- /{name}{arguments}: {texts.meanings[name]}")
+        section.append(f"- {shown}: {texts.meanings[name]}")
     lines = [texts.help_head, *for_all]
     if for_owners:
         lines += ["", texts.help_owner_head, *for_owners]

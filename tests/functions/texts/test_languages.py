@@ -40,6 +40,8 @@ ABOUT_A_LANGUAGE = {
     "script",
     "foreign_script",
 }
+WORDS_OF_COMMANDS = {"auto", "here", "history", "off", "on", "remove", "rollback", "N"}
+"""What follows a command in these letters in every language."""
 TO_THE_MODEL = ("You are ", "The user asks ", "Are you there?")
 NOT_FOR_PEOPLE = (*SessionState, "resident", "operations", "page fault")
 
@@ -74,6 +76,18 @@ def test_a_language_names_no_text_that_english_does_not_have(code: str) -> None:
     own = {name for name in vars(type(load_texts(code))) if not name.startswith("_")}
 
     assert own <= set(vars(Texts))
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_help_says_what_follows_a_command_in_the_readers_language(code: str) -> None:
+    told = load_texts(code).arguments
+    taken = {name: command.arguments for name, command in COMMANDS.items() if command.arguments}
+
+    assert not told or told.keys() == taken.keys()
+    for name, arguments in told.items():
+        words = [set(re.findall(r"\w+", text)) for text in (arguments, taken[name])]
+        assert words[0] & WORDS_OF_COMMANDS == words[1] & WORDS_OF_COMMANDS
+        assert re.sub(r"[^][|]", "", arguments) == re.sub(r"[^][|]", "", taken[name])
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
