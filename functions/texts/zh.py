@@ -158,7 +158,7 @@ class Chinese(Texts):
         "memory": "我记住的",
         "tools": "工具",
         "people": "对我说的话",
-        "answers": "我说的话和 tool 调用",
+        "answers": "我说的话和工具调用",
         "results": "工具返回的结果",
     }
     compact_nothing = "没有可以归档的：这次对话有 {count} 条消息。"
@@ -265,7 +265,7 @@ class Chinese(Texts):
     offline_failed = "没有成功：{why}"
     offline_exists = "已经有 `{name}` 这个能力了：`{tool}` 可以直接用。"
     offline_not_made = "没能做成 `{name}`：{why}"
-    offline_made = "做好了 `{name}`，叫 `{tool}`（第 {version} 版）。告诉我用它做什么。"
+    offline_made = "做好了 `{name}`（第 {version} 版），工具叫 `{tool}`。告诉我用它做什么。"
     offline_remembered = "记住了：{words}"
     offline_forgotten = "忘掉了。"
     offline_forgotten_what = "忘掉了：{words}"
@@ -585,7 +585,7 @@ class Chinese(Texts):
         "有主人时由主人发 `/pair {code}`。这个码 {minutes} 分钟内有效。"
     )
     owners_talk = "我只和我的主人说话。你在这里的编号是 `{id}`。"
-    let_in = "我的主人让你进来了。想做什么直接说；/help 会告诉你我能做什么。"
+    let_in = "我的主人已允许你和我说话。想做什么直接说；/help 会告诉你我能做什么。"
     now_owner = "你现在是我的主人了。/help 看看我能做什么，/pair 看看还有谁可以和我说话。"
     wrong_code = "码不对。你还有 {tries}机会。"
     last_wrong_code = "码不对，而且这是最后一次机会。`uncaged serve` 重新启动时会显示新的码。"
