@@ -109,7 +109,12 @@ def explain_usage_error(problem: typer.TyperException, program: str) -> SigilErr
         message = problem.format_message().replace("Value error, ", "")
     suggestion = f"{command} --help"
     unknown_option = str(getattr(problem, "option_name", ""))
-    if unknown_option and context:
+    if unknown_option.startswith("--") and context and command == "sigil run":
+        suggestion = (
+            f"if it is an argument of the capability, write -a {unknown_option[2:]}=…; the options"
+            f" are in {command} --help"
+        )
+    elif unknown_option and context:
         from difflib import get_close_matches
 
         commands = [context.command, context.find_root().command]

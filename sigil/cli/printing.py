@@ -125,7 +125,9 @@ class Printer:
             yield
 
     def error(self, problem: SigilError) -> None:
-        """Print a failure on stderr: two lines for people, or one line of JSON."""
+        """Print a failure on stderr: two lines for people, with its notes between them, or one line
+        of JSON.
+        """
         fields = problem.as_dict()
         if self.json:
             import orjson
@@ -138,6 +140,8 @@ class Printer:
         if source and not re.match(rf"{re.escape(source)}\b", message):
             message = f"{source}: {message}"
         self._write_stderr(f"error: {message} ({fields['code']})")
+        for note in getattr(problem, "__notes__", ()):
+            self._write_stderr(_strip_controls(note))
         if fields["suggestion"]:
             self._write_stderr(f"help: {fields['suggestion']}")
 

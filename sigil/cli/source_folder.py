@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MANIFEST = "sigil.toml"
 DEPLOY_TRIES = 5
 LONGEST_PAUSE_SECONDS = 30.0
+EXCERPT_CHARACTERS = 76
+"""The most of a line of a source that is shown with an error: it fits into 80 columns."""
 _LOCATED = re.compile(r"line ([0-9]+)(?:, column ([0-9]+))?: (.*)")
 
 Folder = Annotated[
@@ -72,12 +74,32 @@ def locate_errors(folder: Path | None) -> Iterator[None]:
         line, column, message = located.groups()
         source = folder / parse_toml((folder / MANIFEST).read_text("utf-8"))[1]
         place = f"{source}:{line}:{column}" if column else f"{source}:{line}"
-        raise Refused(
+        located_problem = Refused(
             "EMODULE",
             f"{place}: {message}",
             source=problem.source,
             suggestion=problem.suggestion,
-        ) from None
+        )
+        excerpt = _point_at(source, int(line), int(column)) if column else ""
+        if excerpt:
+            located_problem.add_note(excerpt)
+        raise located_problem from None
+
+
+def _point_at(source: Path, line: int, column: int) -> str:
+    """Return a line of a source and a caret below its column; empty when there is no such place."""
+    try:
+        lines = source.read_text("utf-8").split("\n")
+    except (OSError, ValueError):
+        return ""
+    if not 1 <= line <= len(lines) or not 1 <= column <= len(lines[line - 1]) + 1:
+        return ""
+    text = "".join(" " if each.isspace() else each for each in lines[line - 1])
+    begin = max(column - 1 - EXCERPT_CHARACTERS // 2, 0)
+    shown = text[begin : begin + EXCERPT_CHARACTERS]
+    indent = min(len(shown) - len(shown.lstrip()), column - 1 - begin)
+    caret = " " * (column - 1 - begin - indent)
+    return f"  {shown[indent:].rstrip()}\n  {caret}^"
 
 
 def warn_of_slow_compile(shell: Shell, lang: object, code: bytes) -> None:

@@ -122,3 +122,29 @@ def test_two_deploys_in_a_row_both_take_place(
             assert result.code == 0, result.err
     registry.close()
     assert re.match("deploys follow each other too fast: trying again in [123] s\n", result.err)
+
+
+@pytest.mark.parametrize(
+    ("line", "pointed"),
+    [
+        ("  return a +* input.text;", "  return a +* input.text;\n            ^\n"),
+        ("\treturn a +* 1; // \x1b[2Jé", "  return a +* 1; //  [2Jé\n            ^\n"),
+        (
+            f"/*{'x' * 200}*/ return a +* 1; //{'y' * 200}",
+            f"  {'x' * 25}*/ return a +* 1; //{'y' * 31}\n  {' ' * 38}^\n",
+        ),
+    ],
+)
+def test_an_error_of_the_source_points_at_its_place(
+    run_sigil: Sigil, place: Path, line: str, pointed: str
+) -> None:
+    assert run_sigil("init", "greet", "--lang", "ts").code == 0
+    (place / "greet" / "main.ts").write_text(f"const a: number = 1;\n{line}\n")
+    assert pointed in run_sigil("check", "greet").err
+    assert run_sigil("check", "greet", "--json").error["code"] == "EMODULE"
+
+
+def test_an_argument_that_was_written_as_an_option_is_explained(run_sigil: Sigil) -> None:
+    told = run_sigil("run", "shout", "--text", "hi")
+    assert told.code == 2
+    assert "write -a text=…" in told.err
