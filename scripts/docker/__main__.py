@@ -108,8 +108,8 @@ def check_functions(stack: ExitStack, folder: Path) -> None:
     docker = stack.enter_context(run_docker(folder, path))
     report(f"the image is built: {image.build_image(docker, folder, base)}")
     base.unlink()
-    cloud = stack.enter_context(run_cloud(folder))
-    platform = stack.enter_context(run_platform())
+    cloud = stack.enter_context(run_cloud(folder, docker.gateway))
+    platform = stack.enter_context(run_platform(docker.gateway))
     template = BuiltTemplate(docker, folder, cloud, platform)
     run_sam(
         docker.environment,

@@ -18,7 +18,6 @@ from typing import Any
 
 import botocore.session  # type: ignore[import-untyped]
 
-from scripts.docker.daemon import GATEWAY
 from scripts.docker.shell import find_tool, run, run_daemon
 
 PORT = 4566
@@ -67,13 +66,13 @@ class Cloud:
 
 
 @contextmanager
-def run_cloud(folder: Path) -> Iterator[Cloud]:
-    """Run an emulated AWS with the table, the queue and the bucket of the template."""
+def run_cloud(folder: Path, gateway: str) -> Iterator[Cloud]:
+    """Run an emulated AWS at the gateway, with the table, the queue and the bucket of the template."""
     programs = find_tool("ministack")
     environment = {
         "PATH": f"{programs}:/usr/bin:/bin",
         "HOME": str(folder),
-        "BIND_HOST": GATEWAY,
+        "BIND_HOST": gateway,
         "GATEWAY_PORT": str(PORT),
         "STATE_DIR": str(folder / "state"),
         "IOT_MTLS_ENABLED": "0",
@@ -83,8 +82,8 @@ def run_cloud(folder: Path) -> Iterator[Cloud]:
     }
     log = folder / "ministack.log"
     with run_daemon([programs / "ministack"], {**environment, **KEY}, log):
-        cloud = Cloud(f"http://{GATEWAY}:{PORT}", f"000000000000/{QUEUE}")
-        _wait_until_healthy(log)
+        cloud = Cloud(f"http://{gateway}:{PORT}", f"000000000000/{QUEUE}")
+        _wait_until_healthy(gateway, log)
         create_table = (sys.executable, "-m", "sigil.storage.kv.dynamodb_table")
         run(*create_table, TABLE, cloud.url, environment=KEY)
         cloud.open_client("sqs").create_queue(
@@ -94,10 +93,10 @@ def run_cloud(folder: Path) -> Iterator[Cloud]:
         yield cloud
 
 
-def _wait_until_healthy(log: Path) -> None:
+def _wait_until_healthy(gateway: str, log: Path) -> None:
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
-        connection = HTTPConnection(GATEWAY, PORT, timeout=2)
+        connection = HTTPConnection(gateway, PORT, timeout=2)
         try:
             connection.request("GET", "/_ministack/health")
             if connection.getresponse().status == 200:
@@ -118,7 +117,7 @@ class Platform:
 
 
 @contextmanager
-def run_platform() -> Iterator[Platform]:
+def run_platform(gateway: str) -> Iterator[Platform]:
     """Run a Bot API at the gateway."""
     platform = Platform()
 
@@ -138,8 +137,8 @@ def run_platform() -> Iterator[Platform]:
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
 
-    server = ThreadingHTTPServer((GATEWAY, 0), Handler)
-    platform.url = f"http://{GATEWAY}:{server.server_address[1]}"
+    server = ThreadingHTTPServer((gateway, 0), Handler)
+    platform.url = f"http://{gateway}:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -5,6 +5,7 @@ removed at the end.
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -15,18 +16,20 @@ from pathlib import Path
 
 from scripts.docker.shell import run, run_daemon
 
-GATEWAY = "172.29.77.1"
-"""The address of this machine for the containers, which can reach nothing else."""
-_BRIDGE = "lambda-check"
+_BRIDGES = 256
 _PACKAGES = ("docker.io", "containerd", "runc", "mmdebstrap")
 _PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Docker:
-    """A running daemon and the environment that its clients need."""
+    """A running daemon and the environment that its clients need.
+
+    `gateway` is the address of this machine for the containers, which can reach nothing else.
+    """
 
     environment: dict[str, str]
+    gateway: str
 
     def run(self, *arguments: str | Path) -> str:
         """Run `docker` and return its output."""
@@ -51,24 +54,31 @@ def run_docker(folder: Path, path: str) -> Iterator[Docker]:
     """Run a daemon; yield it when it answers. It changes no firewall rule and no setting of the
     kernel.
     """
-    socket = f"unix://{folder}/docker.sock"
-    environment = {"PATH": path, "DOCKER_HOST": socket, "HOME": str(folder), "DOCKER_BUILDKIT": "0"}
-    command = [
+    address = f"unix://{folder}/docker.sock"
+    environment = {
+        "PATH": path,
+        "DOCKER_HOST": address,
+        "HOME": str(folder),
+        "DOCKER_BUILDKIT": "0",
+    }
+    command = (
         shutil.which("dockerd", path=path) or "dockerd",
         f"--data-root={folder / 'root'}",
         f"--exec-root={folder / 'exec'}",
         f"--pidfile={folder / 'dockerd.pid'}",
-        f"--host={socket}",
+        f"--host={address}",
         "--iptables=false",
         "--ip6tables=false",
         "--ip-masq=false",
         "--ip-forward=false",
-        f"--bridge={_BRIDGE}",
         "--storage-driver=overlay2",
-    ]
-    docker = Docker(environment)
+    )
     log = folder / "dockerd.log"
-    with _add_bridge(), run_daemon(command, environment, log) as process:
+    with (
+        _add_bridge() as bridge,
+        run_daemon([*command, f"--bridge={bridge.name}"], environment, log) as process,
+    ):
+        docker = Docker(environment, bridge.gateway)
         end = time.monotonic() + _PATIENCE
         while subprocess.run(
             ["docker", "info"], env=environment, capture_output=True, check=False
@@ -84,14 +94,51 @@ def run_docker(folder: Path, path: str) -> Iterator[Docker]:
                 docker.run("rm", "--force", container)
 
 
+@dataclass(frozen=True, slots=True)
+class _Bridge:
+    """One of the bridges that checks may have, each with a network of its own."""
+
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"lambda-check{self.number}"
+
+    @property
+    def gateway(self) -> str:
+        return f"172.29.{self.number}.1"
+
+    def claim(self) -> socket.socket | None:
+        """Return what holds the bridge for this process as long as it lives; None when another check
+        holds it.
+        """
+        # An abstract name of a socket: it is nobody's file, and the kernel frees it with the process.
+        held = socket.socket(socket.AF_UNIX)
+        try:
+            held.bind(f"\0{self.name}")
+        except OSError:
+            held.close()
+            return None
+        return held
+
+
 @contextmanager
-def _add_bridge() -> Iterator[None]:
-    # A check that was killed may have left one.
-    subprocess.run(["ip", "link", "delete", _BRIDGE], capture_output=True, check=False)
-    run("ip", "link", "add", "name", _BRIDGE, "type", "bridge")
-    try:
-        run("ip", "address", "add", f"{GATEWAY}/24", "dev", _BRIDGE)
-        run("ip", "link", "set", _BRIDGE, "up")
-        yield
-    finally:
-        run("ip", "link", "delete", _BRIDGE)
+def _add_bridge() -> Iterator[_Bridge]:
+    """Yield a bridge of this check's own, so that several may run at once."""
+    for number in range(_BRIDGES):
+        bridge = _Bridge(number)
+        held = bridge.claim()
+        if held:
+            break
+    else:
+        sys.exit(f"error: {_BRIDGES} checks are running")
+    with held:
+        # A check that was killed may have left one.
+        subprocess.run(["ip", "link", "delete", bridge.name], capture_output=True, check=False)
+        run("ip", "link", "add", "name", bridge.name, "type", "bridge")
+        try:
+            run("ip", "address", "add", f"{bridge.gateway}/24", "dev", bridge.name)
+            run("ip", "link", "set", bridge.name, "up")
+            yield bridge
+        finally:
+            run("ip", "link", "delete", bridge.name)
