@@ -54,6 +54,14 @@ def server_of_secret(secret: str) -> str:
     return secret.removeprefix(PREFIX).replace("_", "-").lower()
 
 
+def how_to_set(secret: str, option: str = "") -> str:
+    """Return the command that sets a secret, and for one of such a name the sign-in too."""
+    command = f"`sigil secret set {secret}{option}`"
+    if secret.startswith(PREFIX):
+        return f"`sigil mcp login {server_of_secret(secret)}`, or {command}"
+    return command
+
+
 def ended_sign_in(secret: str, sign_in: SignIn | None) -> Refused:
     """Return the error for a token that is no longer good for anything."""
     server = server_of_secret(secret)

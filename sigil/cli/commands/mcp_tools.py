@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
+from sigil.access.sign_in import how_to_set
 from sigil.cli.details import describe_changes
 from sigil.cli.shell import OpenRegistry
 from sigil.errors import Refused, SigilError, UsageError
@@ -163,7 +164,7 @@ class ServerTools:
                 continue
             row = self._registry.granting.grant(state.capability, self._caller, state.digest)
             missing = [
-                f"the secret {name} is not set: sigil secret set {name}"
+                f"the secret {name} is not set: {how_to_set(name)}"
                 for name in row["secrets_missing"]
             ]
             granted.append(

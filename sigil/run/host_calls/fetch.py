@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
+from sigil.access.sign_in import how_to_set
 from sigil.errors import Refused, ToolError, one_line
 from sigil.manifest.permission_rules import HttpRule, SecretRule
 from sigil.network.exchange import (
@@ -115,7 +116,7 @@ class NetworkRights:
         """
         if any(rule.name == name and rule.fits(target) for rule in self.secrets):
             if name not in self.values():
-                command = f"`sigil secret set {name}{self._namespace_option}`"
+                command = how_to_set(name, self._namespace_option)
                 raise Refused("EPERM", f"the secret {name} is not set: {command}")
             return True
         if any(rule.name == name and rule.fits(target) for rule in self.secrets_waiting):

@@ -125,18 +125,26 @@ class OAuthExchange:
     def send(self, method: str, url: str, headers: Headers, body: bytes = b"") -> HttpAnswer:
         """Return the answer to a request; `ToolError` ENET for a redirect."""
         target = self.check_address(url)
-        seconds = self.end - time.monotonic()
-        if seconds <= 0:
-            raise ToolError("ETIMEDOUT", f"{target.host} did not answer in time")
-        answer = self.web.send(HttpRequest(method, target, headers, body, _SOURCE), seconds)
+        answer = self._send_once(method, target, headers, body)
         if 300 <= answer.status < 400:
             raise ToolError("ENET", f"{target.host} redirects, and no sign-in follows that")
         return answer
 
     def get_object(self, url: str) -> dict[str, Json] | None:
-        """Return the JSON object at an address, None when there is none."""
-        answer = self.send("GET", url, (("accept", "application/json"),))
+        """Return the JSON object at an address, None when there is none.
+
+        Some servers redirect whatever they do not have, so a redirect says no more than that.
+        """
+        answer = self._send_once("GET", self.check_address(url), (("accept", "application/json"),))
         return _read_object(answer) if answer.status == 200 else None
+
+    def _send_once(
+        self, method: str, target: Target, headers: Headers, body: bytes = b""
+    ) -> HttpAnswer:
+        seconds = self.end - time.monotonic()
+        if seconds <= 0:
+            raise ToolError("ETIMEDOUT", f"{target.host} did not answer in time")
+        return self.web.send(HttpRequest(method, target, headers, body, _SOURCE), seconds)
 
 
 def find_authorization_server(exchange: OAuthExchange, url: str) -> AuthorizationServer:

@@ -145,7 +145,9 @@ def test_a_server_that_wants_a_sign_in_is_used_with_one(sigil: Sigil, mailbox: M
 
     assert sigil("mcp", "logout", "mail").code == 0
     assert stored(sigil) == []
-    assert sigil("run", "mail-unread").code == 1
+    signed_out = sigil("run", "mail-unread")
+    assert signed_out.code == 1
+    assert "is not set: `sigil mcp login mail`" in signed_out.err
     assert sigil("mcp", "logout", "mail").code == 3
 
 

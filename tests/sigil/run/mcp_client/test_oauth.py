@@ -124,7 +124,7 @@ MOVED = HttpAnswer(302, "", (("location", "https://auth.example/x"),), b"")
         ({}, {"code_challenge_methods_supported": ["plain"]}, "PKCE with S256"),
         ({}, {"code_challenge_methods_supported": None}, "PKCE with S256"),
         ({}, {"padding": "x" * 70_000}, "does not say how to sign in"),
-        ({}, MOVED, "redirects, and no sign-in follows that"),
+        ({}, MOVED, "does not say how to sign in"),
     ],
 )
 def test_what_a_server_says_is_refused_when_it_is_not_about_itself(
@@ -209,6 +209,13 @@ def test_a_token_that_cannot_be_sent_is_refused(answer: Any, said: str) -> None:
     web = Web({"https://auth.example/token": answer})
     with pytest.raises(SigilError, match=said):
         oauth.exchange_code(exchange(web), pending(), "c")
+
+
+def test_a_redirect_of_tokens_is_not_followed() -> None:
+    web = Web({"https://auth.example/token": MOVED})
+    with pytest.raises(SigilError, match="redirects, and no sign-in follows that"):
+        oauth.exchange_code(exchange(web), pending(), "c")
+    assert web.asked == ["https://auth.example/token"]
 
 
 def test_a_server_that_registers_nobody_is_told_with_what_to_do() -> None:
