@@ -207,7 +207,9 @@ class PersonalData:
         kept = {
             scope
             for scope in memories
-            if any(chat.session not in chats for chat in links.get(scope, ()))
+            if scope in links
+            # a damaged record names nobody: whoever else uses the memory must not lose it
+            and (not links[scope] or any(chat.session not in chats for chat in links[scope]))
         }
         return PersonFound(
             (who, *sorted(ids - {who})),

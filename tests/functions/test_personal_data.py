@@ -334,6 +334,15 @@ def test_a_memory_that_others_use_stays_for_them(home: AgentRuntime) -> None:
     assert not [key for key, text in dump(home) if "secret-ada-thing" in text]
 
 
+def test_a_memory_whose_record_of_users_is_damaged_stays(home: AgentRuntime) -> None:
+    tell(home, "/unlink", **ADA)
+    kv = home.app.kv
+    (scope,) = [sort for sort, _ in kv.scan(keys.memory_link("").partition)]
+    kv.put(keys.memory_link(scope), b"\xff")
+    erase(home, "telegram:42")
+    assert "secret-ada-thing" in tell(home, "/recall", **DESK)[0]
+
+
 def test_what_both_knew_when_they_parted_stays_with_the_other(home: AgentRuntime) -> None:
     tell(home, "/unlink", **DESK)
     erase(home, "telegram:42")
