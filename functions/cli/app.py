@@ -243,6 +243,31 @@ def upgrade(
 
 
 @cli.command(rich_help_panel=CARE)
+def uninstall(
+    data: Annotated[
+        bool, typer.Option("--data", help="Also remove what it stored in the data folder.")
+    ] = False,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would be removed.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Remove the service, and with --data all chats.
+
+    It says how the package itself is removed. Files in the data folder that it did not make stay.
+
+    Example: uncaged uninstall --data --dry-run
+    """
+    from functions.cli.setup.questions import Questions
+    from functions.cli.uninstall import run_uninstall
+
+    questions = Questions(Printer(json=json), yes)
+    raise typer.Exit(run_uninstall(questions, data=data, dry_run=dry_run))
+
+
+@cli.command(rich_help_panel=CARE)
 def trace(
     event: Annotated[
         str | None, typer.Argument(help="The event's id; without it, the latest are listed.")

@@ -70,7 +70,7 @@ class Questions:
         if not sys.stdin.isatty():
             raise UsageError(
                 "EUSAGE",
-                "there is no terminal to answer the questions of `uncaged setup`",
+                "there is no terminal to answer the questions",
                 suggestion=f"use --yes, and {flag}" if flag != "--yes" else "use --yes",
             )
 

@@ -89,6 +89,8 @@ def _upgrade(
         backup = make_backup(settings)
     if backup:
         printer.note(f"backup: {backup.folder}")
+    if isinstance(upgrade, CheckoutUpgrade):
+        printer.note(f"the checkout is at {upgrade.before}")
     before = installed_version()
     is_active = False
     try:

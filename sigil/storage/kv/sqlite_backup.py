@@ -1,4 +1,4 @@
-"""Copy a SQLite store while other processes use it, and tell what is in such a file."""
+"""Copy a SQLite store while others use it, and tell what is in its file and who has it open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import orjson
 
-from sigil.errors import BackendError
+from sigil.errors import BackendError, Refused
 from sigil.storage.kv.sqlite_file import APPLICATION, SCHEMA
 from sigil.storage.stored import FORMAT
 
@@ -76,6 +76,32 @@ def copy_store(source: Path, target: Path) -> None:
 def restore_store(backup: Path, path: Path) -> None:
     """Put a copy back in the place of a store, in one transaction."""
     _copy_pages(backup, path)
+
+
+def count_items(path: Path, prefix: str, sort: str) -> int:
+    """Return how many partitions that begin with `prefix` have an item `sort`."""
+    with _open_to_read(path) as connection:
+        (count,) = connection.execute(
+            "SELECT count(*) FROM item WHERE sort = ?1 AND substr(partition, 1, length(?2)) = ?2",
+            (sort.encode(), prefix.encode()),
+        ).fetchone()
+    return int(count)
+
+
+def require_unused(path: Path) -> None:
+    """Raise `Refused` while another process has the store open."""
+    try:
+        with closing(sqlite3.connect(path, timeout=0.0)) as connection:
+            # only the last connection may give up the log
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.OperationalError as problem:
+        if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise BackendError("EUNAVAILABLE", f"the store {path}: {problem}") from None
+        raise Refused(
+            "EEXIST",
+            f"another process uses the store {path}",
+            suggestion="end the server or the chat that runs, and try again",
+        ) from None
 
 
 def _copy_pages(source: Path, target: Path) -> None:

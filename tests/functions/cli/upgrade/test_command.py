@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from functions.cli.upgrade.command import run_upgrade
-from functions.cli.upgrade.installation import Installation, Way
+from functions.cli.upgrade.installation import Installation, Way, find_installation
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.errors import BackendError, UsageError
@@ -299,3 +299,70 @@ def test_what_cannot_be_upgraded_from_here_is_told(
     with pytest.raises(UsageError, match="BGSAVE"):
         upgrade()
     assert works_as_before(environment)
+
+
+INSTALL = """#!/bin/sh
+cp program .venv/lib/python3.{minor}/site-packages/functions/cli/__main__.py
+echo installed "$(cat program | wc -l)" >> .venv/log
+"""
+
+
+def test_a_checkout_gets_the_newest_commit_and_goes_back_from_one_that_does_not_start(
+    upgrade: Run, environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(folder: Path, *words: str) -> str:
+        who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+        words = ("git", "-C", str(folder), *who, *words)
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(program: str) -> str:
+        (origin / "program").write_text(program)
+        git(origin, "add", ".")
+        git(origin, "commit", "--quiet", "--message", "Change the program")
+        return git(origin, "rev-parse", "HEAD")
+
+    origin = tmp_path / "origin"
+    (origin / "scripts").mkdir(parents=True)
+    (origin / "scripts" / "install").write_text(INSTALL.format(minor=sys.version_info.minor))
+    (origin / "scripts" / "install").chmod(0o755)
+    (origin / ".gitignore").write_text(".venv\n")
+    git(origin, "init", "--quiet")
+    first = commit(PROGRAM)
+    checkout = tmp_path / "checkout"
+    git(tmp_path, "clone", "--quiet", str(origin), str(checkout))
+    environment.rename(checkout / ".venv")
+    monkeypatch.chdir(checkout)
+    monkeypatch.setattr(sys, "prefix", str(checkout / ".venv"))
+    installation = find_installation(checkout / ".venv", checkout)
+
+    def run() -> int:
+        return run_upgrade(Printer(), installation=installation)
+
+    assert installation == Installation(Way.checkout, checkout)
+    assert run() == 0
+    assert git(checkout, "rev-parse", "HEAD") == first
+    second = commit(f"{PROGRAM}\n# newer\n")
+    assert run() == 0
+    assert git(checkout, "rev-parse", "HEAD") == second
+    commit("raise ImportError('half of it')\n")
+    with pytest.raises(BackendError, match="half of it"):
+        run()
+    assert git(checkout, "rev-parse", "HEAD") == second
+    installed = (checkout / ".venv" / SITE / "functions" / "cli" / "__main__.py").read_text()
+    assert installed.endswith("# newer\n")
+    (checkout / "program").write_text("mine")
+    with pytest.raises(UsageError, match="not committed"):
+        run()
+
+
+def test_each_way_of_installing_is_known(tmp_path: Path) -> None:
+    for name, marker, way in (
+        ("tools/uncaged", "uv-receipt.toml", Way.uv_tool),
+        ("archive-v0/abc", "pyvenv.cfg", Way.uvx),
+        ("venv", "pyvenv.cfg", Way.venv),
+        ("usr", "other", Way.other),
+    ):
+        prefix = tmp_path / name
+        prefix.mkdir(parents=True)
+        (prefix / marker).touch()
+        assert find_installation(prefix, tmp_path) == Installation(way, prefix)
