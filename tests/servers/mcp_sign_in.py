@@ -1,8 +1,8 @@
 """Runs in the environment of the official SDK: an MCP server that wants a sign-in, and its
 authorization server, both of the SDK's making. `python mcp_sign_in.py PORT CERTIFICATE`
 
-`POST /control` sets how it behaves (`seconds`, `deny`, `issuer`, `revoke`, `forget`), and answers
-with what it was asked for (`refreshed`, `registered`).
+`POST /control` sets how it behaves (`seconds`, `deny`, `issuer`, `revoke`, `forget`, and a `client` that
+is registered by hand), and answers with what it was asked for (`refreshed`, `registered`).
 """
 
 from __future__ import annotations
@@ -156,6 +156,9 @@ async def control(request: Request) -> JSONResponse:
         provider.access.clear()
     if wanted.pop("forget", False):
         provider.refresh.clear()
+    client = wanted.pop("client", None)
+    if client:
+        provider.clients[client["client_id"]] = OAuthClientInformationFull(**client, scope="mail")
     provider.behaviour.update(wanted)
     return JSONResponse({"refreshed": provider.refreshed, "registered": len(provider.clients)})
 

@@ -432,13 +432,13 @@ def _request_tokens(
     exchange: OAuthExchange, url: str, fields: dict[str, str], client: Client
 ) -> Tokens:
     headers: Headers = (_FORM, ("accept", "application/json"))
+    # Some servers, the official SDK's among them, want the id in the body in any case.
+    fields = {**fields, "client_id": client.id}
     if client.authentication == "client_secret_basic":
         pair = f"{quote_plus(client.id)}:{quote_plus(client.secret)}"
         headers += (("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"),)
-    else:
-        fields = {**fields, "client_id": client.id}
-        if client.authentication == "client_secret_post":
-            fields["client_secret"] = client.secret
+    elif client.authentication == "client_secret_post":
+        fields["client_secret"] = client.secret
     answer = exchange.send("POST", url, headers, urlencode(fields).encode())
     row = _read_object(answer)
     if answer.status != 200:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -197,6 +198,44 @@ def test_a_registry_elsewhere_keeps_the_token_and_renews_it(
         mailbox.control(revoke=True)
         assert sigil(*there, "run", "mail-unread").out.strip() == '{"result":7}'
         assert sigil(*there, "mcp", "logout", "mail").code == 0
+    assert stored(sigil) == []
+
+
+def test_a_client_that_was_registered_by_hand_signs_in_with_its_secret_and_its_port(
+    sigil: Sigil, mailbox: Mailbox
+) -> None:
+    port = free_port()
+    client = {
+        "client_id": "by-hand",
+        "client_secret": "the-secret-of-this-client",
+        "redirect_uris": [f"http://127.0.0.1:{port}/callback"],
+        "token_endpoint_auth_method": "client_secret_basic",
+    }
+    before = mailbox.control(client=client)["registered"]
+    command = ("mcp", "login", "mail", mailbox.address, "--client-id", "by-hand")
+    refused = sigil(*command, "--port", str(port))
+    assert refused.code == 5
+    assert "nothing was stored; sigil mcp login mail" in refused.err
+    signed = sigil(
+        *command, "--client-secret", "--port", str(port), stdin=b"the-secret-of-this-client\n"
+    )
+    assert signed.code == 0, signed.err
+    assert "the-secret-of-this-client" not in sigil("--json", "secret", "list").out
+    assert mailbox.control()["registered"] == before
+
+
+def test_a_sign_in_to_which_nobody_comes_ends_and_leaves_nothing(
+    sigil: Sigil, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_browser(monkeypatch, lambda url: None)
+    monkeypatch.setattr("sigil.cli.commands.mcp_login.PERSON_SECONDS", 0.2)
+    ended = sigil("mcp", "login", "mail", mailbox.address)
+    assert ended.code != 0
+    assert "nobody signed in within" in ended.err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ended = sigil("mcp", "login", "mail", mailbox.address, "--port", port)
+        assert f"port {port} of 127.0.0.1 is in use" in ended.err
     assert stored(sigil) == []
 
 

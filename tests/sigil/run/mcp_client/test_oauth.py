@@ -193,7 +193,7 @@ def test_a_client_that_was_registered_by_hand_says_who_it_is() -> None:
     tokens = oauth.exchange_code(exchange(TokenWeb({})), hand, "c")
     assert (tokens.access, tokens.refresh, tokens.seconds) == ("access-token", "", 0.0)
     assert dict(requests[0].headers)["authorization"] == "Basic YStiOnMlM0FjcmV0"
-    assert b"client" not in requests[0].body
+    assert b"client_secret" not in requests[0].body
 
 
 @pytest.mark.parametrize(
