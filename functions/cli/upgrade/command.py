@@ -107,7 +107,7 @@ def _upgrade(
                     services.run("start", UNIT)
             printer.result(
                 {"version": before, "changed": False},
-                f"uncaged {before} is the newest that there is; nothing was changed",
+                f"uncaged {before} is installed already, and there is nothing newer",
             )
             return 0
         after = upgrade.read_version()
@@ -189,6 +189,8 @@ def _print_store(printer: Printer, settings: Settings) -> None:
     path = sqlite_path(settings)
     if path is None:
         printer.note(f"store: {without_userinfo(settings.store)}")
+        if _tell_other_backup(settings):
+            printer.note(f"you make its backup: {_tell_other_backup(settings)}")
         return
     if not path.is_file():
         printer.note(f"store: none yet at {path}")

@@ -242,7 +242,7 @@ def plan_upgrade(
         )
     if wheel is not None and not wheel.is_file():
         raise UsageError("ENOENT", f"there is no file {wheel}")
-    return EnvironmentUpgrade(folder, str(wheel.absolute()) if wheel else PACKAGE)
+    return EnvironmentUpgrade(folder.resolve(), str(wheel.absolute()) if wheel else PACKAGE)
 
 
 def _plan_checkout(root: Path, wheel: Path | None) -> CheckoutUpgrade:

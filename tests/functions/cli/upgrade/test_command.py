@@ -298,6 +298,10 @@ def test_what_cannot_be_upgraded_from_here_is_told(
     monkeypatch.setenv("UNCAGED_STORE", "redis://127.0.0.1:1/0")
     with pytest.raises(UsageError, match="BGSAVE"):
         upgrade()
+    # a program that starts, and finds what this one does not find
+    found = 'print(\'{"checks": [{"name": "queue", "state": "fail", "found": "no"}]}\')'
+    with pytest.raises(BackendError, match="the new version fails: queue: no"):
+        upgrade(BECOME + CHANGE.format(program=found), has_backup=True)
     assert works_as_before(environment)
 
 
