@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from sigil.builtin_tools import SUGGESTED_CALL
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.manifest.model import Limits as ManifestLimits
 from sigil.manifest.model import Manifest, Test
-from sigil.manifest.permission_rules import CallRule, parse_call_rule
+from sigil.manifest.permission_rules import CallRule, SecretRule, parse_call_rule
 from sigil.manifest.permissions import requested_permissions
 from sigil.network.exchange import HttpAnswer, HttpRequest
 from sigil.network.headers import Headers
@@ -148,7 +148,7 @@ class GoldenTestServices:
     def list_granted(self, part: Runnable, home: str) -> frozenset[str]:
         return frozenset(requested_permissions(part.manifest))
 
-    def get_secret(self, namespace: str, name: str) -> str | None:
+    def get_secret(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
         """Return the placeholder of the secret as it is: tests know no secrets."""
         return f"{{{{{name}}}}}"
 

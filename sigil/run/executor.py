@@ -370,15 +370,17 @@ class _LazySecrets:
     def __call__(self) -> Values:
         if self._values is not None:
             return self._values
-        names: set[str] = set()
+        rules: dict[str, list[SecretRule]] = {}
         for text in self.granted:
             if text.startswith(SECRET):
-                names.add(parse_secret_rule(text.removeprefix(SECRET)).name)
+                rule = parse_secret_rule(text.removeprefix(SECRET))
+                rules.setdefault(rule.name, []).append(rule)
             if text.startswith(MCP):
-                names.update(document.list_secrets(text.removeprefix(MCP)))
+                for name in document.list_secrets(text.removeprefix(MCP)):
+                    rules.setdefault(name, [])
         values: dict[str, str] = {}
-        for name in sorted(names):
-            value = self._host_services.get_secret(self._agent, name)
+        for name in sorted(rules):
+            value = self._host_services.get_secret(self._agent, name, rules[name])
             if value is not None:
                 values[name] = value
         self._values = values

@@ -19,7 +19,7 @@ from sigil.catalog.deployments import Deployment
 from sigil.catalog.public import PublicCapabilities
 from sigil.errors import Refused, UsageError
 from sigil.manifest import permissions
-from sigil.manifest.permission_rules import CallRule, parse_call_rule
+from sigil.manifest.permission_rules import CallRule, SecretRule, parse_call_rule
 from sigil.network.exchange import WebTransport
 from sigil.network.searxng import SearxngTransport
 from sigil.protocol import LIBRARY, Caller, Ref, caller_within
@@ -112,8 +112,8 @@ class LiveServices:
         """The secrets as requests use them: access tokens are renewed."""
         return SignIns(self.secret_store, self.network, self.clock)
 
-    def get_secret(self, namespace: str, name: str) -> str | None:
-        return self.sign_ins.read_value(namespace, name)
+    def get_secret(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
+        return self.sign_ins.read_value(namespace, name, rules)
 
     def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
         return self.sign_ins.replace_rejected(namespace, name, rejected)

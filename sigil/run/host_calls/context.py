@@ -5,12 +5,12 @@ There are two implementations: `LiveServices` of a registry, and `TestServices` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from sigil.manifest.model import Manifest
-from sigil.manifest.permission_rules import CallRule
+from sigil.manifest.permission_rules import CallRule, SecretRule
 from sigil.network.exchange import WebTransport
 from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.program import Program
@@ -82,8 +82,11 @@ class HostServices(Protocol):
     def list_granted(self, capability: Runnable, home: str) -> frozenset[str]:
         """Return those of the permissions it asks for that it was granted."""
 
-    def get_secret(self, namespace: str, name: str) -> str | None:
-        """Return a secret's value, None when it is not set."""
+    def get_secret(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
+        """Return a secret's value, None when it is not set.
+
+        Raises `Refused` EPERM when it must not go where the `rules` say that it may.
+        """
 
     def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
         """Return another value than the one that a server rejected, None when there is none.

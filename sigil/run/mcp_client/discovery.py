@@ -58,7 +58,8 @@ class ServerToolLister:
 
         def read_values() -> Values:
             for name in sorted(names - values.keys()):
-                value = self._secrets.read_value(caller.namespace, name)
+                own = [rule for rule in secrets if rule.name == name]
+                value = self._secrets.read_value(caller.namespace, name, own)
                 if value is not None:
                     values[name] = value
             return values

@@ -8,13 +8,15 @@ wait for the token that it writes, or for the end of its time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from sigil.access.secret_store import SecretStore, StoredSecret, reveal_value
 from sigil.access.sign_in import SignIn, ended_sign_in
-from sigil.errors import SigilError
+from sigil.errors import Refused, SigilError
+from sigil.manifest.permission_rules import SecretRule
 from sigil.network.exchange import WebTransport
+from sigil.network.urls import Target
 from sigil.run.mcp_client.oauth import (
     OAuthExchange,
     SignInRefused,
@@ -52,16 +54,22 @@ class SignIns:
         self._web = web
         self._clock = clock
 
-    def read_value(self, namespace: str, name: str) -> str | None:
+    def read_value(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
         """Return a secret's value, None when it is not set; an access token that is about to end is
         renewed first.
 
-        Raises `Refused` EPERM that names the command when the sign-in has ended, and what
-        `reveal_value` raises.
+        `rules` say where it may go. Raises `Refused` EPERM when an access token may go to another
+        host than the one that it is for, whatever an owner granted; when the sign-in has ended,
+        with the command; and what `reveal_value` raises.
         """
         secret = self._secrets.find(namespace, name)
         if secret is None:
             return None
+        if secret.sign_in:
+            target = Target.parse(secret.sign_in.server)
+            if not all(rule.fits(target) for rule in rules):
+                message = f"the secret {name} is a token for {target.authority} alone"
+                raise Refused("EPERM", message, source=name)
         if secret.sign_in is None or not self._is_due(secret.sign_in):
             return reveal_value(name, secret)
         return self._renew(namespace, name, "")

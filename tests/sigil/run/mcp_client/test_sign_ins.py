@@ -12,6 +12,7 @@ import pytest
 from sigil.access.secret_store import SecretStore
 from sigil.access.sign_in import SignIn
 from sigil.errors import Refused, ToolError, UsageError
+from sigil.manifest.permission_rules import parse_secret_rule
 from sigil.network.exchange import HttpAnswer, HttpRequest
 from sigil.protocol import Caller
 from sigil.run.mcp_client.sign_ins import CLAIM_SECONDS, SignIns
@@ -156,10 +157,29 @@ def test_who_signs_in_anew_during_a_renewal_keeps_what_is_new() -> None:
     assert found.sign_in.refresh_token == "refresh-anew"
 
 
+def test_a_token_goes_to_its_own_host_whatever_an_owner_granted() -> None:
+    kv, web = MemoryKV(), TokenServer()
+    signed_in(kv)
+    own, other = (
+        parse_secret_rule(f"MCP_MAIL@{host}") for host in ("mail.example", "evil.example")
+    )
+    sign_ins = opened(kv, web)
+    for rules in ([other], [own, other]):
+        with pytest.raises(Refused, match=r"a token for mail\.example alone"):
+            sign_ins.read_value("main", "MCP_MAIL", rules)
+    assert web.requests == []
+    assert sign_ins.read_value("main", "MCP_MAIL", [own]) == "access-token-1"
+
+
 def test_a_token_is_never_taken_for_a_place_in_aws_and_never_replaces_what_a_person_set() -> None:
     kv, web = MemoryKV(), TokenServer()
     store = SecretStore(kv)
-    store.set("MCP_MAIL", "ssm:/owners/other/secret", OWNER, SignIn("s", "r", "i", "t", "c"))
+    store.set(
+        "MCP_MAIL",
+        "ssm:/owners/other/secret",
+        OWNER,
+        SignIn("https://s.example/mcp", "r", "i", "t", "c"),
+    )
     assert opened(kv, web).read_value("main", "MCP_MAIL") == "ssm:/owners/other/secret"
     store.set("MCP_OTHER", "set by hand", OWNER)
     with pytest.raises(UsageError, match="was set by hand"):
