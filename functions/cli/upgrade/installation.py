@@ -141,7 +141,8 @@ class EnvironmentUpgrade:
     def discard(self) -> None:
         """Remove the environment that is not used."""
         if self.copy.is_dir() and not self.copy.is_symlink():
-            shutil.rmtree(self.copy)
+            # what cannot be removed is no reason to call the upgrade failed
+            shutil.rmtree(self.copy, ignore_errors=True)
 
     def _has_pip(self) -> bool:
         for folder in (self.copy, self.prefix):
