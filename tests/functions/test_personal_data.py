@@ -170,7 +170,6 @@ def test_after_an_erasure_nothing_of_the_person_is_in_the_store(home: AgentRunti
     assert erase(home, "telegram:42").removed == {}
 
 
-@ON_EVERY_STORE
 def test_an_erasure_leaves_others_alone(home: AgentRuntime) -> None:
     before = orjson.dumps(data(home).export(data(home).find("telegram:43"))["records"])
     erase(home, "telegram:42")
@@ -244,7 +243,6 @@ def test_the_audit_has_a_hash_of_who_was_erased(home: AgentRuntime) -> None:
     assert not audit.verify("main").problem
 
 
-@ON_EVERY_STORE
 def test_what_comes_again_from_a_queue_brings_nothing_back(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:

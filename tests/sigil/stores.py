@@ -1,9 +1,14 @@
 """The stores that Sigil's records live in, each as every process has it that opens it for
 itself.
+
+What one store does, all do: `tests/sigil/storage/kv/contract.py` proves it. So a test of records
+runs on SQLite; one that takes the store itself, or opens registries as several processes do, runs
+on all.
 """
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -44,9 +49,18 @@ class Place:
         return kv
 
 
-@pytest.fixture(params=EVERYWHERE)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "place" not in metafunc.fixturenames or any(mark.args[0] == "place" for mark in marks):
+        return
+    own = inspect.signature(metafunc.function).parameters
+    stores = EVERYWHERE if {"place", "opened"} & own.keys() else ("sqlite",)
+    metafunc.parametrize("place", stores, indirect=True)
+
+
+@pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """A fresh store of each kind."""
+    """A fresh store of the kind that the test is run with."""
     with ExitStack() as stack:
         yield Place(*_store(request, tmp_path), stack)
 

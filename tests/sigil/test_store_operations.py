@@ -15,9 +15,9 @@ from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv import KV, Expect, Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.registries import GUEST, MODEL, PERSON, spec
-from tests.sigil.stores import Place, place
+from tests.sigil.stores import Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 
 TOKEN = Caller("main", token="0123456789ab")
 GOLDEN = [{"input": {}, "output": "one"}]

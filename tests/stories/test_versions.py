@@ -34,10 +34,10 @@ from sigil.storage.kv import Key, keys
 from sigil.wiring import Stores, open_stores
 from tests.machine import times, within
 from tests.servers.programs import ProgramForker, command_of
-from tests.sigil.stores import Place, place
+from tests.sigil.stores import Place, place, pytest_generate_tests
 from tests.stories.newer import FIELD, Newer, Recorded, read
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 CAPABILITIES = Path(__file__).parents[2] / "capabilities"
 TURNS = {"memory": 210, "sqlite": 105, "redis": 42, "dynamodb": 18}
 """Turns on each store. Every kind of text has had its turn after 105."""

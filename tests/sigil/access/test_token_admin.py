@@ -15,9 +15,9 @@ from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import KV
 from tests.sigil.storage.kv.contract import in_parallel
-from tests.sigil.stores import Place, place
+from tests.sigil.stores import Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 
 OWNER = Caller("main", owner=True, token=ADMIN)
 

@@ -19,9 +19,9 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
 from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
-from tests.sigil.stores import SHARED, Place, place
+from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 
 
 in_memory = pytest.mark.parametrize("place", ["memory"], indirect=True)

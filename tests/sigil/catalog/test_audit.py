@@ -16,9 +16,9 @@ from sigil.storage.kv.base import Expect, Key
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
-from tests.sigil.stores import SHARED, Place, place
+from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 
 
 @pytest.fixture

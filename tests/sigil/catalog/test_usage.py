@@ -28,9 +28,9 @@ from tests.servers.valkey import shared
 from tests.sigil.registries import GUEST, PERSON, WAYS, Open, spec, text
 from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
-from tests.sigil.stores import SHARED, Place, place
+from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 
 
 class Counting(MemoryKV):

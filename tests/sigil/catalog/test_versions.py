@@ -16,9 +16,9 @@ from sigil.storage.kv import KV, keys
 from tests.fakes.clock import Clock
 from tests.sigil.registries import GUEST, MODEL, OTHER, PERSON, Open, spec, text
 from tests.sigil.storage.kv.contract import in_parallel
-from tests.sigil.stores import Place, place
+from tests.sigil.stores import Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 
 in_a_file = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 """For what takes long and stands on the same verbs of a store as the rest."""

@@ -28,9 +28,9 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
 from tests.machine import times, within
 from tests.sigil.searching import MAIN, Counting, Garden, found, names
-from tests.sigil.stores import SHARED, Place, place
+from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 
 shared = pytest.mark.parametrize("place", SHARED, indirect=True)
 BOB = Caller("bob")

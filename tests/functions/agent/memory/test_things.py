@@ -17,9 +17,9 @@ from functions.wiring import make_helpers
 from sigil.errors import Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Expect, Key, keys
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.stores import Place, place
+from tests.sigil.stores import Place, place, pytest_generate_tests
 
-__all__ = ["place"]
+__all__ = ["place", "pytest_generate_tests"]
 S = keys.session_of("main", "telegram:7")
 TERMS = make_helpers().terms
 
