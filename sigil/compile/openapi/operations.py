@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain, count
 
 from sigil.compile.openapi.document import Document, DocumentProblem, join_place
 from sigil.compile.openapi.schemas import clean_text
@@ -15,6 +16,8 @@ from sigil.run.mcp_client.tools import capability_of
 
 OPERATIONS_MOST = 500
 """The most operations that are added at once; a namespace holds as many capabilities."""
+LISTED_MOST = 5_000
+"""The most operations of a document, of which some are chosen."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SUMMARY_CHARACTERS = 300
 PATH_CHARACTERS = 500
@@ -48,7 +51,7 @@ class Operation:
 
 def list_operations(document: Document, prefix: str) -> list[Operation]:
     """Return the document's operations in its own order, each with a name of its own that begins
-    with `prefix`.
+    with `prefix`; `UsageError` when there are too many.
     """
     operations: list[Operation] = []
     names: set[str] = set()
@@ -65,6 +68,12 @@ def list_operations(document: Document, prefix: str) -> list[Operation]:
             node = shared.get(method.lower())
             if not isinstance(node, dict):
                 continue
+            if len(operations) >= LISTED_MOST:
+                raise UsageError(
+                    "ETOOBIG",
+                    f"the document has more than {LISTED_MOST:,} operations",
+                    source=document.source,
+                )
             operation_id = one_line(as_string(node.get("operationId")), ID_CHARACTERS)
             operations.append(
                 Operation(
@@ -109,12 +118,10 @@ def _name_operation(prefix: str, operation_id: str, method: str, path: str, take
     if by_id.startswith(doubled):
         by_id = by_id.removeprefix(f"{prefix}-")
     candidates = [by_id, by_path] if by_id != prefix else [by_path]
-    numbered = [f"{candidates[0][:54].rstrip('-')}-n{number}" for number in range(2, 1_000)]
-    for name in (*candidates, *numbered):
-        if name not in taken:
-            taken.add(name)
-            return name
-    return candidates[0]
+    numbered = (f"{candidates[0][:54].rstrip('-')}-n{number}" for number in count(2))
+    name = next(name for name in chain(candidates, numbered) if name not in taken)
+    taken.add(name)
+    return name
 
 
 def choose_operations(

@@ -153,7 +153,8 @@ def _copy_plain(source: Mapping[str, Json]) -> dict[str, Json]:
     if "const" in source and _is_small(source["const"]):
         result["const"] = source["const"]
     default = source.get("default")
-    if default is not None and _is_small(default):
+    # not beside a pattern: a hostile one would take its time limit again for every default
+    if default is not None and "pattern" not in result and _is_small(default):
         result["default"] = default
         if not _is_safe(result):
             del result["default"]
