@@ -25,6 +25,11 @@ def choose_model(questions: Questions, flags: SetupFlags, file: SettingsFile) ->
         if provider.name == OFFLINE:
             return file.change(dict.fromkeys(_NAMES, ""))
         changes = _ask_settings(questions, flags, known, provider)
+        is_asked = not questions.yes or bool(flags.url)  # the address was shown, or given
+        is_its = changes["UNCAGED_LLM_URL"] == file.values.get("UNCAGED_LLM_URL")
+        is_new = changes["UNCAGED_LLM_KEY"] not in ("", file.values.get("UNCAGED_LLM_KEY"))
+        if is_its and is_new and not is_asked:
+            file.refuse_foreign_address("UNCAGED_LLM_URL", "the key")
         settings = file.preview(changes)
         if flags.untested:
             return file.change(changes)

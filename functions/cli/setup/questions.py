@@ -26,7 +26,9 @@ class Questions:
                 raise _make_missing_error(flag)
             return default
         self._require_terminal(flag)
-        answer = typer.prompt(question, default=default or None, err=True)
+        answer = typer.prompt(
+            one_line(question, 300), default=one_line(default, 2_000) or None, err=True
+        )
         return one_line(str(answer), 2_000).strip()
 
     def ask_secret(self, question: str, flag: str, *, optional: bool = False) -> str:
@@ -64,7 +66,7 @@ class Questions:
         if self.yes:
             return default
         self._require_terminal("--yes")
-        return typer.confirm(question, default=default, err=True)
+        return typer.confirm(one_line(question, 300), default=default, err=True)
 
     def _require_terminal(self, flag: str) -> None:
         if not sys.stdin.isatty():

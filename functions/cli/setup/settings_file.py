@@ -7,13 +7,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from functions.settings import Settings
-from sigil.errors import Refused, UsageError
+from sigil.errors import Refused, UsageError, one_line
 from sigil.settings import FILE, read_variable
 from sigil.storage import toml_files
 from sigil.storage.files import OURS, make_write_error, write_whole
@@ -21,6 +22,8 @@ from sigil.storage.files import OURS, make_write_error, write_whole
 HEAD = "# settings of Uncaged; `uncaged setup` changes them, `uncaged doctor -v` explains them\n"
 PREVIOUS = ".previous"
 """Ends the name of the file as it was before the last setup; an empty one stands for no file."""
+_LEFT_OVER = re.compile(rf"\.{re.escape(FILE)}(?:{re.escape(PREVIOUS)})?-[a-z0-9_]{{8}}")
+"""What `write_whole` calls a file until it is whole."""
 
 
 class SettingsFile:
@@ -29,6 +32,7 @@ class SettingsFile:
     def __init__(self, path: Path, base: Mapping[str, str]) -> None:
         self.path = path
         self._base = base
+        self._is_own = path == Settings.find_own_file()
         self._is_kept = False
         self._text = _read(path)
 
@@ -52,6 +56,22 @@ class SettingsFile:
         """
         values = {**self.values, **self._base, **changes}
         return Settings.read(values, Path("/nonexistent"))
+
+    def refuse_foreign_address(self, address: str, secret: str) -> None:
+        """Raise `UsageError` when this is a folder's file and says where a new secret is sent to.
+
+        A folder may come from somebody else, who would get the secret. `address`: the setting's
+        name.
+        """
+        value = self.values.get(address, "")
+        if self._is_own or not value or value == read_variable(address):
+            return
+        raise UsageError(
+            "ESETTING",
+            f"{self.path} would send {secret} to {one_line(value, 80)}, and the folder may come"
+            " from somebody else",
+            suggestion=f"set {address} in the environment, or remove it from the file",
+        )
 
     def change(self, changes: Mapping[str, str]) -> list[str]:
         """Write the changed lines, and return the names of those that differ from before.
@@ -140,9 +160,10 @@ def open_settings_file(*, here: bool) -> Iterator[SettingsFile]:
     else:
         path = Settings.find_own_file()
     with _lock(path.parent):
-        for left in path.parent.glob(f".{path.name}*-*"):
-            # a setup that was killed while it wrote; this process alone writes here now
-            left.unlink(missing_ok=True)
+        for left in path.parent.iterdir():
+            # of a setup that was killed while it wrote; this process alone writes here now
+            if _LEFT_OVER.fullmatch(left.name) and left.is_file() and not left.is_symlink():
+                left.unlink(missing_ok=True)
         yield SettingsFile(path, base)
 
 

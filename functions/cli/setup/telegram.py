@@ -29,6 +29,8 @@ def connect_telegram(questions: Questions, flags: SetupFlags, file: SettingsFile
         if not token:
             return []
         try:
+            if token != known:
+                file.refuse_foreign_address("TELEGRAM_API", "the bot's token")
             name = _check_bot(questions, flags, file, token, is_new=token != known)
         except SigilError as problem:
             if questions.yes:

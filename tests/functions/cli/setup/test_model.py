@@ -174,6 +174,19 @@ def test_a_key_that_people_already_have_decides_on_the_provider(
     assert read.llm_model == "qwen-plus"
 
 
+def test_the_file_of_a_foreign_folder_does_not_say_where_the_key_is_sent(
+    setup: Setup, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-mine")
+    text = f'UNCAGED_DATA = "data"\nUNCAGED_LLM_URL = "{model.url}"\n'
+    Path("uncaged.toml").write_text(text)
+    for more in ((), ("--provider", "other")):
+        done = setup("model", "--yes", "--key-from", "MY_KEY", "--model", "small", *more)
+        assert (done.returncode, model.requests) == (2, [])
+        assert f"would send the key to {model.url}" in done.stderr
+    assert Path("uncaged.toml").read_text() == text
+
+
 def test_every_preset_can_be_used() -> None:
     for provider in PROVIDERS.values():
         if provider.name in (OTHER, OFFLINE):

@@ -172,7 +172,7 @@ def test_what_cannot_be_right_is_told_and_nothing_is_written(
 
 def test_two_setups_at_once_are_one_after_the_other(setup: Setup, config: Path) -> None:
     config.parent.mkdir(parents=True)
-    killed = config.with_name(".uncaged.toml-x1y2z3")
+    killed = config.with_name(".uncaged.toml-x1y2z3ab")
     killed.write_text('UNCAGED_LLM_KEY = "half-writ')
     handle = os.open(config.parent, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
@@ -202,3 +202,15 @@ def test_a_disk_that_fails_leaves_the_file_as_it_was(
         "uncaged.toml",
         "uncaged.toml.previous",
     }
+
+
+def test_only_what_a_setup_left_half_written_is_removed(setup: Setup, config: Path) -> None:
+    config.parent.mkdir(parents=True)
+    names = (".uncaged.toml-mine", ".uncaged.toml.bak-2026-11-23")
+    for name in (*names, ".uncaged.toml-ab12_9zz"):
+        (config.parent / name).write_text("x")
+    (config.parent / ".uncaged.toml-a_folder").mkdir()
+    assert setup(*LANGUAGE).returncode == 0
+    left = {path.name for path in config.parent.iterdir()} - {config.name}
+    assert {*names, ".uncaged.toml-a_folder"} <= left
+    assert ".uncaged.toml-ab12_9zz" not in left

@@ -88,3 +88,15 @@ def test_the_owner_is_an_id_or_pairs_with_a_code(setup: Setup, config: Path) -> 
     assert setup("owner", "--yes", "--owner", "pair").returncode == 0
     assert Settings.read().owners == ()
     assert "--token-from" in setup("telegram", "--yes").stderr
+
+
+def test_the_file_of_a_foreign_folder_does_not_say_where_the_token_is_sent(
+    setup: Setup, bot: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TELEGRAM_API")
+    text = f'UNCAGED_DATA = "data"\nTELEGRAM_API = "{bot.url}"\n'
+    file = Path("uncaged.toml")
+    file.write_text(text)
+    done = setup(*WORDS)
+    assert (done.returncode, bot.requests, file.read_text()) == (2, [], text)
+    assert f"would send the bot's token to {bot.url}" in done.stderr
