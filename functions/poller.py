@@ -29,6 +29,8 @@ POLL_SECONDS: Final = 25
 """How long one request waits for an update at most."""
 RENEWALS: Final = 3
 """So many requests fit into a lease, which is renewed before each."""
+TRIES: Final = 5
+"""So often an update is read that ends in a mistake of ours, before the others go on."""
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 ELSEWHERE_SECONDS: Final = 15.0
@@ -67,6 +69,7 @@ class Poller:
         self._has_menus = False
         self._next = 0
         self._failures = 0
+        self._tried = 0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
 
@@ -113,6 +116,12 @@ class Poller:
                 raise
             except SigilError as problem:  # the same again would not help
                 log.note("unreadable", platform=self._bot.platform, code=problem.code)
+            except Exception:
+                self._tried = self._tried + 1 if self._next == update.number else 1
+                self._next = update.number
+                if self._tried < TRIES:
+                    raise
+                log.failure("unreadable", platform=self._bot.platform)  # the others go on
             self._next = update.number + 1
         if not self._has_menus and isinstance(self._bot.channel, HasMenus):
             self._has_menus = True

@@ -16,7 +16,7 @@ import pytest
 from functions.channels.telegram import Telegram
 from functions.channels.webhooks import CommandMenu
 from functions.events import Event
-from functions.poller import PolledBot, Poller
+from functions.poller import TRIES, PolledBot, Poller
 from functions.queues.base import Queue
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
@@ -132,6 +132,30 @@ def test_what_could_not_be_stored_is_not_acknowledged(
     poller.stop()
     assert queue.put_events == [f"telegram:{bot.token.partition(':')[0]}:{n}" for n in (7, 8)]
     assert [call.get("offset") for call in bot.calls("getUpdates")][:4] == [None, None, None, 9]
+
+
+def test_an_update_that_ends_in_a_mistake_of_ours_holds_nobody_up_for_long(
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    platform: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened = runtime(**platform)
+    parse, tried = Telegram.parse, []
+
+    def fail(channel: Telegram, body: bytes) -> list[Event]:
+        if b"/status" in body:
+            tried.append(body)
+            raise RecursionError
+        return parse(channel, body)
+
+    monkeypatch.setattr(Telegram, "parse", fail)
+    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.01)
+    for number, text in enumerate(("/status", "/help"), 1):
+        bot.deliver(update(number, text))
+    with serving(opened, [polled(opened)]):
+        wait_until(lambda: bot.messages, "the answer to the second")
+    assert len(tried) == TRIES
 
 
 def test_one_process_polls_and_the_next_takes_over(
