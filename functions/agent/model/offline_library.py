@@ -524,7 +524,7 @@ def _read_subnet(request: Request) -> Arguments | None:
         return None
     if len(found) > 1:
         network = next((each for each in found if "/" in each), found[1])
-        other = next(each for each in found if each != network)
+        other = next((each for each in found if each != network), network)
         return {"address": network, "contains": other}
     parts = find_number(request.words, r"\binto /(\d+)")
     return {"address": found[0], "split": parts} if parts else {"address": found[0]}

@@ -199,9 +199,15 @@ def find_quoted(words: str) -> list[str]:
     return [next(filter(None, groups)) for groups in _QUOTED.findall(words)]
 
 
+_LONG_GAP = re.compile(r"\s{9}")
+"""The patterns try each part of a gap in each place: in a long one they would be busy for hours."""
+
+
 def find_text(words: str, *patterns: str) -> str:
     """Return the text that the words are about: fenced, quoted, after a colon, or where one of the
     patterns has its first group. Empty when there is none, or only words that refer to one.
+
+    Text with a long gap has to stand in a fence, in quotes or after a colon.
     """
     fenced = _FENCED.search(words)
     if fenced:
@@ -212,6 +218,8 @@ def find_text(words: str, *patterns: str) -> str:
     after = find_after_colon(words)
     if after:
         return after
+    if _LONG_GAP.search(words):
+        return ""
     for pattern in patterns:
         found = re.search(pattern, words, re.IGNORECASE | re.DOTALL)
         if found:

@@ -5,6 +5,7 @@ signed.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -17,6 +18,7 @@ from functions.texts.languages import list_codes, load_texts
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.functions.agent.talk import tell
+from tests.machine import within
 
 SIGNATURES = tuple(load_texts(code).offline_signature for code in list_codes())
 
@@ -334,3 +336,22 @@ def test_what_it_cannot_do_is_said_with_what_to_do_instead(
     (reply,) = tell(runtime(library="builtin"), said)
 
     assert re.search(answer, reply), reply
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hash" + " " * 3_000 + "x md5",
+        "encode" + " " * 3_000 + "x base64",
+        "的" + " " * 1_500 + "x" + " " * 1_500 + "的 md5",
+        "is 10.0.0.1/24 in 10.0.0.1/24",
+        "is the ip address 10.0.0.1 in the subnet 10.0.0.1?",
+        "1.1.1.1.1.1.1.1",
+    ],
+)
+def test_no_text_keeps_it_busy_or_ends_it(runtime: Callable[..., AgentRuntime], said: str) -> None:
+    home = runtime(library="builtin")
+    begun = time.process_time()
+    (reply,) = tell(home, said)
+    assert reply
+    assert time.process_time() - begun < within(5.0)
