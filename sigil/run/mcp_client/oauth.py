@@ -43,6 +43,7 @@ _SOURCE = RequestSource(capability="sign-in")
 _FORM = ("content-type", "application/x-www-form-urlencoded")
 _JSON = ("content-type", "application/json")
 _PARAMETER = re.compile(r'([A-Za-z_]{1,40})\s*=\s*(?:"([^"]{0,2000})"|([^\s,"]{1,2000}))')
+_ERROR_CODE = re.compile(r"[a-z_]{3,40}", re.ASCII)
 _TOKEN = re.compile(r"[\x21-\x7e]{8,8192}", re.ASCII)
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}", re.ASCII)
 _FINAL_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
@@ -505,12 +506,14 @@ def _check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _describe_error(answer: HttpAnswer) -> str:
-    """Return the error that an answer names, as one short line."""
-    row = _read_object(answer) or {}
-    error = row.get("error")
-    text = row.get("error_description")
-    words = [one_line(word, 120) for word in (error, text) if isinstance(word, str) and word]
-    return ": ".join(words) or f"status {answer.status}"
+    """Return the error that an answer names, by its code alone.
+
+    What else it says may repeat the request, whose secrets models would read.
+    """
+    error = (_read_object(answer) or {}).get("error")
+    if isinstance(error, str) and _ERROR_CODE.fullmatch(error):
+        return error
+    return f"status {answer.status}"
 
 
 def _invalid(host: str, why: str) -> ToolError:
