@@ -116,7 +116,7 @@ class Poller:
                 raise
             except SigilError as problem:  # the same again would not help
                 log.note("unreadable", platform=self._bot.platform, code=problem.code)
-            except Exception:
+            except Exception:  # entry point: one update must not hold up the others
                 self._tried = self._tried + 1 if self._next == update.number else 1
                 self._next = update.number
                 if self._tried < TRIES:
