@@ -12,6 +12,8 @@ import pytest
 
 SLOW = (
     "tests/deploy/",
+    "tests/functions/agent/safety/test_machine.py",
+    "tests/functions/cli/upgrade/",
     "tests/project/",
     "tests/sigil/http/openapi/",
     "tests/sigil/sandbox/fuzz/",

@@ -21,6 +21,7 @@ from sigil.mcp.jsonrpc import RpcError, RpcReply
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.servers import Servers
+from tests.machine import within
 from tests.project.tree import ROOT
 from tests.sigil.tool_importer import OWNER, ToolImporter
 
@@ -141,7 +142,7 @@ def test_a_program_is_ended_when_nobody_has_needed_it_for_long(
     open_importer: Callable[..., ToolImporter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
-    importer = open_importer(servers=Servers({"PATH": os.environ["PATH"]}, idle=0.1))
+    importer = open_importer(servers=Servers({"PATH": os.environ["PATH"]}, idle=within(0.5)))
     importer.import_tools(program())
 
     assert gone(pid(importer.run("local-pid")))
