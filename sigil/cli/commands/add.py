@@ -18,7 +18,7 @@ from sigil.errors import UsageError
 
 if TYPE_CHECKING:
     from sigil.cli.commands.openapi_operations import ApiOperations, OperationState
-    from sigil.compile.openapi.document import Document
+    from sigil.compile.openapi.document import ApiDocument
     from sigil.compile.openapi.operations import Operation
 
 SECONDS = 30
@@ -170,7 +170,7 @@ def _grant(
     return [api.grant(state) for state in states]
 
 
-def _choose_prefix(name: str, document: Document) -> str:
+def _choose_prefix(name: str, document: ApiDocument) -> str:
     """Return how the capabilities' names begin: as chosen, or with the words of the API's title."""
     from sigil.protocol import is_name
 

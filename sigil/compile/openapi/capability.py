@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sigil.compile.openapi.document import Document, DocumentProblem
+from sigil.compile.openapi.document import ApiDocument, DocumentProblem
 from sigil.compile.openapi.examples import write_tests
 from sigil.compile.openapi.operations import Operation
 from sigil.compile.openapi.requests import Request, plan_request
@@ -30,7 +30,7 @@ class ImportedOperation:
 
 
 def import_operation(
-    document: Document, operation: Operation, *, prefix: str, server: str = "", seconds: int = 30
+    document: ApiDocument, operation: Operation, *, prefix: str, server: str = "", seconds: int = 30
 ) -> ImportedOperation:
     """Return the capability that sends an operation's request, or the reason why there is none."""
     try:
@@ -47,7 +47,7 @@ def import_operation(
 
 
 def _write_spec(
-    document: Document, operation: Operation, request: Request, prefix: str, seconds: int
+    document: ApiDocument, operation: Operation, request: Request, prefix: str, seconds: int
 ) -> dict[str, Json]:
     does = operation.summary or operation.id or "Send a request"
     origin = f"({operation.title} of {document.title})"

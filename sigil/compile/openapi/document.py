@@ -40,7 +40,7 @@ class DocumentProblem(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ApiDocument:
     """An OpenAPI document. `source`: the file or address that it came from."""
 
     root: Mapping[str, Json]
@@ -89,7 +89,7 @@ def join_place(place: str, *keys: str | int) -> str:
     return "/".join((place, *parts))
 
 
-def read_document(body: bytes, source: str) -> Document:
+def read_document(body: bytes, source: str) -> ApiDocument:
     """Return the OpenAPI document in `body`; `UsageError` with the reason when it is none."""
     if len(body) > DOCUMENT_BYTES:
         raise UsageError(
@@ -120,7 +120,7 @@ def read_document(body: bytes, source: str) -> Document:
         )
     if not isinstance(root.get("paths"), dict):
         raise UsageError("EINVAL", '#: it has no "paths", so no operations', source=source)
-    return Document(root, source)
+    return ApiDocument(root, source)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from sigil.compile.openapi.document import Document, DocumentProblem, join_place
+from sigil.compile.openapi.document import ApiDocument, DocumentProblem, join_place
 from sigil.compile.openapi.operations import Operation
 from sigil.compile.openapi.requests import JSON, Field, Request, find_example
 from sigil.errors import SigilError
@@ -20,7 +20,7 @@ EXAMPLE_DEPTH = 20
 _SEPARATORS = {"comma": ",", "space": "%20", "pipe": "%7C"}
 
 
-def write_tests(document: Document, operation: Operation, request: Request) -> list[Json]:
+def write_tests(document: ApiDocument, operation: Operation, request: Request) -> list[Json]:
     """Return the golden tests of an operation; none where the document lacks the examples."""
     given: dict[str, Json] = {}
     for each in request.fields:
@@ -66,7 +66,7 @@ def _is_small(value: Json) -> bool:
         return False
 
 
-def _find_answer(document: Document, operation: Operation) -> tuple[Json, ...]:
+def _find_answer(document: ApiDocument, operation: Operation) -> tuple[Json, ...]:
     """Return the example of the answer of a success, in a tuple; an empty one without any."""
     responses = as_mapping(as_mapping(operation.node).get("responses"))
     for status in ("200", "201", "202", "2XX", "default"):

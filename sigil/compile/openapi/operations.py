@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain, count
 
-from sigil.compile.openapi.document import Document, DocumentProblem, join_place
+from sigil.compile.openapi.document import ApiDocument, DocumentProblem, join_place
 from sigil.compile.openapi.schemas import clean_text
 from sigil.errors import UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
@@ -49,7 +49,7 @@ class Operation:
         return f"{self.method} {self.path}"
 
 
-def list_operations(document: Document, prefix: str) -> list[Operation]:
+def list_operations(document: ApiDocument, prefix: str) -> list[Operation]:
     """Return the document's operations in its own order, each with a name of its own that begins
     with `prefix`; `UsageError` when there are too many.
     """

@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 
 import regex
 
-from sigil.compile.openapi.document import Document, DocumentProblem, join_place
+from sigil.compile.openapi.document import ApiDocument, DocumentProblem, join_place
 from sigil.compile.openapi.operations import Operation
 from sigil.compile.openapi.schemas import (
     DEPTHS,
@@ -90,7 +90,7 @@ class Request:
         return rule if len(rule) <= 200 and rule.isascii() else f"{self.method} {self.host}/"
 
 
-def plan_request(document: Document, operation: Operation, prefix: str, server: str) -> Request:
+def plan_request(document: ApiDocument, operation: Operation, prefix: str, server: str) -> Request:
     """Return the request of an operation; `DocumentProblem` when no capability can send it."""
     if operation.problem:
         raise DocumentProblem(operation.place, operation.problem)
@@ -150,7 +150,7 @@ def _write_schema(fields: list[Field]) -> dict[str, Json]:
 # -- where it goes, and with which secrets
 
 
-def _find_server(document: Document, operation: Operation, server: str) -> str:
+def _find_server(document: ApiDocument, operation: Operation, server: str) -> str:
     """Return the address that a request's path is put behind."""
     place = "#/servers/0"
     address = server
@@ -191,7 +191,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def _find_sign_in(
-    document: Document, operation: Operation, prefix: str
+    document: ApiDocument, operation: Operation, prefix: str
 ) -> tuple[Pairs, Pairs, tuple[str, ...]]:
     """Return the headers and the query that carry secrets, and the names of these: those of the
     first way to sign in that a capability can have.
@@ -248,7 +248,9 @@ def _is_settable(header: str) -> bool:
 # -- parameters
 
 
-def _read_parameters(document: Document, operation: Operation, reader: SchemaReader) -> list[Field]:
+def _read_parameters(
+    document: ApiDocument, operation: Operation, reader: SchemaReader
+) -> list[Field]:
     """Return the fields of the operation's parameters and of those that its path shares."""
     nodes: dict[tuple[str, str], tuple[Mapping[str, Json], str]] = {}
     for owner, at in (
@@ -279,7 +281,7 @@ def _read_parameters(document: Document, operation: Operation, reader: SchemaRea
 
 
 def _read_parameter(
-    document: Document,
+    document: ApiDocument,
     part: str,
     wire: str,
     node: Mapping[str, Json],
@@ -392,7 +394,7 @@ def find_example(*nodes: Mapping[str, Json]) -> tuple[Json, ...]:
 
 
 def _read_body(
-    document: Document, operation: Operation, reader: SchemaReader, names: set[str]
+    document: ApiDocument, operation: Operation, reader: SchemaReader, names: set[str]
 ) -> tuple[Body, list[Field]]:
     """Return how the body is written, and its fields: a JSON object's own properties, or `body`."""
     node = as_mapping(operation.node).get("requestBody")
@@ -445,7 +447,7 @@ def _read_body(
 
 
 def _split_members(
-    document: Document,
+    document: ApiDocument,
     source: Json,
     place: str,
     converted: Mapping[str, Json],

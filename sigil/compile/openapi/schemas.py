@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sigil.compile.openapi.document import Document, DocumentProblem, join_place
+from sigil.compile.openapi.document import ApiDocument, DocumentProblem, join_place
 from sigil.errors import UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.manifest import schema
@@ -44,7 +44,7 @@ class SchemaTooLarge(Exception):
 class SchemaReader:
     """Writes out the schemas of one operation, `depth` levels of each, and counts their parts."""
 
-    def __init__(self, document: Document, depth: int) -> None:
+    def __init__(self, document: ApiDocument, depth: int) -> None:
         self._document = document
         self._depth = depth
         self._parts = 0

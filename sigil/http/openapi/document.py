@@ -81,7 +81,7 @@ class Components(TypedDict):
     securitySchemes: Mapping[str, Json]
 
 
-class Document(TypedDict):
+class ApiDescription(TypedDict):
     openapi: str
     info: Info
     servers: list[dict[str, str]]

@@ -13,8 +13,8 @@ from sigil.http.caller_headers import AUTHOR, NAMESPACE, OWNER, SESSION
 from sigil.http.capabilities import RemoveBody
 from sigil.http.openapi import texts
 from sigil.http.openapi.document import (
+    ApiDescription,
     Content,
-    Document,
     ExampleObject,
     MediaObject,
     Operation,
@@ -59,7 +59,7 @@ def encode_document(routes: Sequence[Route], version: str) -> bytes:
     return orjson.dumps(describe_routes(routes, version))
 
 
-def describe_routes(routes: Sequence[Route], version: str) -> Document:
+def describe_routes(routes: Sequence[Route], version: str) -> ApiDescription:
     """Return the description of `routes` in OpenAPI 3.1."""
     types: list[object] = []
     for route in routes:

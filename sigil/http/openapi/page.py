@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sigil.http.openapi import curl, texts
-from sigil.http.openapi.document import Content, Document, Operation, Reference, ResponseObject
+from sigil.http.openapi.document import (
+    ApiDescription,
+    Content,
+    Operation,
+    Reference,
+    ResponseObject,
+)
 from sigil.http.openapi.operations import describe_routes
 from sigil.http.route import Route, Schema
 from sigil.http.status_codes import codes_of
@@ -48,7 +54,7 @@ def render_page(routes: Sequence[Route], version: str) -> tuple[bytes, str]:
     return "\n".join(_render_lines(document, style)).encode(), policy
 
 
-def _render_lines(document: Document, style: str) -> Iterator[str]:
+def _render_lines(document: ApiDescription, style: str) -> Iterator[str]:
     groups: dict[str, list[_Operation]] = {name: [] for name, _ in texts.GROUPS.values()}
     for path, methods in document["paths"].items():
         for method in METHODS:
@@ -97,7 +103,7 @@ def _render_lines(document: Document, style: str) -> Iterator[str]:
     yield "</main>\n</body>\n</html>\n"
 
 
-def _render_operation(document: Document, operation: _Operation) -> Iterator[str]:
+def _render_operation(document: ApiDescription, operation: _Operation) -> Iterator[str]:
     path, method, fields = operation
     yield f'<article id="{fields["operationId"]}">'
     yield f"<h3>{_render_method(method)} {escape(path)}</h3>"
@@ -119,7 +125,7 @@ def _render_operation(document: Document, operation: _Operation) -> Iterator[str
     yield "</article>"
 
 
-def _field_rows(document: Document, content: Content) -> Iterator[_TableRow]:
+def _field_rows(document: ApiDescription, content: Content) -> Iterator[_TableRow]:
     """Yield a row for each field of a body, or one for a body that has none."""
     for media_type, media in content.items():
         schema = media["schema"]
@@ -138,7 +144,7 @@ def _field_rows(document: Document, content: Content) -> Iterator[_TableRow]:
 
 
 def _answer_rows(
-    document: Document, responses: Mapping[str, ResponseObject | Reference]
+    document: ApiDescription, responses: Mapping[str, ResponseObject | Reference]
 ) -> Iterator[_TableRow]:
     """Yield a row for each good answer, and one for all failures."""
     failures = [status for status in responses if status >= "400"]
