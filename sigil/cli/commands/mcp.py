@@ -117,6 +117,14 @@ class LoginOptions:
             "--client-secret", help="Read the secret of that id from a prompt or from stdin."
         ),
     ] = False
+    issuer: Annotated[
+        str,
+        typer.Option(
+            "--issuer",
+            metavar="URL",
+            help="The authorization server that the secret is for, where it is another host.",
+        ),
+    ] = ""
     port: Annotated[
         int,
         typer.Option(
@@ -412,6 +420,7 @@ def sign_in(
             port=options.port,
             client_id=options.client_id,
             client_secret=secret,
+            issuer=options.issuer,
         )
     shell.printer.result({"server": name, "url": url}, f"signed in at {url} as {name}")
     shell.printer.note(f"its tools: sigil mcp add {url} --name {name}")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import typer
 
 from sigil.access.sign_in import PREFIX, name_token_secret, server_of_secret
-from sigil.errors import SigilError, UsageError
+from sigil.errors import Refused, SigilError, UsageError, one_line
 from sigil.network.urls import Target
 from sigil.run.live_services import open_network
 from sigil.run.mcp_client import oauth
@@ -113,9 +113,19 @@ class Login:
         self._loopback = loopback
 
     def sign_in(
-        self, *, browser: bool, port: int = 0, client_id: str = "", client_secret: str = ""
+        self,
+        *,
+        browser: bool,
+        port: int = 0,
+        client_id: str = "",
+        client_secret: str = "",
+        issuer: str = "",
     ) -> None:
-        """Sign in and store the token. Nothing is stored before the last step."""
+        """Sign in and store the token. Nothing is stored before the last step.
+
+        `issuer` is the authorization server that the client's secret is for, which only an owner
+        knows; it need not be named where it is the MCP server's own host.
+        """
         self._require_free_secret()
         with (
             closing(open_network(loopback=self._loopback)) as web,
@@ -123,6 +133,8 @@ class Login:
         ):
             exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
             server = oauth.find_authorization_server(exchange, self._url)
+            if client_secret:
+                self._require_issuer(server.issuer, issuer)
             if client_id:
                 client = oauth.make_client(server, client_id, client_secret)
             else:
@@ -136,6 +148,18 @@ class Login:
         self._opened.registry.secrets.set(self._secret, tokens.access, self._opened.caller, signed)
         if not tokens.refresh:
             self._shell.printer.note("the server gives no refresh token: sign in again at its end")
+
+    def _require_issuer(self, found: str, named: str) -> None:
+        """Refuse to send a client's secret to an authorization server that nobody named."""
+        is_same_host = Target.parse(found).host == Target.parse(self._url).host
+        if named.rstrip("/") == found.rstrip("/") or (not named and is_same_host):
+            return
+        raise Refused(
+            "EPERM",
+            f"the server says to sign in at {one_line(found, 100)}",
+            source=self._name,
+            suggestion=f"if the client's secret is from there: --issuer {one_line(found, 100)}",
+        )
 
     def _require_free_secret(self) -> None:
         """Refuse to take the place of a secret that somebody set, before anybody is asked."""
@@ -161,7 +185,10 @@ class Login:
             pasted = str(typer.prompt("Address", err=True))
         else:
             pasted = sys.stdin.readline(oauth.REDIRECT_CHARACTERS + 1)
-        query = urlsplit(pasted.strip()).query
+        try:
+            query = urlsplit(pasted.strip()).query
+        except ValueError:
+            query = ""
         if not query:
             raise UsageError("EUSAGE", "that is not the address at which the browser ended")
         return query

@@ -37,6 +37,8 @@ def import_operation(
         request = plan_request(document, operation, prefix, server)
     except DocumentProblem as problem:
         return ImportedOperation(operation, {}, problem=str(problem))
+    except RecursionError:
+        return ImportedOperation(operation, {}, problem=f"{operation.place}: nested too deep")
     spec = _write_spec(document, operation, request, prefix, seconds)
     if len(canonical(spec)) > MANIFEST_BYTES:
         spec.pop("tests")

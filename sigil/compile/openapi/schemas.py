@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from sigil.compile.openapi.document import ApiDocument, DocumentProblem, join_place
 from sigil.errors import UsageError, one_line
@@ -145,7 +146,7 @@ def _copy_plain(source: Mapping[str, Json]) -> dict[str, Json]:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             result[key] = value
     pattern = source.get("pattern")
-    if isinstance(pattern, str) and _is_safe({"type": "string", "pattern": pattern}):
+    if isinstance(pattern, str) and _is_safe_pattern(pattern):
         result["pattern"] = pattern
     choices = as_sequence(source.get("enum"))
     if choices and len(choices) <= CHOICES_MOST and _is_small(list(choices)):
@@ -164,6 +165,12 @@ def _copy_plain(source: Mapping[str, Json]) -> dict[str, Json]:
 def clean_text(text: str, most: int) -> str:
     """Return a text of the document on one line, without tags, within `most` characters."""
     return " ".join(one_line(_TAG.sub(" ", text[: most * 4]), most).split())
+
+
+@lru_cache(maxsize=4096)
+def _is_safe_pattern(pattern: str) -> bool:
+    """Return whether a registry would take a pattern, which many operations may share."""
+    return _is_safe({"type": "string", "pattern": pattern})
 
 
 def _is_safe(part: dict[str, Json]) -> bool:

@@ -281,7 +281,11 @@ def read_redirect(pending: PendingAuthorization, query: str) -> str:
     if len(query) > REDIRECT_CHARACTERS:
         raise Refused("EPERM", "the answer of the browser is too long")
     fields: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True, max_num_fields=100):
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        raise Refused("EPERM", "the answer of the browser has too many fields") from None
+    for name, value in pairs:
         if name in fields:
             raise Refused("EPERM", f"the answer of the browser has {one_line(name, 20)} twice")
         fields[name] = value

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sigil.access.secret_store import SecretStore, StoredSecret, reveal_value
 from sigil.access.sign_in import SignIn, ended_sign_in
-from sigil.errors import Refused, SigilError
+from sigil.errors import BackendError, Refused, SigilError
 from sigil.manifest.permission_rules import SecretRule
 from sigil.network.exchange import WebTransport
 from sigil.network.urls import Target
@@ -29,6 +29,7 @@ REQUEST_SECONDS = 8.0
 CLAIM_SECONDS = 12.0
 """A process that has not written a new token by then has ended, or will not."""
 LOOK_SECONDS = 0.1
+STORE_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,15 @@ class SignIns:
             problem.message = f"the sign-in cannot be renewed: {problem.message}"
             problem.args = (f"{problem.code}: {problem.message}",)
             raise
-        secret = self._store(namespace, name, sign_in, tokens, sign_in)
+        for tried in range(1, STORE_TRIES + 1):
+            try:
+                secret = self._store(namespace, name, sign_in, tokens, sign_in)
+                break
+            except BackendError:
+                # the refresh token that was used may be good no more: the new one must not be lost
+                if tried == STORE_TRIES:
+                    raise
+                time.sleep(LOOK_SECONDS)
         return secret.value if secret else tokens.access
 
     def _store(

@@ -201,6 +201,16 @@ HOSTILE = {
         "/loop": {"get": {"parameters": [{"$ref": "#/paths/~1loop/get/parameters/0"}]}},
         "/far": {"get": {"parameters": [{"$ref": "https://evil.example/p.json"}]}},
         "/nowhere": {"get": {"parameters": [{"$ref": "#/components/none"}]}},
+        "/deep": {
+            "post": {
+                "requestBody": {
+                    "required": True,
+                    "content": {
+                        "application/json": {"schema": {"$ref": "#/components/schemas/c0"}}
+                    },
+                }
+            }
+        },
         "/bomb": {
             "post": {
                 "requestBody": {
@@ -224,6 +234,11 @@ HOSTILE = {
             for level in range(40)
         }
         | {"b40": {"type": "string"}}
+        | {
+            f"c{level}": {"allOf": [{"$ref": f"#/components/schemas/c{level + 1}"}]}
+            for level in range(1_400)
+        }
+        | {"c1400": {"type": "object"}}
     },
 }
 
@@ -237,6 +252,7 @@ def test_a_hostile_document_makes_only_harmless_capabilities(sigil: Sigil, place
     assert "refers to another document" in problems["GET /far"]
     assert "leads nowhere" in problems["GET /nowhere"]
     assert problems["POST /bomb"] == ""
+    assert problems["POST /deep"].endswith("nested too deep")
     for item in result.document["items"]:
         if not item["problem"]:
             row = sigil("--json", "inspect", item["capability"]).document

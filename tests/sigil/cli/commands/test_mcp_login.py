@@ -216,6 +216,10 @@ def test_a_client_that_was_registered_by_hand_signs_in_with_its_secret_and_its_p
     refused = sigil(*command, "--port", str(port))
     assert refused.code == 5
     assert "nothing was stored; sigil mcp login mail" in refused.err
+    elsewhere = sigil(
+        *command, "--client-secret", "--issuer", "https://auth.example", stdin=b"the-secret\n"
+    )
+    assert (elsewhere.code, "says to sign in at" in elsewhere.err) == (5, True)
     signed = sigil(
         *command, "--client-secret", "--port", str(port), stdin=b"the-secret-of-this-client\n"
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 
 from sigil.access.secret_store import SecretStore
 from sigil.access.sign_in import SignIn
-from sigil.errors import Refused, ToolError, UsageError
+from sigil.errors import BackendError, Refused, ToolError, UsageError
 from sigil.manifest.permission_rules import parse_secret_rule
 from sigil.network.exchange import HttpAnswer, HttpRequest
 from sigil.protocol import Caller
@@ -136,6 +137,27 @@ def test_a_server_that_is_down_ends_no_sign_in() -> None:
     web.answer = None
     renewed = opened(kv, web).replace_rejected("main", "MCP_MAIL", "access-token-0")
     assert renewed == "access-token-2"
+
+
+def test_a_store_that_is_away_for_a_moment_loses_no_refresh_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kv, web = MemoryKV(), TokenServer()
+    signed_in(kv)
+    put, failures = kv.put, [BackendError("EUNAVAILABLE", "the store is locked")] * 2
+
+    def fail(*arguments: Any, **options: Any) -> str:
+        if web.requests and failures:
+            raise failures.pop()
+        return put(*arguments, **options)
+
+    monkeypatch.setattr(kv, "put", fail)
+    monkeypatch.setattr("sigil.run.mcp_client.sign_ins.LOOK_SECONDS", 0.01)
+    renewed = opened(kv, web).read_value("main", "MCP_MAIL")
+    assert renewed == "access-token-1"
+    again = opened(kv, web).replace_rejected("main", "MCP_MAIL", "access-token-1")
+    assert again == "access-token-2"
+    assert parse_qs(web.requests[1].body.decode())["refresh_token"] == ["refresh-1"]
 
 
 def test_who_signs_in_anew_during_a_renewal_keeps_what_is_new() -> None:
