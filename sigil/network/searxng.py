@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from sigil.errors import Refused, ToolError, UsageError
+from sigil.errors import Refused, SigilError, ToolError, UsageError
 from sigil.network.exchange import HttpAnswer, HttpRequest, WebTransport
 from sigil.network.urls import PORTS, Target
 
@@ -45,7 +45,13 @@ class SearxngTransport:
             raise Refused("EPERM", f"SearXNG is asked with GET {SEARCH_PATH} alone", source="http")
         path = self._server.path.rstrip("/") + SEARCH_PATH
         target = replace(self._server, path=path, query=hop.target.query)
-        return self._trusted.send(replace(hop, target=target), seconds)
+        try:
+            return self._trusted.send(replace(hop, target=target), seconds)
+        except SigilError as problem:
+            # what is said of a request names its host, which a capability does not learn
+            problem.message = problem.message.replace(self._server.host, SEARXNG_HOST)
+            problem.args = (f"{problem.code}: {problem.message}",)
+            raise
 
     def close(self) -> None:
         """Close every connection."""

@@ -197,6 +197,10 @@ def test_the_operators_searxng_may_be_inside_and_is_asked_for_searches_alone(
     server.says["/searx/search"] = Answer(302, b"", {"location": "http://127.0.0.1/admin"})
     failure(registry, "read-page", url="https://searxng.invalid/search?q=x")
     assert len(server.requests) == 2
+    server.says["/searx/search"] = Answer(cut=True)
+    cut = failure(registry, "read-page", url="https://searxng.invalid/search?q=x")
+    assert "searxng.invalid" in cut.message
+    assert "127.0.0.1" not in cut.message
     assert not world.requests
 
 
