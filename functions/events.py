@@ -10,10 +10,15 @@ from typing import Final, Literal, get_args
 import orjson
 
 from sigil.errors import UsageError
+from sigil.protocol import Json
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
-Kind = Literal["message", "mail", "task", "wakeup", "continue"]
+Kind = Literal["message", "mail", "task", "wakeup", "say", "continue"]
 KINDS = get_args(Kind)
+BACKGROUND_KINDS: Final = ("mail", "task", "wakeup", "say")
+"""The kinds that the runtime itself makes. Everything that comes from outside is a `message`."""
+OWN: Final = "own"
+"""The platform of the sessions in which an agent works by itself. No channel has this name."""
 _CONTROL = re.compile(
     r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+here)?|admin:unlock",
     re.IGNORECASE | re.ASCII | re.DOTALL,
@@ -76,6 +81,11 @@ class Event(Stored):
     they see.
     `language` is that of the sender's app, as the platform tells it (`zh-hans`), empty when it does
     not.
+
+    What the runtime makes says where it came from: `cause` is the id of the event that made it,
+    `root` that of the first in the chain, and `hops` counts the events between. `by` is the person
+    on whose behalf it is (`telegram:42`), who decides what it may do. `task` names the piece of
+    work that it belongs to, and `data` has what its kind needs.
     """
 
     id: str
@@ -93,11 +103,27 @@ class Event(Stored):
     quotes: tuple[Quote, ...] = later(())
     joined: bool = later(False)
     language: str = later("")
+    cause: str = later("")
+    root: str = later("")
+    hops: int = later(0)
+    by: str = later("")
+    task: str = later("")
+    data: Mapping[str, Json] = later(default_factory=dict)
 
     @property
     def platform(self) -> str:
         """Return the platform's name, such as `telegram`."""
         return self.session.partition(":")[0]
+
+    @property
+    def is_own_work(self) -> bool:
+        """Return whether it belongs to a session in which the agent works by itself."""
+        return self.platform == OWN
+
+    @property
+    def behalf(self) -> str:
+        """Return the person on whose behalf it is handled: `by`, or else its sender."""
+        return self.by or self.sender.id
 
     @property
     def is_overheard(self) -> bool:

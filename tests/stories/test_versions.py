@@ -303,7 +303,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
     written = orjson.loads(item.value)
     kv.put(
         keys.inbox_event(session, sort),
-        orjson.dumps({**written, "event": {**written["event"], "kind": "say"}}),
+        orjson.dumps({**written, "event": {**written["event"], "kind": "forecast"}}),
     )
 
     assert runtime.queue.take(0.0) is None
@@ -312,13 +312,13 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
     assert item is not None
     record = orjson.loads(item.value)
     upgraded = base64.b64encode(
-        base64.b64decode(record["raw"]).replace(b'"say"', b'"message"')
+        base64.b64decode(record["raw"]).replace(b'"forecast"', b'"message"')
     ).decode()
     kv.put(keys.dead_letter(letter.id), orjson.dumps({**record, "raw": upgraded}))
     (again,) = dead_letters.scan_dead_letters(kv)
 
     assert letter.event is None
-    assert "say" in letter.reason
+    assert "forecast" in letter.reason
     assert again.event == event
     runtime.close()
 
