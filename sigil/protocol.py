@@ -118,6 +118,7 @@ class Caller:
     `owner`: True when the request is an owner's. `author`: who wrote the code of a deploy. `token`:
     the id of the request's key, `admin` for the admin token, empty in this process. `only`: unless
     it is None, the caller reaches nothing but these: `*`, `NAMESPACE/*` or `NAMESPACE/NAME`.
+    `deployer`: whose deploys are recorded as this caller's own, empty without an access token.
     """
 
     namespace: str
@@ -126,6 +127,7 @@ class Caller:
     author: Literal["person", "model", "library"] = "person"
     token: str = ""
     only: tuple[str, ...] | None = None
+    deployer: str = ""
 
     def reaches(self, namespace: str, name: str) -> bool:
         """Tell if its token lets it see and run this capability, provided that its namespace

@@ -17,6 +17,7 @@ from sigil.catalog import usage, views
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Record
 from sigil.catalog.health import CircuitBreaker
+from sigil.catalog.owner import has_access_token, require_owner_or_deployer
 from sigil.catalog.public import foreign_offer
 from sigil.catalog.quotas import QuotaReservations, Quotas, usage_of
 from sigil.catalog.usage import UsageStatistics
@@ -272,7 +273,10 @@ class LocalRegistry:
         }
 
     def remove(self, name: str, caller: Caller) -> None:
-        """Remove a capability of the caller's own namespace, resident or not."""
+        """Remove a capability of the caller's own namespace, resident or not.
+
+        With an access token, only one of which its deployer made every version.
+        """
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name)
         head = self._catalog.load_head(caller.target, name)
@@ -290,6 +294,9 @@ class LocalRegistry:
                 source=name,
                 suggestion="`sigil list` shows what there is",
             )
+        if has_access_token(caller):
+            versions = (head.record, *self._catalog.list_versions(head))
+            require_owner_or_deployer(caller, versions, self._catalog.deployments, "removes it")
         self._older_callers.record_callers(caller.target)
         stores = self._catalog.list_stores(head)
         self._catalog.remove(head)

@@ -369,7 +369,7 @@ class GrantPage(TypedDict):
 @schema_name("Asked")
 class PermissionRequestRow(TypedDict):
     """The permissions that a version asks for; `new` is not granted to it, `widened` neither to the
-    version `before`.
+    version `before`. `owners_only`: those of the new ones that the caller's token cannot grant.
     """
 
     capability: str
@@ -383,6 +383,7 @@ class PermissionRequestRow(TypedDict):
     before: Digest | None
     secrets_missing: list[str]
     hints: NotRequired[list[str]]
+    owners_only: NotRequired[list[str]]
 
 
 @schema_name("Revoked")

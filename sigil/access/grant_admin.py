@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
@@ -18,10 +18,15 @@ from sigil.catalog.cursors import (
     namespace_place,
     parse_grant_place,
 )
-from sigil.catalog.owner import require_owner
-from sigil.errors import Conflict, Refused, UsageError
-from sigil.manifest.permission_rules import parse_secret_rule
-from sigil.manifest.permissions import SECRET, requested_permissions, ungranted_permissions
+from sigil.catalog.owner import has_access_token, require_owner, require_owner_or_deployer
+from sigil.errors import Conflict, Refused, UsageError, one_line
+from sigil.manifest.permission_rules import parse_call_rule, parse_secret_rule
+from sigil.manifest.permissions import (
+    CALL,
+    SECRET,
+    requested_permissions,
+    ungranted_permissions,
+)
 from sigil.mcp.hints import find_hints
 from sigil.protocol import Caller, Ref, is_name
 
@@ -34,7 +39,12 @@ def record_nothing(_: Record) -> None:
 
 
 class GrantAdmin:
-    """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`; only an owner may."""
+    """The verbs behind `sigil grant`, `sigil grants` and `sigil revoke`.
+
+    They are for owners. Who deployed a version with an access token may see what it asks for, take
+    permissions back, and let it call what the token itself may run. Everything else that leaves the
+    sandbox is granted by an owner.
+    """
 
     def __init__(
         self,
@@ -76,14 +86,28 @@ class GrantAdmin:
                 "EINVAL", "it asks for no permission that an owner has to grant", source=record.name
             )
         home = home_of(record.namespace, caller)
-        self._grants.grant(record, frozenset(requested), author_of(caller), home)
+        before = self._grants.granted_permissions(record, home)
+        kept_back = _list_owners_only(requested, caller)
+        allowed = [text for text in requested if text in before or text not in kept_back]
+        if kept_back and before.issuperset(allowed):
+            missing = ", ".join(text for text in requested if text not in before)
+            if not missing:
+                return self._request_row(record, caller)
+            raise Refused(
+                "EPERM",
+                f"only an owner grants {one_line(missing, 200)}",
+                source=record.name,
+                suggestion="ask an owner of the registry:"
+                f" `sigil grant {record.namespace}/{record.name}`",
+            )
+        self._grants.grant(record, frozenset(allowed), author_of(caller), home)
         self._note(
             caller.namespace,
             "grant",
             caller=caller,
             name=record.name,
             digest=record.digest,
-            permissions=list(requested),
+            permissions=allowed,
         )
         # what an older release stored calls the versions that there are at its grant
         self._record_calls(record)
@@ -95,12 +119,17 @@ class GrantAdmin:
         The name is meant wherever the caller sees it: a capability of the library behind the
         caller's own one too. Raises `UsageError` ENOENT when nothing of it is granted.
         """
-        require_owner(caller)
         if not is_name(name):
             raise UsageError("ENAME", "not a capability's name", source=name[:60])
+        if has_access_token(caller):
+            head = self._catalog.load_head(caller.namespace, name)
+            versions = (head.record, *self._catalog.list_versions(head)) if head else ()
+            require_owner_or_deployer(caller, versions, self._catalog.deployments, "revokes it")
+        else:
+            require_owner(caller)
         namespaces = []
         revoked: set[str] = set()
-        for namespace in caller.sees:
+        for namespace in caller.sees if caller.owner else (caller.namespace,):
             home = home_of(namespace, caller)
             taken = self._grants.revoke(namespace, name, permission, home)
             if taken and namespace not in namespaces:
@@ -134,15 +163,22 @@ class GrantAdmin:
         First come the namespaces that the caller sees. Then comes what waits in the agent's other
         chats, each with its `chat`: it is published before it is granted anything. A version whose
         grants change while somebody turns the pages appears with what it had when its page was
-        made.
+        made. A token sees its own namespace alone, as far as it reaches.
         """
-        require_owner(caller)
+        if not has_access_token(caller):
+            require_owner(caller)
         return self._list_rows(caller, parse_grant_place(after))
 
     def _resolve(self, ref: str, caller: Caller) -> Record:
         """Return the record that an owner means, which must be the agent's or the library's."""
-        require_owner(caller)
         parsed = Ref.parse(ref)
+        if has_access_token(caller):
+            record = self._catalog.resolve(parsed, caller)
+            require_owner_or_deployer(
+                caller, (record,), self._catalog.deployments, "grants its permissions"
+            )
+            return record
+        require_owner(caller)
         if not parsed.namespace and self._catalog.find(parsed, caller) is None:
             for namespace in self._list_other_chats(caller):
                 found = self._catalog.find_in(namespace, parsed)
@@ -166,12 +202,17 @@ class GrantAdmin:
     def _list_rows(self, caller: Caller, start: GrantPlace) -> Iterator[GrantRow]:
         """Yield the rows that come after `start`."""
         first = (start.namespace, start.chat)
-        for namespace in chain(dict.fromkeys(caller.sees), self._list_other_chats(caller)):
+        namespaces: Iterable[str] = (caller.namespace,)
+        if not has_access_token(caller):
+            namespaces = chain(dict.fromkeys(caller.sees), self._list_other_chats(caller))
+        for namespace in namespaces:
             here = namespace_place(namespace, caller)
             if here < first:
                 continue
             after = start.name if here == first else ""
             for name in self._list_names(namespace, home_of(namespace, caller), after):
+                if not caller.reaches(namespace, name):
+                    continue
                 for row in self._rows_of(namespace, name, caller):
                     if grant_place(row, caller) > start:
                         yield row
@@ -263,7 +304,27 @@ class GrantAdmin:
         hints = find_hints(record.manifest.tags) if record.manifest.lang == "mcp" else []
         if hints:
             row["hints"] = hints
+        kept_back = _list_owners_only(new, caller)
+        if kept_back:
+            row["owners_only"] = kept_back
         return row
+
+
+def _list_owners_only(permissions: Iterable[str], caller: Caller) -> list[str]:
+    """Return those of the permissions that the caller cannot grant.
+
+    An owner grants everything. A token grants calls of what it may run itself.
+    """
+    if not has_access_token(caller):
+        return []
+    kept_back = []
+    for text in permissions:
+        if text.startswith(CALL):
+            rule = parse_call_rule(text.removeprefix(CALL))
+            if caller.reaches(rule.namespace or caller.namespace, rule.name):
+                continue
+        kept_back.append(text)
+    return kept_back
 
 
 def _only_in_chat(record: Record) -> Refused:

@@ -216,4 +216,6 @@ def _make_row(name: str, secret: StoredSecret) -> SecretRow:
 
 def author_of(caller: Caller) -> str:
     """Return the author of a change, as the rows show it."""
+    if caller.deployer:
+        return f"the token {caller.token}"
     return caller.session or "an owner"

@@ -152,11 +152,14 @@ class TokenHolder:
     def to_caller(self) -> Caller:
         """Return the holder as a registry's caller.
 
-        That is a person without an owner's rights, in the token's own namespace.
+        That is a person without an owner's rights, in the token's own namespace. Tokens of one
+        namespace with the same name have the same deployer, so that a renewed one goes on where the
+        one before it ended.
         """
         targets = tuple(dict.fromkeys(Scope.parse(scope).target for scope in self.scopes))
         only = None if EVERYTHING in targets else targets
-        return Caller(self.namespace, token=self.id, only=only)
+        deployer = f"name:{self.name}" if self.name else f"id:{self.id}"
+        return Caller(self.namespace, token=self.id, only=only, deployer=deployer)
 
     def row(self) -> TokenRow:
         """Return its row in a list of tokens."""

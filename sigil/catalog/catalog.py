@@ -338,6 +338,8 @@ class Catalog:
             return record  # it was removed at this moment, or another version runs
         renewed = replace(head.record, expires_at=self._clock() + seconds)
         self._put_version(renewed)
+        version = Dependent(record.namespace, record.name, record.digest)
+        self.deployments.extend(version, seconds + GRACE_SECONDS)
         try:
             self.save_head(renewed, head.state, head)
         except Conflict:

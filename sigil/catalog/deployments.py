@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import orjson
@@ -52,10 +52,14 @@ class Dependent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The record of a deploy. `owner`: an owner made it, who did not speak for a model."""
+    """The record of a deploy. `owner`: an owner made it, who did not speak for a model.
+
+    `deployer`: who made it with an access token, see `Caller`; empty for everybody else.
+    """
 
     pins: Pins = field(default_factory=dict)
     owner: bool = False
+    deployer: str = ""
 
 
 class Deployments:
@@ -86,13 +90,49 @@ class Deployments:
         """
         for digest in filter(None, deployment.pins.values()):
             self._kv.put(keys.dependent(digest, *version), b"", ttl=ttl)
-        body = orjson.dumps({"pins": dict(deployment.pins), "owner": deployment.owner})
         try:
+            body = _encode_deployment(deployment)
             self._kv.put(keys.deployment(*version), body, expect=ABSENT, ttl=ttl)
         except Conflict:
-            return self.read(*version) or deployment
+            return self._find_earlier(version, deployment, ttl)
         self._cache(version, deployment)
         return deployment
+
+    def _find_earlier(
+        self, version: Dependent, deployment: Deployment, ttl: float | None
+    ) -> Deployment:
+        """Return what was recorded before `deployment`, which is not recorded then.
+
+        It may be left of a deploy that failed. So what two parties deployed is no deployer's own.
+        """
+        item = self._kv.get(keys.deployment(*version))
+        if item is None:
+            return deployment
+        found = _decode_deployment(item.value)
+        is_deploy = deployment.owner or bool(deployment.deployer)
+        if is_deploy and found.deployer not in ("", deployment.deployer):
+            found = replace(found, deployer="")
+            self._kv.put(keys.deployment(*version), _encode_deployment(found), ttl=ttl)
+        self._cache(version, found)
+        return found
+
+    def find_deployer(self, namespace: str, name: str, digest: str) -> str:
+        """Return who deployed a version with an access token; empty when nobody did.
+
+        It is read from the store: another process may have removed and deployed it again.
+        """
+        item = self._kv.get(keys.deployment(namespace, name, digest))
+        return _decode_deployment(item.value).deployer if item else ""
+
+    def extend(self, version: Dependent, ttl: float) -> None:
+        """Let the record of a version that lives on for `ttl` seconds live on with it."""
+        item = self._kv.get(keys.deployment(*version))
+        if item is None:
+            return
+        for digest in filter(None, _decode_deployment(item.value).pins.values()):
+            self._kv.put(keys.dependent(digest, *version), b"", ttl=ttl)
+        with suppress(Conflict):  # another deploy of it, which sets its own time
+            self._kv.put(keys.deployment(*version), item.value, expect=item.version, ttl=ttl)
 
     def forget(self, namespace: str, name: str, digest: str) -> None:
         """Forget what was recorded of a version that is gone."""
@@ -123,17 +163,26 @@ class Deployments:
         self._cached[version] = deployment
 
 
+def _encode_deployment(deployment: Deployment) -> bytes:
+    fields: dict[str, object] = {"pins": dict(deployment.pins), "owner": deployment.owner}
+    if deployment.deployer:
+        fields["deployer"] = deployment.deployer
+    return orjson.dumps(fields)
+
+
 def _decode_deployment(data: bytes) -> Deployment:
     """Return the record that `write` wrote; fields that a later release added are ignored."""
     try:
         fields = orjson.loads(data)
         pins, owner = fields["pins"], fields["owner"]
+        deployer = fields.get("deployer", "")
     except (ValueError, TypeError, KeyError):
         raise damaged() from None
     if (
         not isinstance(pins, dict)
         or not all(isinstance(digest, str) for digest in pins.values())
         or not isinstance(owner, bool)
+        or not isinstance(deployer, str)
     ):
         raise damaged()
-    return Deployment(pins, owner)
+    return Deployment(pins, owner, deployer)

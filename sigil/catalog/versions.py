@@ -1,4 +1,4 @@
-"""Owners and readers list, compare, roll back and yank the versions of a name here."""
+"""Owners, deployers and readers list, compare, roll back and yank the versions of a name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sigil.catalog.catalog import Catalog
 from sigil.catalog.deployments import Pins
 from sigil.catalog.heads import Activation, HeadState
 from sigil.catalog.health import CircuitBreaker, HealthSubject
-from sigil.catalog.owner import require_owner
+from sigil.catalog.owner import require_owner_or_deployer
 from sigil.catalog.records import Head, Record
 from sigil.catalog.views import version_state
 from sigil.errors import Conflict, Refused, UsageError
@@ -51,7 +51,10 @@ class _StateChange:
 
 
 class VersionAdmin:
-    """The verbs on the versions of a name. Those that change something are for owners."""
+    """The verbs on the versions of a name.
+
+    Those that change something are for owners, and for who deployed the versions with a token.
+    """
 
     def __init__(
         self,
@@ -117,7 +120,7 @@ class VersionAdmin:
 
         The same once more changes nothing.
         """
-        require_owner(caller, "rolls back", "registry")
+        require_owner_or_deployer(caller, (), self._catalog.deployments, "rolls back")
 
         def roll_back(head: Head) -> _StateChange:
             records = self._catalog.list_versions(head)
@@ -125,6 +128,7 @@ class VersionAdmin:
                 record = self._choose_older(head, records)
             else:
                 record = _require_version({old.version: old for old in records}, version, name)
+            self._require_own(caller, "rolls it back", head.record, record)
             return _StateChange(record, head.state.unyank(record.version), record)
 
         return self._change(name, caller, roll_back, "rollback")
@@ -134,7 +138,7 @@ class VersionAdmin:
 
         Neither a query nor the plain name leads to it then, and its digest still runs.
         """
-        require_owner(caller, "yanks", "registry")
+        require_owner_or_deployer(caller, (), self._catalog.deployments, "yanks")
         parsed = Ref.parse(ref)
         if parsed.version is None and parsed.digest is None:
             raise UsageError(
@@ -148,6 +152,7 @@ class VersionAdmin:
             record = self._catalog.find_in(head.record.namespace, parsed)
             if record is None:
                 raise _missing_version(parsed.name, f"{parsed.version or parsed.digest}")
+            self._require_own(caller, "yanks it", record)
             return _take_yank_back(head, record) if undo else self._withdraw(head, record)
 
         return self._change(parsed.name, caller, yank_version, "unyank" if undo else "yank")
@@ -225,6 +230,9 @@ class VersionAdmin:
                 digest=subject.digest,
             )
         return {**self._version_row(head, subject), "changed": is_changed}
+
+    def _require_own(self, caller: Caller, action: str, *records: Record) -> None:
+        require_owner_or_deployer(caller, records, self._catalog.deployments, action)
 
     def _choose_older(self, head: Head, records: list[Record]) -> Record:
         """Return the version that a rollback to no version in particular brings back.

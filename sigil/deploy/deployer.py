@@ -369,9 +369,11 @@ class Deployer:
             with self._reservations.reserve(
                 record.namespace, claim_of(record, head), checked.count
             ):
-                if linked.pins or is_owners:
+                if linked.pins or is_owners or caller.deployer:
                     # before the version is there, so that none is seen without it
-                    self._catalog.note_deployment(record, Deployment(linked.pins, is_owners))
+                    self._catalog.note_deployment(
+                        record, Deployment(linked.pins, is_owners, caller.deployer)
+                    )
                 position = self._catalog.save_version(record, head, step, checked.log)
             self._older_callers.advance(record.namespace, checked.log, position)
             return record, before

@@ -28,7 +28,7 @@ from sigil.http.request import (
     json_response,
 )
 from sigil.http.route import REF_SCHEMA
-from sigil.protocol import Caller, deployed_row
+from sigil.protocol import Caller, Ref, deployed_row
 from sigil.rows import StatusRow
 
 NUMBER_MOST = 10**8
@@ -143,12 +143,14 @@ def diff(request: AuthorizedRequest) -> Response:
 def rollback(request: AuthorizedRequest) -> Response:
     """Make an older version the active one."""
     body = request.read_body(RollbackBody)
+    request.require_deploy(body.name)
     return json_response(request.registry.rollback(body.name, request.caller, body.version))
 
 
 def yank(request: AuthorizedRequest) -> Response:
     """Hide a version, or show it again."""
     body = request.read_body(YankBody)
+    request.require_deploy(Ref.parse(body.ref).name)
     return json_response(request.registry.yank(body.ref, request.caller, undo=body.undo))
 
 
@@ -200,18 +202,21 @@ def list_grants(request: AuthorizedRequest) -> Response:
 
 def get_permission_request(request: AuthorizedRequest) -> Response:
     """Show the permissions that one capability asks for."""
+    request.require_deploy(Ref.parse(request.ref).name)
     return json_response(request.registry.granting.find_request(request.ref, request.caller))
 
 
 def grant(request: AuthorizedRequest) -> Response:
     """Grant what a version asks for."""
     body = request.read_body(GrantBody)
+    request.require_deploy(Ref.parse(body.ref).name)
     return json_response(request.registry.granting.grant(body.ref, request.caller, body.digest))
 
 
 def revoke(request: AuthorizedRequest) -> Response:
     """Take a permission back, or all of them."""
     body = request.read_body(RevokeBody)
+    request.require_deploy(body.name)
     row = request.registry.granting.revoke(body.name, request.caller, body.permission)
     return json_response(row)
 

@@ -60,6 +60,7 @@ def remove(request: AuthorizedRequest) -> Response:
     if len(names) > 1:
         raise Conflict("the request names several capabilities")
     name = names.pop()
+    request.require_deploy(name)
     request.registry.remove(name, request.caller)
     return json_response({"removed": name})
 

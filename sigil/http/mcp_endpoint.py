@@ -118,7 +118,9 @@ def _answer_message(
             caller = replace(caller, author="model", session=caller.session or SESSION)
         may_deploy = request.holder.kind in (ADMIN, "deploy")
         require_deploy = request.require_deploy if may_deploy else None
-        methods = Methods(Toolbox(request.registry, caller, require_deploy=require_deploy))
+        managed = request.registry if request.holder.kind == "deploy" else None
+        toolbox = Toolbox(request.registry, caller, require_deploy=require_deploy, managed=managed)
+        methods = Methods(toolbox)
         return jsonrpc.make_result(message.id, methods.answer(message))
     except RpcError as problem:
         return jsonrpc.make_failure(jsonrpc.id_of(value), problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from sigil import builtin_tools
 from sigil.builtin_tools import (
@@ -19,6 +20,9 @@ from sigil.mcp.jsonrpc import PARAMS, RpcError
 from sigil.mcp.working_set import ResidentTools
 from sigil.protocol import TOOL_PREFIX, Caller, Json, Offer, Ref, Registry, capability_of
 from sigil.strict_json import dumps, loads
+
+if TYPE_CHECKING:
+    from sigil.rows import ChangedVersionRow, PermissionRequestRow
 
 QUERY_TEXT = (
     "Find capabilities by what they do. Each comes with the JSON Schema of its input: call it"
@@ -38,6 +42,26 @@ _RUN_SCHEMA: dict[str, Json] = {
         "input": {"type": "object", "description": "What its schema asks for."},
     },
     "required": ["capability"],
+}
+MANAGE = "sigil_manage"
+MANAGE_TEXT = (
+    "Change what was deployed with this token: yank withdraws a version (NAME@VERSION), unyank"
+    " takes that back, rollback makes an older version the active one (NAME@VERSION, or NAME for"
+    " the one before), grant lets a version call the capabilities that it asks for (only an owner"
+    " grants the network and secrets), and remove deletes NAME with all its versions and data."
+)
+_MANAGE_SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "action": {"enum": ["yank", "unyank", "rollback", "grant", "remove"]},
+        "capability": {"type": "string", "description": "NAME or NAME@VERSION."},
+    },
+    "required": ["action", "capability"],
+}
+_DESTRUCTIVE: Mapping[str, Json] = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "openWorldHint": False,
 }
 FOUND_MOST = 50
 """The hits of a query before those that run inside an agent alone are left out."""
@@ -110,6 +134,29 @@ class ListedTool:
         return row
 
 
+class GrantVerb(Protocol):
+    """The grant of permissions to a capability."""
+
+    def grant(self, ref: str, caller: Caller) -> PermissionRequestRow:
+        """Grant what it asks for."""
+
+
+class ManagedRegistry(Protocol):
+    """The changes of capabilities that a peer may make to its own."""
+
+    @property
+    def granting(self) -> GrantVerb: ...
+
+    def remove(self, name: str, caller: Caller) -> None:
+        """Remove a capability with all its versions."""
+
+    def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
+        """Make an older version the active one."""
+
+    def yank(self, ref: str, caller: Caller, *, undo: bool = False) -> ChangedVersionRow:
+        """Hide a version, or show it again."""
+
+
 DeployCheck = Callable[[str], None]
 """Raises `Refused` unless a capability of this name may be deployed; `*` is one without a name."""
 
@@ -119,7 +166,8 @@ class Toolbox:
     """The tools of one peer.
 
     `resident` is None where nothing is kept between requests, `require_deploy` where the peer may
-    not deploy. `on_change` is called when a call changed the tools.
+    not deploy. `on_change` is called when a call changed the tools. `managed` is the registry of a
+    peer with a deploy token, who may change what was deployed with it.
     """
 
     registry: Registry
@@ -127,6 +175,7 @@ class Toolbox:
     resident: ResidentTools | None = None
     require_deploy: DeployCheck | None = None
     on_change: Callable[[], None] = lambda: None
+    managed: ManagedRegistry | None = None
 
     def list_tools(self) -> list[Json]:
         """Return every tool, as `tools/list` lists it."""
@@ -152,6 +201,17 @@ class Toolbox:
                 )
             )
         tools.append(ListedTool(builtin_tools.RUN, "Run a capability", RUN_TEXT, _RUN_SCHEMA))
+        if self.managed:
+            tools.append(
+                ListedTool(
+                    MANAGE,
+                    "Change your capabilities",
+                    MANAGE_TEXT,
+                    _MANAGE_SCHEMA,
+                    {"type": "object"},
+                    _DESTRUCTIVE,
+                )
+            )
         for offer in self.resident.offers() if self.resident else ():
             words = offer.name.rpartition("/")[2].replace("-", " ")
             tools.append(
@@ -190,6 +250,8 @@ class Toolbox:
                 deployed = self.registry.deploy(spec, self.caller)
                 evicted = self._load_offers([deployed.offer])
                 result = _make_result({**builtin_tools.deployed_row(deployed), **evicted})
+            elif name == MANAGE and self.managed:
+                result = _make_result(self._manage(self.managed, arguments))
             else:
                 offer = self.resident.get(name) if self.resident else None
                 if offer is None:
@@ -252,6 +314,36 @@ class Toolbox:
         text = output if isinstance(output, str) else body.decode()
         return _make_result({"output": output}, text)
 
+    def _manage(
+        self, registry: ManagedRegistry, arguments: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        """Change a capability, and return what it is then."""
+        action = arguments.get("action")
+        text = arguments.get("capability")
+        if not isinstance(text, str) or not set(arguments) <= {"action", "capability"}:
+            raise ToolError("EINVAL", "give action, and capability, a name")
+        ref = Ref.parse(text)
+        if ref.namespace not in ("", self.caller.namespace):
+            raise ToolError("EPERM", f"{ref.namespace} is not the namespace of this token")
+        plain = text.rpartition("/")[2]
+        if self.require_deploy:
+            self.require_deploy(ref.name)
+        match action:
+            case "yank" | "unyank":
+                return {**registry.yank(plain, self.caller, undo=action == "unyank")}
+            case "rollback":
+                if ref.digest:
+                    raise ToolError("EINVAL", "name the version of a rollback by its number")
+                return {**registry.rollback(ref.name, self.caller, ref.version)}
+            case "grant":
+                return {**registry.granting.grant(plain, self.caller)}
+            case "remove":
+                if plain != ref.name:
+                    raise ToolError("EINVAL", "remove takes all versions: give the name alone")
+                registry.remove(ref.name, self.caller)
+                return {"removed": ref.name}
+        raise ToolError("EINVAL", "action is yank, unyank, rollback, grant or remove")
+
     def _load_offers(self, offers: Iterable[Offer]) -> dict[str, Json]:
         """Page offers in; return the field that names the tools that were evicted for them, so that
         the model may search for them again.
@@ -276,14 +368,14 @@ class Toolbox:
         return RpcError(PARAMS, f"there is no tool {one_line(tool, 80)!r}")
 
 
-def _make_result(structured: dict[str, Json], text: str | None = None) -> dict[str, Json]:
+def _make_result(structured: Mapping[str, Json], text: str | None = None) -> dict[str, Json]:
     """Return the result of a call that succeeded: a text for models, which is the same as JSON
     unless another is given, and the values for programs.
     """
     if text is None:
-        text = dumps(structured).decode()
+        text = dumps(dict(structured)).decode()
     return {
         "content": [{"type": "text", "text": text}],
-        "structuredContent": structured,
+        "structuredContent": dict(structured),
         "isError": False,
     }

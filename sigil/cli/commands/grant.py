@@ -30,7 +30,7 @@ def grant(
     """Grant a capability what it asks for.
 
     First shows what is new in it, and asks; --yes answers. The grant is for this one version, by
-    its digest.
+    its digest. With a deploy token: only calls, and only of what was deployed with it.
     """
     shell = get_shell(context)
     with shell.open_registry(unsure_message("sigil grants")) as opened:
@@ -43,12 +43,15 @@ def grant(
             shell.printer.result(row, note)
             return
         _print_request(shell, row)
-        require_answerer(shell, name)
-        confirm(shell, f"Grant this to {row['capability']}@{row['version']}?", "granted")
+        if not set(row["new"]) <= set(row.get("owners_only", ())):  # else the registry refuses it
+            require_answerer(shell, name)
+            confirm(shell, f"Grant this to {row['capability']}@{row['version']}?", "granted")
         granted = opened.registry.granting.grant(ref, caller, row["digest"])
     shell.printer.result(
         granted, f"granted to {granted['capability']}@{granted['version']} {granted['digest']}"
     )
+    for permission in granted.get("owners_only", ()):
+        shell.printer.note(f"waits for an owner: {permission}")
     flag = namespace_flag(caller, opened.caller.namespace)
     for missing in granted["secrets_missing"]:
         shell.printer.note(f"the secret {missing} is not set: sigil secret set {missing}{flag}")

@@ -192,7 +192,8 @@ def serve_stdio(context: typer.Context, options: StdioOptions = STDIO_DEFAULTS) 
         caller = replace(opened.caller, namespace=options.namespace or opened.caller.namespace)
         # the client's model acts in a chat of the person at the shell; a remote registry's token
         # that is not the admin's acts only for itself
-        if not shell.is_remote() or opened.registry.keys.whoami(opened.caller)["kind"] == "admin":
+        kind = opened.registry.keys.whoami(opened.caller)["kind"] if shell.is_remote() else "admin"
+        if kind == "admin":
             caller = replace(caller, author="model", session=options.session)
         server = StdioServer(sys.stdin.buffer, stdout)
         toolbox = Toolbox(
@@ -201,6 +202,7 @@ def serve_stdio(context: typer.Context, options: StdioOptions = STDIO_DEFAULTS) 
             ResidentTools(),
             None if options.read_only else allow_any_deploy,
             server.announce_change,
+            opened.registry if kind == "deploy" and not options.read_only else None,
         )
         toolbox.preload(options.preload or ())
         if sys.stdin.isatty():

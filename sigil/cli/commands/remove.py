@@ -10,6 +10,7 @@ from sigil.cli.completions import capability_names
 from sigil.cli.names import Namespace, resolve_name
 from sigil.cli.shell import confirm, get_shell, require_answerer, unsure_message
 from sigil.errors import SigilError
+from sigil.protocol import LIBRARY
 
 if TYPE_CHECKING:
     from sigil.admin_protocol import AdminRegistry
@@ -47,11 +48,12 @@ def remove(
 
 
 def find_callers(registry: AdminRegistry, name: str, caller: Caller) -> list[str]:
-    """Return the capabilities of the caller's namespace that declare a call to this one."""
-    names = [
-        row["capability"] for row in registry.list(caller) if row["namespace"] == caller.namespace
-    ]
-    if name not in names or len(names) > INSPECTED_MOST:
+    """Return the capabilities of the same namespace that declare a call to this one."""
+    rows = [row for row in registry.list(caller) if row["namespace"] != LIBRARY]
+    # the namespace is the caller's, or that of the token which a remote registry is shown
+    here = {row["namespace"] for row in rows if row["capability"] == name}
+    names = [row["capability"] for row in rows if row["namespace"] in here]
+    if not names or len(names) > INSPECTED_MOST:
         return []
     callers = []
     for other in names:

@@ -317,7 +317,7 @@ def test_without_scopes_a_token_reaches_what_its_namespace_sees(tokens: Tokens) 
     assert deploy.may_deploy("x")
     assert deploy.may_deploy("*")
     assert not invoke.may_deploy("x")
-    assert deploy.to_caller() == Caller("main", token=deploy.id)
+    assert deploy.to_caller() == Caller("main", token=deploy.id, deployer=f"id:{deploy.id}")
 
 
 def test_a_narrow_token_reaches_nothing_else(tokens: Tokens) -> None:

@@ -24,15 +24,8 @@ __all__ = ["opened", "place"]
 
 
 KEEPING = [
-    ("DELETE", "/_api/remove?name=one"),
-    ("POST", "/_api/rollback"),
-    ("POST", "/_api/yank"),
     ("POST", "/_api/publish"),
     ("POST", "/_api/import"),
-    ("GET", "/_api/grants"),
-    ("GET", "/_api/grants/one"),
-    ("POST", "/_api/grant"),
-    ("POST", "/_api/revoke"),
     ("GET", "/_api/secrets"),
     ("PUT", "/_api/secrets/KEY"),
     ("DELETE", "/_api/secrets/KEY"),
@@ -48,6 +41,13 @@ WORKING = [
     ("GET", "/_api/diff/one"),
     ("POST", "/_api/export"),
     ("GET", "/_api/status"),
+    ("DELETE", "/_api/remove?name=none"),
+    ("POST", "/_api/rollback"),
+    ("POST", "/_api/yank"),
+    ("GET", "/_api/grants"),
+    ("GET", "/_api/grants/none"),
+    ("POST", "/_api/grant"),
+    ("POST", "/_api/revoke"),
 ]
 USING = [
     ("GET", "/run/one"),
@@ -129,6 +129,113 @@ def test_a_deploy_token_keeps_to_the_names_of_its_scopes(place: TokenServer) -> 
         "one",
         "standard",
     ]
+
+
+def change(place: TokenServer, token: str, verb: str, name: str = "hers") -> str:
+    """Ask for a change of a capability; return "done", or how it is refused."""
+    answer = {
+        "remove": lambda: place.ask(token, "DELETE", f"/_api/remove?name={name}"),
+        "yank": lambda: place.ask(token, "POST", "/_api/yank", json={"ref": f"{name}@2"}),
+        "unyank": lambda: place.ask(
+            token, "POST", "/_api/yank", json={"ref": f"{name}@2", "undo": True}
+        ),
+        "rollback": lambda: place.ask(token, "POST", "/_api/rollback", json={"name": name}),
+        "grant": lambda: place.ask(token, "POST", "/_api/grant", json={"ref": name}),
+        "asked": lambda: place.ask(token, "GET", f"/_api/grants/{name}"),
+        "revoke": lambda: place.ask(token, "POST", "/_api/revoke", json={"name": name}),
+    }[verb]()
+    return "done" if answer.status_code == 200 else error(answer)
+
+
+CHANGES = ("asked", "grant", "revoke", "rollback", "yank", "unyank", "remove")
+CALLS_BOB = {"permissions": {"call": ["bob/open"]}}
+
+
+def test_who_deployed_with_a_token_changes_their_own_and_nobody_elses(place: TokenServer) -> None:
+    bob = place.key("deploy", namespace="bob")
+    place.deploy(bob, "open", public=True)
+    hers = place.key("deploy", namespace="alice", name="laptop")
+    renewed = place.key("deploy", namespace="alice", name="laptop")
+    others = {
+        "of another name": place.key("deploy", namespace="alice", name="ci"),
+        "without a name": place.key("deploy", namespace="alice"),
+        "of another namespace": bob,
+        "for other capabilities": place.key(
+            "deploy", "deploy:alice/else", namespace="alice", name="laptop"
+        ),
+        "that only runs": place.key("invoke", namespace="alice", name="laptop"),
+    }
+    for code in ("return 1;", "return 2;"):
+        assert place.deploy(hers, "hers", code, **CALLS_BOB).status_code == 201
+    for whose, token in others.items():
+        refusals = {change(place, token, verb) for verb in CHANGES}
+        expected = "404 ENOENT" if whose == "of another namespace" else "403 EPERM"
+        assert (whose, refusals) == (whose, {expected})
+    assert [change(place, renewed, verb) for verb in CHANGES] == ["done"] * len(CHANGES)
+    assert error(place.ask(hers, "GET", "/run/hers")) == "404 ENOENT"
+
+    rows = place.ask(ADMIN, "GET", "/_api/audit?namespace=alice").json()["items"]
+    done = [row for row in rows if row["action"] not in ("deploy", "key-create")]
+    actions = ["grant", "revoke", "rollback", "yank", "unyank", "remove"]
+    assert [row["action"] for row in done] == actions
+    ids = {row["token"] for row in done}
+    assert ids == {place.ask(renewed, "GET", "/_api/whoami").json()["id"]}
+
+
+def test_what_an_owner_deployed_is_not_for_a_token_of_that_namespace(place: TokenServer) -> None:
+    token = place.key("deploy", name="laptop")
+    place.deploy(ADMIN, "owners", **CALLS_BOB)
+    assert {change(place, token, verb, "owners@1" if verb in ("grant", "asked") else "owners")
+            for verb in ("asked", "grant", "revoke", "remove")} == {"403 EPERM"}  # fmt: skip
+    assert place.deploy(token, "owners", "return 2;", **CALLS_BOB).status_code == 201
+    # it may withdraw its own version, and does not decide about the owner's
+    assert change(place, token, "rollback", "owners") == "403 EPERM"
+    assert change(place, token, "remove", "owners") == "403 EPERM"
+    assert change(place, token, "revoke", "owners") == "403 EPERM"
+    assert change(place, token, "yank", "owners") == "done"
+    assert place.ask(ADMIN, "GET", "/run/owners").json() == 1
+    assert change(place, token, "rollback", "standard") == "403 EPERM"
+    assert change(place, token, "remove", "standard") == "403 EPERM"
+    assert change(place, token, "grant", "library/standard") == "403 EPERM"
+
+
+def test_a_name_that_an_owner_took_back_is_not_the_tokens_any_more(place: TokenServer) -> None:
+    token = place.key("deploy", name="laptop")
+    place.deploy(token, "one")
+    place.ask(ADMIN, "DELETE", "/_api/remove?name=one")
+    place.deploy(ADMIN, "one")  # the very digest
+    assert change(place, token, "remove", "one") == "403 EPERM"
+    place.ask(ADMIN, "DELETE", "/_api/remove?name=one")
+    place.deploy(token, "one", type="ephemeral", ttl=60)
+    place.clock.now += 50
+    assert place.deploy(token, "one", type="ephemeral", ttl=60).status_code == 200
+    place.clock.now += 55
+    assert change(place, token, "remove", "one") == "done"
+
+
+def test_a_token_grants_calls_that_it_may_make_itself_and_no_more(place: TokenServer) -> None:
+    place.deploy(place.key("deploy", namespace="bob"), "open", public=True)
+    token = place.key("deploy", namespace="alice", name="laptop")
+    asked = {"call": ["bob/open"], "http": ["GET api.example.com/"], "secrets": ["KEY@api.example.com"]}  # fmt: skip
+    place.deploy(token, "asks", permissions=asked)
+    kept_back = ["http:GET api.example.com/", "secret:KEY@api.example.com"]
+    assert place.ask(token, "GET", "/_api/grants/asks").json()["owners_only"] == kept_back
+    row = place.ask(token, "POST", "/_api/grant", json={"ref": "asks"}).json()
+    assert (row["granted"], row["new"]) == (["call:bob/open"], kept_back)
+    refused = place.ask(token, "POST", "/_api/grant", json={"ref": "asks"})
+    assert error(refused) == "403 EPERM"
+    problem = refused.json()["error"]
+    assert problem["message"] == f"only an owner grants {', '.join(kept_back)}"
+    assert problem["suggestion"] == "ask an owner of the registry: `sigil grant alice/asks`"
+    # what an owner granted stays when the token asks again
+    alice = {"X-Sigil-Namespace": "alice"}
+    place.ask(ADMIN, "POST", "/_api/grant", json={"ref": "asks"}, headers=alice)
+    row = place.ask(token, "POST", "/_api/grant", json={"ref": "asks"}).json()
+    assert (row["new"], "owners_only" in row) == ([], False)
+    listed = place.ask(token, "GET", "/_api/grants").json()["items"]
+    assert [(row["capability"], row["by"]) for row in listed] == [("asks", "an owner")]
+    other = place.key("deploy", "deploy:alice/else", namespace="alice")
+    assert place.ask(other, "GET", "/_api/grants").json()["items"] == []
 
 
 def test_an_invoke_token_runs_and_finds_what_it_may_run_and_sees_no_source(

@@ -28,10 +28,11 @@ class Place:
         self.registry = importer.registry
         self.url = f"{url}/mcp"
 
-    def token(self, *scopes: str, kind: str = "invoke", namespace: str = "main") -> str:
-        return str(
-            self.registry.keys.create(TokenRequest(kind, "", scopes, namespace), OWNER)["token"]
-        )
+    def token(
+        self, *scopes: str, kind: str = "invoke", namespace: str = "main", name: str = ""
+    ) -> str:
+        request = TokenRequest(kind, name, scopes, namespace)
+        return str(self.registry.keys.create(request, OWNER)["token"])
 
     def post(self, body: Any, token: str = TOKEN, **headers: str) -> httpx.Response:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -118,7 +119,10 @@ def test_a_token_reaches_and_deploys_what_its_scopes_say(place: Place) -> None:
     ]
     run = call(1, "sigil_run", capability="shout", input={"text": "a"})
 
-    assert tools == [["sigil_query", "sigil_run"], ["sigil_query", "sigil_deploy", "sigil_run"]]
+    assert tools == [
+        ["sigil_query", "sigil_run"],
+        ["sigil_query", "sigil_deploy", "sigil_run", "sigil_manage"],
+    ]
     assert place.said(run, invoke)["content"][0]["text"] == "A"
     refused = place.said(call(1, "sigil_run", capability="whisper", input={"text": "a"}), invoke)
     assert refused["isError"]
@@ -128,6 +132,37 @@ def test_a_token_reaches_and_deploys_what_its_scopes_say(place: Place) -> None:
     narrow = place.token("deploy:bob/other", kind="deploy", namespace="bob")
     denied = place.said(call(1, "sigil_deploy", **SHOUT), narrow)
     assert json.loads(denied["content"][0]["text"])["error"]["code"] == "EPERM"
+
+
+def test_a_deploy_token_changes_its_own_capabilities_over_mcp(place: Place) -> None:
+    # a token deploys once in five seconds; two of one name have one deployer
+    tokens = [
+        place.token("deploy:alice/*", kind="deploy", namespace="alice", name="mine")
+        for _ in range(2)
+    ]
+    token = tokens[0]
+    for key, code in zip(tokens, ("return 'one'", "return 'two'"), strict=True):
+        place.said(call(1, "sigil_deploy", **{**SHOUT, "execute": code}), key)
+
+    def manage(action: str, capability: str, key: str = token) -> Any:
+        answer = place.said(call(1, "sigil_manage", action=action, capability=capability), key)
+        if "content" not in answer:
+            return answer["code"]
+        said = json.loads(answer["content"][0]["text"])
+        return said["error"]["code"] if answer["isError"] else said
+
+    assert manage("rollback", "shout")["version"] == 1
+    assert manage("rollback", "alice/shout@2")["active"]
+    assert manage("yank", "shout@2")["yanked"]
+    assert not manage("unyank", "shout@2")["yanked"]
+    assert [manage("remove", "shout@2"), manage("burn", "shout"), manage("grant", "shout")] == [
+        "EINVAL"
+    ] * 3
+    assert manage("remove", "bob/shout") == "EPERM"
+    stranger = place.token("deploy:alice/*", kind="deploy", namespace="alice")
+    assert manage("remove", "shout", stranger) == "EPERM"
+    assert [manage("remove", "shout", key) for key in (TOKEN, place.token("run:*"))] == [-32602] * 2
+    assert manage("remove", "shout") == {"removed": "shout"}
 
 
 def test_a_model_behind_the_admin_token_replaces_nothing_of_a_person(place: Place) -> None:
