@@ -1,5 +1,6 @@
-# Uncaged in a container: wheel and JavaScript engine are built from this checkout; the image that is kept has no compiler in it.
-# Needs the base image and a package index, nothing else. docs/deploy.md shows how it is run.
+# Uncaged in a container. The wheel in dist/ is installed when `scripts/package` made one; otherwise wheel and JavaScript engine are
+# built from this checkout. Needs the base image and a package index, nothing else; the image that is kept has no compiler in it.
+# docs/deploy.md shows how it is run.
 FROM python:3.11-slim-bookworm AS build
 
 ENV PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \
@@ -12,9 +13,11 @@ WORKDIR /src
 COPY pyproject.toml uv.lock ./
 RUN /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --no-install-project --compile-bytecode
 COPY . .
-RUN /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --no-editable --compile-bytecode
-# native code of the engine, so that no container compiles it when it starts
-RUN /opt/uncaged/bin/python -m sigil.compile.toolchain.native_code
+RUN if ls dist/*.whl >/dev/null 2>&1; \
+    then /opt/uv/bin/uv pip install --quiet --python /opt/uncaged --no-deps --compile-bytecode dist/*.whl; \
+    else /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --no-editable --compile-bytecode; fi
+# native code of the engine, so that no container compiles it when it starts; -P: of what was installed, not of /src
+RUN /opt/uncaged/bin/python -P -m sigil.compile.toolchain.native_code
 
 
 FROM python:3.11-slim-bookworm

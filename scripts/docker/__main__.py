@@ -1,5 +1,5 @@
-"""Calls every function of the template in a container, with the event files of the tests, and prints
-the answers.
+"""Builds the product's image and runs it; then calls every function of the template in a container,
+with the event files of the tests, and prints the answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from scripts.docker import image
+from scripts.docker import image, product
 from scripts.docker.cloud import Cloud, Platform, run_cloud, run_platform
 from scripts.docker.daemon import Docker, run_docker, unpack_programs
 from scripts.docker.shell import ROOT, find_tool, measure_folder, run
@@ -108,6 +108,10 @@ def check_functions(stack: ExitStack, folder: Path) -> None:
     docker = stack.enter_context(run_docker(folder, path))
     report(f"the image is built: {image.build_image(docker, folder, base)}")
     base.unlink()
+    report(
+        f"the product's image is built from the wheel: {product.build_product(docker, folder, path)}"
+    )
+    report(f"it is {product.check_product(docker)}")
     cloud = stack.enter_context(run_cloud(folder, docker.gateway))
     platform = stack.enter_context(run_platform(docker.gateway))
     template = BuiltTemplate(docker, folder, cloud, platform)

@@ -62,6 +62,9 @@ def run_docker(folder: Path, path: str) -> Iterator[Docker]:
         "DOCKER_BUILDKIT": "0",
     }
     command = (
+        # what it mounts ends with it
+        "unshare",
+        "--mount",
         shutil.which("dockerd", path=path) or "dockerd",
         f"--data-root={folder / 'root'}",
         f"--exec-root={folder / 'exec'}",

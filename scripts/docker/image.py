@@ -31,12 +31,17 @@ WORKDIR /var/task
 
 def make_root_filesystem(folder: Path, path: str) -> Path:
     """Make a minimal Debian 12 with Python 3.11; return its tar file."""
+    return pack_debian(folder, path, _PACKAGES)
+
+
+def pack_debian(folder: Path, path: str, packages: str) -> Path:
+    """Make a minimal Debian 12 with these packages; return its tar file."""
     archive = folder / "rootfs.tar"
     run(
         shutil.which("mmdebstrap", path=path) or "mmdebstrap",
         "--quiet",
         "--variant=essential",
-        f"--include={_PACKAGES}",
+        f"--include={packages}",
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in _BULK),
         "bookworm",
         archive,

@@ -27,7 +27,7 @@ SCRIPTS = (
         "build-typescript",
         "build-htmlparser",
     ),
-    *("bench", "bootstrap", "check-docker", "tool", "npm"),
+    *("bench", "bootstrap", "check-bare", "check-docker", "tool", "npm"),
 )
 REGISTRIES = re.compile(
     "|".join(

@@ -62,7 +62,7 @@ def test_the_image_is_healthy_only_while_the_server_says_so() -> None:
     assert health(gone) == 1
 
 
-def test_the_image_gets_everything_that_the_wheel_is_made_from_and_nothing_else() -> None:
+def test_the_image_gets_a_finished_wheel_or_all_that_it_is_made_from_and_nothing_else() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     hook = project["tool"]["hatch"]["build"]["hooks"]["custom"]["path"]
@@ -77,6 +77,7 @@ def test_the_image_gets_everything_that_the_wheel_is_made_from_and_nothing_else(
         hook,
         "pyproject.toml",
         "uv.lock",
+        "dist/*.whl",
     }
 
 

@@ -1,0 +1,76 @@
+"""Builds the product's own image from its `Dockerfile` and a finished wheel, and runs it as
+`docs/deploy.md` does.
+
+Debian's Python stands in for the base image, as no registry of images is needed here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+from scripts.docker.daemon import Docker
+from scripts.docker.image import pack_debian
+from scripts.docker.shell import ROOT
+
+IMAGE = "uncaged-check"
+QUESTION = ("chat", "--quiet", "encode hello world in base64")
+ANSWER = "aGVsbG8gd29ybGQ="
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+_PACKAGES = "python3-venv,python-is-python3,libstdc++6,passwd"
+_HARDENED = (
+    "--read-only",
+    "--tmpfs=/tmp",
+    "--cap-drop=ALL",
+    "--security-opt=no-new-privileges:true",
+    "--stop-timeout=45",
+)
+_PATIENCE = 120.0
+
+
+def build_product(docker: Docker, folder: Path, path: str) -> str:
+    """Build the product's image; return its size as Docker writes it."""
+    base = re.search(r"^FROM (\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    if not base:
+        sys.exit("error: the Dockerfile names no base image")
+    archive = pack_debian(folder, path, _PACKAGES)
+    context = folder / "base"
+    context.mkdir()
+    # the machine's own certificates, as its package index may need one of them
+    (context / "certificates.crt").write_bytes(_CERTIFICATES.read_bytes())
+    (context / "Dockerfile").write_text(
+        f"FROM {IMAGE}-rootfs\nCOPY certificates.crt {_CERTIFICATES}\n"
+        f"ENV SSL_CERT_FILE={_CERTIFICATES} PIP_CERT={_CERTIFICATES}\n"
+    )
+    docker.run("import", archive, f"{IMAGE}-rootfs")
+    archive.unlink()
+    docker.run("build", "--quiet", "--tag", base[1], context)
+    # the bridge of this check reaches nothing; the index is asked from the machine's own network
+    docker.run("build", "--quiet", "--network", "host", "--tag", IMAGE, ROOT)
+    return docker.run("images", "--format", "{{.Size}}", IMAGE).strip()
+
+
+def check_product(docker: Docker) -> str:
+    """Run the image as a hardened server, ask it, and end it; return how long each took."""
+    begun = time.monotonic()
+    server = docker.run("run", "--detach", "--volume", "uncaged:/data", *_HARDENED, IMAGE).strip()
+    while (health := _inspect(docker, server, "{{.State.Health.Status}}")) != "healthy":
+        if health == "unhealthy" or time.monotonic() - begun > _PATIENCE:
+            sys.exit(f"error: the container is {health}\n{docker.run('logs', server)[-4000:]}")
+        time.sleep(0.5)
+    healthy = time.monotonic() - begun
+    answer = docker.run("exec", server, "uncaged", *QUESTION)
+    answered = time.monotonic() - begun
+    docker.run("stop", server)
+    ended = _inspect(docker, server, "{{.State.ExitCode}}")
+    if ANSWER not in answer or ended != "0":
+        sys.exit(f"error: the container answers {answer!r}, and ends with {ended}")
+    return (
+        f"healthy after {healthy:.1f} s, {answer.split()[0]} after {answered:.1f} s, ended with 0"
+    )
+
+
+def _inspect(docker: Docker, container: str, form: str) -> str:
+    return docker.run("inspect", "--format", form, container).strip()
