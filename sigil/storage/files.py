@@ -17,6 +17,10 @@ from sigil.errors import UsageError
 
 OURS = 0o600
 EVERYBODYS = 0o666
+_EXCHANGE = 2
+"""RENAME_EXCHANGE of renameat2."""
+_CURRENT = -100
+"""AT_FDCWD: paths are relative to the current folder."""
 
 
 def write_whole(path: Path, body: bytes, mode: int = EVERYBODYS, *, durable: bool = False) -> None:
@@ -65,6 +69,30 @@ def make_write_error(path: Path, problem: OSError) -> UsageError:
         f"cannot write {path}: {problem.strerror}",
         suggestion="choose a folder with free space that you can write to",
     )
+
+
+def exchange_names(one: Path, other: Path) -> None:
+    """Let two files or folders exchange their names at one moment; `UsageError` when that fails."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    rename = getattr(libc, "renameat2", None)
+    if rename is not None:
+        done = rename(_CURRENT, bytes(one), _CURRENT, bytes(other), ctypes.c_uint(_EXCHANGE))
+        if done == 0:
+            return
+    # a system or a disk that cannot: there is a short time without the first
+    between = other.with_name(f"{other.name}.old")
+    try:
+        one.rename(between)
+        try:
+            other.rename(one)
+        except BaseException:
+            between.rename(one)
+            raise
+        between.rename(other)
+    except OSError as problem:
+        raise make_write_error(one, problem) from None
 
 
 def _replace_file(path: Path, body: bytes, mode: int, *, durable: bool) -> None:

@@ -24,7 +24,7 @@ class ScriptedModel(RecordingServer):
         self.models: list[dict[str, Any]] | None = None
         """The models that GET /models lists; None answers 404."""
         self.pages: dict[str, Any] = {}
-        """What other paths answer to a GET."""
+        """What other paths answer."""
         self.aside: Reply | None = None
         """What memory is answered whenever it asks, beside the script: a server asks for it at any
         time after a reply.
@@ -50,7 +50,7 @@ class ScriptedModel(RecordingServer):
         ]
 
     def answer(self, request: Recorded) -> Answer:
-        if request.method == "GET" and request.path in self.pages:
+        if request.path in self.pages:
             return json_answer(self.pages[request.path])
         if request.method == "GET":
             if self.models is None:

@@ -106,11 +106,15 @@ def check_model(settings: Settings, provider: Provider) -> ModelFacts:
 
 
 def _ask_ollama(settings: Settings, facts: ModelFacts) -> ModelFacts:
-    """Return the facts with the window with which Ollama has loaded the model: its default is much
-    smaller than what the model could have.
+    """Return the facts with what Ollama tells in its own way: whether the model reads pictures, and
+    the window with which it is loaded, by default much smaller than what the model could have.
     """
-    loaded = as_mapping(_get_json(settings, f"{_find_root(settings)}/api/ps")).get("models")
-    for row in as_sequence(loaded):
+    root = _find_root(settings)
+    shown = as_mapping(_fetch_json(settings, f"{root}/api/show", {"model": settings.llm_model}))
+    abilities = shown.get("capabilities")
+    if isinstance(abilities, list):  # older ones do not tell
+        facts = replace(facts, pictures="vision" in abilities)
+    for row in as_sequence(as_mapping(_fetch_json(settings, f"{root}/api/ps")).get("models")):
         model = as_mapping(row)
         if settings.llm_model in (model.get("name"), model.get("model")):
             return replace(facts, window=_find_window(model) or facts.window)
@@ -119,7 +123,7 @@ def _ask_ollama(settings: Settings, facts: ModelFacts) -> ModelFacts:
 
 def _ask_llamacpp(settings: Settings, facts: ModelFacts) -> ModelFacts:
     """Return the facts with the window with which llama.cpp was started."""
-    told = as_mapping(_get_json(settings, f"{_find_root(settings)}/props"))
+    told = as_mapping(_fetch_json(settings, f"{_find_root(settings)}/props"))
     window = _find_window(told.get("default_generation_settings"))
     vision = as_mapping(told.get("modalities")).get("vision")
     return replace(
@@ -153,13 +157,16 @@ def _ask(settings: Settings, tools: tuple[ToolDefinition, ...]) -> ModelReply:
 
 def _list_models(settings: Settings) -> dict[str, Json]:
     """Return what the endpoint tells of each of its models; nothing when it tells nothing."""
-    found = _get_json(settings, settings.endpoint.rstrip("/") + "/models")
+    found = _fetch_json(settings, settings.endpoint.rstrip("/") + "/models")
     rows = as_sequence(as_mapping(found).get("data"))
     return {as_string(as_mapping(row).get("id")).removeprefix("models/"): row for row in rows}
 
 
-def _get_json(settings: Settings, url: str) -> Json:
-    """Return what the endpoint's server answers with the key of its model; None for nothing."""
+def _fetch_json(settings: Settings, url: str, question: Json = None) -> Json:
+    """Return what the endpoint's server answers with the key of its model; None for nothing.
+
+    A `question` is sent as JSON.
+    """
     key = reveal(settings.llm_key)
     headers = {"authorization": f"Bearer {key}"} if key else {}
     body = bytearray()
@@ -169,7 +176,9 @@ def _get_json(settings: Settings, url: str) -> Json:
             httpx.Client(
                 transport=open_transport(settings.endpoint), timeout=LIST_SECONDS / 2
             ) as client,
-            client.stream("GET", url, headers=headers) as answer,
+            client.stream(
+                "POST" if question else "GET", url, headers=headers, json=question
+            ) as answer,
         ):
             for chunk in answer.iter_bytes():
                 body += chunk

@@ -17,7 +17,7 @@ from functions.settings import Settings
 from sigil.errors import Refused, UsageError, one_line
 from sigil.settings import FILE, read_variable
 from sigil.storage import toml_files
-from sigil.storage.files import OURS, make_write_error, write_whole
+from sigil.storage.files import OURS, exchange_names, make_write_error, write_whole
 
 HEAD = "# settings of Uncaged; `uncaged setup` changes them, `uncaged doctor -v` explains them\n"
 PREVIOUS = ".previous"
@@ -104,13 +104,18 @@ class SettingsFile:
         """Take back the last setup; doing it again takes that back."""
         if not self.previous.exists():
             raise UsageError("ENOENT", f"there is no setup of {self.path} to take back")
-        before = _read(self.previous)
-        self._keep_previous()
-        if before:
-            write_whole(self.path, before.encode(), OURS, durable=True)
-        else:
-            self.path.unlink(missing_ok=True)
-        self._text = before
+        text = self._text
+        self._text = _read(self.previous)
+        if self.path.is_symlink():  # its file may be on another disk
+            write_whole(self.path, self._text.encode(), OURS, durable=True)
+            write_whole(self.previous, text.encode(), OURS, durable=True)
+            return
+        # killed at any point, it is as it was or taken back, and both texts are there
+        if not self.path.exists():
+            write_whole(self.path, b"", OURS, durable=True)
+        exchange_names(self.path, self.previous)
+        if not self._text:
+            self.path.unlink()
 
     def list_overruled(self, names: list[str]) -> list[str]:
         """Return which of these settings have another value in the environment, which counts."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -14,15 +13,11 @@ from pathlib import Path
 
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.settings import installed_version
-from sigil.storage.files import make_write_error
+from sigil.storage.files import exchange_names, make_write_error
 
 PACKAGE = "uncaged"
 _HAS_PIP = "from importlib.util import find_spec; raise SystemExit(find_spec('pip') is None)"
 SCRIPT_BYTES = 1 << 20
-_EXCHANGE = 2
-"""RENAME_EXCHANGE of renameat2."""
-_CURRENT = -100
-"""AT_FDCWD: paths are relative to the current folder."""
 
 
 class Way(StrEnum):
@@ -130,12 +125,12 @@ class EnvironmentUpgrade:
 
     def activate(self) -> None:
         """Let the two environments exchange their places, at one moment."""
-        exchange(self.prefix, self.copy)
+        exchange_names(self.prefix, self.copy)
 
     def roll_back(self, *, is_active: bool) -> None:
         """Have the old version as it was."""
         if is_active:
-            exchange(self.prefix, self.copy)
+            exchange_names(self.prefix, self.copy)
         self.discard()
 
     def discard(self) -> None:
@@ -308,25 +303,3 @@ def run_command(words: Sequence[str]) -> str:
             one_line(f"{' '.join(words)} failed ({done.returncode}): {last}", 1_000),
         )
     return done.stdout
-
-
-def exchange(one: Path, other: Path) -> None:
-    """Let two folders exchange their names at one moment; `BackendError` when that fails."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    rename = getattr(libc, "renameat2", None)
-    if rename is not None:
-        done = rename(_CURRENT, bytes(one), _CURRENT, bytes(other), ctypes.c_uint(_EXCHANGE))
-        if done == 0:
-            return
-    # a system or a disk that cannot: there is a short time without the first
-    between = other.with_name(f"{other.name}.old")
-    try:
-        one.rename(between)
-        try:
-            other.rename(one)
-        except BaseException:
-            between.rename(one)
-            raise
-        between.rename(other)
-    except OSError as problem:
-        raise make_write_error(one, problem) from None

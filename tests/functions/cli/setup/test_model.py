@@ -97,42 +97,58 @@ def test_each_failure_has_a_sentence_of_its_own_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("provider", "row", "path", "page", "told"),
+    ("provider", "row", "pages", "told"),
     [
         (
             "ollama",
             {"owned_by": "library"},
-            "/api/ps",
-            {"models": [{"name": "small", "context_length": 4_096}]},
-            "a window of 4,096 tokens is small",
+            {
+                "/api/show": {"capabilities": ["completion", "tools", "vision"]},
+                "/api/ps": {"models": [{"name": "small", "context_length": 4_096}]},
+            },
+            "window: 4,096 tokens; pictures: yes\nwarning: a window of 4,096 tokens is small",
+        ),
+        (
+            "ollama",
+            {"owned_by": "library", "context_length": 32_768},
+            {"/api/show": {"capabilities": ["completion", "tools"]}},
+            "window: 32,768 tokens; pictures: no",
+        ),
+        (
+            "ollama",
+            {"owned_by": "library"},
+            {"/api/show": {"capabilities": "all", "license": "x"}, "/api/ps": {"models": 7}},
+            "window: not told; pictures: not told",
         ),
         (
             "llamacpp",
             {"owned_by": "llamacpp", "meta": {"n_ctx_train": 262_144}},
-            "/props",
             {
-                "default_generation_settings": {"n_ctx": 16_384},
-                "modalities": {"vision": True},
+                "/props": {
+                    "default_generation_settings": {"n_ctx": 16_384},
+                    "modalities": {"vision": True},
+                }
             },
             "window: 16,384 tokens; pictures: yes",
         ),
     ],
 )
-def test_a_model_server_of_this_machine_tells_the_window_that_it_was_started_with(
+def test_a_model_server_of_this_machine_tells_its_window_and_whether_it_reads_pictures(
     setup: Setup,
     model: ScriptedModel,
     provider: str,
     row: dict[str, Any],
-    path: str,
-    page: dict[str, Any],
+    pages: dict[str, Any],
     told: str,
 ) -> None:
     model.models = [{"id": "small", **row}]
-    model.pages = {path: page}
+    model.pages = pages
     model.then(READY)
     words = ("--provider", provider, "--url", model.url, "--model", "small")
     done = setup("model", "--yes", *words)
     assert (done.returncode, told in done.stderr) == (0, True), done.stderr
+    asked = [request.json() for request in model.requests if request.path == "/api/show"]
+    assert asked == ([{"model": "small"}] if provider == "ollama" else [])
 
 
 def test_nothing_that_answers_is_told_and_may_be_written_down_untested(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from functions.cli.setup.settings_file import SettingsFile
+from functions.cli.setup.settings_file import HEAD, SettingsFile
 from functions.settings import Settings
 from sigil.errors import UsageError
 from sigil.settings import Settings as SigilSettings
@@ -202,6 +205,74 @@ def test_a_disk_that_fails_leaves_the_file_as_it_was(
         "uncaged.toml",
         "uncaged.toml.previous",
     }
+
+
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize("before", ["", 'UNCAGED_LANGUAGE = "en"\n'])
+def test_a_setup_or_an_undo_that_is_killed_between_two_writes_can_be_repeated(
+    config: Path, before: str, link: bool
+) -> None:
+    """Each is killed at every change of a name in turn; both texts are there afterwards."""
+    config.parent.mkdir(parents=True)
+    real = config.with_name("elsewhere.toml") if link else config
+    after = 'UNCAGED_LANGUAGE = "de"\n'
+
+    def start(text: str) -> None:
+        for path in config.parent.iterdir():
+            path.unlink()
+        if link:
+            config.symlink_to(real)
+        if text:
+            real.write_text(text)
+            real.chmod(0o600)
+
+    def read() -> str:
+        return config.read_text().replace(HEAD, "") if config.exists() else ""
+
+    for word, old, new in (("change", before, after), ("undo", after, before)):
+        for step in range(1, 9):
+            start(before)
+            if word == "undo":
+                SettingsFile(config, {}).change({"UNCAGED_LANGUAGE": "de"})
+            if not is_killed_at(step, lambda word=word: run_step(SettingsFile(config, {}), word)):
+                break
+            assert read() in (old, new), (word, step)
+            if word == "undo" and read() == after:
+                SettingsFile(config, {}).undo()
+            if word == "change" and read() == before:
+                SettingsFile(config, {}).change({"UNCAGED_LANGUAGE": "de"})
+            assert read() == new
+        assert step > 1
+        assert read() == new
+
+
+def run_step(file: SettingsFile, word: str) -> None:
+    if word == "undo":
+        file.undo()
+    else:
+        file.change({"UNCAGED_LANGUAGE": "de"})
+
+
+def is_killed_at(step: int, work: Callable[[], None]) -> bool:
+    """Do the work in a child that is killed right before its `step`th change of a name; return
+    whether there were so many.
+    """
+    pid = os.fork()
+    if pid == 0:
+        left = [step]
+
+        def kill_at_last(event: str, _: tuple[object, ...]) -> None:
+            if event in ("os.rename", "os.remove", "ctypes.dlsym"):  # the last is the exchange
+                left[0] -= 1
+                if not left[0]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(kill_at_last)
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
 
 
 def test_only_what_a_setup_left_half_written_is_removed(setup: Setup, config: Path) -> None:
