@@ -108,7 +108,7 @@ class Event(Stored):
     hops: int = later(0)
     by: str = later("")
     task: str = later("")
-    data: Mapping[str, Json] = later(default_factory=dict)
+    data: Mapping[str, Json] = later(default_factory=dict, hash=False)
 
     @property
     def platform(self) -> str:
@@ -158,6 +158,11 @@ class Event(Stored):
     def is_consolidation(self) -> bool:
         """Return whether it lets memory hear of what left the history, beside the turns."""
         return self.kind == "continue" and self.id.startswith(CONSOLIDATION)
+
+    @property
+    def is_background(self) -> bool:
+        """Return whether no person waits for it, so that it may not delay a chat."""
+        return self.is_own_work or self.is_consolidation
 
     @property
     def skips_queue(self) -> bool:

@@ -21,6 +21,7 @@ from fastapi.responses import JSONResponse
 from functions import admin, log, scheduler, webhook, worker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.poller import PolledBot, Poller
+from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
@@ -46,7 +47,10 @@ _NUMBERS = itertools.count()
 
 
 class QueueWorkers:
-    """The threads that work on the queue; two of them take control events only.
+    """The threads that work on the queue.
+
+    Two of them take control events only, and those for background work take nothing else: whatever
+    waits in its lane, all others are there for chats.
 
     `stop` lets running turns end and starts no new ones.
     """
@@ -55,14 +59,22 @@ class QueueWorkers:
         self._runtime = runtime = replace(runtime, turns=TurnLock())
         self._stopping = threading.Event()
         self._idle = threading.Event()
-        control = replace(runtime, queue=runtime.control)
-        workers = [
-            *((f"control-{n}", control) for n in range(CONTROL_WORKERS)),
-            *((f"worker-{n}", runtime) for n in range(runtime.settings.workers)),
+        counts: list[tuple[str, Queue | None, int]] = [
+            ("control", runtime.control, CONTROL_WORKERS),
+            ("worker", runtime.queue, runtime.settings.workers),
+            ("background", runtime.work, runtime.settings.background_workers),
         ]
+        lanes = [(name, side, count) for name, side, count in counts if side is not None]
+        self._sides = [side for _, side, _ in lanes]
         self._workers = [
-            threading.Thread(target=self._run_worker, args=(served,), name=name, daemon=True)
-            for name, served in workers
+            threading.Thread(
+                target=self._run_worker,
+                args=(replace(runtime, queue=side),),
+                name=f"{name}-{number}",
+                daemon=True,
+            )
+            for name, side, count in lanes
+            for number in range(count)
         ]
         self._timers = [
             threading.Thread(target=self._run_scheduler, name="scheduler", daemon=True),
@@ -96,9 +108,9 @@ class QueueWorkers:
     def _renew_leases(self) -> None:
         """Renew the leases of this process until its last turn has ended."""
         while not self._idle.wait(self._runtime.settings.lease / RENEWALS):
-            for queue in (self._runtime.queue, self._runtime.control):
+            for side in self._sides:
                 try:
-                    queue.renew()
+                    side.renew()
                 except SigilError as problem:
                     log.note("not renewed", code=problem.code)
 

@@ -65,6 +65,7 @@ KINDS: Final[Mapping[str, str]] = {
     "overheard": "overheard messages",
     "ready": "marks",
     "ready!": "marks",
+    "ready~work": "marks",
     "claim": "marks",
     "listening": "marks",
     "native-calls": "marks",

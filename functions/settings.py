@@ -36,6 +36,13 @@ class Settings(SigilSettings):
         "where events wait: sqs://QUEUE_URL of a FIFO queue (default: in the store itself)",
         rules=True,
     )
+    work_queue: str = setting(
+        "UNCAGED_WORK_QUEUE",
+        "",
+        "with UNCAGED_QUEUE: where background work waits, sqs://QUEUE_URL of a second FIFO queue"
+        " (default: the same one, so that chats wait behind it)",
+        rules=True,
+    )
     llm_url: str = setting(
         "UNCAGED_LLM_URL",
         "",
@@ -226,6 +233,13 @@ class Settings(SigilSettings):
     workers: int = setting(
         "UNCAGED_WORKERS", 8, "how many chats `uncaged serve` answers at the same time", least=1
     )
+    background_workers: int = setting(
+        "UNCAGED_BACKGROUND_WORKERS",
+        4,
+        "how many pieces of background work `uncaged serve` does at the same time, beside those"
+        " chats",
+        least=1,
+    )
     lease: float = setting(
         "UNCAGED_LEASE",
         30.0,
@@ -281,6 +295,18 @@ class Settings(SigilSettings):
                 suggestion="write what a million tokens cost: of prompts, of cached prompts and of"
                 " answers, such as 0.4,0.08,1.2 or 2,0.4,8 CNY",
             ) from None
+        if self.work_queue and self.work_queue == self.queue:
+            raise UsageError(
+                "ESETTING",
+                "UNCAGED_WORK_QUEUE and UNCAGED_QUEUE name the same queue",
+                suggestion="name a second FIFO queue, or leave UNCAGED_WORK_QUEUE empty",
+            )
+        if self.work_queue and not self.queue:
+            raise UsageError(
+                "ESETTING",
+                "UNCAGED_WORK_QUEUE names a second queue, but no first one is set",
+                suggestion="set UNCAGED_QUEUE, or leave both empty: events wait in the store",
+            )
         _require_language(self.language)
         _require_zone(self.timezone)
         _require_stamp(self.stamp)

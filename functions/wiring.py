@@ -15,7 +15,7 @@ from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import HttpReplies
 from functions.prices import CACHED_SHARES, PriceList, parse_prices
-from functions.queues.base import Queue
+from functions.queues.base import Queue, QueueSides
 from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
 from functions.time.clock import SYSTEM
@@ -54,6 +54,10 @@ worker left and to send the replies.
 """
 
 
+WORK_POLL = 0.5
+"""Seconds between two looks for background work that another process has put."""
+
+
 @runtime_checkable
 class Closable(Protocol):
     """A part that holds something open: child processes, connections, files."""
@@ -74,7 +78,9 @@ class Warmable(Protocol):
 class AgentRuntime:
     """Everything that a worker needs to process events.
 
-    `consolidations` lets so many workers at once do what nobody waits for.
+    `queue` hands out the turns of chats, `control` control events and inquiries, and `work`
+    background work, which `queue` does when it is None. `consolidations` lets so many workers at
+    once do what nobody waits for.
     """
 
     settings: Settings
@@ -87,40 +93,44 @@ class AgentRuntime:
     notifier: Notifier = field(default_factory=LogOnly)
     turns: TurnLock = field(default_factory=TurnLock)
     consolidations: Semaphore = field(default_factory=Semaphore)
+    work: Queue | None = None
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
         self.app.pool.shutdown(wait=False, cancel_futures=True)
-        for part in (
+        parts: tuple[object, ...] = (
             self.queue,
+            self.work,
             self.app.registry,
             self.app.model,
             *self.channels.values(),
             self.stores.kv,
-        ):
+        )
+        for part in parts:
             if isinstance(part, Closable):
                 part.close()
 
 
-def open_queue(settings: Settings, stores: Stores) -> tuple[Queue, Queue]:
-    """Open the queue that `UNCAGED_QUEUE` names, and return its two sides: the one for turns, and
-    the one for control events and inquiries.
-    """
+def open_queue(settings: Settings, stores: Stores) -> QueueSides:
+    """Open the queue that `UNCAGED_QUEUE` names."""
     hold = settings.turn_seconds + HOLD_SECONDS
     if not settings.queue:
         from functions.queues.store_queue import StoreQueue
 
-        control = StoreQueue(
-            stores.kv, settings.agent, lease=settings.lease, hold=hold, control=True
-        )
-        ordinary = StoreQueue(
-            stores.kv, settings.agent, lease=settings.lease, hold=hold, beside=control
-        )
-        return ordinary, control
+        open_side = partial(StoreQueue, stores.kv, settings.agent, lease=settings.lease, hold=hold)
+        chats = open_side()
+        control = open_side(lane="control", beside=chats)
+        return QueueSides(chats, control, open_side(lane="work", beside=chats, poll=WORK_POLL))
     from functions.queues.sqs import SqsQueue
 
-    queue = SqsQueue(_queue_url(settings), kv=stores.kv, visibility=settings.lease, hold=hold)
-    return queue, queue.control
+    queue = SqsQueue(
+        _parse_queue_url("UNCAGED_QUEUE", settings.queue),
+        work_url=_parse_queue_url("UNCAGED_WORK_QUEUE", settings.work_queue),
+        kv=stores.kv,
+        visibility=settings.lease,
+        hold=hold,
+    )
+    return QueueSides(queue, queue.control, queue.work)
 
 
 def open_ingress_queue(settings: Settings) -> Queue:
@@ -128,8 +138,11 @@ def open_ingress_queue(settings: Settings) -> Queue:
     if settings.queue:
         from functions.queues.sqs import SqsQueue
 
-        return SqsQueue(_queue_url(settings))
-    return open_queue(settings, open_stores(settings))[0]
+        return SqsQueue(
+            _parse_queue_url("UNCAGED_QUEUE", settings.queue),
+            work_url=_parse_queue_url("UNCAGED_WORK_QUEUE", settings.work_queue),
+        )
+    return open_queue(settings, open_stores(settings)).chats
 
 
 def open_batch(queue: Queue, event: Mapping[str, Json]) -> SqsBatch:
@@ -146,12 +159,13 @@ def open_batch(queue: Queue, event: Mapping[str, Json]) -> SqsBatch:
     return SqsBatch(queue, event)
 
 
-def _queue_url(settings: Settings) -> str:
-    scheme, _, url = settings.queue.partition("://")
-    if scheme != "sqs" or not url.startswith(("https://", "http://")):
+def _parse_queue_url(name: str, value: str) -> str:
+    """Return the address of the queue in a setting; empty when it is."""
+    scheme, _, url = value.partition("://")
+    if value and (scheme != "sqs" or not url.startswith(("https://", "http://"))):
         raise UsageError(
             "ESETTING",
-            f"UNCAGED_QUEUE={settings.queue!r} names no queue",
+            f"{name}={value!r} names no queue",
             suggestion="sqs://https://…, or leave it empty: events wait in the store",
         )
     return url
@@ -372,17 +386,19 @@ def open_runtime(
     `later`: see `open_app`; otherwise the engine is compiled when it returns.
     """
     stores = open_stores(settings)
-    queue, control = open_queue(settings, stores)
+    sides = open_queue(settings, stores)
+    background_workers = settings.background_workers if sides.work else settings.workers
     runtime = AgentRuntime(
         settings=settings,
         stores=stores,
-        queue=queue,
-        control=control,
+        queue=sides.chats,
+        control=sides.control,
+        work=sides.work,
         channels=open_channels(settings),
         replies=HttpReplies(stores.kv),
         app=open_app(settings, stores, progress, later=later),
         notifier=open_notifier(settings),
-        consolidations=Semaphore(max(settings.workers // 2, 1)),
+        consolidations=Semaphore(max(background_workers // 2, 1)),
     )
     if isinstance(runtime.app.registry, Warmable):
         runtime.app.registry.warm(progress)

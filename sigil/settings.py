@@ -494,7 +494,8 @@ def _refuse_foreign_endpoint(inner: Mapping[str, str]) -> None:
     a folder of compiled code.
     """
     for name, value in inner.items():
-        is_foreign_queue = name == "UNCAGED_QUEUE" and not _AWS_QUEUE.match(value)
+        is_queue = name in ("UNCAGED_QUEUE", "UNCAGED_WORK_QUEUE")
+        is_foreign_queue = is_queue and value != "" and not _AWS_QUEUE.match(value)
         if name.startswith("UNCAGED_") and ("endpoint=" in value or is_foreign_queue):
             message = f"with {name}, {FILE} would send requests to AWS to another address"
             raise UsageError("ESETTING", message, suggestion=f"set {name} in the environment")

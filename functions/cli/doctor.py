@@ -79,9 +79,16 @@ def agent_checks(settings: Settings) -> Mapping[str, Check]:
 def check_queue(settings: Settings) -> str:
     """Check that the queue can be reached."""
     queue = open_ingress_queue(settings)
-    if isinstance(queue, CountsEvents):
-        return f"{queue.count_waiting()} events in SQS"
-    return "in the store itself"
+    lane = f"{settings.background_workers} background workers beside {settings.workers} for chats"
+    if not isinstance(queue, CountsEvents):
+        return f"in the store itself, {lane}"
+    events = f"{queue.count_waiting()} events in SQS"
+    if not settings.work_queue:
+        raise DoctorWarning(
+            f"{events}; background work waits in the same queue as chats and delays them",
+            suggestion="make a second FIFO queue and set UNCAGED_WORK_QUEUE to its address",
+        )
+    return f"{events}, background work in a queue of its own, {lane}"
 
 
 def check_model(settings: Settings) -> str:

@@ -56,7 +56,7 @@ def list_waiting(json: Json = False) -> None:
         )
     kv = open_stores(settings).kv
     rows = []
-    for index in (keys.READY_CONTROL, keys.READY):
+    for index in (keys.READY_CONTROL, keys.READY, keys.READY_WORK):
         for session, _ in scan_all(kv, index):
             for sort, item in scan_all(kv, keys.inbox_event(session, "").partition):
                 waiting = decode_waiting(sort, item)
@@ -92,9 +92,9 @@ def retry(
     """
     settings = Settings.read()
     stores = open_stores(settings)
-    queue, _ = open_queue(settings, stores)
+    sides = open_queue(settings, stores)
     letter = dead_letters.find(stores.kv, event)
-    retried = dead_letters.retry(stores.kv, queue.put, letter)
+    retried = dead_letters.retry(stores.kv, sides.chats.put, letter)
     sys.stdout.write(f"{retried.id}\n")
 
 

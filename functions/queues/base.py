@@ -6,11 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from functions.events import Event
 
 BEHIND_MOST: Final = 8
+Lane = Literal["chats", "control", "work"]
+"""What one side of a queue hands out: the turns of chats; control events and inquiries, which wait
+for no turn; or background work, for which no chat waits.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,18 @@ class Delivery:
     receipt: str
     tries: int = 0
     behind: tuple[Event, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSides:
+    """A queue as the workers of each lane see it.
+
+    `work` is None when the side of chats hands out background work as well.
+    """
+
+    chats: Queue
+    control: Queue
+    work: Queue | None
 
 
 class Queue(Protocol):

@@ -55,7 +55,10 @@ class _SqsReceipt:
 
 
 class SqsQueue:
-    """A `Queue` over one FIFO queue of SQS, shared by threads, processes and machines.
+    """A `Queue` over a FIFO queue of SQS, or two, shared by threads, processes and machines.
+
+    Background work goes into the second queue, `work_url`, so that no chat waits behind it; without
+    one it goes the way of chats. What stands in the wrong queue is handed out all the same.
 
     A message that its process neither answers nor renews comes again after `visibility` seconds;
     none is renewed for longer than `hold` seconds. Its order is that of the sending: SQS knows no
@@ -68,6 +71,7 @@ class SqsQueue:
         self,
         url: str,
         *,
+        work_url: str = "",
         kv: KV | None = None,
         endpoint: str = "",
         visibility: float = 30.0,
@@ -75,9 +79,19 @@ class SqsQueue:
         clock: Clock = SYSTEM,
     ) -> None:
         self._client = SqsClient(url, endpoint)
+        self._chats_client = self._client
+        self._work_client = SqsClient(work_url, endpoint) if work_url else self._client
         self._kv = kv
         self._clock = clock
-        self._receiver = SqsReceiver(self._client, self._decode_message, clock, visibility, hold)
+        self._visibility = visibility
+        self._hold = hold
+        self._receive_from(self._client)
+
+    def _receive_from(self, client: SqsClient) -> None:
+        self._client = client
+        self._receiver = SqsReceiver(
+            client, self._decode_message, self._clock, self._visibility, self._hold
+        )
         self._buffer = self._receiver.ordinary
 
     @property
@@ -90,11 +104,31 @@ class SqsQueue:
         other._buffer = self._receiver.control
         return other
 
+    @property
+    def work(self) -> SqsQueue | None:
+        """Return the same queue for the workers of background work: it hands out what is in the
+        second queue. None when there is none.
+        """
+        if self._work_client is self._chats_client:
+            return None
+        other = copy.copy(self)
+        other._receive_from(self._work_client)
+        return other
+
+    def find_side(self, source: str) -> SqsQueue:
+        """Return the side that hands out what is in the queue with this ARN; this one when neither
+        has it.
+        """
+        if source.rpartition(":")[2] != self._work_client.name:
+            return self
+        return self.work or self
+
     def put(self, event: Event) -> None:
         """Store the event; one that was put within the last 5 minutes is the same event.
         `BackendError` when it is not safely stored.
         """
-        self._client.send(event)
+        client = self._work_client if event.is_background else self._chats_client
+        client.send(event)
 
     def take(self, wait: float) -> Delivery | None:
         """Return the next event that may run now, for this worker alone; None after `wait` seconds
@@ -130,8 +164,8 @@ class SqsQueue:
         self._buffer.in_flight.renew()
 
     def count_waiting(self) -> int:
-        """Return about how many events are in the queue."""
-        return self._client.count_messages()
+        """Return about how many events are in the queue, background work included."""
+        return sum(client.count_messages() for client in {self._chats_client, self._work_client})
 
     def adopt(self, message: SqsMessage) -> Delivery | None:
         """Return a message that Lambda received as a delivery; None when its bytes were no event

@@ -11,7 +11,7 @@ from functions.queues.base import Delivery
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import SqsMessage, parse_record
 from sigil.errors import BackendError, SigilError
-from sigil.json_fields import as_mapping, as_sequence
+from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
 
@@ -25,10 +25,12 @@ class SqsBatch:
     """
 
     def __init__(self, queue: SqsQueue, event: Mapping[str, Json]) -> None:
-        """`event`: as Lambda's handler gets it, `{"Records": […]}`."""
-        self._queue = queue
+        """`event`: as Lambda's handler gets it, `{"Records": […]}`, all of them of one queue."""
+        records = [as_mapping(record) for record in as_sequence(event.get("Records"))]
+        source = as_string(records[0].get("eventSourceARN")) if records else ""
+        self._queue = queue.find_side(source)
         self._messages: list[SqsMessage] = []
-        for record in map(as_mapping, as_sequence(event.get("Records"))):
+        for record in records:
             try:
                 self._messages.append(parse_record(record))
             except SigilError as problem:

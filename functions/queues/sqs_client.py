@@ -39,7 +39,8 @@ class SqsClient:
         ours = (address.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn"))
         self._url = url
         self._endpoint = endpoint or ("" if ours else f"{address.scheme}://{address.netloc}")
-        self._what = f"queue {address.path.rpartition('/')[2]}"
+        self.name = address.path.rpartition("/")[2]
+        self._what = f"queue {self.name}"
 
     def send(self, event: Event) -> None:
         """Store the event; the same one again within 5 minutes changes nothing, so the client may

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Final
 
 import orjson
 
 from functions.events import Event
-from functions.queues.base import BEHIND_MOST, Delivery
+from functions.queues.base import BEHIND_MOST, Delivery, Lane
 from functions.queues.dead_letters import keep_undecodable
 from functions.queues.leases import Lease, Leases
 from functions.queues.waiting_events import (
@@ -29,8 +30,13 @@ from functions.queues.waiting_events import (
 from functions.time.clock import SYSTEM, Clock
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.protocol import Json
-from sigil.storage.kv import ABSENT, KV, Item, keys
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 
+_INDEXES: Final[Mapping[Lane, str]] = {
+    "chats": keys.READY,
+    "control": keys.READY_CONTROL,
+    "work": keys.READY_WORK,
+}
 PAGE = 100
 """Ready sessions that one request reads from the index."""
 IDLE_POLLS = 5
@@ -75,14 +81,15 @@ class StoreQueue:
     workers of this process together read once every `poll` seconds, and five times as rarely while
     nothing waits there.
 
-    With `agent` it hands out the events of that agent alone: agents may share a store. With
-    `control` it hands out control events and inquiries and nothing else, so that those wait behind
-    no turn; `put` takes all. `beside` is the other side of the same queue in this process, which is
-    told of an event that it has to hand out.
+    With `agent` it hands out the events of that agent alone: agents may share a store. It hands
+    out the events of one `lane`, so that those of the others wait for none of them; `put` takes
+    all. `beside` is another side of the same queue in this process: all sides are told of an event
+    that they have to hand out.
 
     No event is forgotten, because `put` writes the event and then, always, a new version of the
     session's ready mark, and the mark is deleted only at a version that was read before the inbox
-    was found empty.
+    was found empty. A mark that another version left in the index of another lane is worked on
+    there.
     """
 
     def __init__(
@@ -94,13 +101,14 @@ class StoreQueue:
         lease: float = 30.0,
         hold: float = 300.0,
         poll: float = 0.25,
-        control: bool = False,
+        lane: Lane = "chats",
         beside: StoreQueue | None = None,
     ) -> None:
         self._kv = kv
         self._prefix = keys.session_of(agent, "") if agent else ""
-        self._index = keys.READY_CONTROL if control else keys.READY
-        self._beside = beside
+        self._index = _INDEXES[lane]
+        self._sides: list[StoreQueue] = beside._sides if beside else []
+        self._sides.append(self)
         self._clock = clock
         self._leases = Leases(kv, clock, lease, hold)
         self._lease_seconds = lease
@@ -124,9 +132,8 @@ class StoreQueue:
         with suppress(Conflict):
             self._kv.put(key, encode_waiting(event), expect=ABSENT)
         version = self._kv.put(keys.ready_session(session), encode_due(0.0))
-        self._note_ready(session, version)
-        if self._beside:
-            self._beside._note_ready(session, version)
+        for side in self._sides:
+            side._note_ready(session, version)
 
     def take(self, wait: float) -> Delivery | None:
         """Return the next event that may run now, for this worker alone; None after `wait` seconds
@@ -349,13 +356,13 @@ class StoreQueue:
         `ready` was read.
         """
         with suppress(Conflict):
-            self._kv.put(keys.ready_session(session), encode_due(due), expect=ready)
+            self._kv.put(Key(self._index, session), encode_due(due), expect=ready)
         self._read_index_in(due - self._clock.now())
 
     def _unmark_ready(self, session: str, ready: str) -> None:
         """Take the session off the index, unless an event came since `ready` was read."""
         with suppress(Conflict):
-            self._kv.delete(keys.ready_session(session), expect=ready)
+            self._kv.delete(Key(self._index, session), expect=ready)
 
     def _read_index_in(self, seconds: float) -> None:
         """Read the index in so many seconds, or earlier."""

@@ -67,7 +67,8 @@ def group_of(event: Event) -> str:
     """Return the key of the session in whose order the event waits.
 
     Control events and inquiries have groups of their own, so that neither waits for the other or
-    for a turn. So have consolidations, for which no turn waits.
+    for a turn. So have consolidations, for which no turn waits. What an agent does by itself has
+    one group, whichever of its own sessions it belongs to: it does one such thing at a time.
     """
     session = keys.session_of(event.agent, event.session)
     if event.is_control:
@@ -76,6 +77,8 @@ def group_of(event: Event) -> str:
         return keys.inquiries_of(session)
     if event.is_consolidation:
         return keys.memory_of(session)
+    if event.is_own_work:
+        return keys.own_work_of(event.agent)
     return session
 
 

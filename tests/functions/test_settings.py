@@ -117,6 +117,7 @@ def test_a_folder_in_the_file_is_no_store_of_its_own_where_the_environment_names
         'UNCAGED_ARTIFACTS = "s3://b/p?endpoint=http://127.0.0.1:9"',
         'UNCAGED_QUEUE = "sqs://http://127.0.0.1:9/1/q.fifo"',
         'UNCAGED_QUEUE = "sqs://https://sqs.eu-central-1.amazonaws.com.example.org/1/q.fifo"',
+        'UNCAGED_WORK_QUEUE = "sqs://http://127.0.0.1:9/1/q.fifo"',
         'UNCAGED_CACHE = "here"',
     ],
 )
@@ -169,6 +170,8 @@ def test_code_that_came_along_with_a_folder_is_not_run(tmp_path: Path) -> None:
         ("UNCAGED_OWNERS", "whatever"),
         ("UNCAGED_LLM_WINDOW", "-5"),
         ("UNCAGED_WORKERS", "0"),
+        ("UNCAGED_BACKGROUND_WORKERS", "0"),
+        ("UNCAGED_WORK_QUEUE", "sqs://https://sqs.eu-central-1.amazonaws.com/1/work.fifo"),
         ("UNCAGED_LLM_URL", "nonsense"),
         ("UNCAGED_TURN_SECONDS", "0"),
     ],
@@ -349,3 +352,9 @@ def test_variables_that_look_like_settings_are_found_and_those_of_other_programs
     assert not find("UNCAGED_LLM_MODEL", "SIGIL_HOME", "TELEGRAM_CHAT", "SIGNAL_URL", "PATH")
     # both are there: the other one is another program's
     assert not find("TELEGRAM_BOT_TOKEN", "TELEGRAM_TOKEN")
+
+
+def test_the_queue_for_background_work_is_another_one_than_that_of_chats(tmp_path: Path) -> None:
+    same = "sqs://https://sqs.eu-central-1.amazonaws.com/1/q.fifo"
+    with pytest.raises(UsageError, match="UNCAGED_WORK_QUEUE and UNCAGED_QUEUE name the same"):
+        Settings.read({"UNCAGED_QUEUE": same, "UNCAGED_WORK_QUEUE": same}, tmp_path)

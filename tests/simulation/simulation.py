@@ -93,7 +93,7 @@ class Simulation:
         self._numbers = 0
         self._alarm = LogWatch(self.scheduler)
         logging.getLogger("uncaged").addHandler(self._alarm)
-        self.inboxes: dict[str, tuple[StoreQueue, StoreQueue]] = {}
+        self.inboxes: dict[str, tuple[StoreQueue, ...]] = {}
         self._start("one")
         self._start("two")
 
@@ -273,8 +273,11 @@ class Simulation:
             NAME, self.store, sessions, self.model, self.registry, Rules(access="open", deploy="members", owners=("telegram:1",)),
             self.scheduler.clock, pool=InTurn(), limits=SafetyLimits(tokens=0), look_seconds=0.0,
         )  # fmt: skip
-        control = StoreQueue(self.store, clock=self.scheduler.clock, lease=LEASE, control=True)
-        self.inboxes[name] = (inbox, control)
+        control, work = (
+            StoreQueue(self.store, clock=self.scheduler.clock, lease=LEASE, lane=lane)
+            for lane in ("control", "work")
+        )
+        self.inboxes[name] = (inbox, control, work)
         stores = Stores(self.store, MemoryArtifacts())
         runtime = AgentRuntime(
             Settings(),
@@ -284,6 +287,7 @@ class Simulation:
             {"telegram": self.platform},
             HttpReplies(self.store),
             app,
+            work=work,
         )
         for number in range(THREADS[name]):
             self.scheduler.add_actor(f"{name}-{number}", name, lambda: self._work(runtime))
@@ -293,7 +297,8 @@ class Simulation:
         while True:
             self.scheduler.await_fate("idle")
             try:
-                for hands in (replace(runtime, queue=runtime.control), runtime):
+                for side in (runtime.control, runtime.queue, runtime.work):
+                    hands = replace(runtime, queue=side)
                     delivery = hands.queue.take(0)
                     if delivery:
                         self.taken += 1
@@ -323,7 +328,7 @@ class Simulation:
         while not self.scheduler.broken:
             taken = self.taken
             self._round(chance)
-            if not self.kv.scan("ready", limit=1) and not self.kv.scan("ready!", limit=1):
+            if not any(self.kv.scan(index, limit=1) for index in ("ready", "ready!", "ready~work")):
                 return
             if self.taken == taken:
                 self.scheduler.time.forward(5.0)
@@ -343,6 +348,6 @@ class Simulation:
                 busy.remove(actor)
 
 
-def _beat(inboxes: tuple[StoreQueue, StoreQueue]) -> None:
+def _beat(inboxes: tuple[StoreQueue, ...]) -> None:
     for inbox in inboxes:
         inbox.renew()

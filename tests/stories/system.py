@@ -239,7 +239,10 @@ class System:
     def is_idle(self, chat: int = OWNER) -> bool:
         """Whether nothing waits and nobody works."""
         inbox = keys.inbox_event(keys.session_of("main", f"telegram:{chat}"), "").partition
-        waits = any(self.store.scan(partition) for partition in (inbox, "ready", "ready!", "claim"))
+        waits = any(
+            self.store.scan(partition)
+            for partition in (inbox, "ready", "ready!", "ready~work", "claim")
+        )
         return not waits and self.backend.is_idle(self.settings)
 
 

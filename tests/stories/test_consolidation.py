@@ -159,7 +159,10 @@ def test_a_server_that_is_killed_in_between_loses_and_doubles_nothing(
 
 def rests(system: System) -> bool:
     """Whether no event waits; the claim of a server that was killed may be there still."""
-    waits = any(system.store.scan(partition) for partition in (keys.READY, keys.READY_CONTROL))
+    waits = any(
+        system.store.scan(partition)
+        for partition in (keys.READY, keys.READY_CONTROL, keys.READY_WORK)
+    )
     return not waits and system.backend.is_idle(system.settings)
 
 

@@ -32,6 +32,7 @@ from functions.worker import process
 from sigil.sandbox import engine
 from sigil.storage.kv import Key, keys
 from sigil.wiring import Stores, open_stores
+from tests.functions.queues.workers import process_all
 from tests.machine import times, within
 from tests.servers.programs import ProgramForker, command_of
 from tests.sigil.stores import Place, place, pytest_generate_tests
@@ -158,9 +159,7 @@ def say(runtime: AgentRuntime, number: int, text: str) -> None:
         private=True,
     )
     runtime.queue.put(event)
-    for queue in (runtime.control, runtime.queue):
-        while delivery := queue.take(0.0):
-            process(delivery, runtime)
+    process_all(runtime)
 
 
 def text_of(number: int) -> str:

@@ -26,12 +26,13 @@ def open_watched_runtime(settings: Settings, switch: Switch) -> AgentRuntime:
     plain = open_stores(settings)
     stores = replace(plain, kv=_Store(plain.kv, switch))
     app = open_app(settings, stores)
-    queue, control = open_queue(settings, stores)
+    sides = open_queue(settings, stores)
     return AgentRuntime(
         settings=settings,
         stores=stores,
-        queue=queue,
-        control=control,
+        queue=sides.chats,
+        control=sides.control,
+        work=sides.work,
         channels={
             name: _Platform(channel, switch) for name, channel in open_channels(settings).items()
         },

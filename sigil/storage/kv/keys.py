@@ -66,6 +66,14 @@ def memory_of(session: str) -> str:
     return f"{session}?memory"
 
 
+def own_work_of(agent: str) -> str:
+    """Return the group of all events of the sessions in which an agent works by itself.
+
+    No session is called `own` alone, and no escaped part holds a `?`.
+    """
+    return f"{session_of(agent, 'own')}?work"
+
+
 def owner_lock(session: str) -> Key:
     """The last word of an owner about a session or a whole agent (an `escape`d name): halt or
     unlock.
@@ -241,17 +249,17 @@ def inbox_event(session: str, order: str) -> Key:
     return Key(f"inbox#{session}", order)
 
 
-READY, READY_CONTROL = "ready", "ready!"
-"""The partitions of the index of sessions that have waiting events, and of the index of those that
-have control events.
+READY, READY_CONTROL, READY_WORK = "ready", "ready!", "ready~work"
+"""The partitions of the index of groups that have waiting events: of chats, of control events and
+inquiries, and of background work.
 """
 
 
-def ready_session(session: str) -> Key:
-    """A session's mark in the index of those that have waiting events; control groups have an index
-    of their own.
-    """
-    return Key(READY_CONTROL if session.endswith("!") else READY, session)
+def ready_session(group: str) -> Key:
+    """A group's mark in the index of those that have waiting events."""
+    if group.endswith("!"):
+        return Key(READY_CONTROL, group)
+    return Key(READY_WORK if "?" in group else READY, group)
 
 
 def session_claim(session: str) -> Key:
@@ -464,7 +472,7 @@ def doctor_probe() -> Key:
 SESSION_PARTITIONS = frozenset(
     ("session", "inbox", "seen", "reply", "inquiry", "aside", "history", "left", "overheard")
 )
-SESSION_ITEMS = frozenset(("ready", "ready!", "claim", "listening", "native-calls"))
+SESSION_ITEMS = frozenset(("ready", "ready!", "ready~work", "claim", "listening", "native-calls"))
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
 MEMORY_ITEMS = frozenset(("things", "memory-link"))
 PERSON_PARTITIONS = frozenset(
@@ -493,8 +501,13 @@ IMPERSONAL = frozenset(
 
 
 def list_groups(session: str) -> tuple[str, ...]:
-    """Return the groups of a session's events; the first is that of its turns."""
-    return session, control_of(session), inquiries_of(session), memory_of(session)
+    """Return the groups of a session's events; the first is that of its turns.
+
+    An agent's own work is the last group of the session `own`, in whose name nothing else is kept.
+    """
+    groups = (session, control_of(session), inquiries_of(session), memory_of(session))
+    agent, _, name = session.partition("#")
+    return (*groups, own_work_of(unescape(agent))) if name == "own" else groups
 
 
 def session_of_group(group: str) -> str:

@@ -37,6 +37,7 @@ from tests.functions.agent.memory.memories import (
     saves,
 )
 from tests.functions.agent.talk import event, run_event, tell
+from tests.functions.queues.workers import process_all
 
 Open = Callable[..., AgentRuntime]
 
@@ -765,26 +766,27 @@ def test_one_that_comes_to_nothing_is_a_dead_letter_of_which_nobody_is_told_and_
     message = home.queue.take(0.0)
     assert message
     worker.process(message, home)
-    delivery = home.queue.take(0.0)
+    assert home.work
+    background = replace(home, queue=home.work)
+    delivery = home.work.take(0.0)
     assert delivery
     assert delivery.event.is_consolidation
     asked_before = len(model.bodies)
     if ends == "too many crashes":
-        worker.process(replace(delivery, tries=worker.TRIES_MOST), home)
+        worker.process(replace(delivery, tries=worker.TRIES_MOST), background)
         assert len(model.bodies) == asked_before
     else:
         script(model, *[Answer(503, b"")] * 9)
         clock = home.app.clock
         later = replace(clock, now=lambda: clock.now() + worker.MEMORY_PATIENCE + 1)
-        worker.process(delivery, replace(home, app=replace(home.app, clock=later)))
+        worker.process(delivery, replace(background, app=replace(home.app, clock=later)))
 
     assert [letter.id for letter in scan_dead_letters(home.app.kv)] == [delivery.event.id]
-    assert home.queue.take(0.0) is None
+    assert home.work.take(0.0) is None
     assert document(home).outbox == ()
     assert document(home).owes_memory
 
     home.queue.put(event("and on"))
     script(model, say("hi again"), saves())
-    while waiting := home.queue.take(0.0):
-        worker.process(waiting, home)
+    process_all(home)
     assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 31)]

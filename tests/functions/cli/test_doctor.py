@@ -14,14 +14,18 @@ import pytest
 
 from functions.cli import doctor as doctor_command
 from functions.cli.app import run_words
+from functions.cli.doctor import check_queue
 from functions.queues.leases import Leases
 from functions.settings import Settings
 from functions.time.clock import SYSTEM
+from sigil.cli.doctor import DoctorWarning
 from sigil.cli.printing import Printer
 from sigil.storage.kv import keys
 from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, say
+from tests.functions.queues.invoked import make_queue
+from tests.servers.ministack import Ministack
 
 Examined = dict[str, dict[str, str]]
 Doctor = Callable[[], tuple[int, Examined]]
@@ -194,3 +198,15 @@ def test_completion_and_version_are_json_too(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert set(run_json(["version", "--json"], capsysbinary)) == {"version"}
     assert "_UNCAGED_COMPLETE" in run_json(["completion", "bash", "--json"], capsysbinary)["script"]
+
+
+def test_one_queue_of_sqs_for_everything_is_a_warning_and_a_second_one_mends_it(
+    aws_here: Ministack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chats, work = (f"sqs://{make_queue(aws_here)}" for _ in range(2))
+    with pytest.raises(DoctorWarning, match="0 events in SQS; background work waits in the same"):
+        check_queue(Settings(queue=chats))
+    assert check_queue(Settings(queue=chats, work_queue=work, workers=3)) == (
+        "0 events in SQS, background work in a queue of its own, 4 background workers beside 3 for"
+        " chats"
+    )

@@ -37,7 +37,8 @@ class Source:
             VisibilityTimeout=visibility,
             MessageSystemAttributeNames=["All"],
         )
-        return {"Records": [record(message) for message in answer.get("Messages", [])]}
+        name = self.url.rpartition("/")[2]
+        return {"Records": [record(message, name) for message in answer.get("Messages", [])]}
 
     def delete(self, event: dict[str, Any], keep: Collection[str] = ()) -> None:
         """Delete messages as the mapping does after the function has answered: all but those that were
@@ -61,8 +62,8 @@ class Source:
         return aws.client("sqs", endpoint=self.endpoint)
 
 
-def record(message: dict[str, Any]) -> dict[str, Any]:
-    """A received message as https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html shows it."""
+def record(message: dict[str, Any], queue: str) -> dict[str, Any]:
+    """A received message of a queue as https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html shows it."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
@@ -71,6 +72,6 @@ def record(message: dict[str, Any]) -> dict[str, Any]:
         "messageAttributes": {},
         "md5OfBody": message["MD5OfBody"],
         "eventSource": "aws:sqs",
-        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:events.fifo",
+        "eventSourceARN": f"arn:aws:sqs:us-east-1:000000000000:{queue}",
         "awsRegion": "us-east-1",
     }

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import orjson
 import pytest
 
-from functions.events import Event
+from functions.events import CONSOLIDATION, Event
 from functions.queues import dead_letters
 from functions.queues.base import Queue
 from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue, TriesCounter
@@ -33,7 +33,7 @@ from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.queues.contract import QueueContract
 from tests.functions.queues.invoked import make_queue
 from tests.functions.queues.watched import WatchedKV
-from tests.functions.queues.workers import PATIENCE, event, handle_all, taken, together
+from tests.functions.queues.workers import PATIENCE, OwnWork, event, handle_all, taken, together
 from tests.servers.ministack import Ministack
 from tests.servers.proxy import DROP_REPLY, PASS, REFUSE, Proxy
 from tests.sigil.storage.kv.processes import finish, start
@@ -104,6 +104,70 @@ class TestSqs(QueueContract):
     @pytest.fixture
     def control(self, queue: SqsQueue) -> Queue:
         return queue.control
+
+
+class TestOwnWorkOnSqs(QueueContract):
+    """The second queue, in which each agent's own work is a session of the contract."""
+
+    lease = VISIBILITY
+    hold = 1.5 * VISIBILITY
+    delay = 2.0
+    many = 12
+    rounds = 3
+    sessions = 6
+
+    @pytest.fixture
+    def work_url(self, aws_here: Ministack) -> str:
+        return make_queue(aws_here)
+
+    @pytest.fixture
+    def queue(self, opens: Opens, work_url: str) -> Queue:
+        work = opens(work_url=work_url).work
+        assert work
+        return OwnWork(work)
+
+    @pytest.fixture
+    def other(self, opens: Opens, work_url: str) -> Queue:
+        work = opens(work_url=work_url).work
+        assert work
+        return OwnWork(work)
+
+    @pytest.fixture
+    def control(self, opens: Opens, work_url: str) -> Queue:
+        return opens(work_url=work_url).control
+
+
+def test_background_work_goes_into_the_second_queue_whichever_side_it_is_put_into(
+    opens: Opens, aws_here: Ministack
+) -> None:
+    queue = opens(work_url=make_queue(aws_here))
+    work = queue.work
+    assert work
+    own = replace(event(2, "own:main"), kind="wakeup")
+    hear = replace(event(3), kind="continue", id=f"{CONSOLIDATION}3")
+    for side in (queue, queue.control, work):
+        for each in (event(1), own, hear, replace(event(4), text="/stop")):
+            side.put(each)
+    assert queue.count_waiting() == work.count_waiting() == 4
+    assert {each.id for each in handle_all(work)} == {own.id, hear.id}
+    assert {each.id for each in handle_all(queue)} == {event(1).id}
+    assert {each.id for each in handle_all(queue.control)} == {event(4).id}
+    work.close()
+
+
+def test_what_stands_in_the_wrong_queue_is_handed_out_all_the_same(
+    opens: Opens, url: str, aws_here: Ministack
+) -> None:
+    own = replace(event(2, "own:main"), kind="wakeup")
+    work_url = make_queue(aws_here)
+    opens().put(own)  # a version that knows one queue
+    opens().put(event(1))
+    opens(work_url=work_url).put(own)
+    queue = opens(work_url=work_url)
+    assert {each.id for each in handle_all(queue)} == {own.id, event(1).id}
+    work = queue.work
+    assert work
+    assert [each.id for each in handle_all(work)] == [own.id]
 
 
 def raw(url: str, body: str, name: str, group: str = group_id(event(1))) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,3 +142,22 @@ def test_tries_are_those_of_the_queue_and_what_is_put_meanwhile_goes_there(
     batch.put(event(2, "b"))
     batch.renew()
     assert taken(queue).event == event(2, "b")
+
+
+def test_a_record_is_answered_for_in_the_queue_that_it_came_from(
+    source: Source, kv: KV, aws_here: Ministack
+) -> None:
+    background = Source(make_queue(aws_here), aws_here.url)
+    queue = SqsQueue(source.url, work_url=background.url, kv=kv)
+    own = replace(event(1, "own:main"), kind="wakeup")
+    queue.put(own)
+    put(queue, 2)
+    for each, expected in ((background, own), (source, event(2))):
+        for delay in (0.0, 30.0):
+            records = each.receive()
+            batch = SqsBatch(queue, records)
+            delivery = taken_of(batch)
+            assert delivery.event == expected
+            batch.retry(delivery, delay)  # another queue would not know the message
+            assert failed(batch) == {records["Records"][0]["messageId"]}
+        assert each.receive() == {"Records": []}

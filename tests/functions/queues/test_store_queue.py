@@ -7,18 +7,22 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import orjson
 import pytest
 
-from functions.queues.base import Queue
+from functions.events import CONSOLIDATION, Event
+from functions.queues.base import Delivery, Queue
 from functions.queues.dead_letters import RAW_MOST
 from functions.queues.store_queue import StoreQueue
+from functions.queues.waiting_events import group_of
 from sigil.errors import BackendError
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.functions.queues.contract import QueueContract
@@ -26,6 +30,7 @@ from tests.functions.queues.watched import WatchedKV
 from tests.functions.queues.workers import (
     LEASE,
     PATIENCE,
+    OwnWork,
     event,
     handle_all,
     taken,
@@ -91,7 +96,7 @@ class TestOneInboxInMemory(InboxContract):
 
     @pytest.fixture
     def control(self, store: KV, clock: Clock) -> Queue:
-        return StoreQueue(store, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
+        return StoreQueue(store, clock=timed(clock), lease=LEASE, poll=0.005, lane="control")
 
 
 class TestTwoInboxesOnOneFile(InboxContract):
@@ -108,7 +113,34 @@ class TestTwoInboxesOnOneFile(InboxContract):
     @pytest.fixture
     def control(self, queue: Queue, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
-            yield StoreQueue(kv, clock=timed(clock), lease=LEASE, poll=0.005, control=True)
+            yield StoreQueue(kv, clock=timed(clock), lease=LEASE, poll=0.005, lane="control")
+
+
+class TestOwnWorkOnOneFile(InboxContract):
+    """The lane of background work, in which each agent's own work is a session of the contract."""
+
+    @pytest.fixture
+    def store(self, clock: Clock, tmp_path: Path) -> Iterator[KV]:
+        with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
+            yield kv
+
+    @pytest.fixture
+    def side(self, store: KV, clock: Clock) -> Callable[..., StoreQueue]:
+        return partial(
+            StoreQueue, store, clock=timed(clock), lease=LEASE, hold=self.hold, poll=0.005
+        )
+
+    @pytest.fixture
+    def queue(self, side: Callable[..., StoreQueue]) -> Queue:
+        return OwnWork(side(lane="work"))
+
+    @pytest.fixture
+    def other(self, side: Callable[..., StoreQueue]) -> Queue:
+        return OwnWork(side(lane="work"))
+
+    @pytest.fixture
+    def control(self, side: Callable[..., StoreQueue]) -> Queue:
+        return side(lane="control")
 
 
 @pytest.fixture
@@ -416,7 +448,7 @@ while delivery := inbox.take(1):
 
 def test_control_events_wait_behind_nothing_and_are_handed_out_apart(kv: KV, clock: Clock) -> None:
     events, control = (
-        StoreQueue(kv, clock=timed(clock), lease=LEASE, control=apart) for apart in (False, True)
+        StoreQueue(kv, clock=timed(clock), lease=LEASE, lane=lane) for lane in ("chats", "control")
     )
     events.put(event(1))
     events.put(event(2, text="/stop"))
@@ -427,3 +459,98 @@ def test_control_events_wait_behind_nothing_and_are_handed_out_apart(kv: KV, clo
     control.done(delivery)
     assert control.take(0) is None
     assert kv.scan(keys.READY_CONTROL) == []
+
+
+def own(number: int, session: str = "own:main", agent: str = "main") -> Event:
+    return replace(event(number, session), kind="wakeup", agent=agent, id=f"{agent} {number}")
+
+
+def hear(number: int, session: str = "telegram:1") -> Event:
+    return replace(event(number, session), kind="continue", id=f"{CONSOLIDATION}{number}", text="")
+
+
+@pytest.fixture
+def sides(kv: KV, clock: Clock) -> dict[str, StoreQueue]:
+    """The three sides of one queue in one process, which read no index while a test runs."""
+    queue = partial(StoreQueue, kv, clock=timed(clock), lease=LEASE, poll=PATIENCE * 2)
+    chats = queue()
+    return {
+        "chats": chats,
+        "control": queue(lane="control", beside=chats),
+        "work": queue(lane="work", beside=chats),
+    }
+
+
+def test_each_side_hands_out_its_own_events_whichever_side_they_were_put_into(
+    sides: dict[str, StoreQueue],
+) -> None:
+    put = [event(1), event(2, text="/stop"), own(3), hear(4)]
+    expected = {"chats": [event(1)], "control": [put[1]], "work": [own(3), hear(4)]}
+    for into in sides.values():
+        for each in put:
+            into.put(each)
+        for lane, side in sides.items():
+            handled = handle_all(side)
+            assert sorted(handled, key=lambda each: each.order) == expected[lane], lane
+
+
+@pytest.mark.parametrize("into", ["chats", "work"])
+def test_each_side_wakes_a_worker_of_the_side_that_has_to_hand_the_event_out(
+    sides: dict[str, StoreQueue], into: str
+) -> None:
+    new = {"chats": own(2), "work": event(2)}[into]
+    waits = sides["work" if into == "chats" else "chats"]
+    assert waits.take(0) is None  # from here on the index is not read for a long time
+    found: list[Delivery | None] = []
+    waiting = threading.Thread(target=lambda: found.append(waits.take(PATIENCE)))
+    waiting.start()
+    sides[into].put(new)
+    waiting.join()
+    assert found[0] is not None
+    assert found[0].event == new
+
+
+def test_what_an_agent_does_by_itself_is_done_one_at_a_time_and_beside_its_chats(
+    sides: dict[str, StoreQueue],
+) -> None:
+    for each in (own(1, "own:main"), own(2, "own:w-7"), own(3, "own:main"), event(4)):
+        sides["chats"].put(each)
+    sides["chats"].put(own(2, "own:main", "main.alice"))
+    work = sides["work"]
+    deliveries = [taken(work), taken(work)]
+    assert {delivery.event.agent for delivery in deliveries} == {"main", "main.alice"}
+    assert work.take(0) is None
+    assert taken(sides["chats"]).event == event(4)
+    for delivery in deliveries:
+        work.done(delivery)
+    assert [each.session for each in handle_all(work)] == ["own:w-7", "own:main"]
+
+
+def test_background_work_that_an_older_version_marked_as_a_chat_is_handled_and_leaves_nothing(
+    sides: dict[str, StoreQueue], kv: KV
+) -> None:
+    for each in (hear(1), own(2)):
+        sides["chats"].put(each)
+        group = group_of(each)
+        kv.delete(keys.ready_session(group))
+        kv.put(Key(keys.READY, group), b'{"due":0}')
+    fresh = StoreQueue(kv, clock=sides["chats"]._clock, lease=LEASE, poll=0.005)
+    delivery = taken(fresh)
+    fresh.retry(delivery, 0.0)
+    assert sorted(each.id for each in handle_all(fresh)) == sorted((hear(1).id, own(2).id))
+    assert kv.scan(keys.READY) == []
+    assert kv.scan("claim") == []
+
+
+def test_a_mark_of_an_older_version_beside_the_new_one_brings_no_event_twice(
+    sides: dict[str, StoreQueue], kv: KV
+) -> None:
+    sides["chats"].put(own(1))
+    kv.put(Key(keys.READY, group_of(own(1))), b'{"due":0}')
+    fresh = StoreQueue(kv, clock=sides["chats"]._clock, lease=LEASE, poll=0.005)
+    delivery = taken(sides["work"])
+    assert fresh.take(0) is None
+    sides["work"].done(delivery)
+    assert fresh.take(0) is None
+    assert kv.scan(keys.READY) == []
+    assert kv.scan(keys.READY_WORK) == []

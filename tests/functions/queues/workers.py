@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from functions.events import Event, Sender, order_of
 from functions.queues.base import Delivery, Queue
 from functions.time.clock import Clock
+from functions.wiring import AgentRuntime
+from functions.worker import process
 from tests.machine import within
 
 LEASE = 180.0
@@ -97,3 +100,56 @@ class Ledger:
 def timed(clock: Callable[[], float]) -> Clock:
     """A clock both of whose hands are `clock`."""
     return Clock(clock, clock)
+
+
+def process_all(runtime: AgentRuntime) -> list[Delivery]:
+    """Process what can be had at once: control events, then chats, then background work."""
+    processed = []
+    for queue in filter(None, (runtime.control, runtime.queue, runtime.work)):
+        while delivery := queue.take(0.0):
+            process(delivery, replace(runtime, queue=queue))
+            processed.append(delivery)
+    return processed
+
+
+class OwnWork:
+    """A queue whose events travel as work that an agent does by itself, each session's as that of an
+    agent of its own: what is taken is as it was put.
+
+    Control events stay as they are.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    def put(self, event: Event) -> None:
+        self._queue.put(_disguise(event))
+
+    def take(self, wait: float) -> Delivery | None:
+        delivery = self._queue.take(wait)
+        if delivery is None:
+            return None
+        behind = delivery.behind and tuple(map(_reveal, delivery.behind))
+        return replace(delivery, event=_reveal(delivery.event), behind=behind)
+
+    def done(self, delivery: Delivery, gathered: Sequence[Event] = ()) -> None:
+        self._queue.done(delivery, tuple(map(_disguise, gathered)))
+
+    def retry(self, delivery: Delivery, delay: float) -> None:
+        self._queue.retry(replace(delivery, event=_disguise(delivery.event)), delay)
+
+    def renew(self) -> None:
+        self._queue.renew()
+
+
+def _disguise(event: Event) -> Event:
+    if event.skips_queue:
+        return event
+    return replace(event, agent=f"{event.agent} {event.session}", session=f"own:{event.id}")
+
+
+def _reveal(event: Event) -> Event:
+    if not event.is_own_work:
+        return event
+    agent, _, session = event.agent.partition(" ")
+    return replace(event, agent=agent, session=session)

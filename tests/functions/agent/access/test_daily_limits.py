@@ -25,6 +25,7 @@ from tests.functions.agent.access.people import OWNER, Wall, crash_at
 from tests.functions.agent.access.people import say as said
 from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, run_event
+from tests.functions.queues.workers import process_all
 
 Open = Callable[..., AgentRuntime]
 GUEST = "telegram:66"
@@ -120,8 +121,7 @@ def test_what_memory_hears_after_a_reply_is_a_cost_of_whom_it_was_for(
     model.then(*[cheap] * 22, heard)
     for _ in range(22):
         home.queue.put(event("hi", session=GUEST, sender=GUEST))
-        while delivery := home.queue.take(0.0):
-            worker.process(delivery, home)
+        process_all(home)
     assert len(model.bodies) == 23
     assert (
         home.app.make_allowances("UTC")
@@ -145,9 +145,7 @@ def test_what_memory_hears_again_costs_again(opened: Open, model: ScriptedModel)
     model.then(*[cheap] * 22, changed, heard)
     for _ in range(22):
         home.queue.put(event("hi", session=GUEST, sender=GUEST))
-        while delivery := home.queue.take(0.0):
-            worker.process(delivery, home)
-            last = delivery
+        last = process_all(home)[-1]
     assert last.event.is_consolidation
     worker.process(last, home)
     assert len(model.bodies) == 24
