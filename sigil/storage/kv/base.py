@@ -103,6 +103,36 @@ def list_partitions(kv: KV, prefix: str = "") -> Iterator[str]:
     yield from kv.list_partitions(prefix)
 
 
+@dataclass(frozen=True, slots=True)
+class ScannedItem:
+    """An item that a scan of the whole store found. It ends at `expires` (seconds since the epoch),
+    or never.
+    """
+
+    key: Key
+    value: bytes
+    expires: float | None
+
+
+@runtime_checkable
+class ScansEverything(Protocol):
+    """A store that can be read from end to end: for maintenance alone, never on a turn's path."""
+
+    def scan_everything(self) -> Iterator[ScannedItem]:
+        """Yield every live item once, in any order, a page at a time.
+
+        An item that is written meanwhile is the old or the new one; one that comes or goes
+        meanwhile may be missing. Each was in the store after the first of them was asked for.
+        """
+
+
+def scan_everything(kv: KV) -> Iterator[ScannedItem]:
+    """Yield every live item of a store; `BackendError` ENOLIST where the store cannot do that."""
+    if not isinstance(kv, ScansEverything):
+        raise BackendError("ENOLIST", "this store cannot tell what is in it")
+    yield from kv.scan_everything()
+
+
 KEYS_MOST: Final = 100
 """Keys of one `get_many`: DynamoDB takes no more in a request."""
 

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage import aws
-from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key, ScannedItem
 from sigil.storage.kv.encoding import (
     PARTITION_LIMIT,
     SORT_LIMIT,
@@ -150,14 +150,26 @@ class DynamoKV:
             request["FilterExpression"] = "begins_with(pk, :prefix)"
             request["ExpressionAttributeValues"] = {":prefix": {"S": prefix}}
         known: set[str] = set()
+        for row in self._scan_rows(request):
+            name = row["pk"]["S"]
+            if name not in known:
+                known.add(name)
+                yield name
+
+    def scan_everything(self) -> Iterator[ScannedItem]:
+        """Yield every live item, with one request for each MiB of the table."""
+        now = self._clock()
+        for row in self._scan_rows({"ConsistentRead": True}):
+            item, until = self._decode_row(row)
+            if until > now:
+                key = Key(row["pk"]["S"], row["sk"]["S"])
+                yield ScannedItem(key, item.value, None if until == math.inf else until)
+
+    def _scan_rows(self, request: Mapping[str, Any]) -> Iterator[_Row]:
         start: Mapping[str, Any] = {}
         while True:
             page = self._call("scan", **request, **start)
-            for row in page["Items"]:
-                name = row["pk"]["S"]
-                if name not in known:
-                    known.add(name)
-                    yield name
+            yield from page["Items"]
             if not page.get("LastEvaluatedKey"):
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
@@ -174,6 +186,11 @@ class DynamoKV:
         """Return the item of a row, None when there is no row or the item has expired."""
         if not row:
             return None
+        item, until = self._decode_row(row)
+        return item if until > self._clock() else None
+
+    def _decode_row(self, row: _Row) -> tuple[Item, float]:
+        """Return the item of a row and when it ends, which may be never (`inf`)."""
         try:
             if "packed" in row:
                 value = zlib.decompress(row["packed"]["B"])
@@ -187,7 +204,7 @@ class DynamoKV:
                 f"table {self._table}: it holds an item of another program",
                 source="aws",
             ) from None
-        return item if until > self._clock() else None
+        return item, until
 
     def _call(self, operation: str, **parameters: object) -> Mapping[str, Any]:
         """Return the answer of AWS; boto3 does not describe it."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sigil.errors import Conflict
-from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key, ScannedItem
 from sigil.storage.kv.encoding import encode_key, encode_text, expiry_time, new_version
 
 SWEEP_EVERY = 1024
@@ -123,6 +123,18 @@ class MemoryKV:
         with self._lock:
             names = [name for name in self._partitions if name.startswith(prefix)]
         yield from names
+
+    def scan_everything(self) -> Iterator[ScannedItem]:
+        """Yield every live item, all of them as they are at one moment."""
+        with self._lock:
+            now = self._clock()
+            found = [
+                ScannedItem(Key(name, sort), entry.item.value, entry.expires)
+                for name, partition in self._partitions.items()
+                for sort, entry in partition.entries.items()
+                if entry.is_live(now)
+            ]
+        yield from found
 
     def sweep(self) -> int:
         """Drop the expired items, and return their number."""

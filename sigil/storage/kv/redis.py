@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from sigil.errors import Conflict, UsageError
-from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key, ScannedItem
 from sigil.storage.kv.encoding import encode_key, encode_text, expiry_time, new_version
 from sigil.storage.kv.redis_client import RedisClient
 from sigil.storage.kv.redis_scripts import DELETE, PRUNE, PUT, SCAN, Script
 from sigil.storage.kv.redis_url import parse_redis_url
 
 PREFIX: Final = b"uncaged:"
+PAGE: Final = 100
+"""Items that a request of a scan of everything asks for."""
 VALUE_LIMIT: Final = 8 << 20
 """The most bytes of a value: the server serves one request after the other, so none may be long."""
 
@@ -91,6 +93,12 @@ class RedisKV:
         self, partition: str, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[tuple[str, Item]]:
         """Return at most `limit` live items in the order of their sort keys."""
+        bodies = self._scan_bodies(partition, prefix, after, limit)
+        return [(sort, _decode_item(body)) for sort, body in bodies]
+
+    def _scan_bodies(
+        self, partition: str, prefix: str, after: str, limit: int
+    ) -> list[tuple[str, bytes]]:
         name = _partition_name(encode_text(partition))
         lowest = encode_text(prefix)
         last = encode_text(after)
@@ -99,7 +107,7 @@ class RedisKV:
         start = b"(" + last if last >= lowest and last else b"[" + lowest
         above = b"(" + lowest + b"\xff"  # no UTF-8 text holds this byte
         now = self._clock()
-        found: list[tuple[str, Item]] = []
+        found: list[tuple[str, bytes]] = []
         while start and len(found) < limit:
             left = b"%d" % (limit - len(found))
             at = repr(now).encode()
@@ -110,7 +118,7 @@ class RedisKV:
             for sort_size, body_size in _SIZES.iter_unpack(sizes):
                 body = place + sort_size
                 end = body + body_size
-                found.append((data[place:body].decode(), _decode_item(data[body:end])))
+                found.append((data[place:body].decode(), data[body:end]))
                 place = end
         return found
 
@@ -121,6 +129,22 @@ class RedisKV:
         for name in dict.fromkeys(self._client.find_keys(pattern)):
             partition = name.removeprefix(PREFIX + b"{").removesuffix(b"}" + _ORDER)
             yield partition.replace(b"%7D", b"}").replace(b"%25", b"%").decode()
+
+    def scan_everything(self) -> Iterator[ScannedItem]:
+        """Yield every live item, partition by partition."""
+        for partition in self.list_partitions():
+            after = ""
+            while rows := self._scan_bodies(partition, "", after, PAGE):
+                for sort, body in rows:
+                    until = _HEAD.unpack_from(body)[1]
+                    yield ScannedItem(
+                        Key(partition, sort),
+                        body[_HEAD.size :],
+                        None if until == math.inf else until,
+                    )
+                if len(rows) < PAGE:
+                    break
+                after = rows[-1][0]
 
     def sweep(self) -> int:
         """Drop the expired items, a batch at a time, and return their number.

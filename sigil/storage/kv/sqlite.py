@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from sigil.errors import Conflict
-from sigil.storage.kv.base import ABSENT, Expect, Item, Key
+from sigil.storage.kv.base import ABSENT, Expect, Item, Key, ScannedItem
 from sigil.storage.kv.encoding import encode_key, encode_text, expiry_time, new_version
 from sigil.storage.kv.sqlite_file import SqliteFile, SqlValue
 
@@ -42,6 +42,9 @@ _PARTITIONS = """
     SELECT DISTINCT partition FROM item
     WHERE partition >= ?1 AND partition < ?2 AND (expires IS NULL OR expires > ?3)
 """
+_EVERYTHING = (
+    "SELECT partition, sort, value, expires FROM item WHERE expires IS NULL OR expires > ?1"
+)
 _DELETE = "DELETE FROM item WHERE partition = ?1 AND sort = ?2"
 _DELETE_AT = _DELETE + " AND version = ?4 AND (expires IS NULL OR expires > ?3)"
 _SWEEP = (
@@ -140,6 +143,17 @@ class SqliteKV:
             _PARTITIONS, (lowest, lowest + b"\xff", self._clock())
         ):
             yield partition.decode()
+
+    def scan_everything(self) -> Iterator[ScannedItem]:
+        """Yield every live item, all of them as they are at one moment."""
+        for partition, sort, value, expires in self._file.stream_rows(
+            _EVERYTHING, (self._clock(),)
+        ):
+            try:
+                key = Key(partition.decode(), sort.decode())
+            except (UnicodeDecodeError, AttributeError):
+                raise self._file.make_damage_error() from None
+            yield ScannedItem(key, value, expires)
 
     def sweep(self) -> int:
         """Drop the expired items, a batch at a time, and return their number."""

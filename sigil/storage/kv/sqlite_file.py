@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -82,6 +82,21 @@ class SqliteFile:
             lambda connection: connection.execute(statement, values).fetchall()
         )
 
+    def stream_rows(self, statement: str, values: Sequence[SqlValue]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows that a query finds, as they are when the first is read.
+
+        Only some of them are in memory. Others may write meanwhile; what they write stays in the
+        log until the last row was read.
+        """
+        try:
+            connection = self._take_connection()
+            try:
+                yield from connection.execute(statement, values)
+            finally:
+                connection.close()
+        except sqlite3.Error as problem:
+            raise self._explain_failure(problem) from None
+
     def change_rows(self, statement: str, values: Sequence[SqlValue]) -> int:
         """Run a statement as a transaction of its own, and return how many rows it changed."""
         return self._with_connection(
@@ -108,12 +123,15 @@ class SqliteFile:
             if self._closed:
                 self.close()
         except sqlite3.Error as problem:
-            # The code is absent when Python itself refused; its low byte is the primary code.
-            code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-            name = getattr(problem, "sqlite_errorname", type(problem).__name__)
-            what, suggestion = _FAILURES.get(code, (f"SQLite failed ({name})", ""))
-            raise self._make_unusable(what, suggestion) from None
+            raise self._explain_failure(problem) from None
         return result
+
+    def _explain_failure(self, problem: sqlite3.Error) -> BackendError:
+        # The code is absent when Python itself refused; its low byte is the primary code.
+        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+        name = getattr(problem, "sqlite_errorname", type(problem).__name__)
+        what, suggestion = _FAILURES.get(code, (f"SQLite failed ({name})", ""))
+        return self._make_unusable(what, suggestion)
 
     def _take_connection(self) -> sqlite3.Connection:
         if self._closed:

@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from sigil.errors import Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Item, Key
-from sigil.storage.kv.base import KEYS_MOST, ReadsMany, get_many, list_partitions
+from sigil.storage.kv.base import (
+    KEYS_MOST,
+    ReadsMany,
+    get_many,
+    list_partitions,
+    scan_everything,
+)
 from tests.sigil.storage.kv.model import STEPS, Clock, Comparison
 from tests.sigil.storage.kv.processes import increment
 
@@ -86,6 +92,30 @@ class KVContract:
         kv.delete(gone)
         found = list(list_partitions(kv, prefix))
         assert sorted(found) == sorted(name for name in names if name.startswith(prefix))
+
+    def test_everything_is_scanned_once_with_the_time_at_which_it_ends(
+        self, kv: KV, clock: Clock
+    ) -> None:
+        written: dict[Key, tuple[bytes, float | None]] = {}
+        for number, odd in enumerate(("a#1", "a}1", "b", *ODD[:6])):
+            for sort in ("head", *ODD):
+                ttl = (None, 1000.0, 5.5)[number % 3]
+                kv.put(Key(odd, sort), b"%d" % number, ttl=ttl)
+                written[Key(odd, sort)] = b"%d" % number, None if ttl is None else clock.now + ttl
+        large = bytes(range(256)) * (min(self.largest, 300_000) // 256)
+        for number in range(7):
+            kv.put(Key("large", str(number)), large)
+            written[Key("large", str(number))] = large, None
+        kv.delete(Key("b", "head"))
+        del written[Key("b", "head")]
+        clock.now += 6.0
+        live = {key: row for key, row in written.items() if row[1] is None or row[1] > clock.now}
+
+        found = [(row.key, (row.value, row.expires)) for row in scan_everything(kv)]
+
+        assert len(live) < len(written)
+        assert len(found) == len(live)
+        assert dict(found) == live
 
     def test_several_items_are_read_at_once_in_the_order_of_their_keys(
         self, kv: KV, clock: Clock
