@@ -22,6 +22,7 @@ from functions.time.clock import SYSTEM
 from sigil.errors import UsageError
 from sigil.settings import installed_version
 from sigil.storage.kv import keys
+from sigil.storage.kv.restoration import require_restored
 from sigil.storage.setting_secrets import find_known, reveal
 from sigil.wiring import (
     LazyRegistry,
@@ -386,6 +387,8 @@ def open_runtime(
     `later`: see `open_app`; otherwise the engine is compiled when it returns.
     """
     stores = open_stores(settings)
+    if not later:
+        require_restored(stores.kv)
     sides = open_queue(settings, stores)
     background_workers = settings.background_workers if sides.work else settings.workers
     runtime = AgentRuntime(

@@ -214,6 +214,77 @@ def doctor(
     raise typer.Exit(run_checks_and_print(Printer(json=json, verbose=verbose)))
 
 
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option("--passphrase-file", help="The file whose first line is the passphrase."),
+]
+PassphraseFrom = Annotated[
+    str,
+    typer.Option("--passphrase-from", help="The environment variable that has the passphrase."),
+]
+
+
+@cli.command(rich_help_panel=CARE)
+def backup(
+    file: Annotated[Path, typer.Argument(help="The new file, such as uncaged.zip.")],
+    *,
+    secrets: Annotated[
+        bool, typer.Option("--secrets", help="Also the secrets, encrypted with a passphrase.")
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    passphrase_from: PassphraseFrom = "",
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Save everything in one file, while it serves.
+
+    It has the store, the large bodies and the settings; secrets only with --secrets. It can be
+    restored into a store of another kind.
+
+    Example: uncaged backup uncaged.zip
+    """
+    from functions.cli.backup import PassphraseSource, run_backup
+
+    passphrase = PassphraseSource(passphrase_file, passphrase_from)
+    raise typer.Exit(run_backup(Printer(json=json), file, secrets=secrets, passphrase=passphrase))
+
+
+@cli.command(rich_help_panel=CARE)
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `uncaged backup` made.")],
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove what is in the store; it need not be empty.")
+    ] = False,
+    secrets: Annotated[
+        bool, typer.Option("--secrets", help="Also the secrets; asks for their passphrase.")
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    passphrase_from: PassphraseFrom = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only check the whole file; needs no store.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Put a backup into the store of the settings.
+
+    The file is checked from end to end before anything is changed. It decides who is an owner and
+    what is granted: restore only what you trust. Stop the servers of the store first.
+
+    Example: uncaged restore uncaged.zip --dry-run
+    """
+    from functions.cli.backup import PassphraseSource, run_restore
+
+    code = run_restore(
+        Printer(json=json),
+        file,
+        replace=replace,
+        secrets=secrets,
+        dry_run=dry_run,
+        passphrase=PassphraseSource(passphrase_file, passphrase_from),
+    )
+    raise typer.Exit(code)
+
+
 @cli.command(rich_help_panel=CARE)
 def upgrade(
     to: Annotated[

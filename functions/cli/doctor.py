@@ -24,8 +24,10 @@ from functions.wiring import Closable, open_channels, open_ingress_queue, open_m
 from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
 from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer
+from sigil.cli.times import format_count
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
+from sigil.storage.kv.restoration import require_restored
 from sigil.storage.setting_secrets import reveal
 from sigil.wiring import open_stores
 
@@ -70,6 +72,7 @@ def agent_checks(settings: Settings) -> Mapping[str, Check]:
         "guide": partial(check_guide, settings),
         "platforms": partial(check_platforms, settings),
         "owners": partial(check_owners, settings),
+        "backup": partial(check_backup, settings),
     }
     if settings.has_fallback:
         checks["second model"] = partial(check_model, settings.fallback)
@@ -117,6 +120,20 @@ def check_model(settings: Settings) -> str:
             suggestion="uncaged setup model, or set UNCAGED_LLM_KEY or UNCAGED_LLM_URL",
         )
     return f"{model.name} answers in {seconds:.1f} s"
+
+
+def check_backup(settings: Settings) -> str:
+    """Check that the store was not left half restored, and say when its last backup was made."""
+    from functions.backup.saving import read_last_backup
+
+    kv = open_stores(settings).kv
+    require_restored(kv)
+    last = read_last_backup(kv)
+    if last is None:
+        return "none yet; `uncaged backup FILE` makes one"
+    days = max(0, int((time.time() - last.at) // 86_400))
+    age = "today" if days == 0 else f"{format_count(days, 'day')} ago"
+    return f"{last.file}, made {age}: {format_count(last.items, 'item')}"
 
 
 def check_guide(settings: Settings) -> str:

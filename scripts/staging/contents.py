@@ -38,6 +38,7 @@ _TALK = ("httpx", "markdown-it-py")
 without it.
 """
 _NEVER = (
+    "functions/backup",
     "functions/cli",
     "functions/local.py",
     "functions/admin.py",

@@ -62,10 +62,12 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "status_alerts",
             "alerts",
             "personal_data",
+            "backup",
             *PACKAGES,
             *COMMON,
         ),
     ),
+    "backup": ("agent", "queues", *COMMON),
     "personal_data": ("agent", *COMMON),
     "wiring": ("alerts", *PACKAGES, *COMMON),
     "reply_sender": ("wiring", "status_alerts", *PACKAGES, *COMMON),
@@ -93,7 +95,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 wiring alone: a turn is done when they are sent. Of the queues, the agent may see the dead letters."""
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
-    **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data")),
+    **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data", "backup")),
     **dict.fromkeys(
         (*PACKAGES, "events", "overheard"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),

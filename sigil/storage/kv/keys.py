@@ -253,6 +253,7 @@ READY, READY_CONTROL, READY_WORK = "ready", "ready!", "ready~work"
 """The partitions of the index of groups that have waiting events: of chats, of control events and
 inquiries, and of background work.
 """
+READY_INDEXES = (READY, READY_CONTROL, READY_WORK)
 
 
 def ready_session(group: str) -> Key:
@@ -464,6 +465,16 @@ def _owner_part(namespace: str, home: str) -> str:
     return "" if namespace == home else escape(namespace)
 
 
+def last_backup() -> Key:
+    """The time of the last backup of the store, and the name of its file."""
+    return Key("backup", "last")
+
+
+def restoring() -> Key:
+    """The mark of a restoration that has begun and not ended: the digest of the backup."""
+    return Key("restoring", "backup")
+
+
 def doctor_probe() -> Key:
     """The item that a doctor writes to see if the store takes it."""
     return Key("doctor", "probe")
@@ -495,7 +506,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather".split()
+    " doctor weather backup restoring".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

@@ -1,0 +1,122 @@
+"""What of a store goes into a backup, and in which order it is read.
+
+While servers write, a scan is no picture of one moment. But whatever names another item is written
+after it: a conversation's document after the messages that it moved to its archive, a capability's
+head after its version. So what names others is read first, and what it names is there when its turn
+comes. Waiting events are read before all: an event that is handled meanwhile is in the document as
+well, which knows that it was. Artifacts never change, and are read last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import orjson
+
+from functions.agent.session.overflow import find_bodies
+from functions.agent.session.store import ARCHIVE
+from functions.backup.format import HEADS, REST, WAITING
+from sigil.json_fields import as_mapping
+from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv.base import ScannedItem, scan_everything
+from sigil.storage.kv.update import scan_all
+from sigil.storage.stored import FORMAT
+
+SECRET: Final = "secret"
+INBOX: Final = "inbox"
+MADE_ANEW: Final = frozenset((*keys.READY_INDEXES, "artifact"))
+"""The indexes of the inboxes are made of these, and artifacts are files of their own."""
+PASSING: Final = frozenset(
+    "claim room cooldown tries doctor first-owner daily snapshot backup restoring".split()
+)
+"""What has a meaning for the processes of the moment alone: leases, claims of space, short waits,
+the counts of deliveries of another queue, the code of a first owner, the times of daily tasks,
+search indexes (which are built anew), and the notes of backups themselves.
+"""
+NAMING: Final = frozenset(
+    "capability doc thing things stocked callers-pinned audit-tip memory-link".split()
+)
+"""What names items of other partitions that were written before it, beside the documents of
+sessions.
+"""
+CAPABILITIES: Final = frozenset(("capability", "version"))
+BODIES: Final = frozenset(("session", "aside"))
+OF_CAPABILITIES: Final = "stored"
+"""What capabilities keep: no words of ours, whatever they look like."""
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def kind_of(key: Key) -> str:
+    """Return the first part of a partition, which says what its items are."""
+    return key.partition.partition("#")[0]
+
+
+def part_of(key: Key) -> str:
+    """Return the part of a backup that an item belongs to; empty for one that is left out, or a
+    secret.
+    """
+    kind = kind_of(key)
+    if kind == SECRET or kind in MADE_ANEW or kind in PASSING:
+        return ""
+    if kind == INBOX:
+        return WAITING
+    if kind in NAMING or (kind == "session" and not key.sort.startswith(ARCHIVE)):
+        return HEADS
+    return REST
+
+
+def scan_part(kv: KV, part: str) -> Iterator[ScannedItem]:
+    """Yield the items of a part."""
+    if part == WAITING:
+        yield from _scan_waiting(kv)
+        return
+    for item in scan_everything(kv):
+        if part_of(item.key) == part:
+            yield item
+
+
+def _scan_waiting(kv: KV) -> Iterator[ScannedItem]:
+    """Yield the waiting events, session by session: no event waits without a mark of its session.
+
+    None of them ends by itself.
+    """
+    for index in keys.READY_INDEXES:
+        for session, _ in scan_all(kv, index):
+            partition = keys.inbox_event(session, "").partition
+            for sort, item in scan_all(kv, partition):
+                yield ScannedItem(Key(partition, sort), item.value, None)
+
+
+def session_of_inbox(key: Key) -> str:
+    """Return the session of a waiting event, as the index of the inboxes names it."""
+    return key.partition.partition("#")[2]
+
+
+def find_artifacts(item: ScannedItem) -> list[str]:
+    """Return the names of the artifacts without which an item cannot be read."""
+    kind = kind_of(item.key)
+    names: list[object] = []
+    if kind in BODIES:
+        names.extend(find_bodies(item.value))
+    if kind in CAPABILITIES:
+        fields = _read(item.value)
+        record = as_mapping(fields.get("record")) or fields
+        names.extend(record.get(field) for field in ("wasm", "source"))
+    return [name for name in names if isinstance(name, str) and _DIGEST.fullmatch(name)]
+
+
+def read_format(item: ScannedItem) -> int:
+    """Return the number of an item's format: the first one for a value that names none."""
+    if b'"format"' not in item.value or kind_of(item.key) == OF_CAPABILITIES:
+        return FORMAT
+    found = _read(item.value).get("format", FORMAT)
+    return found if isinstance(found, int) and not isinstance(found, bool) else FORMAT
+
+
+def _read(value: bytes) -> dict[str, object]:
+    try:
+        return dict(as_mapping(orjson.loads(value)))
+    except ValueError:
+        return {}

@@ -1,0 +1,207 @@
+"""Make a backup of a deployment, while it serves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from functions.backup import contents
+from functions.backup.archive import ArchiveWriter, hash_names
+from functions.backup.encryption import encrypt, require_passphrase
+from functions.backup.format import (
+    ARTIFACT_BYTES,
+    KIND,
+    MISSING_MOST,
+    PARTS,
+    SECRETS_BYTES,
+    VERSION,
+    Manifest,
+    PartFacts,
+)
+from functions.settings import Settings
+from sigil.errors import BackendError
+from sigil.settings import describe_settings, installed_version
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.base import ScannedItem, scan_everything
+from sigil.storage.stored import FORMAT, Shape, Stored, dumps
+from sigil.wiring import Stores, data_folder
+
+EVERY: Final = 1_000
+"""Progress is told after so many items."""
+ARTIFACTS_MOST: Final = 300_000
+TOKEN: Final = "token"
+"""The file of the data folder with the admin's token."""
+Watch = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBackup:
+    """A backup that was made: its file, the digest of that, and what is in it."""
+
+    path: Path
+    digest: str
+    bytes: int
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class LastBackup(Stored):
+    """What a store tells of its last backup; `at` in seconds since 1970."""
+
+    at: float
+    file: str
+    items: int
+
+
+_LAST: Final = Shape[LastBackup](LastBackup)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was found while the items were read."""
+
+    names: set[bytes] = field(default_factory=set)
+    formats: dict[str, int] = field(default_factory=dict)
+
+    def add(self, item: ScannedItem) -> None:
+        self.names.update(map(bytes.fromhex, contents.find_artifacts(item)))
+        number = contents.read_format(item)
+        if number > FORMAT:
+            kind = contents.kind_of(item.key)
+            self.formats[kind] = max(number, self.formats.get(kind, 0))
+
+
+def save_backup(
+    settings: Settings,
+    stores: Stores,
+    path: Path,
+    watch: Watch,
+    *,
+    passphrase: str = "",
+    clock: Callable[[], float] = time.time,
+) -> SavedBackup:
+    """Write a deployment into a new file, with its secrets if there is a passphrase for them.
+
+    Nothing has that name before it is whole. The store then tells when its last backup was made.
+    """
+    if passphrase:
+        require_passphrase(passphrase)
+    began = clock()
+    with ArchiveWriter(path) as archive:
+        tally = _Tally()
+        parts: dict[str, PartFacts] = {}
+        for part in PARTS:
+            with archive.write_part(part) as writer:
+                for number, item in enumerate(contents.scan_part(stores.kv, part)):
+                    if number % EVERY == 0:
+                        watch(f"{part}: {number:,} items")
+                    writer.write(item)
+                    tally.add(item)
+            parts[part] = writer.facts
+        names, size, missing = _write_artifacts(archive, stores.artifacts, tally.names, watch)
+        manifest = Manifest(
+            kind=KIND,
+            version=VERSION,
+            made_by=installed_version(),
+            began=began,
+            ended=clock(),
+            agent=settings.agent,
+            store=settings.store.partition("://")[0] or "sqlite",
+            queue=settings.queue.partition("://")[0],
+            parts=parts,
+            artifacts=len(names),
+            artifact_bytes=size,
+            names=hash_names(names),
+            formats=tally.formats,
+            missing=tuple(missing[:MISSING_MOST]),
+            settings=list_settings(settings),
+            secrets=bool(passphrase),
+        )
+        if passphrase:
+            body = _collect_secrets(settings, stores.kv)
+            archive.write_secrets(encrypt(body, passphrase, manifest.binding))
+        digest = archive.finish(manifest)
+    note = LastBackup(at=clock(), file=path.name, items=manifest.items)
+    stores.kv.put(keys.last_backup(), dumps(note))
+    return SavedBackup(path, digest, path.stat().st_size, manifest)
+
+
+def read_last_backup(kv: KV) -> LastBackup | None:
+    """Return what a store tells of its last backup; None for a store that had none."""
+    item = kv.get(keys.last_backup())
+    try:
+        return _LAST.read(item.value) if item else None
+    except ValueError:
+        return None
+
+
+def list_settings(settings: Settings) -> Mapping[str, str]:
+    """Return the settings that differ from their default; of a secret only that it was set."""
+    defaults = {name: value for name, value, _ in describe_settings(Settings())}
+    return {
+        name: value for name, value, _ in describe_settings(settings) if value != defaults[name]
+    }
+
+
+def _write_artifacts(
+    archive: ArchiveWriter, artifacts: Artifacts, found: set[bytes], watch: Watch
+) -> tuple[list[str], int, list[str]]:
+    """Write the bodies that items name, and return the names of those that were there, their bytes,
+    and the names of those that were not.
+    """
+    if len(found) > ARTIFACTS_MOST:
+        raise BackendError(
+            "ETOOBIG", f"a backup has at most {ARTIFACTS_MOST:,} artifacts, here are {len(found):,}"
+        )
+    names: list[str] = []
+    missing: list[str] = []
+    size = 0
+    for number, digest in enumerate(sorted(found)):
+        if number % 100 == 0:
+            watch(f"artifacts: {number:,} of {len(found):,}")
+        name = digest.hex()
+        try:
+            body = artifacts.get(name)
+        except BackendError as problem:
+            # a damaged store is worth a backup, and what is erased meanwhile is meant to be gone
+            if problem.code != "EDAMAGED":
+                raise
+            missing.append(name)
+            continue
+        if len(body) > ARTIFACT_BYTES:
+            raise BackendError(
+                "ETOOBIG", f"artifact {name[:12]} has {len(body):,} bytes, too many for a backup"
+            )
+        archive.write_artifact(name, body)
+        names.append(name)
+        size += len(body)
+    return names, size, missing
+
+
+def _collect_secrets(settings: Settings, kv: KV) -> bytes:
+    """Return the secrets of capabilities and of the settings, as JSON."""
+    items = [
+        {"partition": item.key.partition, "sort": item.key.sort, "text": item.value.decode()}
+        for item in scan_everything(kv)
+        if contents.kind_of(item.key) == contents.SECRET
+    ]
+    values = {
+        part.metadata["name"]: getattr(settings, part.name)
+        for part in fields(settings)
+        if part.metadata["secret"] and getattr(settings, part.name)
+    }
+    token = data_folder(settings) / TOKEN
+    if not settings.token and token.is_file():
+        values["UNCAGED_TOKEN"] = token.read_text(encoding="ascii").strip()
+    body = orjson.dumps({"items": items, "settings": values})
+    if len(body) > SECRETS_BYTES // 2:
+        raise BackendError(
+            "ETOOBIG", f"the secrets have {len(body):,} bytes, too many for a backup"
+        )
+    return body

@@ -1,0 +1,244 @@
+"""`uncaged backup` and `uncaged restore`, as somebody types them, on every kind of store."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from typer.testing import CliRunner
+
+from functions.cli.app import cli
+from functions.settings import Settings
+from sigil.cli.exit_codes import exit_code
+from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.storage.kv import keys
+from tests.functions.backup.places import (
+    BODY,
+    CHUNK,
+    GROUPS,
+    PASSPHRASE,
+    S,
+    fill,
+    open_again,
+    open_place,
+    read_all,
+    require_same,
+    variables,
+)
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Runs a command for a deployment, and returns what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WORDS", PASSPHRASE)
+
+    def command(settings: Settings, *words: str, **more: str) -> Any:
+        for name, value in {**variables(settings), **more}.items():
+            monkeypatch.setenv(name, value)
+        done = CliRunner().invoke(cli, list(words))
+        if isinstance(done.exception, SigilError):
+            raise done.exception
+        assert done.exit_code == 0, done.output
+        return done
+
+    return command
+
+
+@pytest.fixture
+def source(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+    """A deployment on SQLite with something of everything."""
+    settings = open_place("sqlite", tmp_path, request)
+    fill(open_again(settings))
+    return settings
+
+
+def test_a_backup_goes_from_store_to_store_and_comes_back_as_it_was(
+    run: Run, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    first = open_place("sqlite", tmp_path, request)
+    expected = fill(open_again(first))
+    here = first
+    for number, kind in enumerate(("redis", "dynamodb", "sqlite")):
+        there = open_place(kind, tmp_path / str(number), request)
+        file = f"{number}.zip"
+        row = json.loads(run(here, "backup", file, "--json").stdout)
+        assert (row["items"], row["artifacts"], row["missing"]) == (len(expected), 4, 0)
+        done = run(there, "restore", file)
+        assert "sent twice" in done.stderr
+
+        stores = open_again(there)
+        require_same(read_all(stores.kv), expected)
+        for group in GROUPS:
+            assert stores.kv.get(keys.ready_session(group)), "nobody would take the waiting event"
+        with ZipFile(file) as archive:
+            names = [name for name in archive.namelist() if name.startswith("artifacts/")]
+            bodies = [archive.read(name) for name in names]
+        assert {BODY, CHUNK} < {*bodies}
+        assert [stores.artifacts.get(name.partition("/")[2]) for name in names] == bodies
+        here = there
+
+
+def test_it_replaces_what_is_in_a_store_only_when_told_to(
+    run: Run, source: Settings, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    run(source, "backup", "b.zip")
+    expected = read_all(open_again(source).kv)
+    left_out = (keys.session_claim(S), keys.first_owner("main"), keys.snapshot("main"))
+    for key in (*left_out, keys.secret("main", "API_KEY")):
+        del expected[key]
+    for kind in ("sqlite", "redis", "dynamodb"):
+        place = open_place(kind, tmp_path / "filled", request)
+        other = keys.document("main", "other")
+        open_again(place).kv.put(other, b"{}")
+        with pytest.raises(Refused, match="the store is not empty") as refused:
+            run(place, "restore", "b.zip")
+        assert exit_code(refused.value) == 6
+        assert open_again(place).kv.get(other)
+
+        row = json.loads(run(place, "restore", "b.zip", "--replace", "--json").stdout)
+        assert row["replaced"] is True
+        require_same(read_all(open_again(place).kv), expected)
+
+
+def test_secrets_are_in_it_only_when_asked_for_and_only_a_passphrase_opens_them(
+    run: Run, source: Settings, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    Path("words").write_text(f"{PASSPHRASE}\nnot this line\n")
+    token = Path(source.data, "token")
+    token.write_text("the-admins-own-token")
+    key = {"UNCAGED_LLM_KEY": "sk-of-the-model"}
+    secret = keys.secret("main", "API_KEY")
+    run(source, "backup", "plain.zip", **key)
+    words = ("--secrets", "--passphrase-from", "WORDS")
+    run(source, "backup", "full.zip", *words, **key)
+
+    hidden = (b"sk-of-a-capability", b"sk-of-the-model", b"the-admins-own-token")
+    for name in ("plain.zip", "full.zip"):
+        with ZipFile(name) as archive:
+            parts = {part: archive.read(part) for part in archive.namelist()}
+        assert not [part for part in parts if any(text in parts[part] for text in hidden)]
+        assert ("secrets.json" in parts) == (name == "full.zip")
+        settings = json.loads(parts["manifest.json"])["settings"]
+        assert settings["UNCAGED_LLM_KEY"] == "set"
+
+    without = open_place("sqlite", tmp_path / "without", request)
+    assert "its secrets were left out" in run(without, "restore", "full.zip").stderr
+    assert open_again(without).kv.get(secret) is None
+    given = open_place("sqlite", tmp_path / "given", request)
+    with pytest.raises(Refused, match="the passphrase is wrong") as refused:
+        run(given, "restore", "full.zip", *words, WORDS="wrong horse battery staple")
+    assert exit_code(refused.value) == 4
+    assert not Path(given.data, "uncaged.db").exists()
+    run(given, "restore", "full.zip", "--secrets", "--passphrase-file", "words")
+    item = open_again(given).kv.get(secret)
+    assert item
+    assert b"sk-of-a-capability" in item.value
+
+    for words, message in (
+        (("backup", "x.zip", "--secrets"), "stdin is no terminal"),
+        (("backup", "x.zip", "--secrets", "--passphrase-from", "NOWHERE"), "has no passphrase"),
+        (("backup", "x.zip", "--secrets", "--passphrase-file", "none"), "has no passphrase"),
+        (("backup", "x.zip", "--secrets", "--passphrase-from", "UNCAGED_LLM_KEY"), "characters"),
+        (("restore", "plain.zip", "--secrets"), "has no secrets"),
+    ):
+        more = {"UNCAGED_LLM_KEY": "short"}
+        with pytest.raises(UsageError, match=message):
+            run(source, *words, **more)
+    assert not Path("x.zip").exists()
+
+
+def test_a_dry_run_checks_the_file_and_needs_no_store(
+    run: Run, source: Settings, tmp_path: Path
+) -> None:
+    run(source, "backup", "b.zip")
+    nowhere = Settings(data=str(tmp_path / "nowhere"), store="memory://")
+    done = run(nowhere, "restore", "b.zip", "--dry-run", "--json")
+    assert json.loads(done.stdout)["restored"] is False
+    assert not (tmp_path / "nowhere").exists()
+    for command in ("backup", "restore"):
+        with pytest.raises(UsageError, match="in memory"):
+            run(nowhere, command, "c.zip")
+
+
+def test_what_cannot_be_written_or_read_is_said_and_nothing_is_left_behind(
+    run: Run, source: Settings, tmp_path: Path
+) -> None:
+    run(source, "backup", "b.zip")
+    assert stat.S_IMODE(Path("b.zip").stat().st_mode) == 0o600
+    before = Path("b.zip").read_bytes()
+    Path("link").symlink_to("nowhere")
+    Path("text").write_text("no backup")
+    Path("empty").touch()
+    os.mkfifo("pipe")
+    for words, kind, message, code in (
+        (("backup", "b.zip"), Refused, "exists already", 6),
+        (("backup", "link"), Refused, "exists already", 6),
+        (("backup", "none/b.zip"), UsageError, "cannot write", 2),
+        (("restore", "none"), UsageError, "No such file", 3),
+        (("restore", "pipe"), UsageError, "it is no file", 2),
+        (("restore", "text"), BackendError, "no backup, or it was cut short", 7),
+        (("restore", "empty"), BackendError, "no backup, or it was cut short", 7),
+        (("restore", str(tmp_path)), UsageError, "it is no file", 2),
+    ):
+        with pytest.raises(kind, match=message) as caught:
+            run(source, *words)
+        assert exit_code(caught.value) == code, words
+    assert Path("b.zip").read_bytes() == before
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("how", ["full", signal.SIGINT, signal.SIGKILL])
+def test_a_backup_that_does_not_end_leaves_no_file_under_its_name(
+    run: Run,
+    source: Settings,
+    tmp_path: Path,
+    how: str | signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import resource
+
+    for name, value in variables(source).items():
+        monkeypatch.setenv(name, value)
+    pid = os.fork()
+    if pid == 0:
+        code = 99
+        try:
+            if how == "full":
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+            else:
+                _kill_at_the_artifacts(how)
+            done = CliRunner().invoke(cli, ["backup", "b.zip"])
+            code = 1 if isinstance(done.exception, UsageError) else done.exit_code
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+    if how == signal.SIGKILL:
+        assert os.WTERMSIG(status) == signal.SIGKILL
+    else:
+        assert os.WEXITSTATUS(status) == (1 if how == "full" else 130)
+    left = [path.name for path in tmp_path.iterdir() if "b.zip" in path.name]
+    assert len(left) == (how == signal.SIGKILL)
+    assert "b.zip" not in left
+
+    run(source, "backup", "b.zip")
+    assert [path.name for path in tmp_path.iterdir() if "b.zip" in path.name] == ["b.zip"]
+
+
+def _kill_at_the_artifacts(how: signal.Signals) -> None:
+    from functions.backup.archive import ArchiveWriter
+
+    def stop(writer: ArchiveWriter, name: str, body: bytes) -> None:
+        os.kill(os.getpid(), how)
+
+    ArchiveWriter.write_artifact = stop  # type: ignore[method-assign]
