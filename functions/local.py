@@ -30,7 +30,8 @@ from sigil.access.authentication import Authenticator, require_admin
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.body import read_body
-from sigil.protocol import Json
+from sigil.http.capabilities import file_response
+from sigil.protocol import Caller, Json
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 
@@ -99,7 +100,7 @@ class QueueWorkers:
     def _run_scheduler(self) -> None:
         while not self._stopping.wait(TICK_SECONDS):
             try:
-                scheduler.tick(self._runtime.stores.kv)
+                scheduler.tick(self._runtime.stores)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
             except Exception:  # noqa: BLE001  entry point: an unexpected error must not end the clock
@@ -216,6 +217,16 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         except (Refused, BackendError) as problem:
             return sigil_http.failure_response(problem)
         return _make_answer(reply, session, event)
+
+    @routes.get("/chat/{session}/files/{id}")
+    async def get_file(session: str, id: str, request: Request) -> Response:
+        try:
+            require_admin(await sigil_http.admit_request(request, gate), "may chat")
+            caller = Caller(runtime.settings.agent, f"http:admin:{session}")
+            body = await run_in_threadpool(runtime.app.registry.read_file, id, caller)
+        except (Refused, UsageError, BackendError) as problem:
+            return sigil_http.failure_response(problem)
+        return file_response(id, body)
 
     return routes
 

@@ -42,6 +42,7 @@ from sigil.catalog.audit import Audit
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Caller, Json
 from sigil.storage.artifacts import Artifacts
+from sigil.storage.kept_files import KeptFiles
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.update import retry_conflicts, scan_all, update
@@ -63,6 +64,7 @@ KINDS: Final[Mapping[str, str]] = {
     "history": "history entries",
     "left": "statements that left a memory",
     "overheard": "overheard messages",
+    "file": "files",
     "ready": "marks",
     "ready!": "marks",
     "ready~work": "marks",
@@ -167,6 +169,7 @@ class PersonalData:
         self._app = app
         self._kv: KV = app.kv
         self._artifacts = artifacts
+        self._files = KeptFiles(self._kv, artifacts, clock.now)
         self._watch = watch
         self._clock = clock
         self._patience = patience
@@ -450,6 +453,12 @@ class PersonalData:
         if kind == "session" and record.key.sort.startswith(ARCHIVE):
             first = int(record.key.sort.removeprefix(ARCHIVE))
             return orjson.loads(dumps(self._app.sessions.load_archived(session, first)))
+        if kind == "file":
+            fields = _load(record.item.value)
+            with suppress(BackendError):
+                file = self._files.read_stored(record.key.sort, record.item.value)
+                fields["base64"] = b64encode(file.body).decode()
+            return fields
         try:
             return orjson.loads(record.item.value)
         except ValueError:
@@ -568,7 +577,10 @@ class PersonalData:
                 bodies.update(find_bodies(record.item.value))
                 naming.append(record)  # it names the bodies, so it goes after them
                 continue
-            self._kv.delete(record.key)
+            if record.kind == "file":
+                self._files.remove(record.key, record.item.value)
+            else:
+                self._kv.delete(record.key)
             _add(removed, KINDS[record.kind])
         self._erase_bodies(bodies, removed, naming)
         for record in naming:
@@ -749,6 +761,7 @@ class PersonalData:
         kept.append("the audit, with hashes of what was deployed, and totals of tokens")
         if person.others:
             kept.append("answers and summaries in groups, which the agent wrote")
+            kept.append("files that tools returned in groups, for a week at most")
         return tuple(kept)
 
 

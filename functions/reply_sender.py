@@ -12,17 +12,21 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from functions import log
+from functions.agent.app import App
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
+from functions.channels.base import AttachedFile
 from functions.events import Event
 from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.status_alerts import alert_model_failures, alert_session_status
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
+from sigil.protocol import Caller, file_row
 from sigil.storage.kv import keys
 from sigil.storage.stored import Shape, Stored, dumps
 
@@ -69,7 +73,12 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
 
     try:
         channel.send(
-            reply.session, reply.text, reply_to=reply.reply_to, start=reply.sent, sent=mark_sent
+            reply.session,
+            reply.text,
+            reply_to=reply.reply_to,
+            start=reply.sent,
+            sent=mark_sent,
+            files=attach_files(reply, runtime.app),
         )
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
@@ -85,6 +94,16 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
     else:
         log.note("sent", event=reply.event, session=reply.session)
     return opened
+
+
+def attach_files(reply: Outgoing, app: App) -> list[AttachedFile]:
+    """Return the files of a reply, which were kept for its chat."""
+    caller = Caller(app.name, reply.session)
+    attached = []
+    for file in reply.files:
+        read = partial(app.registry.read_file, file.id, caller)
+        attached.append(AttachedFile(file.name, file.type, read))
+    return attached
 
 
 def send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
@@ -214,4 +233,9 @@ def _keep_for_http(reply: Outgoing, session: str, runtime: AgentRuntime) -> None
     }
     if reply.failed:
         row["failed"] = True
+    if reply.files:
+        name = reply.session.rpartition(":")[2]
+        row["files"] = [
+            {**file_row(file), "url": f"/chat/{name}/files/{file.id}"} for file in reply.files
+        ]
     runtime.replies.keep(session, reply.event, row)

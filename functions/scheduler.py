@@ -9,24 +9,23 @@ from functools import lru_cache
 from functions import log
 from functions.settings import Settings
 from sigil.catalog.expiry import sweep
-from sigil.storage.kv import KV
-from sigil.wiring import open_stores
+from sigil.wiring import Stores, open_stores
 
 
-def tick(kv: KV, clock: Callable[[], float] = time.time) -> int:
-    """Remove expired items and capabilities, and return how many those were."""
-    gone = sweep(kv, clock)
+def tick(stores: Stores, clock: Callable[[], float] = time.time) -> int:
+    """Remove expired items, files and capabilities, and return how many those were."""
+    gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
-    return gone.get("items", 0) + gone.get("expired", 0)
+    return sum(gone.get(kind, 0) for kind in ("items", "files", "expired"))
 
 
 @lru_cache(maxsize=1)
-def _open_kv() -> KV:
+def _open_stores() -> Stores:
     log.start()
-    return open_stores(Settings.read()).kv
+    return open_stores(Settings.read())
 
 
 def handler(event: object, context: object) -> dict[str, int]:
     """Run one tick; AWS invokes this on a schedule."""
-    return {"swept": tick(_open_kv())}
+    return {"swept": tick(_open_stores())}

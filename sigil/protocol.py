@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sigil.rows import (
         DeployedRow,
         DetailRow,
+        FileRow,
         GlimpseRow,
         GoldenTestCounts,
         HitRow,
@@ -251,8 +252,23 @@ class Deployed:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file that a run returned and that is kept for its caller, until a time (seconds since
+    1970). `size` is in bytes.
+    """
+
+    id: str
+    name: str
+    type: str
+    size: int
+    until: float
+    _rest: Mapping[str, Json] | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """The fields that a newer version wrote into a history: see `sigil.storage.stored`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
-    """The result of a run: `output` is one JSON value, encoded."""
+    """The result of a run: `output` is one JSON value, encoded; `files` were kept beside it."""
 
     output: bytes
     version: int
@@ -260,10 +276,11 @@ class Ran:
     duration_ms: float = 0.0
     cold: bool = False
     logs: tuple[str, ...] = field(default=())
+    files: tuple[KeptFile, ...] = ()
 
 
 class Registry(Protocol):
-    """The four verbs that an agent needs; in this process or over HTTP, the caller cannot tell."""
+    """The verbs that an agent needs; in this process or over HTTP, the caller cannot tell."""
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         """Return the capabilities that are relevant for `text`, best first."""
@@ -281,6 +298,11 @@ class Registry(Protocol):
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """Run a capability on `arguments`."""
+
+    def read_file(self, id: str, caller: Caller) -> bytes:
+        """Return the bytes of a file that a run of this caller's left; `UsageError` ENOENT when
+        there is none, or not any more.
+        """
 
 
 def offer_row(offer: Offer) -> OfferRow:
@@ -366,4 +388,16 @@ def report_row(ran: Ran) -> ReportRow:
         "duration_ms": ran.duration_ms,
         "cold": ran.cold,
         "logs": list(ran.logs),
+        "files": [file_row(file) for file in ran.files],
+    }
+
+
+def file_row(file: KeptFile) -> FileRow:
+    """Return the row of a file."""
+    return {
+        "id": file.id,
+        "name": file.name,
+        "type": file.type,
+        "size": file.size,
+        "until": file.until,
     }

@@ -218,8 +218,18 @@ class LocalRegistry:
             raise
         logs = outcome.logs if sees_logs else ()
         return Ran(
-            outcome.output, record.version, record.digest, outcome.duration_ms, outcome.cold, logs
+            outcome.output,
+            record.version,
+            record.digest,
+            outcome.duration_ms,
+            outcome.cold,
+            logs,
+            outcome.files,
         )
+
+    def read_file(self, id: str, caller: Caller) -> bytes:
+        """See `Registry.read_file`."""
+        return self._live_services.files.read(id, caller).body
 
     def list(self, caller: Caller) -> Iterator[ListRow]:
         """Yield one row for each name that the caller sees, nearest namespace first."""

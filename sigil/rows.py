@@ -558,6 +558,16 @@ class ServerToolList(TypedDict):
     items: list[ServerToolRow]
 
 
+class FileRow(TypedDict):
+    """A file that a run left for its caller: its size in bytes, and until when it is kept."""
+
+    id: str
+    name: str
+    type: str
+    size: int
+    until: float
+
+
 class ReportRow(TypedDict):
     """The report of a run, without its output. `duration_ms` is in milliseconds."""
 
@@ -566,3 +576,4 @@ class ReportRow(TypedDict):
     duration_ms: float
     cold: bool
     logs: list[str]
+    files: NotRequired[list[FileRow]]

@@ -358,5 +358,8 @@ class LazyRegistry:
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         return self._opener().run(ref, arguments, caller)
 
+    def read_file(self, id: str, caller: Caller) -> bytes:
+        return self._opener().read_file(id, caller)
+
     def close(self) -> None:
         self._opener.close()

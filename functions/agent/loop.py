@@ -412,6 +412,7 @@ def _record_results(
                 call_id=result.call.id,
                 loads=result.loads,
                 cut=result.cut,
+                files=result.files,
             )
         )
     safety = replace(safety, counters=reaction.counters)

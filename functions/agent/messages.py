@@ -28,7 +28,7 @@ from functions.events import QUOTE_LIMIT, Event, Quote
 from functions.overheard import OverheardMessage
 from functions.time.time_zone import DEFAULT, to_local
 from sigil.errors import one_line
-from sigil.protocol import Json, Offer
+from sigil.protocol import Json, KeptFile, Offer
 from sigil.storage.stored import Shape, Stored, later
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -157,7 +157,8 @@ class Message(Stored):
     `calls` belong to the assistant, `call_id` and `loads` to tools: `loads` is written by
     `sigil_query` and `sigil_deploy` alone and is the only thing that makes a tool. `origin` says
     where a user message came from (platform, name); `cut` counts characters that were left out.
-    `tokens` is the estimate of its size, made when it joins a history.
+    `tokens` is the estimate of its size, made when it joins a history. `files` were kept beside a
+    tool's result.
     """
 
     role: Role
@@ -171,6 +172,7 @@ class Message(Stored):
     reasoning: str = ""
     cut: Count = 0
     tokens: Number = 0.0
+    files: tuple[KeptFile, ...] = later(())
 
 
 MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])
@@ -208,7 +210,7 @@ class CallResult:
 
     `content` is for the model, `loads` are the offers that it paged in, `error` and `why` the code
     and the message of its failure. `listed` is the result that names what was paged in, a row for
-    each, and `content` its text. `ran` says that the call began at all.
+    each, and `content` its text. `ran` says that the call began at all. `files` were kept.
     """
 
     call: ToolCall
@@ -220,6 +222,7 @@ class CallResult:
     why: str = ""
     ran: bool = True
     listed: Mapping[str, Json] | None = None
+    files: tuple[KeptFile, ...] = ()
 
 
 def user_message(

@@ -1,4 +1,4 @@
-"""Pictures that a turn's capabilities drew go out with its answer.
+"""Pictures that a turn's capabilities drew go out with its answer, and files that they returned.
 
 A model that would copy a picture of some thousand characters makes mistakes, and pays for each of
 them: it need not.
@@ -14,9 +14,12 @@ import orjson
 from functions.agent.messages import Message
 from functions.agent.toolset import is_capability
 from sigil.json_fields import as_mapping
+from sigil.protocol import KeptFile
 
 _BEGIN: Final = "<svg"
 _FENCE: Final = "```"
+FILES_MOST: Final = 8
+"""The last files of a turn that go out with its answer."""
 
 
 def add_picture(text: str, messages: Sequence[Message]) -> str:
@@ -33,6 +36,15 @@ def add_picture(text: str, messages: Sequence[Message]) -> str:
             if picture:
                 return f"{text}\n\n{_FENCE}svg\n{picture}\n{_FENCE}"
     return text
+
+
+def collect_files(messages: Sequence[Message]) -> tuple[KeptFile, ...]:
+    """Return the last files that a turn's capabilities returned.
+
+    `messages` are those of the turn.
+    """
+    files = [file for message in messages if message.role == "tool" for file in message.files]
+    return tuple(files[-FILES_MOST:])
 
 
 def _read_picture(message: Message) -> str:

@@ -41,6 +41,7 @@ JUDGE_IT = (
 )
 LOOK_THROUGH = "if something in also_remembered says it, answer with that; else: "
 ANSWER_IT = "answer with what is remembered where it says it; otherwise call what fits"
+FILES_NOTE = "the person gets these files below your answer"
 MOST = 16
 """So many calls of a round are run."""
 RESULT_CHARACTERS = 16_000
@@ -318,7 +319,14 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
         served = dumps({"ok": context.serve(offer, call, arguments)}, source=offer.name)
         return CallResult(call, sanitize_result(served.decode()))
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
-    return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
+    if not ran.files:
+        return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
+    files = []
+    for file in ran.files:
+        files.append({"name": file.name, "type": file.type, "bytes": file.size})
+    note = dumps({"files": files, "note": FILES_NOTE}).decode().removeprefix("{")
+    content = sanitize_result(f'{{"ok":{ran.output.decode()},{note}')
+    return CallResult(call, content, files=ran.files)
 
 
 def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: int) -> CallResult:

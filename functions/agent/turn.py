@@ -51,7 +51,7 @@ from functions.events import Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict
-from sigil.protocol import Caller, Json
+from sigil.protocol import Caller, Json, KeptFile
 from sigil.storage.kv import ABSENT, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
@@ -734,12 +734,14 @@ def close_turn(
         document = document.add(Message("assistant", text, at=now))
     text = remove_silence(event, text)
     texts = choose_texts_for(event, document)
+    files: tuple[KeptFile, ...] = ()
     if in_history and turn.rounds:
         text = unopened.mention(turn.events, text, texts)
     if in_history and turn.answered:
         text = sign_text(text, app.model.name, event.platform, texts)
         own = document.messages[document.find_turn_start() :]
         text = app.redact(pictures.add_picture(text, own))
+        files = pictures.collect_files(own)
     text = missed_messages.mention_missed(turn.trace, text, texts)
     text = "\n\n".join(filter(None, (text, note)))
     outbox = document.outbox
@@ -754,6 +756,7 @@ def close_turn(
             turn.usage,
             now,
             failed=turn.failed,
+            files=files,
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
     seen = (*document.seen, *(each.id for each in turn.events))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,17 @@ class PlatformRequest:
     headers: Mapping[str, str]
     body: bytes
     query: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """A file that goes out below a reply. `read` returns its bytes; `UsageError` ENOENT when it is
+    gone, `BackendError` when it cannot be read now.
+    """
+
+    name: str
+    type: str
+    read: Callable[[], bytes]
 
 
 class Busy(BackendError):
@@ -62,9 +73,10 @@ class Channel(Protocol):
         reply_to: str = "",
         start: int = 0,
         sent: Callable[[int], None],
+        files: Sequence[AttachedFile] = (),
     ) -> None:
         """Send `text` (markdown) to `session` as one or more parts, from part `start` on (0: from
-        the beginning).
+        the beginning), and then the `files`, a part each.
 
         `sent(n)` is called when n parts have left and more follow, so `start=n` continues there:
         equal texts give equal parts. `BackendError` with EUNAVAILABLE and `Busy` (ERATE): try again

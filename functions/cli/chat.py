@@ -35,7 +35,9 @@ from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
+from sigil.cli.saved_files import save_files
 from sigil.errors import BackendError, SigilError, UsageError, one_line
+from sigil.protocol import Caller, KeptFile, file_row
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.wiring import data_folder, ignore_progress
@@ -201,23 +203,44 @@ class _Conversation:
     def _show_answer(self, opened: SessionHandle, replies: tuple[Outgoing, ...]) -> None:
         document = opened.document
         texts = [reply.text for reply in replies]
+        files = [file for reply in replies for file in reply.files]
+        paths = self._save_files(files)
         resident = [offer.tool for offer in in_scope(document.messages)]
         if self.style.json:
             row = _make_row(replies, resident)
+            if files:
+                row["files"] = [
+                    {**file_row(file), "path": str(path)}
+                    for file, path in zip(files, paths, strict=True)
+                ]
             sys.stdout.write(orjson.dumps(row).decode() + "\n")
             sys.stdout.flush()
         elif self.style.quiet:
             sys.stdout.write("\n\n".join(texts) + "\n")
+            for path in paths:
+                sys.stdout.write(f"{path}\n")
         else:
             app = self.runtime.app
             preamble = app.build_preamble(opened.memory)
             tokens = compaction.estimate_size(document.messages)
             tokens += context.count_overhead(preamble)
             self.screen.show_replies(texts)
+            for path, file in zip(paths, files, strict=True):
+                self.screen.show_file(path, file)
             if app.model.name == OFFLINE and _is_first_answer(document, replies):
                 self.screen.show_signature(choose_texts_of(document).offline_signature)
             if any(reply.rounds for reply in replies):
                 self.screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
+
+    def _save_files(self, files: Sequence[KeptFile]) -> list[Path]:
+        """Save the files of the answers in a new folder of their own, and return their paths."""
+        caller = Caller(self.runtime.app.name, self.session)
+        try:
+            read = self.runtime.app.registry.read_file
+            return save_files(files, [read(file.id, caller) for file in files])
+        except SigilError as problem:
+            self.screen.hint(f"the files of the answer cannot be saved: {problem.message}")
+            return [Path(file.name) for file in files]
 
 
 def _is_first_answer(document: Document, replies: Sequence[Outgoing]) -> bool:

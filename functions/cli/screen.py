@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import orjson
 from markdown_it import MarkdownIt
@@ -19,6 +20,7 @@ from rich.text import Text
 from functions.agent.app import TurnStep
 from functions.channels.visible_text import clean_text
 from sigil.errors import SigilError, one_line
+from sigil.protocol import KeptFile
 
 _FENCE = re.compile(r"```\w*[ \t]*$", re.MULTILINE)
 """A mark that begins or ends a code fence: behind it stands nothing but a language."""
@@ -83,6 +85,10 @@ class Screen:
             else:
                 self._out.file.write(text + "\n")
                 self._out.file.flush()
+
+    def show_file(self, path: Path, file: KeptFile) -> None:
+        """Print where a file of the answer was saved."""
+        self._print_line(Text(f"{path} ({file.type}, {file.size:,} bytes)"))
 
     def show_signature(self, text: str) -> None:
         """Print which model answers, below its first answer."""

@@ -895,6 +895,9 @@ class German(Texts):
         "(Hierher gehört ein Bild, und dieser Chat nimmt keine Dateien von mir. Bitte mich in einem"
         " privaten Chat darum.)"
     )
+    file_is_gone = (
+        "(Hierher gehörte eine Datei: {name}. Sie war eine Woche aufgehoben und ist nicht mehr da.)"
+    )
     whole_answer = "Die ganze Antwort: {count} Zeichen."
 
     def tell_time(self, now: datetime, zone: str) -> str:

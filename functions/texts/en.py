@@ -778,6 +778,7 @@ class Texts:
         "(A picture belongs here, and this chat takes no files from me. Ask me for it in a private"
         " chat.)"
     )
+    file_is_gone = "(A file belonged here: {name}. It was kept for a week, and is gone by now.)"
     whole_answer = "The whole answer: {count:,} characters."
 
     def tell_time(self, now: datetime, zone: str) -> str:

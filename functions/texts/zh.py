@@ -701,6 +701,7 @@ class Chinese(Texts):
     part_not_taken = "（聊天平台没有接受我回答的这一部分。请让我换个说法。）"
     no_file = "（回答后面还有 {rest:,} 个字符，而这个聊天不收我的文件。请让我分几次发。）"
     no_picture = "（这里本来有一张图片，但这个聊天不收我的文件。请私聊我要。）"
+    file_is_gone = "（这里本来有一个文件：{name}。文件只保留一周，现在已经没有了。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
 
     def tell_time(self, now: datetime, zone: str) -> str:

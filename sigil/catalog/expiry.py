@@ -17,6 +17,8 @@ from sigil.catalog import changes, heads, public_index, usage
 from sigil.catalog.audit import Audit
 from sigil.catalog.heads import HeadState, RecordFields
 from sigil.errors import BackendError, Conflict
+from sigil.storage.artifacts import Artifacts
+from sigil.storage.kept_files import KeptFiles
 from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.update import scan_all
 
@@ -228,12 +230,16 @@ class SweepableStore(Protocol):
         """Remove what has expired, and return how many items that were."""
 
 
-def sweep(kv: KV, clock: Callable[[], float] = time.time) -> Mapping[str, int]:
+def sweep(
+    kv: KV, clock: Callable[[], float] = time.time, artifacts: Artifacts | None = None
+) -> Mapping[str, int]:
     """Sweep once, and return the counts that are not 0.
 
-    They are the `items` that went, and the capabilities that `expired` or became `inactive`.
+    They are the `items` that went, the `files` whose time was over, and the capabilities that
+    `expired` or became `inactive`.
     """
     items = kv.sweep() if isinstance(kv, SweepableStore) else 0
     aged = Sweeper(kv, clock).sweep()
-    counts = {"items": items, "expired": aged.expired, "inactive": aged.inactive}
+    files = KeptFiles(kv, artifacts, clock).sweep() if artifacts else 0
+    counts = {"items": items, "files": files, "expired": aged.expired, "inactive": aged.inactive}
     return {name: count for name, count in counts.items() if count}

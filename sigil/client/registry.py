@@ -94,6 +94,10 @@ class RemoteRegistry:
         answer = self._transport.post(path, body, caller, seconds=RUN_SECONDS, accept=REPORT_TYPE)
         return responses.read_ran(answer.body)
 
+    def read_file(self, id: str, caller: Caller) -> bytes:
+        """See `Registry.read_file`."""
+        return self._transport.get(f"/_api/files/{quote(id, safe='')}", caller).body
+
     def list(self, caller: Caller) -> Iterator[ListRow]:
         """See `CapabilityAdmin.list`."""
         return read_pages(self._transport, "/_api/list", caller, responses.LISTED)

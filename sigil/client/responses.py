@@ -33,6 +33,7 @@ from sigil.protocol import (
     Glimpse,
     Hit,
     Json,
+    KeptFile,
     Offer,
     Ran,
     Ref,
@@ -40,6 +41,7 @@ from sigil.protocol import (
     is_full_name,
     is_name,
 )
+from sigil.storage.kept_files import FILE_ID, FILE_NAME
 from sigil.strict_json import read_object
 
 CHECK_ADDRESS = "check that the address (--url, SIGIL_URL) leads to a Sigil registry"
@@ -225,7 +227,9 @@ _TESTS = RowReader(rows.GoldenTestCounts, "passed")
 _DEPLOYED = RowReader(
     rows.ImportedRow, *_OFFER, "pending", optional=("kind", "expires_at", "created")
 )
-_REPORT = RowReader(rows.ReportRow, "version", "digest", "duration_ms", "cold", "logs")
+_REPORT = RowReader(
+    rows.ReportRow, "version", "digest", "duration_ms", "cold", "logs", optional=("files",)
+)
 _ERROR = RowReader(rows.ErrorRow, "message", optional=("source", "suggestion", "logs"))
 """A capability may fail with any code, so its text alone is checked."""
 
@@ -283,7 +287,15 @@ def read_ran(body: bytes) -> Ran:
         report["duration_ms"],
         report["cold"],
         tuple(one_line(log, LOG_CHARACTERS) for log in report["logs"]),
+        tuple(map(_read_file_row, report.get("files", []))),
     )
+
+
+def _read_file_row(row: rows.FileRow) -> KeptFile:
+    """Return the file of a row; `BackendError` for a name that would leave its folder."""
+    if not FILE_ID.fullmatch(row["id"]) or not FILE_NAME.fullmatch(row["name"]):
+        raise foreign_answer()
+    return KeptFile(row["id"], row["name"], one_line(row["type"], 60), row["size"], row["until"])
 
 
 def read_failure(body: bytes) -> tuple[dict[str, str], tuple[str, ...]] | None:

@@ -24,7 +24,7 @@ from sigil.manifest.permissions import requested_permissions
 from sigil.network.exchange import HttpAnswer, HttpRequest
 from sigil.network.headers import Headers
 from sigil.network.urls import Target
-from sigil.protocol import Caller, Json
+from sigil.protocol import Caller, Json, KeptFile
 from sigil.run import dependencies
 from sigil.run.executor import Executor
 from sigil.run.host_calls.context import HostServices, Runnable
@@ -33,6 +33,7 @@ from sigil.sandbox.javascript_module import read_source
 from sigil.sandbox.pool import Sandbox, TenantSandbox
 from sigil.sandbox.program import Grants, Outcome, Program, SandboxLimits
 from sigil.sandbox.tenants import SOLE_TENANT, Tenant
+from sigil.storage.kept_files import FileContent
 from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 from sigil.strict_json import dumps
@@ -155,6 +156,10 @@ class GoldenTestServices:
     def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
         """Return None: no placeholder is better than another."""
         return None
+
+    def keep_file(self, file: FileContent, caller: Caller) -> KeptFile:
+        """Raise `Refused`: a test keeps nothing."""
+        raise Refused("EPERM", "a test keeps no files")
 
     def find_version(
         self, rule: CallRule, view: str, over: Runnable | None = None

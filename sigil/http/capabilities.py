@@ -18,6 +18,7 @@ from sigil.http import pagination
 from sigil.http.request import SEALED, AuthorizedRequest, Name, RequestBody, json_response
 from sigil.protocol import Json, deployed_row, glimpse_row, is_name, query_page, report_row
 from sigil.rows import REPORT_TYPE, ListRow
+from sigil.run.mcp_client.media import recognize
 from sigil.strict_json import loads, read_object
 
 FIND_LIMIT = 3
@@ -130,6 +131,9 @@ def run(request: AuthorizedRequest) -> Response:
         "X-Sigil-Duration-Ms": f"{ran.duration_ms:.3f}",
         "X-Sigil-Cold-Start": str(ran.cold).lower(),
     }
+    if ran.files:
+        addresses = (f"{request.base}_api/files/{file.id}" for file in ran.files)
+        headers["X-Sigil-Files"] = ", ".join(addresses)
     if REPORT_TYPE in request.accept:
         report = report_row(ran)
         if request.holder.kind == "invoke":
@@ -140,6 +144,18 @@ def run(request: AuthorizedRequest) -> Response:
         return Response(loads(ran.output), media_type="text/plain", headers=headers)
     headers["Content-Type"] = "application/json; charset=utf-8"
     return Response(ran.output, headers=headers)
+
+
+def get_file(request: AuthorizedRequest) -> Response:
+    """Return a file that a run left for this token, or for the chat that the request names."""
+    return file_response(request.ref, request.registry.read_file(request.ref, request.caller))
+
+
+def file_response(id: str, body: bytes) -> Response:
+    """Return the answer that has a file. No browser shows it as a page, whatever it holds."""
+    type, ending = recognize(body)
+    headers = {**SEALED, "Content-Disposition": f"attachment; filename={id[:8]}.{ending}"}
+    return Response(body, media_type=type, headers=headers)
 
 
 def accepts_text(accept: str) -> bool:

@@ -54,6 +54,9 @@ RUN_OUTPUT = Media(
         },
     }
 )
+KEPT_FILE = Media(
+    {"*/*": {"type": "string", "description": "the file, of the type that it really is"}}
+)
 BUNDLE_FILE = Media({"application/zip": {"type": "string", "contentMediaType": "application/zip"}})
 RUN_ARGUMENTS = Media(
     {"application/json": {"type": "object", "description": "the arguments; empty for none"}}

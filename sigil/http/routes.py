@@ -11,6 +11,7 @@ from sigil.http.route import (
     BUNDLE_FILE,
     DEPLOY_SPEC,
     DOCS_PAGE,
+    KEPT_FILE,
     MCP_MESSAGE,
     NAME_SCHEMA,
     OPENAPI_DOCUMENT,
@@ -34,6 +35,11 @@ SECRET_SCHEMA: Schema = {
     "type": "string",
     "pattern": "^[A-Z][A-Z0-9_]{0,62}$",
     "description": "a secret's name",
+}
+FILE_SCHEMA: Schema = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{32}$",
+    "description": "a file's id, as the report of its run has it",
 }
 
 
@@ -229,6 +235,15 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         query=_ARGUMENTS,
         failures=(424,),
         slow=True,
+    ),
+    Route(
+        "GET",
+        "/_api/files/{ref}",
+        capabilities.get_file,
+        Access.ANY_TOKEN,
+        {200: KEPT_FILE},
+        ref=FILE_SCHEMA,
+        failures=(404,),
     ),
     Route(
         "GET",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from sigil.builtin_tools import (
 from sigil.errors import SigilError, ToolError, UsageError, one_line
 from sigil.mcp.jsonrpc import PARAMS, RpcError
 from sigil.mcp.working_set import ResidentTools
-from sigil.protocol import TOOL_PREFIX, Caller, Json, Offer, Ref, Registry, capability_of
+from sigil.protocol import TOOL_PREFIX, Caller, Json, KeptFile, Offer, Ref, Registry, capability_of
 from sigil.strict_json import dumps, loads
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ _DESTRUCTIVE: Mapping[str, Json] = {
     "destructiveHint": True,
     "openWorldHint": False,
 }
+CONTENT_BYTES = 4 << 20
+"""The files that go along with a result have so many bytes together at most."""
 FOUND_MOST = 50
 """The hits of a query before those that run inside an agent alone are left out."""
 _READ_ONLY: Mapping[str, Json] = {"readOnlyHint": True, "openWorldHint": False}
@@ -309,10 +312,24 @@ class Toolbox:
         return {"items": rows, "total": total, **fields, "next": how, **evicted}
 
     def _run_capability(self, ref: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
-        body = self.registry.run(ref, arguments, self.caller).output
-        output = loads(body)
-        text = output if isinstance(output, str) else body.decode()
-        return _make_result({"output": output}, text)
+        ran = self.registry.run(ref, arguments, self.caller)
+        output = loads(ran.output)
+        text = output if isinstance(output, str) else ran.output.decode()
+        result = _make_result({"output": output}, text)
+        files: list[dict[str, Json]] = []
+        for file in fit_files(ran.files):
+            with suppress(SigilError):  # the tool did its work all the same
+                files.append(self._make_content(file))
+        return {**result, "content": [{"type": "text", "text": text}, *files]} if files else result
+
+    def _make_content(self, file: KeptFile) -> dict[str, Json]:
+        """Return a file as a part of a result's content."""
+        data = base64.b64encode(self.registry.read_file(file.id, self.caller)).decode()
+        kind = file.type.partition("/")[0]
+        if kind in ("image", "audio"):
+            return {"type": kind, "data": data, "mimeType": file.type}
+        resource = {"uri": f"file:///{file.name}", "mimeType": file.type, "blob": data}
+        return {"type": "resource", "resource": resource}
 
     def _manage(
         self, registry: ManagedRegistry, arguments: Mapping[str, Json]
@@ -366,6 +383,17 @@ class Toolbox:
                     how = f'call sigil_query with "{name}", or sigil_run with capability "{name}"'
                     return ToolError("ENOTRESIDENT", f"{tool} is not loaded", suggestion=how)
         return RpcError(PARAMS, f"there is no tool {one_line(tool, 80)!r}")
+
+
+def fit_files(files: Iterable[KeptFile]) -> list[KeptFile]:
+    """Return the files that go along with a result, which clients bound."""
+    room = CONTENT_BYTES
+    fitting = []
+    for file in files:
+        room -= file.size
+        if room >= 0:
+            fitting.append(file)
+    return fitting
 
 
 def _make_result(structured: Mapping[str, Json], text: str | None = None) -> dict[str, Json]:

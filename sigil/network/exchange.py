@@ -29,7 +29,8 @@ class RequestSource(NamedTuple):
 class HttpRequest:
     """A request as it goes out, its secrets filled in.
 
-    `for_page`: of the answer, only a text is wanted, and only as much of it as fits.
+    `for_page`: of the answer, only a text is wanted, and only as much of it as fits. `reply_bytes`:
+    the most of the answer's body.
     """
 
     method: str
@@ -38,6 +39,7 @@ class HttpRequest:
     body: bytes
     source: RequestSource = RequestSource()
     for_page: bool = False
+    reply_bytes: int = REPLY_BYTES
 
 
 @dataclass(frozen=True, slots=True)

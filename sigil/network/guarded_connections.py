@@ -61,9 +61,11 @@ class TransferBudget(threading.local):
         self.bytes_left = HEAD_BYTES
         self.reads_left = READS_MOST
 
-    def begin_body(self) -> None:
-        """Give the budget for the answer's body, once its head is there."""
-        self.bytes_left = BYTES_MOST
+    def begin_body(self, most: int = 0) -> None:
+        """Give the budget for the answer's body, once its head is there: enough to see that more
+        than `most` bytes come.
+        """
+        self.bytes_left = max(BYTES_MOST, 2 * most)
 
     def spend(self, size: int) -> None:
         """Spend one read of `size` bytes; `ToolError` ENET when that is too much."""

@@ -9,7 +9,7 @@ import httpcore
 
 from sigil.errors import Refused, ToolError
 from sigil.network.connection_pool import ConnectionPool
-from sigil.network.exchange import REPLY_BYTES, HttpAnswer, HttpRequest
+from sigil.network.exchange import HttpAnswer, HttpRequest
 from sigil.network.guarded_connections import GuardedBackend, Resolve, look_up
 from sigil.network.headers import Headers, read_incoming
 from sigil.network.page_text import is_text_type
@@ -85,7 +85,7 @@ class GuardedTransport:
         )
         with self._connections.borrow(target, request.source, seconds) as connection:
             response = connection.handle_request(outgoing)
-            self._guard.budget.begin_body()
+            self._guard.budget.begin_body(request.reply_bytes)
             try:
                 headers = read_incoming(response.headers)
                 body, is_cut = b"", False
@@ -94,7 +94,7 @@ class GuardedTransport:
                 elif request.for_page and not is_text_type(headers):
                     is_cut = True  # nobody reads it: the connection ends before it comes
                 else:
-                    body, is_cut = _read_body(response, cut=request.for_page)
+                    body, is_cut = _read_body(response, request.reply_bytes, cut=request.for_page)
                 reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
                 return HttpAnswer(response.status, reason, headers, body, is_cut)
             finally:
@@ -111,7 +111,7 @@ def open_trusted_transport() -> GuardedTransport:
     return GuardedTransport(trusted=True)
 
 
-def _read_body(response: httpcore.Response, *, cut: bool) -> tuple[bytes, bool]:
+def _read_body(response: httpcore.Response, most: int, *, cut: bool) -> tuple[bytes, bool]:
     """Return the body, decoded when the server compressed it unasked, and whether it goes on.
 
     Raises `Refused` ETOOBIG for one beyond the limit, unless it is to be `cut` there.
@@ -126,7 +126,7 @@ def _read_body(response: httpcore.Response, *, cut: bool) -> tuple[bytes, bool]:
             "ENET", "the answer has an encoding that the request did not accept", source="http"
         )
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
-    bytes_left = REPLY_BYTES
+    bytes_left = most
     body = bytearray()
     for number, piece in enumerate(response.iter_stream()):
         if number >= PIECES_MOST:
@@ -141,8 +141,6 @@ def _read_body(response: httpcore.Response, *, cut: bool) -> tuple[bytes, bool]:
         body += data
         if bytes_left < 0:
             if cut:
-                return bytes(body[:REPLY_BYTES]), True
-            raise Refused(
-                "ETOOBIG", f"the answer has more than {REPLY_BYTES:,} bytes", source="http"
-            )
+                return bytes(body[:most]), True
+            raise Refused("ETOOBIG", f"the answer has more than {most:,} bytes", source="http")
     return bytes(body), False

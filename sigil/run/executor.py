@@ -34,7 +34,7 @@ from sigil.manifest.permissions import (
     declared_calls,
     requested_permissions,
 )
-from sigil.protocol import Caller, Json
+from sigil.protocol import Caller, Json, KeptFile
 from sigil.run.call_chain import CallLink, FailureRecorder, NestedFailure, on_behalf_of
 from sigil.run.dependencies import DEPTH_MOST, describe_circle, refuse_outside_agent
 from sigil.run.host_calls.context import HostServices, Runnable, StartedCall
@@ -42,10 +42,12 @@ from sigil.run.host_calls.dispatch import HostCallDispatcher
 from sigil.run.host_calls.fetch import NetworkRights, WebRight
 from sigil.run.host_calls.placeholders import Values, scrub, scrub_text, split_body, split_text
 from sigil.run.mcp_client import document
+from sigil.run.mcp_client.media import FILES_MOST, UnusableFileError
 from sigil.run.mcp_client.servers import MARGIN_SECONDS, ServerAccess, Servers
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Outcome, SandboxLimits
 from sigil.sandbox.tenants import Tenant, tenant_of
+from sigil.storage.kept_files import FileContent
 
 CALLS_MOST = 32
 LINES_MOST = 100
@@ -100,6 +102,7 @@ class _CallTree:
     caller: Caller
     calls: int = 0
     logs: list[str] = field(default_factory=list)
+    files: list[KeptFile] = field(default_factory=list)
 
     def add_logs(self, callee: CallLink, name: str, lines: Sequence[str]) -> None:
         """Add the lines that a callee logged, under its name.
@@ -148,9 +151,10 @@ class Executor:
         except SigilError as problem:
             problem.logs = (*tree.logs, *problem.logs)[:LINES_MOST]
             raise
-        if not tree.logs:
+        if not tree.logs and not tree.files:
             return outcome
-        return replace(outcome, logs=(*tree.logs, *outcome.logs)[:LINES_MOST])
+        logs = (*tree.logs, *outcome.logs)[:LINES_MOST]
+        return replace(outcome, logs=logs, files=tuple(tree.files))
 
     def _run_link(
         self,
@@ -235,7 +239,7 @@ class Executor:
         call_server = None
         if capability.manifest.lang == "mcp":
             call_server = _ServerCalls(
-                capability, self._servers, rights, secrets, self._host_services
+                capability, self._servers, rights, secrets, self._host_services, tree
             ).answer
         dispatcher = HostCallDispatcher(
             rights,
@@ -328,6 +332,7 @@ class _ServerCalls:
     rights: NetworkRights
     secrets: _LazySecrets
     host_services: HostServices
+    tree: _CallTree
 
     def answer(self, argument: Json, seconds: float) -> Json:
         if not isinstance(argument, dict):
@@ -345,11 +350,25 @@ class _ServerCalls:
             self.rights, self.host_services.open_web, end, self.secrets.replace_rejected
         )
         try:
-            return self.servers.call_tool(tool, argument["input"], access)
+            return self.servers.call_tool(tool, argument["input"], access, self._keep_file)
         except ToolError as problem:
             if problem.code != "ETIMEDOUT":
                 raise
             raise NestedFailure(problem, problem.message, self.capability) from None
+
+    def _keep_file(self, file: FileContent) -> None:
+        """Keep a file of the tool's for whoever began the call.
+
+        The tool may have changed something, so a file that cannot be kept does not fail the call.
+        """
+        if len(self.tree.files) >= FILES_MOST:
+            raise UnusableFileError(f"a call may leave {FILES_MOST} files")
+        if scrub(file.body, self.secrets.known) != file.body:
+            raise UnusableFileError("it holds a secret")
+        try:
+            self.tree.files.append(self.host_services.keep_file(file, self.tree.caller))
+        except SigilError as problem:
+            raise UnusableFileError(f"it cannot be kept now: {problem.message}") from None
 
 
 class _LazySecrets:

@@ -22,7 +22,7 @@ from sigil.manifest import permissions
 from sigil.manifest.permission_rules import CallRule, SecretRule, parse_call_rule
 from sigil.network.exchange import WebTransport
 from sigil.network.searxng import SearxngTransport
-from sigil.protocol import LIBRARY, Caller, Ref, caller_within
+from sigil.protocol import LIBRARY, Caller, KeptFile, Ref, caller_within
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Runnable
 from sigil.run.host_calls.kv_service import KvService
@@ -30,6 +30,7 @@ from sigil.run.host_calls.web_requests import REQUESTS_PER_DAY, WebRequestCounte
 from sigil.run.mcp_client.sign_ins import SignIns
 from sigil.sandbox.program import Program, Rank
 from sigil.storage.artifacts import Artifacts
+from sigil.storage.kept_files import FileContent, KeptFiles
 from sigil.storage.kv import KV
 
 if TYPE_CHECKING:
@@ -117,6 +118,13 @@ class LiveServices:
 
     def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
         return self.sign_ins.replace_rejected(namespace, name, rejected)
+
+    @property
+    def files(self) -> KeptFiles:
+        return KeptFiles(self.kv, self.artifacts, self.clock)
+
+    def keep_file(self, file: FileContent, caller: Caller) -> KeptFile:
+        return self.files.keep(file, caller)
 
     def find_version(
         self, rule: CallRule, view: str, over: Runnable | None = None

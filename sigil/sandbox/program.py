@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, NamedTuple, Protocol
 
-from sigil.protocol import Json
+from sigil.protocol import Json, KeptFile
 
 PROGRAMS = 256
 PROGRAM_BYTES = 64 << 20
@@ -151,13 +151,14 @@ class Outcome:
     """A run's answer: `output` is one strict JSON value in UTF-8, `logs` at most 100 clean lines.
 
     `duration_ms`: wall time of the run without the time in the queue. `cold`: the runner had to
-    load the program first.
+    load the program first. `files` were kept beside the output.
     """
 
     output: bytes
     logs: tuple[str, ...]
     duration_ms: float
     cold: bool
+    files: tuple[KeptFile, ...] = ()
 
 
 NO_GRANTS = Grants()

@@ -273,7 +273,7 @@ def test_the_webhook_can_send_and_read_its_secret_and_nothing_else() -> None:
     [
         ("Webhook", {"logs", "sqs", "ssm", "secretsmanager", "kms"}),
         ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
-        ("Scheduler", {"logs", "dynamodb"}),
+        ("Scheduler", {"logs", "dynamodb", "s3"}),
         ("Registry", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
     ],
 )

@@ -31,7 +31,7 @@ class Failure:
 
 class BotApi(RecordingServer):
     """`messages` holds the `sendMessage` requests that were accepted, in order, `documents` those
-    of `sendDocument`; `webhook` what setWebhook was given.
+    of `sendDocument`, `photos` those of `sendPhoto`; `webhook` what setWebhook was given.
 
     `unknown_chats`: those that nobody has opened with the bot. `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
     """
@@ -42,6 +42,7 @@ class BotApi(RecordingServer):
         self.username = username
         self.messages: list[dict[str, Any]] = []
         self.documents: list[dict[str, Any]] = []
+        self.photos: list[dict[str, Any]] = []
         self.webhook: dict[str, Any] = {}
         self.delivery: dict[str, Any] = {}
         self.updates: list[dict[str, Any]] = []
@@ -111,6 +112,7 @@ class BotApi(RecordingServer):
             "getMe": self._get_me,
             "sendMessage": self._send_message,
             "sendDocument": self._send_document,
+            "sendPhoto": self._send_photo,
             "sendChatAction": self._send_chat_action,
             "setWebhook": self._set_webhook,
             "deleteWebhook": self._delete_webhook,
@@ -152,6 +154,19 @@ class BotApi(RecordingServer):
                 "text": params["text"],
             }
         )
+
+    def _send_photo(self, params: dict[str, Any]) -> Answer:
+        """https://core.telegram.org/bots/api#sendphoto, the file uploaded with the request."""
+        file = params.get("photo")
+        problem = _chat_problem(params)
+        if not isinstance(file, dict) or not file["content"]:
+            problem = problem or "there is no photo in the request"
+        if problem:
+            return _refusal(400, f"Bad Request: {problem}")
+        with self.changed:
+            self.photos.append(params)
+            self.changed.notify_all()
+        return _ok({"message_id": len(self.messages), "chat": {"id": params["chat_id"]}, "date": 0})
 
     def _send_document(self, params: dict[str, Any]) -> Answer:
         """https://core.telegram.org/bots/api#senddocument, the file uploaded with the request."""
@@ -225,6 +240,14 @@ class BotApi(RecordingServer):
             return _ok(self.updates[: params.get("limit", 100)])
 
 
+def _decode(content: bytes) -> str | bytes:
+    """A file's content as text, where it is one."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content
+
+
 def _fields(request: Recorded) -> dict[str, Any]:
     """A request's parameters, from JSON or from a form with a file: {"name", "content"}."""
     kind = request.headers.get("content-type", "")
@@ -241,7 +264,7 @@ def _fields(request: Recorded) -> dict[str, Any]:
         assert isinstance(name, str)
         assert isinstance(content, bytes)
         if part.get_filename():
-            fields[name] = {"name": part.get_filename(), "content": content.decode()}
+            fields[name] = {"name": part.get_filename(), "content": _decode(content)}
         else:
             # what is no text travels as JSON
             is_json = name in ("chat_id", "message_thread_id", "reply_parameters")

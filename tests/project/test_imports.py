@@ -102,7 +102,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     ),
     "plugins": ("errors",),
     "time": ("errors", "storage"),
-    "reply_sender": ("storage", "errors"),
+    "reply_sender": ("protocol", "storage", "errors"),
     "status_alerts": ("storage", "errors"),
     "alerts": ("errors", "storage"),
     "settings": ("settings", "errors"),

@@ -41,7 +41,7 @@ def readNotes(topic: str) -> str:
 @server.tool(structured_output=False)
 def picture() -> list[Any]:
     """Draw a picture."""
-    return ["here it is", Image(data=b"\x89PNG" * 100, format="png")]
+    return ["here it is", Image(data=b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" * 25, format="png")]
 
 
 @server.tool()

@@ -14,7 +14,7 @@ from typing import Any
 
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.channels.base import Busy
+from functions.channels.base import AttachedFile, Busy
 from functions.channels.base import PlatformRequest as Incoming
 from functions.events import Event
 from sigil.errors import BackendError, Conflict, Refused, UsageError
@@ -114,6 +114,7 @@ class Platform:
         reply_to: str = "",
         start: int = 0,
         sent: Callable[[int], None],
+        files: Sequence[AttachedFile] = (),
     ) -> None:
         parts = PARTS if "long" in text else 1
         for part in range(start, parts):

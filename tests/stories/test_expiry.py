@@ -19,6 +19,7 @@ from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
+from sigil.wiring import Stores
 from tests.fakes.clock import Clock
 from tests.machine import within
 from tests.sigil.cli.conftest import Sigil, run_sigil
@@ -150,7 +151,7 @@ def test_what_nobody_used_for_thirty_days_is_inactive_until_somebody_does(
     place.deploy("used")
     place.deploy("lasting", "persistent")
     clock.now += 29 * DAY
-    scheduler.tick(place.kv, clock)
+    scheduler.tick(Stores(place.kv, MemoryArtifacts()), clock)
     assert shown() == place.states() == {"forgotten": "ok", "used": "ok", "lasting": "ok"}
     assert not place.is_cold("used")
 

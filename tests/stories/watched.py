@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from functions.agent.model.base import Model, ModelReply
 from functions.agent.model.base import ModelRequest as Asked
-from functions.channels.base import Channel, PlatformRequest
+from functions.channels.base import AttachedFile, Channel, PlatformRequest
 from functions.channels.http_replies import HttpReplies
 from functions.events import Event
 from functions.settings import Settings
@@ -154,9 +154,10 @@ class _Platform(_Part):
         reply_to: str = "",
         start: int = 0,
         sent: Callable[[int], None],
+        files: Sequence[AttachedFile] = (),
     ) -> None:
         with self.switch.around("send"):
-            self.inner.send(session, text, reply_to=reply_to, start=start, sent=sent)
+            self.inner.send(session, text, reply_to=reply_to, start=start, sent=sent, files=files)
 
     def show_typing(self, session: str) -> None:
         self.inner.show_typing(session)

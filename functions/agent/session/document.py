@@ -28,7 +28,7 @@ from functions.agent.session.overflow import (
 from functions.events import Event
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping
-from sigil.protocol import Json
+from sigil.protocol import Json, KeptFile
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
 COMPRESS_BYTES = 64 * 1024
@@ -108,7 +108,7 @@ class Outgoing(Stored):
 
     `sent` counts its parts that have left, `at` is when it was written (seconds since 1970),
     `tries` counts how often somebody took it over to send it again. `failed` says that the model
-    could not answer.
+    could not answer. `files` go out below it.
     """
 
     event: str
@@ -122,6 +122,7 @@ class Outgoing(Stored):
     sent: Count = 0
     tries: Count = 0
     failed: bool = False
+    files: tuple[KeptFile, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from functions.channels.base import PlatformRequest
+from functions.channels.base import AttachedFile, PlatformRequest
 from functions.channels.telegram.updates import parse_overheard, parse_update
 from functions.channels.updates import Update
 from functions.events import Event
@@ -133,9 +133,10 @@ class Telegram:
         reply_to: str = "",
         start: int = 0,
         sent: Callable[[int], None],
+        files: Sequence[AttachedFile] = (),
     ) -> None:
-        """Send one `sendMessage` a part, then one `sendDocument` a picture. `reply_to`: a message
-        id; only a group's first part points at it.
+        """Send one `sendMessage` a part, then one `sendDocument` or `sendPhoto` a picture or file.
+        `reply_to`: a message id; only a group's first part points at it.
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
@@ -149,7 +150,7 @@ class Telegram:
         needs_file = len(messages) > sending.MESSAGES_MOST
         if needs_file:
             messages = messages[: sending.MESSAGES_MOST - 1]
-        parts: list[sending.TelegramMessage | sending.TelegramFile] = []
+        parts: list[sending.TelegramMessage | sending.TelegramFile | AttachedFile] = []
         for message in messages:
             parts.append(sending.TelegramMessage(chat, message))
         if needs_file:
@@ -157,10 +158,15 @@ class Telegram:
             parts.append(sending.make_whole_answer(chat, text, rest))
         for number, picture in enumerate(pictures, 1):
             parts.append(sending.make_picture(chat, picture, number, text))
+        parts.extend(files)
         for number, part in enumerate(parts):
             if number >= start:
+                if isinstance(part, AttachedFile):
+                    ready = sending.make_attachment(chat, part, text)
+                else:
+                    ready = part
                 answered = reply_to if number == 0 else ""
-                here = replace(part, chat=chat, reply_to=answered)
+                here = replace(ready, chat=chat, reply_to=answered)
                 chat = sending.send_part(self.api, here)
                 if number + 1 < len(parts):
                     sent(number + 1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from functions.channels.base import AttachedFile
 from functions.channels.render.telegram import MessagePart
 from functions.channels.telegram.api import Rejected, UploadFile
 from functions.channels.visible_text import clean_text
@@ -27,6 +29,8 @@ MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
 FILE_NAME = "answer.md"
 PICTURE_NAME = "picture.svg"
+_PHOTOS = ("image/png", "image/jpeg")
+"""The types that Telegram shows as photos."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +110,8 @@ class TelegramMessage:
 
 @dataclass(frozen=True, slots=True)
 class TelegramFile:
-    """One `sendDocument`. `instead`: what a chat reads that takes no files. `reply_to` as in
-    `TelegramMessage`.
+    """One `sendDocument`, or one `sendPhoto` where `is_photo`. `instead`: what a chat reads that
+    takes no files. `reply_to` as in `TelegramMessage`.
     """
 
     chat: TelegramChat
@@ -115,6 +119,7 @@ class TelegramFile:
     caption: str
     instead: str
     reply_to: str = ""
+    is_photo: bool = False
 
     def params(self) -> dict[str, object]:
         """Return the request's fields beside the file."""
@@ -143,6 +148,24 @@ def make_picture(chat: TelegramChat, picture: str, number: int, text: str) -> Te
     return TelegramFile(chat, file, "", find_texts(text).no_picture)
 
 
+def make_attachment(
+    chat: TelegramChat, attached: AttachedFile, text: str
+) -> TelegramFile | TelegramMessage:
+    """Return a kept file as Telegram gets it, or a note when it is gone; `text` is the reply that
+    it belongs to.
+    """
+    texts = find_texts(text)
+    try:
+        body = attached.read()
+    except UsageError:
+        gone = texts.file_is_gone.format(name=attached.name)
+        return TelegramMessage(chat, MessagePart(gone))
+    name = attached.name if attached.name.isascii() else f"file{PurePath(attached.name).suffix}"
+    file = UploadFile(name, attached.type, body)
+    is_photo = attached.type in _PHOTOS
+    return TelegramFile(chat, file, "", texts.no_picture, is_photo=is_photo)
+
+
 def send_part(api: TelegramApi, part: TelegramMessage | TelegramFile) -> TelegramChat:
     """Send a message or a file, and return the chat that took it. Errors as `Api.call`."""
     if isinstance(part, TelegramFile):
@@ -155,8 +178,14 @@ def send_file(api: TelegramApi, file: TelegramFile, *, follow: bool = True) -> T
     Errors as `Api.call`.
     """
     try:
-        api.upload("sendDocument", file.params(), "document", file.file)
+        if file.is_photo:
+            api.upload("sendPhoto", file.params(), "photo", file.file)
+        else:
+            api.upload("sendDocument", file.params(), "document", file.file)
     except Rejected as problem:
+        if file.is_photo and not problem.moved_to:
+            # Telegram takes no photo of more than 10,000 points, or of an odd shape
+            return send_file(api, replace(file, is_photo=False), follow=follow)
         if problem.moved_to not in (0, file.chat.id) and follow:
             moved = replace(file, chat=TelegramChat(problem.moved_to), reply_to="")
             return send_file(api, moved, follow=False)

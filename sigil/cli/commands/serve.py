@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sigil.http.client_limits import ClientLimits
     from sigil.settings import Settings
-    from sigil.storage.kv import KV
+    from sigil.wiring import Stores
 
 GRACE_SECONDS = 35
 """The time that requests at work get to end; a run may take 30."""
@@ -86,7 +86,7 @@ def _serve_registry(
         registry.warm(shell.printer.note)
     ended = threading.Event()
     threading.Thread(
-        target=_sweep_regularly, args=(shell, stores.kv, ended), name="sweeper", daemon=True
+        target=_sweep_regularly, args=(shell, stores, ended), name="sweeper", daemon=True
     ).start()
     try:
         app = build_app(
@@ -105,13 +105,13 @@ def _serve_registry(
         registry.close()
 
 
-def _sweep_regularly(shell: Shell, kv: KV, ended: threading.Event) -> None:
+def _sweep_regularly(shell: Shell, stores: Stores, ended: threading.Event) -> None:
     """Remove what has expired, each minute until `ended` is set."""
     from sigil.catalog.expiry import sweep
 
     while not ended.wait(SWEEP_SECONDS):
         try:
-            removed = sweep(kv)
+            removed = sweep(stores.kv, artifacts=stores.artifacts)
         except SigilError as problem:
             shell.printer.event("not swept", code=problem.code)
             continue

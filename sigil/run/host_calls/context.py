@@ -12,8 +12,10 @@ from typing import Protocol
 from sigil.manifest.model import Manifest
 from sigil.manifest.permission_rules import CallRule, SecretRule
 from sigil.network.exchange import WebTransport
+from sigil.protocol import Caller, KeptFile
 from sigil.run.host_calls.kv_service import KvService
 from sigil.sandbox.program import Program
+from sigil.storage.kept_files import FileContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,9 @@ class HostServices(Protocol):
 
         Raises `Refused` EPERM when the sign-in that gave it has ended.
         """
+
+    def keep_file(self, file: FileContent, caller: Caller) -> KeptFile:
+        """Keep a file for a caller."""
 
     def find_version(
         self, rule: CallRule, view: str, over: Runnable | None = None

@@ -150,11 +150,14 @@ def fetch(
     argument: Json,
     seconds: float,
     own: frozenset[str] | None = None,
+    *,
+    reply_bytes: int = REPLY_BYTES,
 ) -> FetchReply:
     """Send a guest's request and return its answer; for both shapes see `fetch_messages`.
 
     `own` names the headers that secrets are put into, beside the query, where somebody else wrote
-    everything else; None means all of them and the body. Raises `Refused` EPERM, and
+    everything else; None means all of them and the body. `reply_bytes` is the most of the answer's
+    body. Raises `Refused` EPERM, and
     `ToolError` EINVAL or ENET.
     """
     end = time.monotonic() + seconds
@@ -175,6 +178,8 @@ def fetch(
             if target.scheme != "https" and not (web.loopback and target.is_local):
                 raise Refused("EPERM", "only https is allowed", source="http")
             filled = _fill_secrets(request, rights, own, is_own_address=is_own_address)
+        if reply_bytes != REPLY_BYTES:
+            filled = replace(filled, reply_bytes=reply_bytes)
         answer = web.send(filled, end - time.monotonic())
         location = None
         if answer.status in _REDIRECTS:

@@ -1,21 +1,35 @@
 """The answers of MCP servers, as the output of capabilities.
 
-Texts and JSON are passed on; of everything else the output only says that it was there.
+Texts and JSON are passed on, files are kept; of everything else the output only says that it was
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from sigil.errors import ToolError, one_line
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import Id, RpcError, RpcReply
 from sigil.protocol import Json
+from sigil.run.mcp_client.media import UnusableFileError, read_file
+from sigil.storage.kept_files import FileContent
 from sigil.strict_json import dumps
 
+ANSWER_BYTES = 5 << 20
+"""The most of a whole answer: a file in base64 fits."""
 OUTPUT_BYTES = 256 << 10
 PARTS_MOST = 1_000
 REMOTE = "EREMOTE"
+_FILE_KINDS = {"image": "picture", "audio": "sound"}
+
+KeepFile = Callable[[FileContent], None]
+"""Keeps a file for whoever called; raises `UnusableFileError` when it cannot."""
+
+
+def keep_nothing(file: FileContent) -> None:
+    """Raise `UnusableFileError`: nobody wants files."""
+    raise UnusableFileError("no files are kept here")
 
 
 def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
@@ -33,8 +47,8 @@ def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
     raise invalid_reply("it does not answer this request")
 
 
-def read_output(result: Json) -> Json:
-    """Return the output of a capability for a tool's result.
+def read_output(result: Json, keep: KeepFile = keep_nothing) -> Json:
+    """Return the output of a capability for a tool's result; the files in it are kept.
 
     Raises `ToolError` EREMOTE when the tool failed or asks a question back, ETOOBIG when the output
     is too long.
@@ -46,9 +60,10 @@ def read_output(result: Json) -> Json:
     parts = result.get("content", [])
     if not isinstance(parts, list) or len(parts) > PARTS_MOST:
         raise invalid_reply(f"its content is not a list of at most {PARTS_MOST:,} parts")
-    texts = [_format_part(part) for part in parts]
     if result.get("isError"):
+        texts = [_format_part(part, keep_nothing) for part in parts]
         raise ToolError(REMOTE, one_line(" ".join(texts)) or "the tool failed and does not say why")
+    texts = [_format_part(part, keep) for part in parts]
     output = result.get("structuredContent")
     if output is None:
         output = "\n".join(texts)
@@ -94,7 +109,7 @@ def _parse_events(body: bytes) -> Iterator[bytes]:
             kind = b""
 
 
-def _format_part(part: Json) -> str:
+def _format_part(part: Json, keep: KeepFile) -> str:
     """Return a part of a result's content as text."""
     if not isinstance(part, Mapping):
         return "[something that is no content]"
@@ -107,16 +122,21 @@ def _format_part(part: Json) -> str:
         text = resource.get("text")
         if isinstance(text, str):
             return text
-        return f"[a resource, {_describe_data(resource, 'blob')}]"
+        return _format_file(resource, "blob", "file", keep)
     if kind == "resource_link":
         return f"[a link to {one_line(str(part.get('uri', '')), 200)}]"
-    return f"[{one_line(str(kind), 20)}, {_describe_data(part, 'data')}]"
+    if isinstance(kind, str) and kind in _FILE_KINDS:
+        return _format_file(part, "data", _FILE_KINDS[kind], keep)
+    return f"[{one_line(str(kind), 20)}, which is not known here: left out]"
 
 
-def _describe_data(part: Mapping[str, Json], field: str) -> str:
-    """Return the type and the size of the data that a field holds in base64."""
-    data = part.get(field)
-    kind = part.get("mimeType")
-    size = len(data) * 3 // 4 if isinstance(data, str) else 0
-    name = one_line(kind, 60) if isinstance(kind, str) else "of an unknown type"
-    return f"{name}, {size:,} bytes, left out"
+def _format_file(part: Mapping[str, Json], field: str, kind: str, keep: KeepFile) -> str:
+    """Return a line about a file whose data a field holds in base64, and keep it."""
+    try:
+        file = read_file(part.get(field), kind, part.get("uri"))
+        keep(file)
+    except UnusableFileError as problem:
+        said = part.get("mimeType")
+        type = one_line(said, 60) if isinstance(said, str) else "of an unknown type"
+        return f"[a {kind}, {type}: left out, {problem}]"
+    return f"[{file.name}, {file.type}, {len(file.body):,} bytes: kept as a file]"

@@ -20,11 +20,10 @@ from sigil.errors import BackendError, ToolError, one_line
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import METHOD, Message, RpcError, RpcReply, RpcRequest
 from sigil.protocol import Json
-from sigil.run.mcp_client.answers import REMOTE
+from sigil.run.mcp_client.answers import ANSWER_BYTES, REMOTE
 from sigil.strict_json import dumps
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-LINE_BYTES = 4 << 20
 PIECE_BYTES = 64 << 10
 COMPLAINT_BYTES = 2_000
 IDLE_SECONDS, LOOK_SECONDS = 300.0, 5.0
@@ -153,8 +152,8 @@ class ServerProcess:
         out = self._outlet
         complaints = self._complaints
         open_pipes = [out, complaints]
-        rest = b""
-        while out in open_pipes and len(rest) <= LINE_BYTES:
+        rest = bytearray()
+        while out in open_pipes and len(rest) <= ANSWER_BYTES:
             with self._lock:
                 is_idle = not self._answers and time.monotonic() - self._used > self.idle
                 if self._over or is_idle:
@@ -167,12 +166,15 @@ class ServerProcess:
                 elif pipe is complaints:
                     self._complaint = (self._complaint + piece)[-COMPLAINT_BYTES:]
                 elif b"\n" in piece:
-                    *lines, rest = (rest + piece).split(b"\n")
-                    for line in lines:
+                    *lines, begin = piece.split(b"\n")
+                    rest += lines[0]
+                    self._handle_line(bytes(rest))
+                    for line in lines[1:]:
                         self._handle_line(line)
+                    rest = bytearray(begin)
                 else:
                     rest += piece
-        if len(rest) > LINE_BYTES:
+        if len(rest) > ANSWER_BYTES:
             self._complaint = b"it wrote a line without an end"
         elif complaints in open_pipes and select.select([complaints], [], [], 0.1)[0]:
             piece = os.read(complaints.fileno(), PIECE_BYTES)

@@ -16,7 +16,14 @@ from sigil.protocol import Json
 from sigil.run.host_calls.fetch import NetworkRights, fetch
 from sigil.run.host_calls.fetch_messages import FetchReply
 from sigil.run.host_calls.placeholders import names_in
-from sigil.run.mcp_client.answers import REMOTE, invalid_reply, read_output
+from sigil.run.mcp_client.answers import (
+    ANSWER_BYTES,
+    REMOTE,
+    KeepFile,
+    invalid_reply,
+    keep_nothing,
+    read_output,
+)
 from sigil.run.mcp_client.child import IDLE_SECONDS
 from sigil.run.mcp_client.document import McpServer, ServerToolDocument, WebAddress
 from sigil.run.mcp_client.program import ProgramServer
@@ -80,6 +87,7 @@ class ServerAccess:
                 argument,
                 self.seconds_left,
                 frozenset(dict(server.headers)),
+                reply_bytes=ANSWER_BYTES,
             )
         except ToolError as problem:
             if problem.code == "ENET" and self.seconds_left <= 0.01:
@@ -106,14 +114,19 @@ class Servers:
         self._lock = threading.Lock()
 
     def call_tool(
-        self, document: ServerToolDocument, arguments: Mapping[str, Json], access: ServerAccess
+        self,
+        document: ServerToolDocument,
+        arguments: Mapping[str, Json],
+        access: ServerAccess,
+        keep: KeepFile = keep_nothing,
     ) -> Json:
-        """Return what a tool returns.
+        """Return what a tool returns; the files in it are kept.
 
         Raises `ToolError` EREMOTE when it fails, ETIMEDOUT, and what the network raises.
         """
         params = {"name": document.tool, "arguments": dict(arguments)}
-        return read_output(self._send_request(document.server, "tools/call", params, access))
+        result = self._send_request(document.server, "tools/call", params, access)
+        return read_output(result, keep)
 
     def list_tools(self, server: McpServer, access: ServerAccess) -> Iterator[Json]:
         """Yield the tools of a server, as it lists them, page by page.

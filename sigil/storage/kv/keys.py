@@ -438,6 +438,21 @@ def artifact_chunk(name: str, number: int) -> Key:
     return Key(f"artifact#{name}", f"chunk#{number:08d}")
 
 
+def chat_file(session: str, id: str) -> Key:
+    """A file that a tool returned in a chat (S)."""
+    return Key(f"file#{session}", id)
+
+
+def token_file(namespace: str, token: str, id: str) -> Key:
+    """A file that a tool returned outside of chats, to a token or, without one, at a shell."""
+    return Key(f"token-file#{escape(namespace)}#{escape(token)}", id)
+
+
+def file_mark(due: float, id: str) -> Key:
+    """The body of a file that a tool returned, in the order of the time when it is removed."""
+    return Key("file-due", f"{int(due):012d}#{id}")
+
+
 def grants(namespace: str, home: str, name: str) -> Key:
     """The grants to the capability NAMESPACE/NAME, version by version, by the owners of `home`."""
     return Key(f"grant#{escape(home)}", f"{_owner_part(namespace, home)}#{name}")
@@ -481,7 +496,18 @@ def doctor_probe() -> Key:
 
 
 SESSION_PARTITIONS = frozenset(
-    ("session", "inbox", "seen", "reply", "inquiry", "aside", "history", "left", "overheard")
+    (
+        "session",
+        "inbox",
+        "seen",
+        "reply",
+        "inquiry",
+        "aside",
+        "history",
+        "left",
+        "overheard",
+        "file",
+    )
 )
 SESSION_ITEMS = frozenset(("ready", "ready!", "ready~work", "claim", "listening", "native-calls"))
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
@@ -506,7 +532,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather backup restoring".split()
+    " doctor weather backup restoring token-file file-due".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from sigil.errors import Conflict
 from sigil.http import app
 from tests.fakes.mcp import FakeMcp, tool
+from tests.pictures import as_image, make_png
 from tests.project.tree import ROOT
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
 from tests.sigil.serving import served
@@ -65,6 +67,32 @@ def test_a_servers_tools_are_added_granted_found_and_run(sigil: Sigil, fake: Fak
     assert [(row["name"], row["where"], len(row["tools"]), row["waiting"]) for row in listed] == [
         ("billing", fake.address, 2, [])
     ]
+
+
+def test_a_picture_of_a_tool_is_saved_and_its_path_is_told(
+    sigil: Sigil, fake: FakeMcp, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    states(sigil, "add", fake.address, "--name", "art", "--grant")
+    picture = make_png()
+    fake.does["greet"] = lambda given: {"content": [as_image(picture)]}
+    ran = sigil("run", "art-greet")
+    assert ran.out == f"[picture.png, image/png, {len(picture)} bytes: kept as a file]\n"
+    (folder,) = place.glob("sigil-files-*")
+    saved = folder / "picture.png"
+    assert f"saved {saved} (image/png, {len(picture)} bytes)" in ran.err
+    assert saved.read_bytes() == picture
+    assert folder.stat().st_mode & 0o77 == 0
+
+    for name in ("mine.png", "mine-2.png"):
+        assert f"saved {name} " in sigil("run", "art-greet", "--output", "mine.png").err
+    fake.does["greet"] = lambda given: {"content": [as_image(picture)] * 2}
+    told = sigil("run", "art-greet", "-o", "both").err
+    assert "saved both/picture.png " in told
+    assert "saved both/picture-2.png " in told
+    refused = sigil("run", "art-greet", "-o", "mine.png/x")
+    assert refused.code == 2
+    assert "cannot write mine.png/x" in refused.err
 
 
 def test_a_tool_with_a_parameter_of_another_script_is_brought_in_and_called_with_it(

@@ -40,7 +40,9 @@ def test_its_tools_are_capabilities_that_run(place: dict[str, Any], importer: To
 
     assert importer.run("work-add", first=1, second=41) == {"result": 42}
     assert importer.run("work-read-notes", topic="cats") == {"result": "notes on cats"}
-    assert importer.run("work-picture") == "here it is\n[image, image/png, 402 bytes, left out]"
+    assert importer.run("work-picture") == (
+        "here it is\n[picture.png, image/png, 400 bytes: kept as a file]"
+    )
     with pytest.raises(ToolError, match="fail") as failed:
         importer.run("work-fail", why="no luck")
     assert failed.value.code == "EREMOTE"

@@ -124,7 +124,7 @@ def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: 
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
         (
             {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]},
-            "[audio, audio/wav, 3 bytes, left out]",
+            "[a sound, audio/wav: left out, none of the types that are kept]",
         ),
         (
             {"content": [{"type": "resource", "resource": {"uri": "x:y", "text": "inside"}}]},
@@ -132,7 +132,7 @@ def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: 
         ),
         (
             {"content": [{"type": "resource", "resource": {"uri": "x:y", "blob": "AAAA"}}]},
-            "[a resource, of an unknown type, 3 bytes, left out]",
+            "[a file, of an unknown type: left out, none of the types that are kept]",
         ),
         (
             {"content": [{"type": "resource_link", "uri": "file:///x", "name": "x"}]},
@@ -140,7 +140,7 @@ def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: 
         ),
         (
             {"content": [7, {"type": "new\u202ething"}]},
-            "[something that is no content]\n[new thing, of an unknown type, 0 bytes, left out]",
+            "[something that is no content]\n[new thing, which is not known here: left out]",
         ),
         ({"content": []}, ""),
     ],
@@ -181,8 +181,8 @@ WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
         "EREMOTE: .*not one of MCP",
     ),
     "too much": (
-        lambda request, message: rpc(message, {"content": [], "more": "x" * 800_000}),
-        "ETOOBIG: .*more than 716,800 bytes",
+        lambda request, message: rpc(message, {"content": [], "more": "x" * (5 << 20)}),
+        "ETOOBIG: .*more than 5,242,880 bytes",
     ),
     "accepted": (lambda request, message: Answer(202), "EREMOTE: .*status 202"),
     "a failure": (lambda request, message: Answer(500, b"secret trace"), "EREMOTE: .*status 500$"),
