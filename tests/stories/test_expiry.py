@@ -156,7 +156,7 @@ def test_what_nobody_used_for_thirty_days_is_inactive_until_somebody_does(
     assert not place.is_cold("used")
 
     clock.now += DAY + 1
-    scheduler.tick(place.kv, clock)
+    scheduler.tick(Stores(place.kv, MemoryArtifacts()), clock)
     assert shown() == place.states() == {"forgotten": "inactive", "used": "ok", "lasting": "ok"}
     items = place.client.get("/_health").json()["items"]
     assert {item["capability"]: item["state"] for item in items}["forgotten"] == "inactive"

@@ -17,9 +17,11 @@ from sigil.catalog.expiry import AGAIN_SECONDS, IDLE_SECONDS, Sweeper
 from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
+from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
+from sigil.wiring import Stores
 from tests.fakes.clock import Clock
 from tests.servers.valkey import shared
 from tests.sigil.registries import GUEST, PERSON, Open, spec, text
@@ -61,7 +63,7 @@ def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
         with pytest.raises(UsageError, match="ENOENT"):
             text(registry, ref)
     clock.now += 1
-    assert scheduler.tick(kv, clock) >= 1
+    assert scheduler.tick(Stores(kv, MemoryArtifacts()), clock) >= 1
     assert actions(kv) == ["deploy", "expire"]
     assert kv.get(keys.capability("main", "shout")) is None
     assert Sweeper(kv, clock).remove_expired() == 0

@@ -77,10 +77,14 @@ def test_every_route_asks_for_the_right_token(place: TokenServer) -> None:
         "401 EAUTH",
         "429 ERATE",
     }
+    missing = "/_api/files/" + "0" * 32
+    assert {error(place.ask(token, "GET", missing)) for token in (invoke, deploy)} == {"404 ENOENT"}
+    assert error(place.ask("x", "GET", missing)) in ("401 EAUTH", "429 ERATE")
+    tried_alone = (("POST", "/run/one"), ("POST", "/mcp"), ("GET", missing))
     listed = {(route.method, route.path.partition("{")[0]) for route in TOKEN_ROUTES}
     tried = {
         (method, path.partition("?")[0])
-        for method, path in (*KEEPING, *WORKING, *USING, ("POST", "/run/one"), ("POST", "/mcp"))
+        for method, path in (*KEEPING, *WORKING, *USING, *tried_alone)
     }
     assert {
         (method, path)
