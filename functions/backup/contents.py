@@ -43,6 +43,7 @@ sessions.
 """
 CAPABILITIES: Final = frozenset(("capability", "version"))
 BODIES: Final = frozenset(("session", "aside"))
+FILES: Final = frozenset(("file", "token-file"))
 OF_CAPABILITIES: Final = "stored"
 """What capabilities keep: no words of ours, whatever they look like."""
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -104,6 +105,8 @@ def find_artifacts(item: ScannedItem) -> list[str]:
         fields = _read(item.value)
         record = as_mapping(fields.get("record")) or fields
         names.extend(record.get(field) for field in ("wasm", "source"))
+    if kind in FILES:
+        names.append(_read(item.value).get("artifact"))
     return [name for name in names if isinstance(name, str) and _DIGEST.fullmatch(name)]
 
 

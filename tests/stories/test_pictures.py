@@ -9,10 +9,11 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from functions.backup.contents import find_artifacts
 from functions.personal_data import PersonalData
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
-from sigil.storage.kv.base import list_partitions
+from sigil.storage.kv.base import list_partitions, scan_everything
 from sigil.wiring import LazyRegistry
 from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import ScriptedModel, call, say
@@ -73,6 +74,9 @@ def test_a_picture_of_a_tool_goes_out_with_the_answer_and_is_its_persons(
         exported = [row for row in data.export(person)["records"] if row["kind"] == "files"]
         assert [base64.b64decode(row["value"]["base64"]) for row in exported] == [PNG, PNG]
         ids = [row["sort"] for row in exported]
+        named = [find_artifacts(item) for item in scan_everything(runtime.app.kv)]
+        bodies = [runtime.stores.artifacts.get(name) for names in named for name in names]
+        assert sum(body.endswith(PNG) for body in bodies) == 3, "a backup has them"
         assert data.erase(person).removed["files"] == 2
         caller = Caller("main", f"telegram:{GUEST}")
         for id in ids:
