@@ -156,7 +156,7 @@ def setup(  # each question is a flag as well
     ] = False,
     owner: Annotated[str, typer.Option(help="Who owns the agent, such as telegram:123.")] = "",
     service: Annotated[
-        str, typer.Option(help="systemd: run it in the background; none: no more.")
+        str, typer.Option(help="In the background by systemd, or in a container; none: no more.")
     ] = "",
     start: Annotated[
         bool, typer.Option("--start/--no-start", help="Start the service as well.")

@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from functions.cli.setup.container import NAME, find_containers
 from functions.cli.setup.questions import Questions
-from functions.cli.setup.service import MARK, UserServices, find_user_services, remove_unit
+from functions.cli.setup.service import MARK, UserServices, find_user_services, remove_service
 from functions.cli.upgrade.backup import NAME as BACKUP
 from functions.cli.upgrade.backup import UNFINISHED
 from functions.cli.upgrade.installation import find_installation
@@ -72,9 +73,14 @@ def run_uninstall(questions: Questions, *, data: bool, dry_run: bool) -> int:
     settings = Settings.read()
     installation = find_installation()
     services = _find_own_service(printer)
+    containers = find_containers()
+    if containers and not containers.state:
+        containers = None
     found = find_data_files(settings) if data else None
     if services:
         printer.note(f"the service: {services.unit}")
+    if containers:
+        printer.note(f"the container: {NAME}")
     if found:
         _print_files(printer, found, settings)
         if not dry_run and not questions.yes:
@@ -83,8 +89,7 @@ def run_uninstall(questions: Questions, *, data: bool, dry_run: bool) -> int:
                 raise SigilError("EDECLINED", "nothing was removed")
     sizes = {kind: size for kind, (_, size) in found.list_sizes().items()} if found else {}
     if not dry_run:
-        if services:
-            remove_unit(printer, services)
+        remove_service(printer, services, containers)
         if found:
             description = _describe(found)
             remove_data_files(found)
@@ -96,7 +101,7 @@ def run_uninstall(questions: Questions, *, data: bool, dry_run: bool) -> int:
         printer.note(f"your settings stay: {own} (they may have keys)")
     row: dict[str, object] = {
         "removed": not dry_run,
-        "service": services is not None,
+        "service": services is not None or containers is not None,
         "data": sizes,
         "others": [str(path) for path in found.others] if found else [],
         "package": installation.removal,

@@ -112,6 +112,7 @@ def check_functions(stack: ExitStack, folder: Path) -> None:
         f"the product's image is built from the wheel: {product.build_product(docker, folder, path)}"
     )
     report(f"it is {product.check_product(docker)}")
+    report(f"as a service of setup it is {product.check_setup(docker, folder)}")
     cloud = stack.enter_context(run_cloud(folder, docker.gateway))
     platform = stack.enter_context(run_platform(docker.gateway))
     template = BuiltTemplate(docker, folder, cloud, platform)

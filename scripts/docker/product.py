@@ -7,13 +7,14 @@ Debian's Python stands in for the base image, as no registry of images is needed
 from __future__ import annotations
 
 import re
+import socket
 import sys
 import time
 from pathlib import Path
 
 from scripts.docker.daemon import Docker
 from scripts.docker.image import pack_debian
-from scripts.docker.shell import ROOT
+from scripts.docker.shell import ROOT, run
 
 IMAGE = "uncaged-check"
 QUESTION = ("chat", "--quiet", "encode hello world in base64")
@@ -70,6 +71,32 @@ def check_product(docker: Docker) -> str:
     return (
         f"healthy after {healthy:.1f} s, {answer.split()[0]} after {answered:.1f} s, ended with 0"
     )
+
+
+def check_setup(docker: Docker, folder: Path) -> str:
+    """Let `uncaged setup` run the image as a service, ask inside and outside over the one data
+    folder, and remove it; return how that went.
+    """
+    docker.run("tag", IMAGE, "uncaged")
+    program = ROOT / ".venv" / "bin" / "uncaged"
+    environment = {
+        **docker.environment,
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "XDG_DATA_HOME": str(folder / "data"),
+    }
+    words = ("setup", "service", "--yes", "--service")
+    run(program, "setup", "language", "--yes", "--language", "de", environment=environment)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+    run(program, *words, "container", "--port", port, environment=environment)
+    state = _inspect(docker, "uncaged", "{{.State.Health.Status}}")
+    inside = docker.run("exec", "uncaged", "uncaged", *QUESTION)
+    outside = run(program, *QUESTION, environment=environment)
+    run(program, *words, "none", environment=environment)
+    left = docker.run("ps", "--all", "--quiet", "--filter", "name=^uncaged$").strip()
+    if (state, ANSWER in inside, ANSWER in outside, left) != ("healthy", True, True, ""):
+        sys.exit(f"error: setup's container is {state}, answers {inside!r}; left: {left!r}")
+    return f"{state}, answers inside and outside, and was removed"
 
 
 def _inspect(docker: Docker, container: str, form: str) -> str:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from functions.cli.local_agent import open_agent
+from functions.cli.setup.container import NAME, find_containers
 from functions.cli.setup.flags import SetupFlags, SetupStep
 from functions.cli.setup.language import choose_language
 from functions.cli.setup.model import choose_model
@@ -67,13 +68,28 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
 def _restart_service(printer: Printer, flags: SetupFlags) -> None:
     """Let a service that runs read the new settings; it ends its running turns first."""
     services = find_user_services()
-    if services is None or not services.is_active:
-        return
-    if flags.start:
-        services.require("restart", UNIT)
-        printer.note("the service was restarted with it")
-    else:
-        printer.note("the service reads it when you restart it: systemctl --user restart uncaged")
+    if services and services.is_active:
+        if flags.start:
+            services.require("restart", UNIT)
+            printer.note("the service was restarted with it")
+        else:
+            printer.note("the service reads it after: systemctl --user restart uncaged")
+    containers = find_containers()
+    if containers and containers.state == "running":
+        if flags.start:
+            containers.restart()
+            printer.note("the container was restarted with it")
+        else:
+            printer.note(f"the container reads it after: {containers.program} restart {NAME}")
+
+
+def _is_served() -> bool:
+    """Return whether a service of ours runs."""
+    services = find_user_services()
+    if services and services.is_active:
+        return True
+    containers = find_containers()
+    return containers is not None and containers.state == "running"
 
 
 def _print_next_steps(printer: Printer, settings: Settings) -> None:
@@ -81,8 +97,7 @@ def _print_next_steps(printer: Printer, settings: Settings) -> None:
     printer.note("talk to it here: uncaged chat")
     if not settings.telegram_token:
         return
-    services = find_user_services()
-    if services is None or not services.is_active:
+    if not _is_served():
         printer.note("let Telegram talk to it: uncaged serve --poll")
         if not settings.owners:
             printer.note("  that prints a code; who sends it to the bot is the owner")

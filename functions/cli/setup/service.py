@@ -1,4 +1,4 @@
-"""The question for a service: a systemd unit of the user's own, which runs the server."""
+"""The question for a service that runs the server: a systemd unit of the user, or a container."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from functions.cli.setup.container import (
+    Containers,
+    describe_command,
+    find_containers,
+    list_run_words,
+    start_container,
+)
 from functions.cli.setup.flags import SetupFlags
 from functions.cli.setup.questions import Questions, require_choice
 from functions.cli.setup.settings_file import SettingsFile
@@ -24,6 +31,7 @@ from sigil.storage.files import make_write_error, write_whole
 UNIT = "uncaged.service"
 PORT = 8000
 SYSTEMD = "systemd"
+CONTAINER = "container"
 NONE = "none"
 COMMAND_SECONDS = 90.0
 """A server that ends may finish its turns first."""
@@ -108,39 +116,76 @@ def find_user_services() -> UserServices | None:
 
 
 def install_service(questions: Questions, flags: SetupFlags, file: SettingsFile) -> list[str]:
-    """Ask whether a service runs the server, and write, start or remove its unit. No setting
-    changes.
+    """Ask whether a service runs the server, and write, start or remove its unit or its container.
+    No setting changes.
     """
+    if flags.service:
+        require_choice("--service", flags.service, (SYSTEMD, CONTAINER, NONE))
+    if flags.service == CONTAINER:
+        _run_container(questions, flags, file)
+        return []
     services = find_user_services()
-    settings = file.preview({})
-    words = _list_words(settings, flags.port or PORT)
-    by_hand = f"run it yourself: uncaged {' '.join(words)}; docs/deploy.md has a container"
+    if flags.service == NONE:
+        remove_service(questions.printer, services, find_containers())
+        return []
+    by_hand = (
+        f"run it yourself: uncaged {' '.join(_list_words(file.preview({}), flags.port or PORT))};"
+        " or in a container: uncaged setup service --service container"
+    )
     if services is None:
-        if flags.service == SYSTEMD or (flags.is_alone and flags.service != NONE):
+        if flags.service or flags.is_alone:
             raise UsageError(
                 "EUSAGE", "this machine has no systemd for its user", suggestion=by_hand
             )
         questions.printer.note(f"no service: this machine has no systemd for its user; {by_hand}")
         return []
-    choice = flags.service
-    if choice:
-        require_choice("--service", choice, (SYSTEMD, NONE))
-    elif questions.yes and not flags.is_alone:
-        return []
-    else:
-        choice = SYSTEMD if questions.confirm("Run it in the background?", default=True) else NONE
-    if choice == NONE:
-        remove_unit(questions.printer, services)
-        return []
+    if not flags.service:
+        if questions.yes and not flags.is_alone:
+            return []
+        if not questions.confirm("Run it in the background?", default=True):
+            remove_service(questions.printer, services, None)
+            return []
     _write_unit(questions, flags, file, services)
     return []
 
 
+def _run_container(questions: Questions, flags: SetupFlags, file: SettingsFile) -> None:
+    """Print the command that runs the server in a container, and run it."""
+    printer = questions.printer
+    containers = find_containers()
+    if containers is None and flags.start:
+        raise UsageError(
+            "EUSAGE",
+            "this machine has neither docker nor podman",
+            suggestion="install one of them; --no-start only prints the command",
+        )
+    settings = file.preview({})
+    poll = is_polled(settings)
+    port = flags.port or PORT
+    if containers and flags.start and containers.state != "running":
+        port = _find_port(questions, flags, is_ours=False)
+    program = Path(containers.program).name if containers else "docker"
+    words = list_run_words(program, file, settings, port, poll=poll)
+    for line in describe_command(program, words):
+        printer.note(line)
+    printer.note("to remove it: uncaged setup service --service none")
+    for name in _list_shell_settings(file):
+        printer.note(f"warning: {name} is set in this shell alone; the container does not have it")
+    if containers and flags.start:
+        start_container(printer, containers, words)
+
+
 def _list_words(settings: Settings, port: int) -> list[str]:
     """Return the words of the command that serves."""
-    # with a secret the bot has a webhook, which somebody set on purpose
-    poll = ["--poll"] if settings.telegram_token and not settings.telegram_secret else []
-    return ["serve", *poll, "--port", str(port)]
+    return ["serve", *(["--poll"] if is_polled(settings) else []), "--port", str(port)]
+
+
+def is_polled(settings: Settings) -> bool:
+    """Return whether the server fetches the bot's messages.
+
+    With a secret the bot has a webhook, which somebody set on purpose.
+    """
+    return bool(settings.telegram_token) and not settings.telegram_secret
 
 
 def _write_unit(
@@ -148,7 +193,7 @@ def _write_unit(
 ) -> None:
     printer = questions.printer
     settings = file.preview({})
-    port = _find_port(questions, flags, services)
+    port = _find_port(questions, flags, is_ours=services.is_active)
     program = Path(sys.executable).with_name("uncaged")
     start = [str(program)] if program.exists() else [sys.executable, "-m", "functions.cli"]
     command = " ".join(_quote(word) for word in [*start, *_list_words(settings, port)])
@@ -195,9 +240,13 @@ def wait_for_server(services: UserServices, port: int) -> bool:
         time.sleep(LOOK_SECONDS)
 
 
-def remove_unit(printer: Printer, services: UserServices) -> None:
-    """Stop the service and remove its unit, where there is one."""
-    if not services.unit.exists():
+def remove_service(
+    printer: Printer, services: UserServices | None, containers: Containers | None
+) -> None:
+    """Stop the service and remove its unit or its container, where there is one."""
+    if containers:
+        containers.remove(printer)
+    if services is None or not services.unit.exists():
         return
     services.run("disable", "--now", UNIT)
     services.unit.unlink(missing_ok=True)
@@ -205,12 +254,12 @@ def remove_unit(printer: Printer, services: UserServices) -> None:
     printer.note("the service was stopped and removed")
 
 
-def _find_port(questions: Questions, flags: SetupFlags, services: UserServices) -> int:
-    """Return a port that is free, or that our own service has."""
+def _find_port(questions: Questions, flags: SetupFlags, *, is_ours: bool) -> int:
+    """Return a port that is free. `is_ours`: our own service runs, and has it."""
     port = flags.port or PORT
     while True:
         try:
-            if not services.is_active:
+            if not is_ours:
                 listen("127.0.0.1", port).close()
             return port
         except BackendError:

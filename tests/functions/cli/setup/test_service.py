@@ -4,7 +4,10 @@ what it is told.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shlex
 import socket
 from pathlib import Path
 
@@ -136,6 +139,118 @@ def test_who_sends_the_code_to_the_bot_of_the_service_is_the_owner(
     assert runtime.app.claim.try_code(code[1], event)
     assert runtime.app.people.has_owner()
     runtime.close()
+
+
+DOCKER = """#!/usr/bin/env python3
+import json, pathlib, sys
+folder = pathlib.Path({folder!r})
+words = sys.argv[1:]
+with open(folder / "calls", "a") as file:
+    file.write(json.dumps(words) + chr(10))
+mine, foreign = folder / "mine", folder / "foreign"
+if words[0] == "run":
+    mine.write_text("running")
+elif words[0] == "rm":
+    mine.unlink()
+elif words[:2] == ["container", "inspect"]:
+    if not mine.exists() and not foreign.exists():
+        sys.exit("no such container")
+    healthy = "Health" in " ".join(words)
+    print(mine.read_text(), "healthy" if healthy else "yes") if mine.exists() else print("running")
+elif words[0] in ("image", "version") and (folder / words[0]).exists():
+    sys.exit((folder / words[0]).read_text())
+"""
+
+
+@pytest.fixture
+def docker(tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a `docker`; `calls` has what it was told, `image` and `version` why they fail."""
+    folder = tmp_path / "docker"
+    folder.mkdir()
+    (folder / "docker").write_text(DOCKER.format(folder=str(folder)))
+    (folder / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def read_runs(docker: Path) -> list[list[str]]:
+    """The words of each container that was run."""
+    calls = [json.loads(line) for line in (docker / "calls").read_text().splitlines()]
+    return [call for call in calls if call[0] == "run"]
+
+
+def test_a_container_runs_as_the_user_with_the_settings_by_file_and_the_data_folder(
+    setup: Setup, docker: Path, config: Path, tmp_path: Path
+) -> None:
+    container = ("service", "--yes", "--service", "container")
+    assert setup("language", "--yes").returncode == 0
+    port = find_free_port()
+    done = setup(*container, "--port", port)
+    assert done.returncode == 0, done.stderr
+    (run,) = read_runs(docker)
+    data = tmp_path / "data" / "uncaged"
+    for word in (
+        f"--user={os.getuid()}:{os.getgid()}",
+        f"--mount=type=bind,source={data},target={data}",
+        f"--mount=type=bind,source={config},target={config},readonly",
+        f"--env=XDG_CONFIG_HOME={config.parents[1]}",
+        f"--publish=127.0.0.1:{port}:8000",
+        "--read-only",
+        "--cap-drop=ALL",
+    ):
+        assert word in run
+    assert run[run.index("uncaged") :] == "uncaged serve --host 0.0.0.0 --port 8000".split()
+    # what is printed is the same command, for a shell
+    printed = done.stderr[done.stderr.index("docker run") : done.stderr.index("to remove it")]
+    assert shlex.split(printed.replace("\\\n", " ")) == ["docker", *run]
+    assert "the container runs" in done.stderr
+
+    # what is changed later counts at once; a bot that is polled needs no port, what is on this
+    # machine needs its network, and no secret is in the command
+    config.write_text('TELEGRAM_TOKEN = "4:secret"\n')
+    config.chmod(0o600)
+    assert "the container was restarted" in setup("language", "--yes", "--language", "de").stderr
+    assert setup(*container).returncode == 0
+    run = read_runs(docker)[-1]
+    assert run[run.index("uncaged") :][1:3] == ["serve", "--poll"]
+    assert not [word for word in run if "publish" in word or "secret" in word]
+    config.write_text('UNCAGED_LLM_URL = "http://localhost:11434/v1"\n')
+    assert setup(*container, "--port", "8123").returncode == 0
+    run = read_runs(docker)[-1]
+    assert {"--network=host", "--no-healthcheck"} <= {*run}
+    assert run[-4:] == ["--host", "127.0.0.1", "--port", "8123"]
+    # the one before is removed each time, and the last one when nobody wants it any more
+    done = setup("service", "--yes", "--service", "none")
+    assert (done.returncode, (docker / "mine").exists()) == (0, False), done.stderr
+    assert "stopped and removed" in done.stderr
+
+
+def test_what_prevents_a_container_is_told_and_the_command_can_be_had_without_one(
+    setup: Setup, docker: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container = ("service", "--yes", "--service", "container", "--port", find_free_port())
+    (docker / "image").write_text("no such image")
+    done = setup(*container)
+    assert (done.returncode, "docker build --tag uncaged ." in done.stderr) == (3, True)
+    (docker / "version").write_text("the daemon does not run")
+    done = setup(*container)
+    assert (done.returncode, "the daemon does not run" in done.stderr) == (7, True)
+    for name in ("image", "version"):
+        (docker / name).unlink()
+    (docker / "foreign").touch()
+    done = setup(*container)
+    assert (done.returncode, "that setup did not make" in done.stderr) == (6, True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = setup(*container[:-1], str(taken.getsockname()[1]))
+    assert (done.returncode, "another program has port" in done.stderr) == (7, True)
+    assert not read_runs(docker)
+    assert setup("service", "--yes", "--service", "none").returncode == 0
+    assert (docker / "foreign").exists()
+    monkeypatch.setenv("PATH", "/nonexistent")
+    done = setup(*container)
+    assert (done.returncode, "neither docker nor podman" in done.stderr) == (2, True)
+    done = setup(*container, "--no-start")
+    assert (done.returncode, "docker run --detach" in done.stderr) == (0, True)
 
 
 def test_what_prevents_a_service_is_told(setup: Setup, systemd: Path, config: Path) -> None:
