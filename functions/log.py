@@ -13,6 +13,8 @@ from functions.events import Event
 
 NAME = "uncaged"
 _log = logging.getLogger(NAME)
+# in a terminal, where no log is started, Python itself would print the warnings
+_log.addHandler(logging.NullHandler())
 
 
 class _JsonFormatter(logging.Formatter):

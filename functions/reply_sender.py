@@ -219,8 +219,8 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
     kv.put(key, dumps(_InquiryAnswer("", answer.at, done=True)), ttl=keys.SEEN_TTL)
 
 
-def _keep_for_http(reply: Outgoing, session: str, runtime: AgentRuntime) -> None:
-    """Keep a reply of no platform for the HTTP client that waits for it or polls."""
+def make_reply_row(reply: Outgoing) -> dict[str, object]:
+    """Return a reply as HTTP clients and programs read it."""
     row: dict[str, object] = {
         "reply": reply.text,
         "rounds": reply.rounds,
@@ -238,4 +238,9 @@ def _keep_for_http(reply: Outgoing, session: str, runtime: AgentRuntime) -> None
         row["files"] = [
             {**file_row(file), "url": f"/chat/{name}/files/{file.id}"} for file in reply.files
         ]
-    runtime.replies.keep(session, reply.event, row)
+    return row
+
+
+def _keep_for_http(reply: Outgoing, session: str, runtime: AgentRuntime) -> None:
+    """Keep a reply of no platform for the HTTP client that waits for it or polls."""
+    runtime.replies.keep(session, reply.event, make_reply_row(reply))

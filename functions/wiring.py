@@ -35,7 +35,7 @@ from sigil.wiring import (
 
 if TYPE_CHECKING:
     from functions.agent.access.roles import Rules
-    from functions.agent.app import App
+    from functions.agent.app import App, TurnStep
     from functions.agent.memory.helpers import ServiceHelpers
     from functions.agent.model.base import Model
     from functions.agent.model.billing import Billing
@@ -53,10 +53,12 @@ HOLD_SECONDS = 120.0
 """Seconds beyond a turn's time for which a worker may keep a chat, to finish a turn that another
 worker left and to send the replies.
 """
-
-
 WORK_POLL = 0.5
 """Seconds between two looks for background work that another process has put."""
+
+
+def ignore_turn_step(step: TurnStep) -> None:
+    """Do nothing with the step: nobody watches."""
 
 
 @runtime_checkable
@@ -81,7 +83,9 @@ class AgentRuntime:
 
     `queue` hands out the turns of chats, `control` control events and inquiries, and `work`
     background work, which `queue` does when it is None. `consolidations` lets so many workers at
-    once do what nobody waits for.
+    once do what nobody waits for. `watch` is told of the
+    steps of every turn. `patient` says that a turn whose model does not answer may wait in the
+    queue.
     """
 
     settings: Settings
@@ -95,6 +99,8 @@ class AgentRuntime:
     turns: TurnLock = field(default_factory=TurnLock)
     consolidations: Semaphore = field(default_factory=Semaphore)
     work: Queue | None = None
+    watch: Callable[[TurnStep], None] = ignore_turn_step
+    patient: bool = True
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""

@@ -212,7 +212,7 @@ def handle_event(
     else:
         # an HTTP client waits for an answer to each of its messages
         behind = behind if channel else ()
-        worker = WorkerBudget(until, patient=True, shared=shared, behind=behind)
+        worker = WorkerBudget(until, patient=runtime.patient, shared=shared, behind=behind)
         return _run_turn(event, runtime, channel, worker, spent=spent)
     return ()
 
@@ -234,7 +234,7 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
         raise _OtherConsolidationsRun
     try:
         with _lost_body_is_final():
-            run = consolidate_owed(session, app, partial(_log_step, event), until)
+            run = consolidate_owed(session, app, partial(_note_step, event, runtime), until)
     finally:
         runtime.consolidations.release()
     allowances = app.make_allowances(run.zone)
@@ -304,7 +304,8 @@ def _run_turn(
             opened = abandon_turn(event, runtime.app)
         else:
             send = partial(send_outbox, runtime=runtime)
-            opened = run_turn(event, runtime.app, partial(_log_step, event), worker, send)
+            watch = partial(_note_step, event, runtime)
+            opened = run_turn(event, runtime.app, watch, worker, send)
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait = opened.wait
     continuation = opened.next
@@ -358,8 +359,9 @@ def _show_typing(channel: Channel | None, session: str) -> Iterator[None]:
         over.set()
 
 
-def _log_step(event: Event, step: TurnStep) -> None:
-    """Log a step of the turn: what took how long, never what was said."""
+def _note_step(event: Event, runtime: AgentRuntime, step: TurnStep) -> None:
+    """Tell who watches of a step of the turn, and log what took how long, never what was said."""
+    runtime.watch(step)
     facts: dict[str, object] = {}
     if step.name and step.kind != "note":
         facts["name"] = step.name

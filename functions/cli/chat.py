@@ -4,16 +4,15 @@ faults, calls, and what stays resident.
 
 from __future__ import annotations
 
-import fcntl
+import os
 import re
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import NoReturn
 
 import orjson
 
@@ -21,30 +20,34 @@ from functions.agent import compaction, context
 from functions.agent.app import ignore_step
 from functions.agent.commands import table
 from functions.agent.commands.control import handle_control
-from functions.agent.consolidation import consolidate_owed
 from functions.agent.language import choose_texts_for, choose_texts_of
 from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
-from functions.agent.session.store import SessionHandle
 from functions.agent.toolset import in_scope
-from functions.agent.turn import run_turn, stop_turn
-from functions.cli.pairing import send_reply
 from functions.cli.screen import Screen
+from functions.cli.session_lock import SessionLock
+from functions.cli.terminal_turn import TerminalTurn, TerminalWorker
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.reply_sender import make_reply_row
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.cli.saved_files import save_files
-from sigil.errors import BackendError, SigilError, UsageError, one_line
-from sigil.protocol import Caller, KeptFile, file_row
+from sigil.errors import SigilError, UsageError, one_line
+from sigil.protocol import Caller, Json, KeptFile, file_row
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
+from sigil.storage.stored import REST
 from sigil.wiring import data_folder, ignore_progress
 
 OWN = Sender("terminal:local", "you")
 LEAVING = ("exit", "quit", "/exit", "/quit", "/bye")
 """The words that end a conversation, where a person types them."""
+RENEWALS = 4
+"""A lease is renewed so many times before it would end."""
+PROMPT_SECONDS = 0.5
+"""A turn that takes longer to stop is spoken of."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
@@ -75,45 +78,58 @@ def run_chat(text: str, session: str, style: Style) -> int:
         for unknown in find_unknown_variables(Settings):
             screen.progress(f"warning: no setting: {unknown}")
     runtime = open_runtime(settings, screen.progress if style.shows_steps else ignore_progress)
-    chat = _Conversation(runtime, f"terminal:{session}", style, screen, data_folder(settings))
+    chat = _Conversation(runtime, f"terminal:{session}", style, screen)
     try:
         return chat.answer(text) if text else chat.converse()
     finally:
         runtime.close()
 
 
-@dataclass(frozen=True, slots=True)
 class _Conversation:
     """One conversation in this terminal."""
 
-    runtime: AgentRuntime
-    session: str
-    style: Style
-    screen: Screen
-    folder: Path
+    def __init__(self, runtime: AgentRuntime, session: str, style: Style, screen: Screen) -> None:
+        app = runtime.app
+        self._runtime = runtime
+        self._app = app
+        self._session = session
+        self._key = keys.session_of(app.name, session)
+        self._style = style
+        self._screen = screen
+        self._has_failed = False
+        self._document = Document()  # as it was with the last answer
+        self._worker = TerminalWorker(
+            runtime,
+            session,
+            SessionLock(data_folder(runtime.settings), self._key),
+            screen.show_step if style.shows_steps else ignore_step,
+            self._show_answer,
+        )
 
     def converse(self) -> int:
         """Answer line by line until the end of the input.
 
         Returns the last answer's exit code, or 0 when a person typed.
         """
-        app = self.runtime.app
-        if self.style.shows_steps:
-            document = app.sessions.open(keys.session_of(app.name, self.session)).document
-            name = self.session.partition(":")[2]
-            self.screen.greet(app.model.name, name, len(document.messages))
+        app = self._app
+        if self._style.shows_steps:
+            document = app.sessions.open(self._key).document
+            name = self._session.partition(":")[2]
+            self._screen.greet(app.model.name, name, len(document.messages))
+        if sys.stdin.isatty():
+            self._finish_rest()
         code = 0
         while True:
             leaves = False
             text = ""
             try:
                 try:
-                    text = self.screen.ask()
+                    text = self._screen.ask()
                 except EOFError:
                     leaves = True
-                    self.screen.end()
+                    self._screen.end()
                 except KeyboardInterrupt:
-                    self.screen.hint("Ctrl-D leaves")
+                    self._screen.hint("Ctrl-D leaves")
             except KeyboardInterrupt:  # a second one, or one that readline held back until now
                 pass
             if leaves:
@@ -124,12 +140,11 @@ class _Conversation:
                 try:
                     code = self.answer(text)
                 except SigilError as problem:
-                    self.screen.show_error(problem)
+                    self._screen.show_error(problem)
                     code = 1
 
     def answer(self, text: str) -> int:
         """Run one turn, print it in the chosen style, and return the exit code."""
-        app = self.runtime.app
         if len(text) > TEXT_LIMIT:
             raise UsageError(
                 "EINVAL",
@@ -140,156 +155,184 @@ class _Conversation:
         event = Event(
             id=f"terminal:{uuid.uuid4().hex}",
             kind="message",
-            agent=app.name,
-            session=self.session,
+            agent=self._app.name,
+            session=self._session,
             sender=OWN,
             text=text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
             at=now,
             order=order_of(now, 0),
             private=True,
-            language=self.runtime.settings.language,
+            language=self._runtime.settings.language,
         )
         if event.is_inquiry:  # waits for no turn of another terminal
-            opened = app.sessions.open(keys.session_of(app.name, self.session))
-            reply = Outgoing(event.id, self.session, table.answer_inquiry(event, app))
-            self._show_answer(opened, (reply,))
+            self._show_text(event, table.answer_inquiry(event, self._app))
             return 0
         if event.is_control:
             return self._obey_control(event)
-        with _hold_conversation(self.folder, self.session, self.screen):
+        self._has_failed = False
+        turn = self._worker.open_turn(event, self._say_waiting)
+        if self._wait_for(turn):
+            if turn.is_withdrawn:
+                self._screen.hint("taken back: nobody had begun to work on it")
+            return INTERRUPTED
+        self._consolidate()
+        return int(self._has_failed)
+
+    def _finish_rest(self) -> None:
+        """Go on with what waits in the conversation, such as a turn that was interrupted."""
+        try:
+            turn = self._worker.open_rest()
+            if turn:
+                self._wait_for(turn)
+        except SigilError as problem:
+            self._screen.show_error(problem)
+
+    def _wait_for(self, turn: TerminalTurn) -> bool:
+        """Wait until a turn is over, and return whether Ctrl-C stopped it; a second one leaves.
+
+        Raises what it failed with.
+        """
+        is_started = False
+        is_stopped = False
+        while not turn.over.is_set():
             try:
-                watch = self.screen.show_step if self.style.shows_steps else ignore_step
-                opened = run_turn(event, app, watch)
-                code = int(any(reply.failed for reply in opened.document.outbox))
+                if not is_started:
+                    is_started = True
+                    turn.start()
+                if is_stopped and not turn.over.wait(PROMPT_SECONDS):
+                    self._screen.hint("stopping after what runs now; Ctrl-C again leaves at once")
+                while not turn.over.wait(self._worker.lease_seconds / RENEWALS):
+                    turn.renew()
             except KeyboardInterrupt:
-                opened = stop_turn(self.session, app)
-                code = INTERRUPTED
-            own = []
-            for reply in opened.document.outbox:
-                if reply.session == self.session:
-                    own.append(reply)
-                elif not send_reply(self.runtime.channels, reply):
-                    self.screen.hint(f"a reply to {reply.session} could not be sent from here")
-            app.sessions.clear_outbox(opened)
-        self._show_answer(opened, tuple(own))
-        if opened.document.owes_memory and code != INTERRUPTED:
-            self._consolidate(opened.key)
-        return code
+                if is_stopped:
+                    _leave()
+                is_stopped = True
+                try:
+                    turn.stop()
+                except KeyboardInterrupt:
+                    _leave()
+        if turn.problem:
+            raise turn.problem
+        return is_stopped
+
+    def _say_waiting(self) -> None:
+        self._screen.hint(
+            "another terminal or server is in the middle of a turn here; waiting for it, Ctrl-C"
+            " takes your message back"
+        )
 
     def _obey_control(self, event: Event) -> int:
         """Stop, halt or unlock at once, also while another terminal is in the middle of a turn."""
-        app = self.runtime.app
-        answer = handle_control(event, app)
-        opened = app.sessions.open(keys.session_of(app.name, self.session))
-        text = answer.text or choose_texts_for(event, opened.document).told_to_stop
-        self._show_answer(opened, (Outgoing(event.id, self.session, text),))
+        answer = handle_control(event, self._app)
+        document = self._app.sessions.open(self._key).document
+        self._show_text(event, answer.text or choose_texts_for(event, document).told_to_stop)
         return 0
 
-    def _consolidate(self, session: str) -> None:
-        """Let memory hear of what left the conversation (S of the keys), after the answer.
+    def _consolidate(self) -> None:
+        """Let memory hear of what left the conversation, after the answer.
 
         Interrupted, or when it fails, it goes on after the next answer.
         """
-        app = self.runtime.app
-        sys.stdout.flush()  # who reads the answer through a pipe has it now
-        if self.style.shows_steps:
-            document = app.sessions.open(session).document
-            self.screen.hint(choose_texts_of(document).noting)
-        try:
-            consolidate_owed(session, app, until=app.clock.monotonic() + app.turn_seconds)
-        except (KeyboardInterrupt, BackendError):
+        if not self._document.owes_memory:
             return
+        consolidation = self._worker.open_consolidation()
+        if consolidation is None:
+            return
+        try:
+            if self._style.shows_steps:
+                self._screen.hint(choose_texts_of(self._document).noting)
+            consolidation.run()
+        except KeyboardInterrupt:
+            consolidation.put_off()
 
-    def _show_answer(self, opened: SessionHandle, replies: tuple[Outgoing, ...]) -> None:
-        document = opened.document
-        texts = [reply.text for reply in replies]
-        files = [file for reply in replies for file in reply.files]
-        paths = self._save_files(files)
+    def _show_text(self, event: Event, text: str) -> None:
+        """Print what is answered without a turn."""
+        self._show_answer(make_reply_row(Outgoing(event.id, self._session, text)))
+
+    def _show_answer(self, row: Mapping[str, Json]) -> None:
+        """Print the reply to the message of this terminal."""
+        opened = self._app.sessions.open(self._key)
+        self._document = document = opened.document
+        self._has_failed = bool(row.get("failed"))
         resident = [offer.tool for offer in in_scope(document.messages)]
-        if self.style.json:
-            row = _make_row(replies, resident)
-            if files:
-                row["files"] = [
-                    {**file_row(file), "path": str(path)}
-                    for file, path in zip(files, paths, strict=True)
-                ]
-            sys.stdout.write(orjson.dumps(row).decode() + "\n")
+        text = str(row["reply"])
+        rounds = row["rounds"]
+        files = _read_files(row)
+        paths = self._save_files(files)
+        if self._style.json:
+            sys.stdout.write(orjson.dumps(_sort_row(row, resident, files, paths)).decode() + "\n")
             sys.stdout.flush()
-        elif self.style.quiet:
-            sys.stdout.write("\n\n".join(texts) + "\n")
-            for path in paths:
-                sys.stdout.write(f"{path}\n")
+        elif self._style.quiet:
+            sys.stdout.write("\n".join((text, *map(str, paths))) + "\n")
+            sys.stdout.flush()
         else:
-            app = self.runtime.app
+            app = self._app
             preamble = app.build_preamble(opened.memory)
             tokens = compaction.estimate_size(document.messages)
             tokens += context.count_overhead(preamble)
-            self.screen.show_replies(texts)
+            self._screen.show_replies((text,))
             for path, file in zip(paths, files, strict=True):
-                self.screen.show_file(path, file)
-            if app.model.name == OFFLINE and _is_first_answer(document, replies):
-                self.screen.show_signature(choose_texts_of(document).offline_signature)
-            if any(reply.rounds for reply in replies):
-                self.screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
+                self._screen.show_file(path, file)
+            if app.model.name == OFFLINE and rounds and _is_first_answer(document):
+                self._screen.show_signature(choose_texts_of(document).offline_signature)
+            if rounds:
+                self._screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
 
     def _save_files(self, files: Sequence[KeptFile]) -> list[Path]:
         """Save the files of the answers in a new folder of their own, and return their paths."""
-        caller = Caller(self.runtime.app.name, self.session)
+        caller = Caller(self._app.name, self._session)
         try:
-            read = self.runtime.app.registry.read_file
+            read = self._app.registry.read_file
             return save_files(files, [read(file.id, caller) for file in files])
         except SigilError as problem:
-            self.screen.hint(f"the files of the answer cannot be saved: {problem.message}")
+            self._screen.hint(f"the files of the answer cannot be saved: {problem.message}")
             return [Path(file.name) for file in files]
 
 
-def _is_first_answer(document: Document, replies: Sequence[Outgoing]) -> bool:
-    """Return whether the model has answered the first message of a conversation."""
+def _is_first_answer(document: Document) -> bool:
+    """Return whether the model was asked once in a conversation so far."""
     said = [
         message
         for message in document.messages
         if message.role == "user" and message.origin != RUNTIME_ORIGIN
     ]
-    return len(said) == 1 and bool(replies) and replies[-1].rounds > 0
+    return len(said) == 1
 
 
-@contextmanager
-def _hold_conversation(folder: Path, session: str, screen: Screen) -> Iterator[None]:
-    """Hold the conversation for one turn; while another terminal has it, say so and wait.
-
-    The lock ends when its holder dies.
-    """
-    locks = folder / "locks"
-    locks.mkdir(mode=0o700, exist_ok=True)
-    with (locks / sha256(session.encode()).hexdigest()[:32]).open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            screen.hint(
-                "another terminal is in the middle of a turn here; waiting for it, Ctrl-C leaves"
-            )
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _leave() -> NoReturn:
+    """End the process at once: the turn waits for whoever comes next, as after a crash."""
+    sys.stdout.flush()
+    sys.stderr.write("\nleft; the turn goes on at the next start\n")
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
-def _make_row(replies: tuple[Outgoing, ...], resident: list[str]) -> dict[str, object]:
-    """Return what `--json` prints: the replies of a turn and what the last one took."""
-    row: dict[str, object] = {
-        "reply": "\n\n".join(reply.text for reply in replies),
-        "rounds": 0,
-        "tools": [],
+def _read_files(row: Mapping[str, Json]) -> list[KeptFile]:
+    """Return the files of a reply."""
+    files = row.get("files")
+    if not isinstance(files, list):
+        return []
+    names = [each.name for each in fields(KeptFile) if each.init and each.name != REST]
+    return [
+        KeptFile(**{name: file[name] for name in names}) for file in files if isinstance(file, dict)
+    ]
+
+
+def _sort_row(
+    row: Mapping[str, Json], resident: list[str], files: Sequence[KeptFile], paths: Sequence[Path]
+) -> dict[str, object]:
+    """Return what `--json` prints: a reply, what it took, and the tools that stay."""
+    sorted_row: dict[str, object] = {
+        "reply": row["reply"],
+        "rounds": row["rounds"],
+        "tools": row["tools"],
         "resident": resident,
     }
-    usage: dict[str, object] = {}
-    if replies:
-        last = replies[-1]
-        row["rounds"] = last.rounds
-        row["tools"] = list(last.tools)
-        if last.failed:
-            row["failed"] = True
-        usage = {
-            "prompt_tokens": last.usage.prompt,
-            "completion_tokens": last.usage.completion,
-            "estimated": last.usage.estimated,
-        }
-    return row | {"usage": usage}
+    if row.get("failed"):
+        sorted_row["failed"] = True
+    sorted_row["usage"] = row["usage"]
+    if files:
+        sorted_row["files"] = [
+            {**file_row(file), "path": str(path)} for file, path in zip(files, paths, strict=True)
+        ]
+    return sorted_row

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -43,6 +44,11 @@ class _LeaseRecord:
 _RECORD: Final = Shape[_LeaseRecord](_LeaseRecord)
 
 
+def is_never_gone(lease: Lease) -> bool:
+    """Return False: nothing but time tells whether the holder of a lease is alive."""
+    return False
+
+
 @dataclass(slots=True)
 class _HeldLease:
     """A lease of this process: the version of its last write, and when it was taken (monotonic)."""
@@ -60,11 +66,25 @@ class Leases:
     that jumps back nor one that is wrong blocks a session. No lease is renewed beyond `hold`
     seconds after its session was taken: what takes longer hangs.
 
+    `name` begins the owners of its leases. `is_gone` says whether the holder of another's lease is
+    known to be dead; that lease is taken over at once.
+
     A lease only saves work; what fences a worker that lost it is the version of the session's
     document.
     """
 
-    def __init__(self, kv: KV, clock: Clock, seconds: float, hold: float) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        clock: Clock,
+        seconds: float,
+        hold: float,
+        *,
+        name: str = "",
+        is_gone: Callable[[Lease], bool] = is_never_gone,
+    ) -> None:
+        self._name = name
+        self._is_gone = is_gone
         self._kv = kv
         self._clock = clock
         self._seconds = seconds
@@ -76,14 +96,15 @@ class Leases:
 
     def take(self, session: str) -> Lease | None:
         """Take the lease of the session, and return None while another worker has it."""
-        lease = Lease(session, uuid.uuid4().hex)
+        lease = Lease(session, f"{self._name}{uuid.uuid4().hex}")
         with suppress(Conflict):
             return self._take_over(lease, ABSENT)
         item = self._kv.get(keys.session_claim(session))
         if item is None:
             return None
         other = _RECORD.read(item.value)
-        if not self._has_ended(session, item.version, other.until):
+        is_gone = self._is_gone(Lease(session, other.owner))
+        if not is_gone and not self._has_ended(session, item.version, other.until):
             return None
         with suppress(Conflict):
             return self._take_over(replace(lease, lost=other.lost + 1), item.version)

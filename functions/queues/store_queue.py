@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -18,7 +18,7 @@ import orjson
 from functions.events import Event
 from functions.queues.base import BEHIND_MOST, Delivery, Lane
 from functions.queues.dead_letters import keep_undecodable
-from functions.queues.leases import Lease, Leases
+from functions.queues.leases import Lease, Leases, is_never_gone
 from functions.queues.waiting_events import (
     decode_due,
     decode_waiting,
@@ -84,7 +84,7 @@ class StoreQueue:
     With `agent` it hands out the events of that agent alone: agents may share a store. It hands
     out the events of one `lane`, so that those of the others wait for none of them; `put` takes
     all. `beside` is another side of the same queue in this process: all sides are told of an event
-    that they have to hand out.
+    that they have to hand out. `owner` and `is_gone`: see `Leases`.
 
     No event is forgotten, because `put` writes the event and then, always, a new version of the
     session's ready mark, and the mark is deleted only at a version that was read before the inbox
@@ -103,6 +103,8 @@ class StoreQueue:
         poll: float = 0.25,
         lane: Lane = "chats",
         beside: StoreQueue | None = None,
+        owner: str = "",
+        is_gone: Callable[[Lease], bool] = is_never_gone,
     ) -> None:
         self._kv = kv
         self._prefix = keys.session_of(agent, "") if agent else ""
@@ -110,7 +112,7 @@ class StoreQueue:
         self._sides: list[StoreQueue] = beside._sides if beside else []
         self._sides.append(self)
         self._clock = clock
-        self._leases = Leases(kv, clock, lease, hold)
+        self._leases = Leases(kv, clock, lease, hold, name=owner, is_gone=is_gone)
         self._lease_seconds = lease
         self._poll_seconds = poll
         self._changed = threading.Condition()
@@ -128,12 +130,53 @@ class StoreQueue:
         safely stored.
         """
         session = group_of(event)
+        version = self._store(event)
+        for side in self._sides:
+            side._note_ready(session, version)
+
+    def put_and_take(self, event: Event) -> Delivery | None:
+        """Store the event and return the first one of its session, for this worker alone.
+
+        No other worker can take it in between. None while another one has the session.
+        """
+        session = group_of(event)
+        lease = self._take_lease(session) if self._reserve(session) else None
+        if lease is None:
+            self.put(event)
+            return None
+        try:
+            ready = self._store(event)
+        except BackendError:
+            with suppress(BackendError):
+                self._release(lease)
+            raise
+        return self._open_leased(session, ready, lease)
+
+    def take_from(self, session: str) -> Delivery | None:
+        """Return the next event of a session, or of another group, for this worker alone.
+
+        None when none is there or due, or another worker has the session.
+        """
+        mark = self._kv.get(keys.ready_session(session))
+        if mark is None or not self._is_due(decode_due(mark.value)) or not self._reserve(session):
+            return None
+        return self._claim(session, mark.version)
+
+    def is_waiting(self, event: Event) -> bool:
+        """Return whether the event is there: no worker is done with it."""
+        return self._kv.get(keys.inbox_event(group_of(event), sort_key_of(event))) is not None
+
+    def withdraw(self, event: Event) -> None:
+        """Take back an event that no worker has begun with; one that has goes on."""
+        self._kv.delete(keys.inbox_event(group_of(event), sort_key_of(event)))
+
+    def _store(self, event: Event) -> str:
+        """Store the event, and return the version of its session's ready mark."""
+        session = group_of(event)
         key = keys.inbox_event(session, sort_key_of(event))
         with suppress(Conflict):
             self._kv.put(key, encode_waiting(event), expect=ABSENT)
-        version = self._kv.put(keys.ready_session(session), encode_due(0.0))
-        for side in self._sides:
-            side._note_ready(session, version)
+        return self._kv.put(keys.ready_session(session), encode_due(0.0))
 
     def take(self, wait: float) -> Delivery | None:
         """Return the next event that may run now, for this worker alone; None after `wait` seconds
@@ -278,14 +321,23 @@ class StoreQueue:
         """Take the lease of a reserved session and return its first event; None when another
         process has the lease or no event is due.
         """
+        lease = self._take_lease(session)
+        return self._open_leased(session, ready, lease) if lease else None
+
+    def _take_lease(self, session: str) -> Lease | None:
+        """Take the lease of a reserved session; None when another process has it."""
+        lease = None
         try:
             lease = self._leases.take(session)
-        except BackendError:
-            self._unreserve(session)
-            raise
-        if lease is None:
-            self._unreserve(session)
-            return None
+        finally:
+            if lease is None:
+                self._unreserve(session)
+        return lease
+
+    def _open_leased(self, session: str, ready: str, lease: Lease) -> Delivery | None:
+        """Return the first event of a session whose lease we have; None when none is due, and then
+        others may have the session.
+        """
         try:
             delivery = self._open_inbox(session, ready, lease)
         except BackendError:

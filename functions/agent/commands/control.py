@@ -131,5 +131,14 @@ def _stop_turn(session: str, document: Document | None, app: App, only: str, tex
         return texts.nothing_runs
     if only not in ("", turn.event.sender.id):
         return texts.stop_not_yours
-    app.kv.put(keys.control_mark(session), orjson.dumps({"stop": turn.event.id}), ttl=MARK_SECONDS)
+    tell_to_stop(session, turn.event.id, app)
     return texts.stop_waits if turn.waiting else ""
+
+
+def tell_to_stop(session: str, event: str, app: App) -> None:
+    """Mark the turn of an event in a session (S of the keys) to be stopped.
+
+    The turn sees it before its next request or call, and within a second while it waits for the
+    model.
+    """
+    app.kv.put(keys.control_mark(session), orjson.dumps({"stop": event}), ttl=MARK_SECONDS)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import signal
 import stat
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,55 +24,8 @@ from sigil.settings import installed_version
 from sigil.wiring import open_stores
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.memory.memories import saves
+from tests.functions.cli.programs import COMMAND, served, terminal, uncaged
 from tests.machine import within
-from tests.servers.programs import ProgramForker, command_of
-from tests.terminal import Terminal
-
-COMMAND = command_of("functions.cli")
-
-
-@pytest.fixture
-def unforked(tmp_path: Path, compiled: Path) -> dict[str, str]:
-    """The environment of a command that Python starts itself, over an empty folder."""
-    compiled.mkdir(exist_ok=True)
-    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
-    return {
-        **kept,
-        "UNCAGED_DATA": str(tmp_path),
-        "SIGIL_RUNNERS": "1",
-        "PYTHONPATH": os.getcwd(),
-        "NO_COLOR": "1",
-    }
-
-
-@pytest.fixture
-def environment(unforked: dict[str, str], forked: ProgramForker) -> dict[str, str]:
-    """As `unforked`, for a command that is forked from one that has imported everything."""
-    return {**unforked, **forked.environment}
-
-
-@pytest.fixture
-def stocked_environment(
-    environment: dict[str, str], stocked: Path, tmp_path: Path
-) -> dict[str, str]:
-    """As `environment`, over a folder that has the standard library already."""
-    shutil.copytree(stocked, tmp_path, dirs_exist_ok=True)
-    return environment
-
-
-def uncaged(
-    environment: dict[str, str], *arguments: str, **more: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        env={**environment, **more},
-        capture_output=True,
-        text=True,
-        timeout=within(60),
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
 
 
 def test_one_question_is_answered_on_stdout_and_what_happened_is_shown_on_stderr(
@@ -413,15 +362,6 @@ def test_ctrl_c_while_the_command_is_imported_is_silent(unforked: dict[str, str]
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-@contextmanager
-def terminal(environment: dict[str, str], **more: str) -> Iterator[Terminal]:
-    opened = Terminal([*COMMAND, "chat"], {**environment, **more})
-    try:
-        yield opened
-    finally:
-        opened.close()
-
-
 def test_what_a_capability_says_cannot_drive_the_terminal(
     stocked_environment: dict[str, str], model: ScriptedModel
 ) -> None:
@@ -499,31 +439,6 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
         assert screen.process.wait(within(15)) == 0
     roles = [message["role"] for message in model.bodies[1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
-
-
-@contextmanager
-def served(environment: dict[str, str], **more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`uncaged serve` on a free port, and its address."""
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0"],
-        env={**environment, **more},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    try:
-        said = ""
-        while not (match := re.search(r"listens on (\S+)\n", said)):
-            line = process.stderr.readline()
-            assert line, said
-            said += line
-        threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield process, match[1]
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        process.stderr.close()
 
 
 def test_serve_answers_and_ends_gracefully_when_it_is_told_to(
