@@ -394,6 +394,20 @@ def read_variable(name: str) -> str:
     return os.environ.get(name, "")
 
 
+def package_client_environment() -> dict[str, str]:
+    """Return our environment as pip, npm and apt get it: with their own settings, such as a proxy,
+    and without ours and other programs' secrets.
+    """
+    own = ("UNCAGED_", "SIGIL_")
+    secret = ("_TOKEN", "_SECRET", "_KEY", "_PASSWORD")
+    theirs = ("PIP_", "UV_", "NPM_", "npm_")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(own) and (name.startswith(theirs) or not name.endswith(secret))
+    }
+
+
 def build_cache_folder() -> Path | None:
     """Return the folder in which builds keep what they made: `UNCAGED_BUILD_CACHE`, or one in the
     user's cache folder. None when that says `off`, or when there is no home folder.

@@ -35,6 +35,7 @@ from sigil.cli.commands import (
     serve,
     status,
     test,
+    toolchain,
     version,
     versions,
     whoami,
@@ -87,6 +88,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("dev", dev.dev, """sigil dev greet\nsigil dev greet --run '{"text": "Ada"}' --deploy"""),
         ("build", build.build, "sigil build greet\nsigil build greet -o greet.wasm"),
         ("schema", schema.schema, "sigil schema > sigil.schema.json"),
+        toolchain.toolchain,
     ),
     "Find and run": (
         ("query", query.query, "sigil query 'encode hello world in base64'"),

