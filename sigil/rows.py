@@ -402,11 +402,14 @@ class StoredSecretRow(TypedDict):
 
 class SecretRow(StoredSecretRow):
     """A secret's name, and who set it when; never its value. `server`: the address of the MCP
-    server whose access token it is.
+    server whose access token it is. `renews`: it is renewed when it ends; `ends`: when it does, if
+    the server says so.
     """
 
     by: str
     server: NotRequired[str]
+    renews: NotRequired[bool]
+    ends: NotRequired[Timestamp]
 
 
 @schema_name("Secrets")

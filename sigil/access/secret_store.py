@@ -211,6 +211,9 @@ def _make_row(name: str, secret: StoredSecret) -> SecretRow:
     row: SecretRow = {"secret": name, "at": secret.at, "by": secret.by}
     if secret.sign_in:
         row["server"] = secret.sign_in.server
+        row["renews"] = bool(secret.sign_in.refresh_token)
+        if secret.sign_in.expires_at:
+            row["ends"] = secret.sign_in.expires_at
     return row
 
 

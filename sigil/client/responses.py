@@ -203,7 +203,7 @@ GRANT = RowReader(
 )
 REVOKED = RowReader(rows.RevokedRow, "capability", "revoked")
 STORED_SECRET = RowReader(rows.StoredSecretRow)
-SECRET = RowReader(rows.SecretRow, "secret", "at", "by", optional=("server",))
+SECRET = RowReader(rows.SecretRow, "secret", "at", "by", optional=("server", "renews", "ends"))
 _TOKEN = ("id", "kind", "namespace", "name", "scopes", "expires")
 TOKEN = RowReader(rows.TokenRow, *_TOKEN)
 TOKEN_USE = RowReader(rows.TokenUseRow, *_TOKEN, "last_use", "expired")

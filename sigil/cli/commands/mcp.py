@@ -24,10 +24,11 @@ from sigil.cli.shell import (
     require_answerer,
     unsure_message,
 )
-from sigil.cli.times import format_count
+from sigil.cli.times import format_count, format_time
 from sigil.errors import Refused, UsageError
 
 if TYPE_CHECKING:
+    from sigil.cli.commands.mcp_login import SignInRow
     from sigil.cli.commands.mcp_tools import ServerTools, ToolState
     from sigil.run.mcp_client.document import McpServerRow
 
@@ -275,23 +276,86 @@ def add_server(
 
 @mcp.command("list", epilog=format_examples("sigil", "sigil mcp list\nsigil mcp list --json"))
 def list_servers(context: typer.Context) -> None:
-    """List the servers whose tools are deployed here."""
+    """List the servers whose tools are deployed here, and their sign-ins.
+
+    Says what each server says of its tools' effects, and whether a sign-in stands.
+    """
+    from sigil.cli.commands.mcp_login import list_sign_in_states
     from sigil.cli.commands.mcp_tools import find_servers
 
     shell = get_shell(context)
     with shell.open_registry() as opened:
         rows = find_servers(opened)
+        states = list_sign_in_states(opened, [row["server"] for row in rows])
     if shell.printer.json:
-        shell.printer.document({"items": rows})
+        items = [{**row, "sign_in": states.get(row["name"])} for row in rows]
+        known = {row["name"] for row in rows}
+        unused = {name: state for name, state in states.items() if name not in known}
+        document: dict[str, object] = {"items": items}
+        if unused:
+            document["sign_ins"] = unused
+        shell.printer.document(document)
         return
-    if not rows:
+    if not rows and not states:
         shell.printer.note("there are no servers; `sigil mcp add URL` adds one")
         return
     cells = []
     for row in rows:
         place = ", ".join((row["where"], *(f"another: {name}" for name in row["others"])))
-        cells.append((row["name"], len(row["tools"]), len(row["waiting"]), place))
-    shell.printer.table(("server", "tools", "waiting", "where"), cells)
+        says = ", ".join(f"{count} {hint}" for hint, count in row["hints"].items())
+        sign_in = states.get(row["name"])
+        state = sign_in["state"] if sign_in else ""
+        cells.append((row["name"], len(row["tools"]), len(row["waiting"]), says, state, place))
+    if cells:
+        columns = ("server", "tools", "waiting", "it says", "sign-in", "where")
+        shell.printer.table(columns, cells)
+    for name, state_row in states.items():
+        _print_sign_in(shell, name, state_row)
+
+
+@mcp.command("show", epilog=format_examples("sigil", "sigil mcp show tracker"))
+def show_server(context: typer.Context, name: ServerName) -> None:
+    """Show the tools of a server that are here, and its sign-in.
+
+    Says what each tool waits for, and what the server says of its effects. The server is not asked.
+    """
+    from sigil.cli.commands.mcp_login import list_sign_in_states
+    from sigil.mcp.hints import describe_hints
+
+    shell = get_shell(context)
+    with shell.open_registry() as opened:
+        tools = _find_server_tools(opened, name)
+        states = tools.list_deployed()
+        sign_in = list_sign_in_states(opened, [tools.server]).get(name)
+    if shell.printer.json:
+        items = []
+        for state in states:
+            items.append({**state.to_row(), "state": "waits" if state.waits else "granted"})
+        document = {"server": name, "where": tools.server, "items": items, "sign_in": sign_in}
+        shell.printer.document(document)
+        return
+    cells = []
+    for state in states:
+        waits = "waits for a grant" if state.waits else "granted"
+        cells.append((state.tool, state.capability, waits, describe_hints(state.hints)))
+    shell.printer.table(("tool", "capability", "state", "it says that it"), cells)
+    if any(state.waits for state in states):
+        shell.printer.note(f"grant them: sigil mcp grant {name}")
+    if sign_in:
+        _print_sign_in(shell, name, sign_in)
+
+
+def _print_sign_in(shell: Shell, name: str, row: SignInRow) -> None:
+    """Print how a sign-in stands, and the command that mends it."""
+    words = {
+        "stands": "stands, and is renewed by itself" if row["ends"] else "stands",
+        "ends": f"ends at {format_time(row['ends'])} and cannot be renewed",
+        "ended": f"ended at {format_time(row['ends'])}",
+        "missing": "is missing",
+        "unused": "is used by no tool here",
+    }
+    command = f": {row['command']}" if row["command"] else ""
+    shell.printer.note(f"the sign-in of {name} {words[row['state']]}{command}")
 
 
 @mcp.command("grant", epilog=format_examples("sigil", "sigil mcp grant tracker"))

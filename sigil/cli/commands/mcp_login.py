@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 import webbrowser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 from urllib.parse import urlsplit
 
 import typer
@@ -16,12 +16,14 @@ import typer
 from sigil.access.sign_in import PREFIX, name_token_secret, server_of_secret
 from sigil.errors import Refused, SigilError, UsageError, one_line
 from sigil.network.urls import Target
+from sigil.run.host_calls.placeholders import names_in
 from sigil.run.live_services import open_network
 from sigil.run.mcp_client import oauth
 from sigil.run.mcp_client.document import make_sign_in_header
 
 if TYPE_CHECKING:
     from sigil.cli.shell import OpenRegistry, Shell
+    from sigil.rows import SecretRow
     from sigil.run.mcp_client.document import McpServerRow
 
 REQUEST_SECONDS = 30.0
@@ -207,12 +209,64 @@ def suggest_login(name: str) -> Iterator[None]:
 
 def list_sign_ins(opened: OpenRegistry) -> dict[str, str]:
     """Return the addresses of the servers at which somebody signed in, by name."""
+    return {name: row["server"] for name, row in _list_token_rows(opened).items()}
+
+
+def _list_token_rows(opened: OpenRegistry) -> dict[str, SecretRow]:
+    """Return the rows of the access tokens, by the name of the server."""
     found = {}
     for row in opened.registry.secrets.rows(opened.caller):
-        url = row.get("server")
-        if url and row["secret"].startswith(PREFIX):
-            found[server_of_secret(row["secret"])] = url
+        if "server" in row and row["secret"].startswith(PREFIX):
+            found[server_of_secret(row["secret"])] = row
     return found
+
+
+class SignInRow(TypedDict):
+    """Whether a sign-in stands. `state`: stands, ends, ended, missing, or unused (no tool has it);
+    `ends`: when the token ends, 0 when nobody says; `command`: what mends it, empty where nothing
+    has to be.
+    """
+
+    state: str
+    ends: float
+    command: str
+
+
+def list_sign_in_states(
+    opened: OpenRegistry, servers: Sequence[McpServerRow]
+) -> dict[str, SignInRow]:
+    """Return whether the sign-ins stand, by name: those that servers with tools here use, and
+    those that nothing uses.
+    """
+    tokens = _list_token_rows(opened)
+    states: dict[str, SignInRow] = {}
+    used = set()
+    for server in servers:
+        headers = server.get("headers", {}) if "url" in server else {}
+        for secret in names_in(*headers.values()):
+            if secret.startswith(PREFIX):
+                token = server_of_secret(secret)
+                used.add(token)
+                states[server["name"]] = _judge_token(token, tokens.get(token))
+    for token in sorted(tokens.keys() - used):
+        command = f"sigil mcp add {tokens[token]['server']}"
+        if any(server["name"] == token for server in servers):
+            command = f"sigil mcp refresh {token}"
+        states[token] = {"state": "unused", "ends": 0.0, "command": command}
+    return states
+
+
+def _judge_token(name: str, row: SecretRow | None) -> SignInRow:
+    """Return whether a token may still be sent."""
+    ends = row.get("ends", 0.0) if row else 0.0
+    if row is None:
+        state = "missing"
+    elif row.get("renews", True) or not ends:
+        state = "stands"
+    else:
+        state = "ends" if ends > time.time() else "ended"
+    command = "" if state == "stands" else f"sigil mcp login {name}"
+    return {"state": state, "ends": ends, "command": command}
 
 
 def find_login_address(opened: OpenRegistry, name: str) -> str:

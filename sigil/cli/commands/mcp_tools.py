@@ -39,7 +39,8 @@ class ToolStateRow(TypedDict):
 
 class DeployedServerRow(TypedDict):
     """A server whose tools are deployed: its address, its tools, those that wait for a grant, those
-    of another server with this name, the server itself, and the seconds of a call.
+    of another server with this name, the server itself, and the seconds of a call. `hints`: what
+    it says of its tools' effects, and of how many it says so.
     """
 
     name: str
@@ -49,6 +50,7 @@ class DeployedServerRow(TypedDict):
     tools: list[str]
     waiting: list[str]
     others: list[str]
+    hints: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,11 +289,14 @@ def find_servers(opened: OpenRegistry) -> list[DeployedServerRow]:
                 "tools": [],
                 "waiting": [],
                 "others": [],
+                "hints": {},
             }
         server = servers[found.name]
         server["tools"].append(row["capability"])
         if found.row != server["server"]:
             server["others"].append(row["capability"])
+        for hint in find_hints(row["tags"]):
+            server["hints"][hint] = server["hints"].get(hint, 0) + 1
         if row["pending"]:
             server["waiting"].append(row["capability"])
         server["seconds"] = row["limits"]["timeout_ms"] // 1000

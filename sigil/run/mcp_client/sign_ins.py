@@ -142,7 +142,9 @@ class SignIns:
             is_over = isinstance(problem, SignInRefused)
             released = replace(sign_in, renewing_until=0.0)
             if is_over:
-                released = replace(released, refresh_token="")
+                now = self._clock()
+                ends = min(sign_in.expires_at or now, now) if rejected else sign_in.expires_at
+                released = replace(released, refresh_token="", expires_at=ends)
             secret = self._store(namespace, name, sign_in, None, released)
             if secret and self._is_usable(secret, rejected):
                 return secret.value

@@ -126,6 +126,20 @@ def test_what_a_server_says_of_a_tools_effects_is_shown_and_decides_what_is_repe
     }
     assert repeated == {"mystery": False, "read": True, "wipe": False}
 
+    (row,) = sigil("--json", "mcp", "list").document["items"]
+    assert row["hints"] == {"read-only": 1, "destructive": 1}
+    assert row["sign_in"] is None
+    assert "1 read-only, 1 destructive" in " ".join(sigil("mcp", "list").out.split())
+    shown = sigil("mcp", "show", "disk")
+    assert "changes nothing" in shown.out
+    assert "grant them: sigil mcp grant disk" in shown.err
+    rows = sigil("--json", "mcp", "show", "disk").document["items"]
+    assert {row["tool"]: (row["state"], row["hints"]) for row in rows}["wipe"] == (
+        "waits",
+        ["destructive"],
+    )
+    assert sigil("mcp", "show", "none").code == 3
+
     shown = sigil("grant", "disk-wipe", "--yes")
     assert "its server says that it may change or delete what is there" in shown.err
     shown = sigil("mcp", "grant", "disk", "--yes")

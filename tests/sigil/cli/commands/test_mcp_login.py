@@ -109,6 +109,14 @@ def stored(sigil: Sigil) -> list[dict[str, Any]]:
     return list(sigil("--json", "secret", "list").document["items"])
 
 
+def told_of_sign_in(sigil: Sigil, *words: str) -> str:
+    """What `sigil mcp list`, or another command, says of the only sign-in."""
+    told = sigil("mcp", *(words or ("list",)))
+    assert told.code == 0, told.err
+    (line,) = [line for line in told.err.splitlines() if line.startswith("the sign-in of")]
+    return line
+
+
 def test_a_server_that_wants_a_sign_in_is_used_with_one(sigil: Sigil, mailbox: Mailbox) -> None:
     asked = sigil("mcp", "add", mailbox.address, "--name", "mail")
     assert asked.code == 5
@@ -120,6 +128,9 @@ def test_a_server_that_wants_a_sign_in_is_used_with_one(sigil: Sigil, mailbox: M
     assert f"signed in at {mailbox.address} as mail\n" in signed.err
     (row,) = stored(sigil)
     assert (row["secret"], row["server"]) == ("MCP_MAIL", mailbox.address)
+    assert told_of_sign_in(sigil) == (
+        f"the sign-in of mail is used by no tool here: sigil mcp add {mailbox.address}"
+    )
 
     added = sigil("mcp", "add", mailbox.address, "--name", "mail", "--grant")
     assert added.code == 0, added.err
@@ -127,6 +138,9 @@ def test_a_server_that_wants_a_sign_in_is_used_with_one(sigil: Sigil, mailbox: M
     pending = sigil("--json", "inspect", "mail-unread").document
     host = mailbox.origin.removeprefix("https://")
     assert pending["permissions"]["secrets"] == [f"MCP_MAIL@{host}"]
+    assert told_of_sign_in(sigil) == "the sign-in of mail stands, and is renewed by itself"
+    (listed,) = sigil("--json", "mcp", "list").document["items"]
+    assert listed["sign_in"]["state"] == "stands"
 
     # The server takes the token back: the refresh token gives another one, once.
     before = mailbox.control(revoke=True)["refreshed"]
@@ -141,6 +155,9 @@ def test_a_server_that_wants_a_sign_in_is_used_with_one(sigil: Sigil, mailbox: M
         assert ended.code == 1
         assert f"the sign-in at {host} has ended: `sigil mcp login mail`" in ended.err
     assert mailbox.control()["refreshed"] == before + 1
+    told = told_of_sign_in(sigil, "show", "mail")
+    assert told.startswith("the sign-in of mail ended at 20")
+    assert told.endswith(" UTC: sigil mcp login mail")
     assert sigil("mcp", "login", "mail").code == 0
     assert sigil("run", "mail-unread").code == 0
 
@@ -149,6 +166,7 @@ def test_a_server_that_wants_a_sign_in_is_used_with_one(sigil: Sigil, mailbox: M
     signed_out = sigil("run", "mail-unread")
     assert signed_out.code == 1
     assert "is not set: `sigil mcp login mail`" in signed_out.err
+    assert told_of_sign_in(sigil) == "the sign-in of mail is missing: sigil mcp login mail"
     assert sigil("mcp", "logout", "mail").code == 3
 
 
