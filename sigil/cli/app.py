@@ -36,6 +36,7 @@ from sigil.cli.commands import (
     status,
     test,
     toolchain,
+    types,
     version,
     versions,
     whoami,
@@ -88,6 +89,7 @@ _TOPICS: dict[str, tuple[Command | typer.Typer, ...]] = {
         ("dev", dev.dev, """sigil dev greet\nsigil dev greet --run '{"text": "Ada"}' --deploy"""),
         ("build", build.build, "sigil build greet\nsigil build greet -o greet.wasm"),
         ("schema", schema.schema, "sigil schema > sigil.schema.json"),
+        ("types", types.types, "sigil types greet"),
         toolchain.toolchain,
     ),
     "Find and run": (

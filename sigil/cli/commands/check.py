@@ -60,6 +60,7 @@ def check(
     with the permissions that it asks for. Runs no test, and sends nothing to a registry.
     """
     from sigil.cli.commands.test import compile_package
+    from sigil.cli.templates import find_stale_types
     from sigil.deploy import golden_tests
 
     shell = get_shell(context)
@@ -70,6 +71,10 @@ def check(
         golden_tests.require_loadable(sandbox, without_tests, program)
         module = program.load()
     advice = find_advice(package, module)
+    if find_stale_types(folder, manifest):
+        advice.append(
+            Advice("input.d.ts", "is older than the schema: `sigil types` writes it anew")
+        )
     if shell.printer.json:
         shell.printer.document(
             {

@@ -130,6 +130,10 @@ def _repeat_rounds(setup: DevContext, *, clear: bool) -> None:
     """Run rounds without end. A change of files that leaves their contents as they were starts
     none.
     """
+    from sigil.cli.templates import find_stale_types
+    from sigil.compile import input_types
+    from sigil.storage.files import write_whole
+
     folders = [setup.folder]
     last_round: tuple[str, Snapshot] = ("", {})
     while True:
@@ -139,6 +143,9 @@ def _repeat_rounds(setup: DevContext, *, clear: bool) -> None:
         try:
             package = read_package(setup.folder)
             contents = package.digest
+            types = find_stale_types(setup.folder, package.manifest)
+            if types:
+                write_whole(setup.folder / input_types.FILE, types)
         except SigilError as unreadable:
             problem = unreadable
             contents = str(unreadable)

@@ -88,6 +88,6 @@ def test_help_tells_of_every_command_by_topic(run_sigil: Sigil, place: Path) -> 
         == run_sigil("keys", "create", "--help").out
         == run_sigil("keys", "create", "-h").out
     )
-    assert "Did you mean 'keys'?" in run_sigil("help", "kyes").err
+    assert "Did you mean 'keys'?" in run_sigil("help", "keyys").err
     assert run_sigil("help", "keys", "nothing").code == 2
     assert main(["help"]) == 0

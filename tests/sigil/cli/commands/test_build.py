@@ -97,6 +97,7 @@ def test_editors_know_what_the_sandbox_has(lang: str, run_sigil: Sigil, place: P
         "--types",
         "",
         "sigil.d.ts",
+        "input.d.ts",
         "more.ts",
         *(["main.ts"] if lang == "ts" else []),
     ]

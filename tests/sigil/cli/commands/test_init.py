@@ -53,7 +53,14 @@ def test_init_refuses_what_is_no_name(run_sigil: Sigil, place: Path, name: str) 
 def test_init_may_write_elsewhere(run_sigil: Sigil, place: Path) -> None:
     assert run_sigil("init", "greet", "--folder", "a/b", "--json").document == {
         "folder": "a/b",
-        "files": ["sigil.toml", "main.js", "README.md", "sigil.d.ts", "jsconfig.json"],
+        "files": [
+            "sigil.toml",
+            "main.js",
+            "README.md",
+            "sigil.d.ts",
+            "input.d.ts",
+            "jsconfig.json",
+        ],
     }
     assert run_sigil("test", "a/b").code == 0
 
@@ -264,3 +271,37 @@ def test_the_first_wait_for_the_c_library_is_told_before(
         "sigil.compile.toolchain.c.find_spec", lambda name: None
     )  # an installed wheel, or Lambda: there is no compiler
     assert run_sigil("check", "greet").err.startswith("error: ")
+
+
+def test_the_types_of_the_input_follow_the_schema(run_sigil: Sigil, place: Path) -> None:
+    run_sigil("init", "greet")
+    types = place / "greet" / "input.d.ts"
+    assert "interface Input {\n  /** Whom to greet. */\n  text: string;\n}\n" in types.read_text()
+    assert run_sigil("check", "greet", "--strict").code == 0
+    manifest = place / "greet" / "sigil.toml"
+    manifest.write_text(manifest.read_text().replace('type = "string"', 'type = "integer"'))
+    assert (
+        "input.d.ts: is older than the schema: `sigil types` writes"
+        in run_sigil("check", "greet").out
+    )
+    written = run_sigil("types", "greet")
+    assert (written.code, written.out) == (0, "greet/input.d.ts\n")
+    assert "  text: number;\n" in types.read_text()
+    assert run_sigil("types", "greet", "--json").document["changed"] == []
+    types.write_text("interface Input {}\n")
+    refused = run_sigil("types", "greet")
+    assert (refused.code, types.read_text()) == (6, "interface Input {}\n")
+
+
+@pytest.mark.parametrize(
+    ("lang", "helper"), [("c", "sigil.h"), ("rust", "sigil.rs"), ("assemblyscript", "sigil.ts")]
+)
+def test_a_starter_has_the_header_of_its_language(
+    run_sigil: Sigil, place: Path, lang: str, helper: str
+) -> None:
+    run_sigil("init", "fast", "--lang", lang)
+    path = place / "fast" / helper
+    before = path.read_bytes()
+    path.write_text("of an older version\n")
+    assert run_sigil("types", "fast").out == f"fast/{helper}\n"
+    assert path.read_bytes() == before
