@@ -405,6 +405,10 @@ def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
 
     first = run_there("functions", "chat", lines=DAY_ONE)
     run_there("sigil", *deploy)
+    # a backup of it is restored in its place, by the version that has backups
+    file = tmp_path / "backup.zip"
+    run_here("functions", "backup", str(file))
+    run_here("functions", "restore", str(file), "--replace")
     second = run_here("functions", "chat", lines=[*LATER, "/recall cat"])
     run_here(
         "sigil",

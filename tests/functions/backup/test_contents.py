@@ -1,0 +1,38 @@
+"""Each kind of record is in the part of a backup that its meaning asks for."""
+
+from __future__ import annotations
+
+from functions.backup import contents
+from functions.backup.format import HEADS, REST, WAITING
+from sigil.storage.kv import Key, keys
+
+S = keys.session_of("main", "telegram:42")
+
+
+def test_only_records_that_exist_are_named_as_exceptions() -> None:
+    known = keys.PERSONAL | keys.IMPERSONAL
+    for kinds in (contents.MADE_ANEW, contents.PASSING, contents.NAMING, contents.BODIES):
+        assert kinds <= known
+    assert {contents.SECRET, contents.INBOX, contents.OF_CAPABILITIES} <= known
+
+
+def test_what_names_others_is_read_before_them_and_a_record_of_another_version_is_kept() -> None:
+    for key, part in (
+        (keys.inbox_event(keys.memory_of(S), "1"), WAITING),
+        (keys.session_head(S), HEADS),
+        (keys.control_mark(S), HEADS),
+        (keys.archive_chunk(S, 1), REST),
+        (keys.capability("main", "encode"), HEADS),
+        (keys.version("main", "encode", 1), REST),
+        (keys.document(S, "memory"), HEADS),
+        (keys.document_version(S, "memory", 1), REST),
+        (keys.history_entry(S, 1), REST),
+        (keys.seen_event(S, "e"), REST),
+        (Key("of a later version", "x"), REST),
+        (keys.secret("main", "API_KEY"), ""),
+        (keys.session_claim(S), ""),
+        (keys.ready_session(S), ""),
+        (keys.artifact("a"), ""),
+        (keys.restoring(), ""),
+    ):
+        assert contents.part_of(key) == part, key
