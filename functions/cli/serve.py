@@ -38,7 +38,7 @@ def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool =
     runtime = open_runtime(settings, _print_line)
     token = admin_token(settings)
     try:
-        polled = _list_polled_bots(runtime, take_webhook=take_webhook) if poll else []
+        polled = list_polled_bots(runtime, take_webhook=take_webhook) if poll else []
     except BaseException:
         runtime.close()
         raise
@@ -52,7 +52,7 @@ def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool =
     return INTERRUPTED if ended == signal.SIGINT else 0
 
 
-def _list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[PolledBot]:
+def list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[PolledBot]:
     """Return the bots to poll, none of which has a webhook any more."""
     bots = []
     for platform, channel in runtime.channels.items():

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from functions.cli.local_agent import open_agent
 from functions.cli.setup.container import NAME, find_containers
+from functions.cli.setup.first_message import say_first_message
 from functions.cli.setup.flags import SetupFlags, SetupStep
 from functions.cli.setup.language import choose_language
 from functions.cli.setup.model import choose_model
@@ -19,6 +20,7 @@ from functions.cli.setup.web import allow_web
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.settings import describe_settings
+from sigil.wiring import sqlite_path
 
 Step = Callable[[Questions, SetupFlags, SettingsFile], list[str]]
 
@@ -57,12 +59,11 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
         _restart_service(questions.printer, flags)
     if step in (SetupStep.language, SetupStep.model, SetupStep.web) or questions.printer.json:
         return 0
+    code = 0
+    if step is None and not questions.yes:
+        code = say_first_message(questions, is_served=_is_served())
     _print_next_steps(questions.printer, settings)
-    if step is None and not questions.yes and questions.confirm("Say hello here now?", True):
-        from functions.cli.chat import Style, run_chat
-
-        return run_chat("/start", "main", Style())
-    return 0
+    return code
 
 
 def _restart_service(printer: Printer, flags: SetupFlags) -> None:
@@ -99,7 +100,7 @@ def _print_next_steps(printer: Printer, settings: Settings) -> None:
         return
     if not _is_served():
         printer.note("let Telegram talk to it: uncaged serve --poll")
-        if not settings.owners:
+        if not settings.owners and not _has_owner():
             printer.note("  that prints a code; who sends it to the bot is the owner")
         return
     if settings.owners or not sys.stderr.isatty():
@@ -108,6 +109,15 @@ def _print_next_steps(printer: Printer, settings: Settings) -> None:
         code = app.claim.offer_code()
     if code:
         printer.note(f"send `/pair {code}` to the bot in the next 10 minutes: you are its owner")
+
+
+def _has_owner() -> bool:
+    """Return whether somebody became an owner by a code; a store is not made for this question."""
+    path = sqlite_path(Settings.read())
+    if path is None or not path.is_file():
+        return False
+    with open_agent() as (app, _):
+        return app.people.has_owner()
 
 
 def _print_outcome(printer: Printer, file: SettingsFile, changed: list[str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from functions.settings import Settings
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.functions.cli.setup.conftest import Setup
+from tests.functions.people import update
 from tests.machine import within
 from tests.servers.programs import ProgramForker, command_of
 from tests.terminal import Terminal
@@ -26,6 +29,8 @@ def test_a_person_answers_every_question(
         "TZ": "Europe/Vienna",
         "TELEGRAM_API": bot.url,
         "NO_COLOR": "1",
+        "UNCAGED_LIBRARY": "none",
+        "XDG_DATA_HOME": str(tmp_path / "data"),
         **forked.environment,
     }
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
@@ -40,14 +45,21 @@ def test_a_person_answers_every_question(
         ("BotFather): ", TOKEN),
         ("a code [pair]", "ada"),
         ("a code [pair]", ""),
-        ("Say hello here now? [Y/n]", "n"),
+        ("see it answer? [Y/n]", "y"),
     ):
         terminal.wait_for(question)
         terminal.type(f"{answer}\n")
+    code = re.search(r"/pair ([0-9A-Z-]+)`", terminal.wait_for("Ctrl-C goes on without"))
+    assert code
+    bot.deliver(update(1, f"/pair {code[1]}"))
+    terminal.wait_for("now write something to it")
+    bot.deliver(update(2, "hello"))
+    terminal.wait_for("it answered: Hello!", "talk to it here: uncaged chat")
     assert terminal.process.wait(within(30)) == 0, terminal.shown
     terminal.close()
     assert "does not know this token" in terminal.shown
     assert "run it yourself: uncaged serve --poll" in terminal.shown
+    assert "prints a code" not in terminal.shown
     assert TOKEN not in terminal.shown
     read = Settings.read()
     assert (read.language, read.timezone, read.telegram_token, read.owners) == (
@@ -57,6 +69,43 @@ def test_a_person_answers_every_question(
         (),
     )
     assert config.stat().st_mode & 0o777 == 0o600
+
+    # again: now there is an owner, and Ctrl-C while one waits for the message is no failure
+    terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
+    for question, answer in (
+        ("Language", ""),
+        ("city", ""),
+        ("provider [openai]", "offline"),
+        ("leads to? [Y/n]", "n"),
+        ("Telegram? [Y/n]", ""),
+        ("Keep the token", ""),
+        ("a code [pair]", ""),
+        ("see it answer? [Y/n]", "y"),
+    ):
+        terminal.wait_for(question)
+        terminal.type(f"{answer}\n")
+    terminal.wait_for("write something to the bot", "Ctrl-C goes on without")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.process.wait(within(30)) == 0, terminal.shown
+    terminal.close()
+
+    # without a bot it is written here
+    environment["XDG_CONFIG_HOME"] = str(tmp_path / "other")
+    terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
+    for question, answer in (
+        ("Language", "en"),
+        ("city", ""),
+        ("provider [openai]", "offline"),
+        ("leads to? [Y/n]", "n"),
+        ("Telegram? [y/N]", ""),
+        ("Say something to it now? [Y/n]", ""),
+        ("Your message [Hello! What can you do?]", ""),
+    ):
+        terminal.wait_for(question)
+        terminal.type(f"{answer}\n")
+    terminal.wait_for("offline model", "talk to it here: uncaged chat")
+    assert terminal.process.wait(within(30)) == 0, terminal.shown
+    terminal.close()
 
 
 def test_with_yes_nothing_is_asked_and_what_is_not_given_stays_out(
