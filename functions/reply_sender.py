@@ -64,7 +64,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
     if not runtime.app.sessions.still_holds(opened):
         raise Conflict("another worker has the session")
     if channel is None:
-        _keep_for_http(reply, opened.key, runtime)
+        _keep_for_http(reply, runtime.app.name_chat(reply.session), runtime)
         return opened
 
     def mark_sent(parts: int) -> None:
@@ -116,7 +116,7 @@ def send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
     if not text:
         return
     if channel is None:
-        session = keys.session_of(event.agent, event.session)
+        session = runtime.app.name_chat(event.session)
         _keep_for_http(Outgoing(event.id, event.session, text), session, runtime)
         return
     with suppress(Refused):

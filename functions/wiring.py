@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
-from threading import Semaphore
+from threading import Lock, Semaphore
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from unicodedata import normalize
 from urllib.parse import urlsplit
@@ -35,6 +36,8 @@ from sigil.wiring import (
 
 if TYPE_CHECKING:
     from functions.agent.access.roles import Rules
+    from functions.agent.agents.directory import AgentDirectory, AgentFactory
+    from functions.agent.agents.record import AgentRecord
     from functions.agent.app import App, TurnStep
     from functions.agent.memory.helpers import ServiceHelpers
     from functions.agent.model.base import Model
@@ -77,15 +80,22 @@ class Warmable(Protocol):
         """Compile the engine now, unless that is done; `progress` gets lines about it."""
 
 
+def open_directory(factory: AgentFactory | None = None) -> AgentDirectory:
+    """Return the directory of the agents that a factory makes; without one, of the root alone."""
+    from functions.agent.agents.directory import AgentDirectory
+
+    return AgentDirectory(factory)
+
+
 @dataclass(frozen=True, slots=True)
 class AgentRuntime:
     """Everything that a worker needs to process events.
 
-    `queue` hands out the turns of chats, `control` control events and inquiries, and `work`
-    background work, which `queue` does when it is None. `consolidations` lets so many workers at
-    once do what nobody waits for. `watch` is told of the
-    steps of every turn. `patient` says that a turn whose model does not answer may wait in the
-    queue.
+    `app` is the agent that it works for: the root, or for an event of another agent that one.
+    `agents` finds the others. `queue` hands out the turns of chats, `control` control events and
+    inquiries, and `work` background work, which `queue` does when it is None. `consolidations` lets
+    so many workers at once do what nobody waits for. `watch` is told of the steps of every turn.
+    `patient` says that a turn whose model does not answer may wait in the queue.
     """
 
     settings: Settings
@@ -101,6 +111,7 @@ class AgentRuntime:
     work: Queue | None = None
     watch: Callable[[TurnStep], None] = ignore_turn_step
     patient: bool = True
+    agents: AgentDirectory = field(default_factory=open_directory)
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
@@ -110,6 +121,7 @@ class AgentRuntime:
             self.work,
             self.app.registry,
             self.app.model,
+            self.agents,
             *self.channels.values(),
             self.stores.kv,
         )
@@ -237,16 +249,18 @@ def _make_billing(settings: Settings, prices: PriceList) -> Billing:
     return Billing(prices, CACHED_SHARES.get(host, 1.0))
 
 
-def _open_model_with_fallback(settings: Settings, stores: Stores) -> Model:
+def _open_model_with_fallback(
+    settings: Settings, stores: Stores, prices: PriceList | None = None
+) -> Model:
     """Open the agent's model: it learns its window from its endpoint, and a second model, if one is
-    set, is used while it gives no answer.
+    set, is used while it gives no answer. `prices`: see `open_model`.
     """
     if not settings.endpoint:
         return open_model(settings)
     from functions.agent.model.fallback import FallbackModel
     from functions.agent.model.window import LearntWindow
 
-    prices = _read_prices(settings)
+    prices = prices or _read_prices(settings)
 
     def open_with_learned_window(chosen: Settings) -> Model:
         key = keys.context_window(chosen.endpoint, chosen.llm_model, chosen.llm_window)
@@ -299,6 +313,63 @@ def open_app(
         started=SYSTEM.monotonic(),
         version=installed_version,
     )
+
+
+class AgentMaker:
+    """Makes the agents below the root, each from the settings and its record.
+
+    The models that they have are opened once for a process, and closed with it.
+    """
+
+    def __init__(self, settings: Settings, stores: Stores) -> None:
+        self._settings = settings
+        self._stores = stores
+        self._models: dict[str, Model] = {}
+        self._opening = Lock()
+
+    def make_agent(self, root: App, name: str, record: AgentRecord) -> App:
+        """Return the agent of a record; `UsageError` when it names what is not there."""
+        from functions.agent.compaction import load_strategy
+        from functions.agent.safety.guides import load_guide
+
+        limits = root.limits
+        tokens = record.tokens if self._settings.endpoint else 0
+        return replace(
+            root,
+            name=name,
+            model=self._open_model(record.model, root.model),
+            rules=replace(root.rules, access=record.access or root.rules.access),
+            guide=load_guide(record.guide) if record.guide else root.guide,
+            strategy=load_strategy(record.context) if record.context else root.strategy,
+            limits=replace(
+                limits,
+                agent_tokens=tokens,
+                session_tokens=_first_of(record.session_tokens, limits.session_tokens),
+                ticks=_first_of(record.ticks, limits.ticks),
+            ),
+            failures=deque(maxlen=root.failures.maxlen),
+        )
+
+    def _open_model(self, name: str, default: Model) -> Model:
+        settings = self._settings
+        if not (name and settings.endpoint) or name == settings.llm_model:
+            return default
+        with self._opening:
+            if name not in self._models:
+                self._models[name] = _open_model_with_fallback(
+                    replace(settings, llm_model=name), self._stores, _read_prices(settings)
+                )
+            return self._models[name]
+
+    def close(self) -> None:
+        """Close the models that were opened."""
+        for model in self._models.values():
+            if isinstance(model, Closable):
+                model.close()
+
+
+def _first_of(chosen: int | None, default: int) -> int:
+    return default if chosen is None else chosen
 
 
 def make_helpers() -> ServiceHelpers:
@@ -408,6 +479,7 @@ def open_runtime(
         app=open_app(settings, stores, progress, later=later),
         notifier=open_notifier(settings),
         consolidations=Semaphore(max(background_workers // 2, 1)),
+        agents=open_directory(AgentMaker(settings, stores)),
     )
     if isinstance(runtime.app.registry, Warmable):
         runtime.app.registry.warm(progress)

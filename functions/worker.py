@@ -11,7 +11,9 @@ from math import inf
 from typing import Protocol
 
 from functions import cloudformation, log
-from functions.agent.app import TurnStep
+from functions.agent.agents.bindings import Bound, BoundElsewhere
+from functions.agent.agents.directory import AbsentAgent
+from functions.agent.app import App, TurnStep
 from functions.agent.commands import control
 from functions.agent.consolidation import consolidate_owed
 from functions.agent.language import choose_texts_for
@@ -58,6 +60,8 @@ It may crash the process before its turn is opened, which the turn cannot count,
 ran beside it each time must not be given up with it. A wait for the model or a platform is no
 failure.
 """
+ROUTES_MOST = 3
+"""A turn whose chat is bound anew just then is begun so often."""
 MEMORY_WAIT_MOST = 120.0
 MEMORY_PATIENCE = 7_200.0
 """A consolidation that waits for the model waits as long again each time, at most so many seconds;
@@ -193,10 +197,12 @@ def handle_event(
             age = runtime.app.clock.now() - event.at
             keep_message(runtime.stores.kv, make_overheard(event), age)
         return ()
-    if event.agent != runtime.app.name:
-        reason = f"it is for the agent {event.agent!r}: each needs a queue of its own"
-        give_up(runtime.stores.kv, event, reason, runtime.app.clock.now(), notify_sender=False)
+    found = _find_agent(event, runtime)
+    if isinstance(found, AbsentAgent):
+        now = runtime.app.clock.now()
+        give_up(runtime.stores.kv, event, found.reason, now, notify_sender=False)
         return ()
+    runtime = replace(runtime, app=found)
     if event.is_consolidation:
         _consolidate(event, runtime, until, spent=spent)
         return ()
@@ -206,15 +212,59 @@ def handle_event(
         return ()
     if event.is_inquiry and not spent:
         with _lost_body_is_final():
-            answer_inquiry(event, runtime)
+            answer_inquiry(event, _route(event, runtime))
     elif event.is_control:
-        _obey_control(event, runtime)
+        _obey_control(event, _route(event, runtime))
     else:
         # an HTTP client waits for an answer to each of its messages
         behind = behind if channel else ()
         worker = WorkerBudget(until, patient=runtime.patient, shared=shared, behind=behind)
-        return _run_turn(event, runtime, channel, worker, spent=spent)
+        return _run_routed_turn(event, runtime, channel, worker, spent=spent)
     return ()
+
+
+def _find_agent(event: Event, runtime: AgentRuntime) -> App | AbsentAgent:
+    """Return the agent that an event names, or why there is none that works on it.
+
+    People's messages are the root's: only its channels make them, and a binding says which agent
+    answers.
+    """
+    root = runtime.app.root
+    if event.kind == "message" and event.agent != root and keys.root_of(event.agent) == root:
+        return AbsentAgent(f"no message comes to {event.agent!r} but through a bound chat")
+    return runtime.agents.find(event.agent, runtime.app)
+
+
+def _route(event: Event, runtime: AgentRuntime) -> AgentRuntime:
+    """Return the runtime with the agent that the event's chat is bound to."""
+    return replace(runtime, app=runtime.agents.find_route(event, runtime.app).app)
+
+
+def _run_routed_turn(
+    event: Event,
+    runtime: AgentRuntime,
+    channel: Channel | None,
+    worker: WorkerBudget,
+    *,
+    spent: bool,
+) -> Sequence[Event]:
+    """Run the event's turn, for the agent that its chat is bound to if a person wrote it.
+
+    The binding is read together with the session of the agent that it named last.
+    """
+    if event.kind != "message":
+        return _run_turn(event, runtime, channel, worker, spent=spent)
+    if spent:
+        return _run_turn(event, _route(event, runtime), channel, worker, spent=True)
+    route = runtime.agents.guess_route(event.session, runtime.app)
+    for _ in range(ROUTES_MOST):
+        try:
+            routed = replace(runtime, app=route.app)
+            return _run_turn(event, routed, channel, worker, spent=False, bound=route.bound)
+        except BoundElsewhere as elsewhere:
+            runtime.agents.note_binding(event.session, elsewhere.agent)
+            route = runtime.agents.guess_route(event.session, runtime.app)
+    raise Conflict("the chat is bound anew all the time")
 
 
 def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bool) -> None:
@@ -248,7 +298,7 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
         raise _ModelSilent(min(max(run.wait, waited), MEMORY_WAIT_MOST))
 
 
-def _make_consolidation(event: Event, opened: SessionHandle, now: float) -> Event:
+def _make_consolidation(event: Event, opened: SessionHandle, app: App) -> Event:
     """Return the event that lets memory hear of what left the history of a session.
 
     Its id and its place in the queue are those of what is owed, so that any worker puts the same
@@ -257,11 +307,11 @@ def _make_consolidation(event: Event, opened: SessionHandle, now: float) -> Even
     return Event(
         id=f"{CONSOLIDATION}{event.session}:{opened.document.owed}",
         kind="continue",
-        agent=event.agent,
+        agent=app.name,
         session=event.session,
         sender=event.sender,
         text="",
-        at=now,
+        at=app.clock.now(),
         order=order_of(0.0, opened.document.owed),
         private=event.private,
     )
@@ -288,6 +338,7 @@ def _run_turn(
     worker: WorkerBudget,
     *,
     spent: bool,
+    bound: Bound | None = None,
 ) -> Sequence[Event]:
     """Run the event's turn, or close it when it is spent, and send the replies.
 
@@ -305,7 +356,7 @@ def _run_turn(
         else:
             send = partial(send_outbox, runtime=runtime)
             watch = partial(_note_step, event, runtime)
-            opened = run_turn(event, runtime.app, watch, worker, send)
+            opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait = opened.wait
     continuation = opened.next
@@ -316,7 +367,7 @@ def _run_turn(
     if opened.document.owes_memory:
         # the document says so until it is done: after a crash here, this event's next delivery or
         # the next turn puts the same one
-        runtime.queue.put(_make_consolidation(event, opened, runtime.app.clock.now()))
+        runtime.queue.put(_make_consolidation(event, opened, runtime.app))
     if continuation:
         # it has to be durable before this event is acknowledged
         runtime.queue.put(continuation)

@@ -262,6 +262,12 @@ class Settings:
                     f"{name}={value} is out of range",
                     suggestion="use a number of seconds above 0, a year at most",
                 )
+        if "." in self.agent:
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_AGENT={self.agent!r:.80} has a dot, as the agents below another one have",
+                suggestion=f"name the one above: {self.agent.partition('.')[0]!r:.40}",
+            )
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Self:

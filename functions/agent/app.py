@@ -41,8 +41,8 @@ from functions.time import time_zone, weather
 from functions.time.clock import SYSTEM, Clock
 from functions.time.stamp import TEMPLATE, Stamp
 from sigil.errors import BackendError
-from sigil.protocol import Registry
-from sigil.storage.kv import KV, Item, Key
+from sigil.protocol import Caller, Registry
+from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
 CALLERS = 16
@@ -75,7 +75,8 @@ def keep_text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One agent. Stamps are times of `clock.now`, deadlines of `clock.monotonic`.
+    """One agent: the root of the settings, or one below it, whose name has the root's before a dot.
+    Stamps are times of `clock.now`, deadlines of `clock.monotonic`.
 
     `started` is the monotonic time at which its process began, 0.0 where nobody knows; `version`
     tells that of the software. `failures` are those of its model, each with its session (S of the
@@ -117,6 +118,23 @@ class App:
     )
 
     @property
+    def root(self) -> str:
+        """Return the name of the agent whose people, channels and budget it shares: its own for
+        the agent of the settings.
+        """
+        return keys.root_of(self.name)
+
+    @property
+    def short_name(self) -> str:
+        """Return the name by which people know it: what is behind the dot, or the whole."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def is_root(self) -> bool:
+        """Return whether it is the agent of the settings."""
+        return self.name == self.root
+
+    @property
     def documents(self) -> Documents:
         """Return the documents of the agent and of its chats."""
         return Documents(self.kv, self.name, self.clock.now)
@@ -124,17 +142,17 @@ class App:
     @property
     def people(self) -> People:
         """Return the people who may talk to it."""
-        return People(self.kv, self.name, self.rules, self.clock.now)
+        return People(self.kv, self.root, self.rules, self.clock.now)
 
     @property
     def pairing(self) -> Pairing:
         """Return the codes that let people in."""
-        return Pairing(self.kv, self.name, self.people, self.clock.now)
+        return Pairing(self.kv, self.root, self.people, self.clock.now)
 
     @property
     def claim(self) -> OwnerClaim:
         """Return the code that makes the first owner."""
-        return OwnerClaim(self.kv, self.name, self.people, self.clock.now)
+        return OwnerClaim(self.kv, self.root, self.people, self.clock.now)
 
     @property
     def links(self) -> Links:
@@ -153,7 +171,21 @@ class App:
 
     def make_allowances(self, zone: str) -> Allowances:
         """Return the daily limits of its people, by the days of a time zone."""
-        return Allowances(self.kv, self.name, self.rules, self.clock.now, zone)
+        return Allowances(self.kv, self.root, self.rules, self.clock.now, zone)
+
+    def name_chat(self, session: str) -> str:
+        """Return the S of a chat as the channels know it, which is that of the root's session."""
+        return keys.session_of(self.root, session)
+
+    def make_caller(self, session: str, *, owner: bool = False) -> Caller:
+        """Return the caller of the registry in a session.
+
+        An agent below the root reaches what the root's chats reach, and never deploys for the root:
+        what it makes is in a namespace of its session alone.
+        """
+        if self.is_root:
+            return Caller(self.name, session, owner, "model")
+        return Caller(self.root, f"{self.name}#{session}", author="model")
 
     def find_zone(self, document: Document) -> str:
         """Return the time zone of a chat."""
@@ -165,7 +197,7 @@ class App:
         if not stamp.shows_weather:
             return stamp
         try:
-            reports = weather.read_reports(self.kv, self.name)
+            reports = weather.read_reports(self.kv, self.root)
         except BackendError:  # the weather is no reason to fail
             return stamp
         return replace(stamp, find_weather=partial(weather.find_weather, reports))
@@ -193,7 +225,7 @@ class App:
         outline = self._outline(memory)
         totals = len(outline.list_keys())
         return build_preamble(
-            self.name,
+            self.short_name,
             self.documents.decode_for_prompt(memory, items[totals:]),
             self.model.window * PREAMBLE_SHARE,
             outline.write(items[:totals]),

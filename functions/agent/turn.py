@@ -14,6 +14,8 @@ from math import inf
 from functions import overheard
 from functions.agent import gathering, pictures, tokens, unopened
 from functions.agent.access.roles import Role
+from functions.agent.agents import bindings
+from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
@@ -51,7 +53,7 @@ from functions.events import Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict
-from sigil.protocol import Caller, Json, KeptFile
+from sigil.protocol import Json, KeptFile
 from sigil.storage.kv import ABSENT, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
@@ -112,7 +114,7 @@ class TurnContext:
 
     `listens_since` says from which event's order on the agent reads along in the group; empty where
     it does not. `asks_zone` says that a time matters here, and that the chat was never told how to
-    set its time zone.
+    set its time zone. `bound` is what the binding of the event's chat says.
     """
 
     app: App
@@ -122,6 +124,7 @@ class TurnContext:
     breakers: Breakers
     listens_since: str = ""
     asks_zone: bool = False
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +146,19 @@ class TurnRecords:
     asks_zone: bool
 
 
-def read_turn_records(event: Event, app: App, opened: SessionHandle | None = None) -> TurnRecords:
+def read_turn_records(
+    event: Event, app: App, opened: SessionHandle | None = None, bound: Bound | None = None
+) -> TurnRecords:
     """Read all that a turn of `event` has to know before its first request to the model.
+
+    Raises `BoundElsewhere` when the event's chat is not `bound` as it says; None for work that no
+    chat's binding decides.
 
     A session that is `opened` already is not read again. Its document adopts what consolidations
     came to beside its turns.
     """
     session = keys.session_of(app.name, event.session)
+    chat = app.name_chat(event.session)
     breakers = app.make_breakers(session)
     people = app.people
     memory = opened.memory if opened else app.sessions.guess_memory(session)
@@ -160,13 +169,18 @@ def read_turn_records(event: Event, app: App, opened: SessionHandle | None = Non
         breakers.list_keys(),
         people.list_keys(event),
         app.list_preamble_keys(memory),
-        [keys.listening(session)] if event.kind == "message" and not event.private else [],
+        [keys.listening(chat)] if event.kind == "message" and not event.private else [],
         [keys.zone_asked(session)] if _needs_zone(event, app) else [],
+        [keys.chat_binding(app.root, event.session)] if bound else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, progress, seen, safety, person, prompt, listening, asked = (
+    head, progress, seen, safety, person, prompt, listening, asked, binding = (
         [next(items) for _ in group] for group in groups
     )
+    if bound:
+        agent = parse_binding(binding[0]).find_agent(event.order)
+        if agent != bound.agent:
+            raise BoundElsewhere(agent)
     breakers.use_items(safety)
     if opened is None:
         opened = app.sessions.decode_head(session, head[0])
@@ -197,6 +211,8 @@ def run_turn(
     watch: Watch = ignore_step,
     worker: WorkerBudget = UNBOUNDED_WORKER,
     between: Callable[[SessionHandle], SessionHandle] = keep_replies,
+    *,
+    bound: Bound | None = None,
 ) -> SessionHandle:
     """Take `event` to its end and return the closed session, its outbox still full.
 
@@ -206,9 +222,10 @@ def run_turn(
     A worker whose own time is up hands the turn on: the session comes back with the turn in
     progress and the event that continues it, or, while the model does not answer, with the seconds
     after which to try again. Raises `NeedsIsolation` when the turn must run alone and the worker is
-    shared.
+    shared, and `BoundElsewhere` when another agent answers in the event's chat than the one of
+    `bound`.
     """
-    records = read_turn_records(event, app)
+    records = read_turn_records(event, app, bound=bound)
     opened = records.opened
     if records.seen or _is_late(event, opened):
         return take_over_replies(opened, app)
@@ -232,6 +249,7 @@ def run_turn(
         records.breakers,
         records.listens_since,
         records.asks_zone,
+        bound,
     )
     return _begin_turn(opened, event, records.prompt, context)
 
@@ -288,6 +306,8 @@ def _begin_turn(
     stored = opened.document.safety
     opened = _with_safety(opened, breakers.mark_damage_noticed(stored))
     turn = Turn(event, began=app.clock.now())
+    if context.bound and bindings.must_tell_absence(context.bound, event, app.root, app.kv):
+        turn = turn.add_step(bindings.AWAY, name=context.bound.agent, why=context.bound.away)
     closed = _answer_without_turn(opened, turn, context)
     if closed:
         return closed
@@ -368,11 +388,11 @@ def _read_overheard(
     """
     if not context.listens_since:
         return ()
-    session = keys.session_of(context.app.name, events[0].session)
+    chat = context.app.name_chat(events[0].session)
     got = find_last_said(document.messages)
     # messages of the same second may come twice rather than never
     since = max(context.listens_since, order_of(got.at, 0) if got else "")
-    return overheard.read_messages(context.app.kv, session, since, events[-1].order)
+    return overheard.read_messages(context.app.kv, chat, since, events[-1].order)
 
 
 def _answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHandle:
@@ -536,11 +556,12 @@ def _make_round_context(
     event = turn.event
     session = keys.session_of(app.name, event.session)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
-    caller = Caller(app.name, event.session, role == "owner" and event.private, "model")
+    is_owner = role == "owner" and event.private
+    caller = app.make_caller(event.session, owner=is_owner)
     services = CallContext(
         app,
         session,
-        caller.owner,
+        is_owner,
         event.sender.id,
         event.id,
         document.memory,
@@ -622,6 +643,7 @@ def _run_and_close(
         turn.event,
         id=name,
         kind="continue",
+        agent=app.name,
         text="",
         attachments=(),
         addressed=(),
@@ -743,6 +765,7 @@ def close_turn(
         text = app.redact(pictures.add_picture(text, own))
         files = pictures.collect_files(own)
     text = missed_messages.mention_missed(turn.trace, text, texts)
+    text = bindings.mention_absence(turn.trace, text, texts)
     text = "\n\n".join(filter(None, (text, note)))
     outbox = document.outbox
     if text:

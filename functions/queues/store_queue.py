@@ -81,10 +81,10 @@ class StoreQueue:
     workers of this process together read once every `poll` seconds, and five times as rarely while
     nothing waits there.
 
-    With `agent` it hands out the events of that agent alone: agents may share a store. It hands
-    out the events of one `lane`, so that those of the others wait for none of them; `put` takes
-    all. `beside` is another side of the same queue in this process: all sides are told of an event
-    that they have to hand out. `owner` and `is_gone`: see `Leases`.
+    With `agent` it hands out the events of that agent and of those below it alone: roots may share
+    a store. It hands out the events of one `lane`, so that those of the others wait for none of
+    them; `put` takes all. `beside` is another side of the same queue in this process: all sides are
+    told of an event that they have to hand out. `owner` and `is_gone`: see `Leases`.
 
     No event is forgotten, because `put` writes the event and then, always, a new version of the
     session's ready mark, and the mark is deleted only at a version that was read before the inbox
@@ -107,7 +107,9 @@ class StoreQueue:
         is_gone: Callable[[Lease], bool] = is_never_gone,
     ) -> None:
         self._kv = kv
-        self._prefix = keys.session_of(agent, "") if agent else ""
+        self._agent = agent
+        # the root's sessions and its agents' begin so, and perhaps those of others
+        self._prefix = keys.escape(agent)
         self._index = _INDEXES[lane]
         self._sides: list[StoreQueue] = beside._sides if beside else []
         self._sides.append(self)
@@ -269,7 +271,7 @@ class StoreQueue:
         start = self._cursor
         marks = self._kv.scan(self._index, self._prefix, limit=PAGE)
         if len(marks) < PAGE:
-            yield sorted(marks, key=lambda mark: mark[0] <= start)
+            yield sorted(self._keep_own(marks), key=lambda mark: mark[0] <= start)
             return
         yield from self._scan_pages(start)
         if not start:
@@ -279,10 +281,17 @@ class StoreQueue:
             if marks and marks[-1][0] > start:
                 return
 
+    def _keep_own(self, marks: list[tuple[str, Item]]) -> list[tuple[str, Item]]:
+        """Return the marks of the sessions whose events this queue hands out."""
+        return [mark for mark in marks if self._serves(mark[0])]
+
+    def _serves(self, session: str) -> bool:
+        return not self._agent or keys.belongs_to(self._agent, session)
+
     def _scan_pages(self, after: str) -> Iterator[list[tuple[str, Item]]]:
         while True:
             marks = self._kv.scan(self._index, self._prefix, after, PAGE)
-            yield marks
+            yield self._keep_own(marks)
             if len(marks) < PAGE:
                 return
             after = marks[-1][0]
@@ -398,7 +407,7 @@ class StoreQueue:
     def _note_ready(self, session: str, version: str) -> None:
         """Wake a worker for a session, if this side of the queue hands out its events."""
         is_ours = keys.ready_session(session).partition == self._index
-        if is_ours and session.startswith(self._prefix):
+        if is_ours and self._serves(session):
             with self._changed:
                 self._ready[session] = version
             self._wake_worker()

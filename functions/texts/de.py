@@ -109,6 +109,7 @@ class German(Texts):
         "forget": "vergisst eine Sache, mit der ID, die /recall zeigt",
         "stop": "beendet, was ich gerade tue",
         "halt": "hält mich in jedem Chat an, oder nur hier",
+        "agent": "zeigt, welcher Agent in diesem Chat antwortet, oder wechselt ihn",
         "unlock": "lässt mich weitermachen, nachdem ich angehalten wurde",
     }
     arguments: ClassVar[Mapping[str, str]] = {
@@ -125,6 +126,7 @@ class German(Texts):
         "mem": "[Worte | history | rollback N]",
         "recall": "[Worte]",
         "forget": "ID",
+        "agent": "[NAME]",
         "halt": "[here]",
         "unlock": "[here]",
     }
@@ -137,6 +139,15 @@ class German(Texts):
     owners_only = "Das kann nur mein Besitzer."
     not_here = "In einer Gruppe kann das nur mein Besitzer."
     send_alone = "Sende es allein, oder mit `here` für diesen Chat."
+    agent_now = "In diesem Chat antwortet {name}."
+    agent_how = "Mit `/agent NAME` antworten auch: {names}."
+    agent_none = (
+        "Einen anderen gibt es nicht: `uncaged agent add NAME` auf dem Rechner legt einen an."
+    )
+    agent_set = "Von jetzt an antwortet {name} in diesem Chat."
+    agent_back = "`/agent {name}` holt mich zurück."
+    agent_unknown = "Kein Agent {name} kann hier antworten."
+    agent_away = "(Der Agent {name} ist abgeschaltet oder weg, darum antworte hier ich.)"
     new_session = "Ein neues Gespräch beginnt."
     stays_locked = " Gesperrt bleibt es. {notice}"
 
@@ -182,6 +193,7 @@ class German(Texts):
     status_ready = "Mir geht es gut, und ich bin bereit für dich."
     status_working = "Ich arbeite gerade an einer Nachricht."
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
+    status_agent = "Agent: {name} ({state})."
     status_model = "Modell: {model}, sein Fenster von {window} Token ist zu {share} belegt."
     status_version = "Version {version}, läuft seit {uptime}."
     status_version_only = "Version {version}."
@@ -536,6 +548,10 @@ class German(Texts):
         "In einer Gruppe kann nur mein Besitzer beenden, worum jemand anderes gebeten hat."
     )
     halted = "Angehalten, in jedem Chat. Mit `/unlock` mache ich weiter."
+    halted_agent = (
+        "Angehalten: {name}, in jedem Chat. Mit `/unlock` geht es weiter; `/halt all` hält"
+        " mich und alle meine Agenten an."
+    )
     halted_here = "In diesem Chat angehalten. Mit `/unlock` mache ich weiter."
     unlocked = "Entsperrt."
     stopped = "Beendet."
@@ -560,6 +576,9 @@ class German(Texts):
             " angehalten."
         ),
         "budget": "Mein Vorrat an Token ist aufgebraucht, darum habe ich aufgehört.",
+        "agent-budget": (
+            "Der eigene Vorrat dieses Agenten an Token ist aufgebraucht, darum hat er aufgehört."
+        ),
         "session-budget": (
             "Der Vorrat dieses Chats an Token ist aufgebraucht, darum habe ich hier aufgehört."
         ),
@@ -576,6 +595,10 @@ class German(Texts):
         "budget": (
             "({share} meines Vorrats an Token sind verbraucht. Um {time} gibt es einen neuen;"
             " /usage zeigt, was noch übrig ist.)"
+        ),
+        "agent-budget": (
+            "({share} vom eigenen Token-Vorrat dieses Agenten sind verbraucht. Um {time} gibt es"
+            " einen neuen; /usage zeigt, was noch übrig ist.)"
         ),
         "session-budget": (
             "({share} vom Token-Vorrat dieses Chats sind verbraucht. Um {time} gibt es einen neuen;"

@@ -87,6 +87,7 @@ class Texts:
         "forget": "takes one remembered thing away, by the id that /recall shows",
         "stop": "stops what I am doing",
         "halt": "halts me in every chat, or only here",
+        "agent": "shows which agent answers in this chat, or lets another one answer",
         "unlock": "lets me go on after a halt",
     }
     arguments: ClassVar[Mapping[str, str]] = {}
@@ -101,6 +102,13 @@ class Texts:
     owners_only = "Only my owner can do that."
     not_here = "In a group only my owner can do that."
     send_alone = "Send it alone, or with `here` for this chat."
+    agent_now = "In this chat {name} answers."
+    agent_how = "These could, with `/agent NAME`: {names}."
+    agent_none = "There is no other one: `uncaged agent add NAME` on the machine makes one."
+    agent_set = "From now on {name} answers in this chat."
+    agent_back = "`/agent {name}` brings me back."
+    agent_unknown = "No agent {name} can answer here."
+    agent_away = "(The agent {name} is switched off or gone, so I answer here instead.)"
     new_session = "New session started."
     stays_locked = " It stays locked. {notice}"
 
@@ -142,6 +150,7 @@ class Texts:
     status_ready = "I am well, and ready for you."
     status_working = "I am working on a message right now."
     status_waiting = "I am waiting for the model, which does not answer at the moment."
+    status_agent = "Agent: {name} ({state})."
     status_model = "Model: {model}, with {share} of its window of {window:,} tokens in use."
     status_version = "Version {version}, running for {uptime}."
     status_version_only = "Version {version}."
@@ -499,6 +508,10 @@ class Texts:
     )
     stop_not_yours = "In a group only my owner can stop what somebody else asked for."
     halted = "Halted, in every chat. `/unlock` lets me go on."
+    halted_agent = (
+        "Halted: {name}, in every chat. `/unlock` lets it go on; `/halt all` halts me and"
+        " all my agents."
+    )
     halted_here = "Halted in this chat. `/unlock` lets me go on."
     unlocked = "Unlocked."
     stopped = "Stopped."
@@ -516,6 +529,7 @@ class Texts:
         "cascade": "Eight of my last ten steps failed, so I have halted.",
         "fatal": "Something failed in a way that I cannot mend, so I have halted.",
         "budget": "My budget of tokens is used up, so I have stopped.",
+        "agent-budget": "This agent's own budget of tokens is used up, so it has stopped.",
         "session-budget": "This chat's budget of tokens is used up, so I have stopped here.",
         "halted": "I was halted and do nothing until I am unlocked.",
         "damaged": "Something that I kept of this chat cannot be read, so it is locked.",
@@ -530,6 +544,10 @@ class Texts:
         "budget": (
             "({share} of my budget of tokens is used. It starts again at {time}; /usage shows what"
             " is left.)"
+        ),
+        "agent-budget": (
+            "({share} of this agent's own budget of tokens is used. It starts again at {time};"
+            " /usage shows what is left.)"
         ),
         "session-budget": (
             "({share} of this chat's budget of tokens is used. It starts again at {time}; /usage"

@@ -67,6 +67,7 @@ class Chinese(Texts):
         "forget": "忘掉一件事，用 /recall 里的编号",
         "stop": "停下我正在做的事",
         "halt": "让我在所有聊天里停下，或只在这里",
+        "agent": "显示这个聊天由哪个智能体回答，或换一个来回答",
         "unlock": "停下之后，让我继续",
     }
     arguments: ClassVar[Mapping[str, str]] = {
@@ -83,6 +84,7 @@ class Chinese(Texts):
         "mem": "[要记的话 | history | rollback N]",
         "recall": "[关键词]",
         "forget": "编号",
+        "agent": "[名称]",
         "halt": "[here]",
         "unlock": "[here]",
     }
@@ -95,6 +97,13 @@ class Chinese(Texts):
     owners_only = "只有我的主人可以这样做。"
     not_here = "在群里只有我的主人可以这样做。"
     send_alone = "请单独发送，或加上 `here` 只管这个聊天。"
+    agent_now = "这个聊天由 {name} 回答。"
+    agent_how = "用 `/agent 名称` 可以换成：{names}。"
+    agent_none = "没有别的智能体：在机器上运行 `uncaged agent add 名称` 可以新建一个。"
+    agent_set = "从现在起，这个聊天由 {name} 回答。"
+    agent_back = "发送 `/agent {name}` 让我回来。"
+    agent_unknown = "没有能在这里回答的智能体 {name}。"
+    agent_away = "（智能体 {name} 已停用或已不存在，所以这里由我来回答。）"
     new_session = "新的对话开始了。"
     stays_locked = "不过我仍被锁定。{notice}"
 
@@ -126,6 +135,7 @@ class Chinese(Texts):
     status_ready = "一切正常，随时可以开始。"
     status_working = "我正在处理一条消息。"
     status_waiting = "模型暂时没有回应，我在等它。"
+    status_agent = "智能体：{name}（{state}）。"
     status_model = "模型：{model}，窗口 {window:,} token，已用 {share}。"
     status_version = "版本 {version}，已运行 {uptime}。"
     status_version_only = "版本 {version}。"
@@ -447,6 +457,9 @@ class Chinese(Texts):
     stop_waits = "我在等一个没有回应的模型。再次请求它之前我就会停下，最多一小时。"
     stop_not_yours = "在群里，别人让我做的事只有我的主人可以叫停。"
     halted = "已在所有聊天里停下。发送 `/unlock` 让我继续。"
+    halted_agent = (
+        "{name} 已在所有聊天里停下。发送 `/unlock` 让它继续；`/halt all` 让我和所有智能体都停下。"
+    )
     halted_here = "已在这个聊天里停下。发送 `/unlock` 让我继续。"
     unlocked = "已解锁。"
     stopped = "已停下。"
@@ -460,6 +473,7 @@ class Chinese(Texts):
         "cascade": "最近十步里有八步失败，所以我停下了。",
         "fatal": "出了我自己修不好的问题，所以我停下了。",
         "budget": "我的 token 预算用完了，所以停下了。",
+        "agent-budget": "这个智能体自己的 token 预算用完了，所以它停下了。",
         "session-budget": "这个聊天的 token 预算用完了，所以我在这里停下了。",
         "halted": "我被叫停了，解锁之前什么也不做。",
         "damaged": "我为这个聊天保存的内容有一部分读不出来，所以先锁上了。",
@@ -470,6 +484,9 @@ class Chinese(Texts):
     budget_resets = "预算在 {time} 重新开始。"
     nearly_used: ClassVar[Mapping[str, str]] = {
         "budget": "（我的 token 预算已用 {share}，{time} 重新开始；/usage 可以看还剩多少。）",
+        "agent-budget": (
+            "（这个智能体自己的 token 预算已用 {share}，{time} 重新开始；/usage 可以看还剩多少。）"
+        ),
         "session-budget": (
             "（这个聊天的 token 预算已用 {share}，{time} 重新开始；/usage 可以看还剩多少。）"
         ),

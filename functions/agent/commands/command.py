@@ -34,6 +34,11 @@ class CommandCall:
         return self.opened.key
 
     @property
+    def chat(self) -> str:
+        """The S of the chat as the channels know it, which is the root's."""
+        return self.app.name_chat(self.event.session)
+
+    @property
     def memory(self) -> str:
         """The scope of the chat's memory, mostly its own S."""
         return self.opened.memory

@@ -19,7 +19,7 @@ def write_greeting(event: Event, app: App) -> str:
     if event.addressed:
         mention = texts.group_mention.format(name=event.addressed[0])
     only = texts.group_only.get(app.rules.access, "")
-    return texts.group_greeting.format(name=app.name, mention=mention) + only
+    return texts.group_greeting.format(name=app.short_name, mention=mention) + only
 
 
 def run_listen(call: CommandCall) -> CommandResult:
@@ -31,16 +31,16 @@ def run_listen(call: CommandCall) -> CommandResult:
     if event.private:
         return call.reply(texts.listen_private)
     if not words:
-        item = kv.get(keys.listening(call.session))
+        item = kv.get(keys.listening(call.chat))
         return call.reply(texts.listen_is_off if item is None else texts.listen_is_on)
     if words == "on":
         if not call.app.may_listen:
             return call.reply(texts.listen_impossible)
-        overheard.start_listening(kv, call.session, event.sender.id, event.order)
+        overheard.start_listening(kv, call.chat, event.sender.id, event.order)
         hint = texts.listen_hints.get(event.platform, "")
         return call.reply(texts.listen_begins.format(most=overheard.SLOTS) + hint)
     if words == "off":
-        overheard.stop_listening(kv, call.session)
+        overheard.stop_listening(kv, call.chat)
         return call.reply(texts.listen_ends)
     return call.reply(texts.listen_how)
 

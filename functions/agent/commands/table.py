@@ -13,6 +13,7 @@ from typing import Final
 from functions import overheard
 from functions.agent.app import App
 from functions.agent.commands import (
+    agents,
     conversation,
     groups,
     links,
@@ -41,7 +42,6 @@ from functions.events import Event
 from functions.texts.en import Texts
 from functions.texts.languages import find_by_name, list_codes, load_texts
 from sigil.errors import SigilError, one_line
-from sigil.protocol import Caller
 from sigil.storage.kv import keys
 
 _COMMAND = re.compile(
@@ -178,7 +178,7 @@ def run_start(call: CommandCall) -> CommandResult:
     texts = call.texts
     makes = call.app.rules.may_deploy(call.role)
     hello = texts.hello if makes else texts.hello_without_making
-    lines = [hello.format(name=call.app.name)]
+    lines = [hello.format(name=call.app.short_name)]
     examples = _list_examples(call)
     if examples:
         lines += ["", texts.try_examples, *(f"- {example}" for example in examples)]
@@ -191,7 +191,7 @@ def run_start(call: CommandCall) -> CommandResult:
 
 def _list_examples(call: CommandCall) -> list[str]:
     """Return the examples whose capability is there."""
-    caller = Caller(call.app.name, call.event.session)
+    caller = call.app.make_caller(call.event.session)
     examples = []
     for name, example in call.texts.examples.items():
         try:
@@ -241,7 +241,7 @@ def run_new(call: CommandCall) -> CommandResult:
         locked = texts.stays_locked.format(notice=notice)
     if not call.event.private:
         # what people said to each other before is not part of the new session either
-        overheard.pass_over(app.kv, call.session, call.event.order)
+        overheard.pass_over(app.kv, app.name_chat(call.event.session), call.event.order)
     return CommandResult(f"{texts.new_session}{locked}", replace(call.document, messages=()))
 
 
@@ -297,6 +297,7 @@ COMMANDS: Final[Commands] = {
     "stop": Command(run_control),
     "pair": pairing.COMMANDS["pair"],
     **model_choice.COMMANDS,
+    **agents.COMMANDS,
     "halt": Command(run_control, arguments="[here]", for_owners=True),
     "unlock": Command(run_control, arguments="[here]", for_owners=True),
 }

@@ -64,7 +64,8 @@ _TOTAL: Final = Shape[RunningTotal](RunningTotal)
 class SafetyLimits:
     """The limits of one agent; 0 is no limit.
 
-    An agent may spend `tokens` and one session `session_tokens` in a period of `seconds`. One
+    The root and all agents below it may spend `tokens` together, one of those agents
+    `agent_tokens` and one session `session_tokens` in a period of `seconds`. One
     piece of work may take `ticks` requests. A tool call is waited for `call_seconds`. A day begins
     at midnight in the time zone `zone`.
     """
@@ -75,6 +76,7 @@ class SafetyLimits:
     ticks: int = 50
     call_seconds: float = 30.0
     zone: str = DEFAULT
+    agent_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,26 @@ def session_of(agent: str, session: str) -> str:
     return f"{escape(agent)}#{escape(session)}"
 
 
+def root_of(agent: str) -> str:
+    """Return the name of the agent of the settings above an agent: what is before the dot."""
+    return agent.partition(".")[0]
+
+
+def belongs_to(root: str, whom: str) -> bool:
+    """Return whether a session (S) or an agent (an `escape`d name) is a root's or is below it."""
+    return root_of(whom.partition("#")[0]) == escape(root)
+
+
+def agent_record(root: str, name: str) -> Key:
+    """The record of an agent below a root, by its short name."""
+    return Key(f"agent#{escape(root)}", escape(name))
+
+
+def chat_binding(root: str, session: str) -> Key:
+    """The agent that answers in a chat of the root, where that is not the root itself."""
+    return Key(f"binding#{escape(root)}", escape(session))
+
+
 def control_of(session: str) -> str:
     """Return the group of a session's control events.
 

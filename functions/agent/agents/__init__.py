@@ -1,0 +1,1 @@
+"""The agents of one deployment: the root of the settings, and those that have a record below it."""

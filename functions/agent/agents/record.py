@@ -1,0 +1,171 @@
+"""The record of an agent says what it is, what state it is in, and what it does differently from
+the root of its deployment.
+
+The root is the agent of the settings, and has no record. All others are its children: `alice` of
+the root `main` is called `main.alice`, one level deep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, Literal, get_args
+
+from msgspec import Meta
+
+from functions.agent.access.roles import Access
+from sigil.errors import Conflict, UsageError, one_line
+from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv.update import scan_all, update
+from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps, later
+
+Kind = Literal["agent", "subagent", "teammate"]
+State = Literal["enabled", "disabled", "archived"]
+STATES: Final = get_args(State)
+NEXT_STATES: Final[Mapping[State, tuple[State, ...]]] = {
+    "enabled": ("disabled", "archived"),
+    "disabled": ("enabled",),
+    "archived": (),
+}
+"""The states that may follow each."""
+RESERVED: Final = frozenset(
+    {"agent", "all", "auto", "everybody", "here", "none", "off", "own", "root", "self"}
+)
+"""Words that mean something else where an agent is named."""
+TEXT_CHARACTERS: Final = 200
+BY_CHARACTERS: Final = 80
+LIMIT_MOST: Final = 10**15
+Limit = Annotated[int, Meta(ge=0, lt=LIMIT_MOST)]
+Name = Annotated[str, Meta(max_length=TEXT_CHARACTERS)]
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord(Stored):
+    """What is stored of an agent that is no root.
+
+    `parent` is the full name of the agent above it, `since` when it was made (seconds since 1970),
+    `by` who made it. What it does differently from the settings: `model` is the name of its model
+    at the same endpoint, `guide` and `context` those of its guide and strategy, `access` who may
+    talk to it; each is empty where the settings hold. `tokens` bound what it may use in a period,
+    beside the root's own budget; 0 is no limit of its own. `session_tokens` and `ticks` are those
+    of the settings where they are None.
+    """
+
+    kind: Kind
+    parent: str
+    state: State
+    since: Annotated[float, Meta(ge=0, lt=1e11)]
+    by: str
+    model: Name = later("")
+    guide: Name = later("")
+    context: Name = later("")
+    access: Access | None = later(None)
+    tokens: Limit = later(0)
+    session_tokens: Limit | None = later(None)
+    ticks: Limit | None = later(None)
+
+
+RECORD: Final = Shape[AgentRecord](AgentRecord)
+
+
+def is_name(name: str) -> bool:
+    """Return whether an agent below a root can have this short name."""
+    return _NAME.fullmatch(name) is not None and name not in RESERVED
+
+
+def require_name(root: str, name: str) -> None:
+    """Raise `UsageError` EINVAL unless an agent below the root can have this short name."""
+    if name == root:
+        raise UsageError("EINVAL", f"{name} is the agent of the settings itself")
+    if not is_name(name):
+        taken = " and is no word with a meaning of its own" if name in RESERVED else ""
+        raise UsageError(
+            "EINVAL",
+            f"{one_line(name, 40)!r} is no name of an agent",
+            suggestion="a name begins with a letter from a to z, has at most 32 of a-z, 0-9 and -"
+            f"{taken}, such as alice",
+        )
+
+
+def join_name(root: str, name: str) -> str:
+    """Return the full name of the root's agent with this short name."""
+    return f"{root}.{name}"
+
+
+def add_agent(kv: KV, root: str, name: str, record: AgentRecord) -> None:
+    """Store a new agent; `UsageError` EEXIST when there is one of this name, in whatever state."""
+    require_name(root, name)
+    record = replace(record, by=one_line(record.by, BY_CHARACTERS))
+    try:
+        kv.put(keys.agent_record(root, name), dumps(record), expect=ABSENT)
+    except Conflict:
+        raise UsageError(
+            "EEXIST",
+            f"there is an agent {name} already",
+            suggestion="`uncaged agent list` shows all of them",
+        ) from None
+
+
+def change_state(kv: KV, root: str, name: str, state: State) -> AgentRecord:
+    """Bring an agent into a state, and return its record.
+
+    `UsageError` EINVAL with the states that may follow, where this one may not; the state that it
+    has already is no change.
+    """
+    require_name(root, name)
+
+    def decide(value: bytes | None) -> tuple[bytes | None, AgentRecord]:
+        if value is None:
+            raise unknown_agent(name)
+        record = _read_record(value, name)
+        if record.state == state:
+            return None, record
+        if state not in NEXT_STATES[record.state]:
+            possible = " or ".join(NEXT_STATES[record.state]) or "nothing else"
+            raise UsageError(
+                "EINVAL",
+                f"{name} is {record.state} and cannot become {state}",
+                suggestion=f"from {record.state} it becomes {possible}",
+            )
+        changed = replace(record, state=state)
+        return dumps(changed), changed
+
+    return update(kv, keys.agent_record(root, name), decide)
+
+
+def read_agent(kv: KV, root: str, name: str) -> AgentRecord:
+    """Return the record of an agent by its short name; `UsageError` ENOENT when there is none."""
+    require_name(root, name)
+    item = kv.get(keys.agent_record(root, name))
+    if item is None:
+        raise unknown_agent(name)
+    return _read_record(item.value, name)
+
+
+def scan_agents(kv: KV, root: str) -> Iterator[tuple[str, AgentRecord | None]]:
+    """Yield the short names and records of all agents below a root; None for what is damaged, or
+    can be read by a newer version alone.
+    """
+    for name, item in scan_all(kv, keys.agent_record(root, "").partition):
+        try:
+            yield name, RECORD.read(item.value)
+        except (ValueError, NewerFormat):
+            yield name, None
+
+
+def unknown_agent(name: str) -> UsageError:
+    """Return the error for a name that no agent has."""
+    return UsageError(
+        "ENOENT",
+        f"there is no agent {one_line(name, 40)}",
+        suggestion="`uncaged agent list` shows them",
+    )
+
+
+def _read_record(value: bytes, name: str) -> AgentRecord:
+    try:
+        return RECORD.read(value)
+    except ValueError:
+        raise damaged(f"the record of the agent {name} cannot be read", source=name) from None

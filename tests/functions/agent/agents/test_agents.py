@@ -1,0 +1,213 @@
+"""Agents below the root: each answers in sessions of its own, with the root's people and channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from functions import worker
+from functions.agent.agents.record import AgentRecord, add_agent, change_state
+from functions.events import Event, Sender
+from functions.queues import dead_letters
+from functions.wiring import AgentRuntime
+from sigil.errors import UsageError
+from sigil.storage.kv import keys
+from sigil.storage.stored import dumps
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.talk import event
+from tests.functions.people import platform
+
+
+@pytest.fixture
+def home(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> AgentRuntime:
+    """A root with the agent alice below it, and a platform."""
+    made = runtime(llm_url=model.url, **platform(bot))
+    add(made, "alice")
+    return made
+
+
+def add(home: AgentRuntime, name: str, **fields: object) -> None:
+    record = AgentRecord("agent", "main", "enabled", 1.0, "terminal:local")
+    add_agent(home.stores.kv, "main", name, replace(record, **fields))  # type: ignore[arg-type]
+
+
+def work(home: AgentRuntime, *events: Event) -> None:
+    """Put the events and work on all that waits."""
+    for each in events:
+        home.queue.put(each)
+    while delivery := home.queue.take(0.0):
+        worker.process(delivery, home)
+
+
+def message(text: str, chat: int = 42) -> Event:
+    return event(text, f"telegram:{chat}", f"telegram:{chat}")
+
+
+def task(agent: str, text: str = "count the hens") -> Event:
+    made = replace(message(text), agent=agent, kind="task", session="own:main")
+    return replace(made, sender=Sender("terminal:local"), by="telegram:42")
+
+
+def list_texts(bot: BotApi, chat: int = 42) -> list[str]:
+    return [sent["text"] for sent in bot.messages if sent["chat_id"] == chat]
+
+
+def list_reasons(home: AgentRuntime) -> list[str]:
+    return [letter.reason for letter in dead_letters.scan_dead_letters(home.stores.kv)]
+
+
+def read_system(model: ScriptedModel, number: int = -1) -> str:
+    return str(model.bodies[number]["messages"][0]["content"])
+
+
+def test_a_bound_chat_talks_to_another_agent_and_comes_back(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    model.then(say("root one"), say("alice one"), say("alice two"), say("root two"))
+    work(home, message("hello"))
+    work(home, message("/agent alice"))
+    work(home, message("hi alice"), message("/status"))
+    assert "alice" in read_system(model)
+    assert [each["content"] for each in model.bodies[-1]["messages"][1:]] != []
+    assert "hello" not in str(model.bodies[-1])
+    work(home, message("still there?"))
+    assert "alice one" in str(model.bodies[-1])
+    work(home, message("/agent main"))
+    work(home, message("and you?"))
+    assert "alice" not in str(model.bodies[-1])
+    texts = list_texts(bot)
+    assert [text for text in texts if text.endswith((" one", " two"))] == [
+        "root one",
+        "alice one",
+        "alice two",
+        "root two",
+    ]
+    child = keys.session_of("main.alice", "telegram:42")
+    assert len(home.app.sessions.open(child).document.messages) == 4
+
+
+def test_a_message_that_comes_again_after_the_binding_goes_where_it_went(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    first = message("hello")
+    model.then(say("once"))
+    work(home, first)
+    work(home, message("/agent alice"))
+    work(home, first)
+    assert list_texts(bot).count("once") == 1
+    assert len(model.bodies) == 1
+
+
+def test_only_an_owner_binds_a_chat(home: AgentRuntime, bot: BotApi) -> None:
+    work(home, message("/agent alice", 66))
+    assert list_texts(bot, 66) == ["Only my owner can do that."]
+
+
+@pytest.mark.parametrize("state", ["disabled", "archived"])
+def test_a_chat_of_an_agent_that_is_switched_off_gets_the_root_and_is_told_once(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel, state: str
+) -> None:
+    work(home, message("/agent alice"))
+    change_state(home.stores.kv, "main", "alice", state)  # type: ignore[arg-type]
+    model.then(say("one"), say("two"))
+    work(home, message("hello"))
+    work(home, message("again"))
+    told, untold = list_texts(bot)[-2:]
+    assert told.startswith("one")
+    assert "The agent alice is switched off or gone" in told
+    assert untold == "two"
+
+
+def test_an_event_of_no_agent_is_a_dead_letter_with_the_reason(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    add(home, "bob")
+    change_state(home.stores.kv, "main", "bob", "disabled")
+    add(home, "carol")
+    change_state(home.stores.kv, "main", "carol", "archived")
+    names = ("main.bob", "main.carol", "main.dave", "main.Alice", "main.alice.x", "main.", "other")
+    work(home, *(task(name) for name in names))
+    assert sorted(list_reasons(home)) == [
+        "the agent 'main.bob' is disabled",
+        "the agent 'main.carol' is archived",
+        "there is no agent 'main.' here",
+        "there is no agent 'main.Alice' here",
+        "there is no agent 'main.alice.x' here",
+        "there is no agent 'main.dave' here",
+    ]
+    assert model.bodies == []
+
+
+def test_no_message_reaches_an_agent_but_through_a_bound_chat(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    work(home, replace(message("hello"), agent="main.alice"))
+    assert list_reasons(home) == ["no message comes to 'main.alice' but through a bound chat"]
+    assert model.bodies == []
+
+
+def test_a_record_overrides_the_settings(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, llm_model="plain", **platform(bot))
+    add(home, "alice", model="clever", access="owners", ticks=3, session_tokens=7, tokens=9)
+    found = home.agents.find("main.alice", home.app)
+    assert not hasattr(found, "reason")
+    assert found.rules.access == "owners"
+    assert (found.limits.ticks, found.limits.session_tokens, found.limits.agent_tokens) == (3, 7, 9)
+    assert found is home.agents.find("main.alice", home.app)
+    work(home, message("/agent alice"))
+    model.then(say("clever one"))
+    work(home, message("hello"))
+    assert model.bodies[-1]["model"] == "clever"
+
+
+def test_an_agents_record_that_cannot_be_used_is_a_reason_and_harms_nobody(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    add(home, "bob", guide="nobodys")
+    whole = dumps(AgentRecord("agent", "main", "enabled", 1.0, "terminal:local"))
+    damaged = [whole[:cut] for cut in range(len(whole))]
+    for number in range(0, len(whole), 3):
+        damaged.append(whole[:number] + b"\x00" + whole[number + 1 :])
+    for value in damaged:
+        kv.put(keys.agent_record("main", "carol"), value)
+        found = home.agents.find("main.carol", home.app)
+        assert "damaged" in getattr(found, "reason", ""), value
+    work(home, task("main.bob"), task("main.carol"))
+    reasons = sorted(list_reasons(home))
+    assert reasons[0].startswith("the agent 'main.bob' cannot be opened: there is no guide")
+    assert reasons[1] == "the record of the agent 'main.carol' is damaged"
+    model.then(say("well"))
+    work(home, message("hello"))
+    assert len(model.bodies) == 1
+
+
+def test_an_event_of_an_agent_whose_record_is_of_a_newer_version_waits_for_that_version(
+    home: AgentRuntime,
+) -> None:
+    home.stores.kv.put(keys.agent_record("main", "bob"), b'{"format": 2}')
+    work(home, task("main.bob"))
+    assert list_reasons(home) == []
+    inbox = keys.inbox_event(keys.session_of("main.bob", "own:main"), "").partition
+    assert len(home.stores.kv.scan(inbox)) == 1
+
+
+def test_a_name_with_a_meaning_of_its_own_is_refused(home: AgentRuntime) -> None:
+    for name in ("main", "Alice", "a.b", "root", "1st", "", "a" * 33, "ä", "a/b", "a#b", "a~b"):
+        with pytest.raises(UsageError):
+            add(home, name)
+    with pytest.raises(UsageError, match="already"):
+        add(home, "alice")
+
+
+@pytest.mark.parametrize("name", ["main.alice", ".alice", "main."])
+def test_an_agent_of_the_settings_has_no_dot(
+    runtime: Callable[..., AgentRuntime], name: str
+) -> None:
+    with pytest.raises(UsageError, match="has a dot"):
+        runtime(agent=name)
