@@ -33,10 +33,12 @@ def alert_session_status(opened: SessionHandle, runtime: AgentRuntime) -> Sessio
     failure = ""
     if failures and safety.reason in ("cascade", "fatal"):
         failure = replace(failures[-1], target="").line
-    if safety.reason != "budget" or _claim_budget_alert(opened.key, safety.since, runtime):
+    of_all = {"budget": runtime.app.root, "agent-budget": runtime.app.name}
+    agent = of_all.get(safety.reason, "")
+    if not agent or _claim_budget_alert(agent, opened.key, safety.since, runtime):
         alert = Alert(
             event=reason.event,
-            agent=runtime.app.name,
+            agent=agent or runtime.app.name,
             session=opened.key.partition("#")[2],
             state=safety.state,
             reason=safety.reason,
@@ -48,14 +50,14 @@ def alert_session_status(opened: SessionHandle, runtime: AgentRuntime) -> Sessio
     return runtime.app.sessions.save(opened, document)
 
 
-def _claim_budget_alert(session: str, since: float, runtime: AgentRuntime) -> bool:
-    """Return whether this session is the one whose turn alerts of this period's budget.
+def _claim_budget_alert(agent: str, session: str, since: float, runtime: AgentRuntime) -> bool:
+    """Return whether this session is the one whose turn alerts of an agent's budget of this period.
 
     It stays that one: a worker may note it and die before it sends the alert.
     """
     kv = runtime.stores.kv
     limits = runtime.app.limits
-    key = keys.budget_alert(runtime.app.name, name_period(since, limits))
+    key = keys.budget_alert(agent, name_period(since, limits))
     mine = f"{session} {since}".encode()
     with suppress(Conflict):
         kv.put(key, mine, expect=ABSENT, ttl=keys.SEEN_TTL + limits.seconds)

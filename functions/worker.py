@@ -327,7 +327,8 @@ def _obey_control(event: Event, runtime: AgentRuntime) -> None:
     try_to_send_notice(event, reply, runtime)
     if answer.halted:
         session = event.session if answer.halted == "chat" else ""
-        alert = halt_alert(runtime.app.name, session, runtime.app.clock.now())
+        agent = runtime.app.root if answer.halted == "root" else runtime.app.name
+        alert = halt_alert(agent, session, runtime.app.clock.now())
         send_alert(alert, runtime.notifier)
 
 

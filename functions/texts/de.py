@@ -193,7 +193,7 @@ class German(Texts):
     status_ready = "Mir geht es gut, und ich bin bereit für dich."
     status_working = "Ich arbeite gerade an einer Nachricht."
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
-    status_agent = "Agent: {name} ({state})."
+    status_agent = "Der Agent {name} verbrauchte {spent} aller Token{limit}."
     status_model = "Modell: {model}, sein Fenster von {window} Token ist zu {share} belegt."
     status_version = "Version {version}, läuft seit {uptime}."
     status_version_only = "Version {version}."

@@ -150,7 +150,7 @@ class Texts:
     status_ready = "I am well, and ready for you."
     status_working = "I am working on a message right now."
     status_waiting = "I am waiting for the model, which does not answer at the moment."
-    status_agent = "Agent: {name} ({state})."
+    status_agent = "Agent {name} used {spent:,} of all tokens{limit}."
     status_model = "Model: {model}, with {share} of its window of {window:,} tokens in use."
     status_version = "Version {version}, running for {uptime}."
     status_version_only = "Version {version}."

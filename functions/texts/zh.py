@@ -135,7 +135,7 @@ class Chinese(Texts):
     status_ready = "一切正常，随时可以开始。"
     status_working = "我正在处理一条消息。"
     status_waiting = "模型暂时没有回应，我在等它。"
-    status_agent = "智能体：{name}（{state}）。"
+    status_agent = "其中智能体 {name} 用了 {spent:,} token{limit}。"
     status_model = "模型：{model}，窗口 {window:,} token，已用 {share}。"
     status_version = "版本 {version}，已运行 {uptime}。"
     status_version_only = "版本 {version}。"

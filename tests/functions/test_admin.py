@@ -92,6 +92,8 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
             "failures": [],
             "usage": NOTHING,
             "last": NOTHING,
+            "agent_spent": None,
+            "agent_most": 0,
         }
         assert agent.ask("hello", GUEST) == reason("halted")
         assert post("/unlock", json={"session": chat}).json() == {"unlocked": chat}

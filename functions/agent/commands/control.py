@@ -5,6 +5,7 @@ It is written beside the session; its turn looks for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,11 +32,12 @@ SESSION_CHARACTERS = 300
 class ControlAnswer:
     """The reply to a control event, empty when the stopped turn replies itself.
 
-    `halted` says what it halted: `chat`, `agent` for every chat, or nothing.
+    `halted` says what it halted: `chat`, `agent` for all its chats, `root` for every chat of every
+    agent, or nothing.
     """
 
     text: str = ""
-    halted: Literal["", "chat", "agent"] = ""
+    halted: Literal["", "chat", "agent", "root"] = ""
 
 
 def handle_control(event: Event, app: App, role: Role | None = None) -> ControlAnswer:
@@ -61,12 +63,7 @@ def handle_control(event: Event, app: App, role: Role | None = None) -> ControlA
     elif role != "owner":
         answer = ControlAnswer(texts.owners_only)
     elif word == "/halt":
-        here = rest == ["here"]
-        halt(session if here else "", app, event.sender.id)
-        if here:
-            answer = ControlAnswer(texts.halted_here, "chat")
-        else:
-            answer = ControlAnswer(texts.halted, "agent")
+        answer = _halt_from_chat(rest, session, app, event, texts)
     else:
         unlock(session, app, event.sender.id)
         answer = ControlAnswer(texts.unlocked)
@@ -74,8 +71,29 @@ def handle_control(event: Event, app: App, role: Role | None = None) -> ControlA
     return answer
 
 
+def _halt_from_chat(
+    words: Sequence[str], session: str, app: App, event: Event, texts: Texts
+) -> ControlAnswer:
+    """Halt the agent of a chat, with the word `here` the chat alone, with `all` every agent."""
+    by = event.sender.id
+    if words == ["here"]:
+        halt(session, app, by)
+        return ControlAnswer(texts.halted_here, "chat")
+    if app.is_root or words == ["all"]:
+        halt_root(app, by)
+        return ControlAnswer(texts.halted, "root")
+    halt("", app, by)
+    return ControlAnswer(texts.halted_agent.format(name=app.short_name), "agent")
+
+
+def halt_root(app: App, by: str) -> None:
+    """Halt the root and every agent below it."""
+    locks.halt(app.kv, keys.escape(app.root), by, app.clock.now())
+
+
 def halt(session: str, app: App, by: str) -> None:
-    """Halt one session (S of the keys), or the whole agent when `session` is empty.
+    """Halt one session (S of the keys), or the whole agent when `session` is empty: that of the
+    root stops the agents below it as well.
 
     The halt (SYSTEM_HALT) is seen before the next request and tool call.
     """
@@ -85,26 +103,32 @@ def halt(session: str, app: App, by: str) -> None:
 def unlock(session: str, app: App, by: str) -> None:
     """Unlock a session (S of the keys), or all of them when `session` is empty, whatever locked it.
 
-    A halt of the whole agent ends with either; what else locked other sessions does not. The budget
-    starts again when it is used up.
+    A halt of the whole agent or of the root ends when one of their sessions is unlocked; what else
+    locked other sessions does not. A budget starts again when it is used up, that of the root when
+    it or a session is unlocked.
     """
     breakers = make_breakers(session, app.kv, app.name, app.limits, app.clock)
     now = app.clock.now()
     period = breakers.current_period()
-    if session:
-        spent = breakers.count_period().counted
-    else:
-        spent = breakers.budget.count_spent(period)
-    # Without a limit (0) nobody can tell whether the budget is used up: it starts again then, too.
-    if app.limits.tokens <= max(spent, 0):
-        breakers.budget.restart_period(period)
+    for budget in breakers.budgets:
+        if budget.is_roots and not (session or app.is_root):
+            continue
+        if session and budget.is_roots:
+            spent = breakers.count_period().counted
+        else:
+            spent = budget.count_spent(period)
+        # Without a limit (0) nobody can tell if the budget is used up: it starts again then, too.
+        if budget.most <= max(spent, 0):
+            budget.restart_period(period)
+    agents = [keys.escape(name) for name in dict.fromkeys((app.name, app.root))]
     if session:
         locks.unlock(app.kv, session, by, now)
-        if locks.read_lock(app.kv, breakers.agent).closed:
-            locks.unlock(app.kv, breakers.agent, by, now, forgives=False)
+        for agent in agents:
+            if locks.read_lock(app.kv, agent).closed:
+                locks.unlock(app.kv, agent, by, now, forgives=False)
         return
-    locks.unlock(app.kv, breakers.agent, by, now)
-    for halted in locks.list_halted_sessions(app.kv, breakers.agent):
+    locks.unlock(app.kv, agents[0], by, now)
+    for halted in locks.list_halted(app.kv, agents[0]):
         locks.unlock(app.kv, halted, by, now)
 
 

@@ -11,7 +11,7 @@ from functions.agent.context import count_overhead
 from functions.agent.messages import Usage
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
-from functions.agent.safety.budget import SafetyLimits
+from functions.agent.safety.budget import SafetyLimits, TokenBudget
 from functions.agent.safety.status import (
     NoticeReader,
     SafetyStatus,
@@ -36,6 +36,9 @@ class StatusReport:
     `left` are what this session may still use of them, None without a limit. `cost` is what `total`
     cost in money, as far as that is known.
 
+    `agent_spent` are the tokens of a root's agent in this period, of `agent_most` that it may use;
+    None for the root itself.
+
     `failures` are the last ones, oldest first, as {line, code, fingerprint, message}. `usage` has
     the tokens of all its requests, `last` those of its last turn; `cached` of a prompt's came from
     the provider's cache.
@@ -56,6 +59,8 @@ class StatusReport:
     failures: tuple[dict[str, str], ...]
     usage: Usage = Usage()
     last: Usage = Usage()
+    agent_spent: int | None = None
+    agent_most: int = 0
 
 
 def find_reason(breakers: Breakers, safety: SafetyStatus) -> str:
@@ -73,6 +78,10 @@ def make_report(session: str, document: Document, app: App) -> StatusReport:
     reason = find_reason(breakers, safety)
     working = document.turn and not reason
     tokens = breakers.count_period()
+    agent_spent = None
+    if not app.is_root:
+        own = TokenBudget(app.kv, app.name, app.limits, app.clock.now)
+        agent_spent = own.count_spent(period)
     failures = [
         {
             "line": fact.line,
@@ -93,17 +102,23 @@ def make_report(session: str, document: Document, app: App) -> StatusReport:
         most=app.limits.tokens,
         total=tokens.total,
         own=safety.spent,
-        left=_count_left(tokens.counted, safety, app.limits),
+        left=_count_left(tokens.counted, agent_spent, safety, app.limits),
         cost=tokens.cost,
         failures=tuple(failures),
         usage=document.usage,
         last=document.last,
+        agent_spent=agent_spent,
+        agent_most=app.limits.agent_tokens,
     )
 
 
-def _count_left(counted: int, safety: SafetyStatus, limits: SafetyLimits) -> int | None:
+def _count_left(
+    counted: int, agent_spent: int | None, safety: SafetyStatus, limits: SafetyLimits
+) -> int | None:
     """Return how many tokens a session may still use in this period; None without a limit."""
     left = []
+    if limits.agent_tokens > 0 and agent_spent is not None:
+        left.append(limits.agent_tokens - agent_spent)
     if limits.tokens > 0:
         left.append(limits.tokens - counted)
     if limits.session_tokens > 0:
@@ -120,6 +135,7 @@ def format_status(session: str, document: Document, app: App) -> list[str]:
         f"Failures: {report.consecutive} in a row, {report.failed} of the last"
         f" {report.operations} operations",
         _format_total(report, ENGLISH) + _format_cost(report.cost, app, ENGLISH),
+        _format_agent(report, app, ENGLISH),
         _format_left(report, document, app, ENGLISH),
     ]
     if report.last.total:
@@ -150,6 +166,7 @@ def describe_status(call: CommandCall) -> list[str]:
         failed = texts.status_failures.format(steps=report.operations, failed=report.failed)
         lines.append(failed)
     lines.append(_format_total(report, texts) if in_full else _format_own(report, texts))
+    lines.append(_format_agent(report, app, texts) if in_full else "")
     if report.last.total:
         tokens = _format_tokens(report.last, texts)
         if in_full:
@@ -254,6 +271,14 @@ def _format_total(report: StatusReport, texts: Texts) -> str:
         own=report.own,
         unlocked=_format_unlocked(report, texts),
     )
+
+
+def _format_agent(report: StatusReport, app: App, texts: Texts) -> str:
+    """Return which agent answers, and what it used of all; empty for the root."""
+    if report.agent_spent is None:
+        return ""
+    limit = texts.usage_limit.format(most=report.agent_most) if report.agent_most else ""
+    return texts.status_agent.format(name=app.short_name, spent=report.agent_spent, limit=limit)
 
 
 def _is_uncounted(report: StatusReport) -> bool:

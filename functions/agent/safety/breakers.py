@@ -10,7 +10,6 @@ import orjson
 from functions.agent.messages import Usage
 from functions.agent.safety.budget import (
     CHECKED_SECONDS,
-    FORGIVEN,
     SUMMED_SECONDS,
     TOLD_SHARE,
     PeriodTokens,
@@ -30,29 +29,36 @@ from sigil.storage.kv.base import get_many
 
 NEVER = -1.0
 """No total is as recent as this."""
-PASSING = ("budget", "session-budget", "halted")
+PASSING = ("budget", "agent-budget", "session-budget", "halted")
 """Reasons that are over as soon as nothing trips any more: a new period began, a halt of the whole
 agent ended.
 """
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetRecords:
+    """The records of one budget: what was forgiven of its period, and the running total."""
+
+    forgiven: Item | None
+    total: Item | None
+
+
+@dataclass(frozen=True, slots=True)
 class SafetyRecords:
     """The records that decide whether a session may go on, read with one request.
 
-    `mark` says which turn is told to stop; `own` is what the session wrote down for the `period`,
-    `other` what it wrote down for work beside its turns; `forgiven` and `total` are the agent's.
-    `read` is when that was, a time of the monotonic clock.
+    `locks` are those of the root, of the agent below it and of the session; `mark` says which turn
+    is told to stop; `own` is what the session wrote down for the `period`, `other` what it wrote
+    down for work beside its turns; `budgets` are the records of each budget. `read` is when that
+    was, a time of the monotonic clock.
     """
 
-    agent_lock: Lock
-    session_lock: Lock
+    locks: tuple[Lock, ...]
     mark: Item | None
     period: str
     own: Item | None
     other: Item | None
-    forgiven: Item | None
-    total: Item | None
+    budgets: tuple[BudgetRecords, ...]
     read: float
 
 
@@ -60,9 +66,11 @@ class SafetyRecords:
 class Breakers:
     """The breakers of one session, for one turn or one request.
 
-    `session` is the S of the keys, `agent` its first part. What was read of the store less than
-    `fresh_seconds` ago is not read again. With `defers` a turn writes down what it spends when it
-    is over (`settle`), or at once when more than half of a budget is used up.
+    `session` is the S of the keys, `agent` the full name of its agent. What holds for the root
+    holds for it as well. `budgets` are that of the root, and the agent's own if it has one. What
+    was read of the store less than `fresh_seconds` ago is not read again. With `defers` a turn
+    writes down what it spends when it is over (`settle`), or at once when more than half of a
+    budget is used up.
 
     With `beside` they are those of work beside the session's turns, which has a sum of its own:
     each sum has one writer.
@@ -71,7 +79,7 @@ class Breakers:
     kv: KV
     agent: str
     session: str
-    budget: TokenBudget
+    budgets: tuple[TokenBudget, ...]
     clock: Clock
     fresh_seconds: float = 0.0
     defers: bool = False
@@ -79,6 +87,16 @@ class Breakers:
     _unwritten: bool = field(default=False, init=False)
     _unwritten_cost: float = field(default=0.0, init=False)
     _records: SafetyRecords | None = field(default=None, init=False)
+
+    @property
+    def limits(self) -> SafetyLimits:
+        """Return the limits of the agent."""
+        return self.budget.limits
+
+    @property
+    def budget(self) -> TokenBudget:
+        """Return the budget of the root, into which every session writes its sum."""
+        return self.budgets[0]
 
     def list_keys(self) -> list[Key]:
         """Return the keys of the records that `use_items` takes, in order."""
@@ -104,7 +122,7 @@ class Breakers:
         return records
 
     def is_halted(self) -> bool:
-        """Return whether an owner halted the agent or this session."""
+        """Return whether an owner halted the root, the agent or this session."""
         return _is_halted(self._load_records())
 
     def is_told_to_stop(self, event: str) -> bool:
@@ -117,9 +135,9 @@ class Breakers:
         return _names_turn(records.mark, event) or _is_halted(records)
 
     def sum_unlocks(self) -> float:
-        """Return a number that grows with every unlock of this session or of the whole agent."""
+        """Return a number that grows with every unlock of the session, its agent or the root."""
         records = self._load_records()
-        return records.agent_lock.forgave + records.session_lock.forgave
+        return sum(lock.forgave for lock in records.locks)
 
     def stop(self, status: SafetyStatus, reason: str) -> SafetyStatus:
         """Return the status of a session that goes on only after an unlock that comes later.
@@ -130,7 +148,7 @@ class Breakers:
 
     def current_period(self) -> str:
         """Return the name of the budget's period at this moment."""
-        return name_period(self.clock.now(), self.budget.limits)
+        return name_period(self.clock.now(), self.limits)
 
     def load_current(self, status: SafetyStatus) -> SafetyStatus:
         """Return the status in this period, with all that the session has spent in it.
@@ -161,15 +179,16 @@ class Breakers:
         The part is 0 while nothing is nearly used, or as far as this turn knows. Nothing is read
         for it.
         """
-        limits = self.budget.limits
+        limits = self.limits
         records = self._records
         if records is None or records.period != self.current_period():
             return "", 0.0
         parts = []
-        total = read_total(records.total)
-        if limits.tokens > 0 and total:
-            counted = total.tokens - read_forgiven(records.forgiven)
-            parts.append((counted / limits.tokens, "budget"))
+        for budget, known in zip(self.budgets, records.budgets, strict=True):
+            total = read_total(known.total)
+            if budget.most > 0 and total:
+                counted = total.tokens - read_forgiven(known.forgiven)
+                parts.append((counted / budget.most, budget.reason))
         if limits.session_tokens > 0:
             here = status.in_period(records.period)
             parts.append(((here.spent - here.free) / limits.session_tokens, "session-budget"))
@@ -177,26 +196,27 @@ class Breakers:
         return (name, share) if share >= TOLD_SHARE else ("", 0.0)
 
     def count_period(self) -> PeriodTokens:
-        """Return the tokens of this period, of all sessions together, by the running total.
+        """Return the tokens of this period, of all sessions of the root and of the agents below it
+        together, by the running total.
 
         Where this session's own sum cannot be read, all sums are read again.
         """
         records = self._load_records()
         believed = SUMMED_SECONDS if self._is_own_readable(records) else NEVER
-        total = self._load_total(records, believed)
-        counted = total.tokens - read_forgiven(records.forgiven)
+        total = self._load_total(records, 0, believed)
+        counted = total.tokens - read_forgiven(records.budgets[0].forgiven)
         return PeriodTokens(total.tokens, counted, total.cost)
 
     def _find_reason(self, records: SafetyRecords, status: SafetyStatus) -> str:
         if _is_halted(records):
             return "halted"
-        if 0 < self.budget.limits.ticks <= status.ticks:
+        if 0 < self.limits.ticks <= status.ticks:
             return "loop"
         return self._find_spent_budget(records, status)
 
     def _find_spent_budget(self, records: SafetyRecords, status: SafetyStatus) -> str:
-        limits = self.budget.limits
-        if limits.tokens <= 0 and limits.session_tokens <= 0:
+        limits = self.limits
+        if limits.session_tokens <= 0 and all(budget.most <= 0 for budget in self.budgets):
             return ""
         own = self._read_own(records, limits.tokens)
         here = status.in_period(records.period)
@@ -204,16 +224,22 @@ class Breakers:
         other = read_sum(records.other.value, 0) if records.other else 0
         if 0 < limits.session_tokens <= own + other + pending - here.free:
             return "session-budget"
-        if limits.tokens <= 0:
-            return ""
-        forgiven = read_forgiven(records.forgiven)
+        for place, budget in enumerate(self.budgets):
+            if budget.most > 0 and self._is_used_up(records, place, pending):
+                return budget.reason
+        return ""
+
+    def _is_used_up(self, records: SafetyRecords, place: int, pending: int) -> bool:
+        """Return whether a budget is used up, with what its session has not written down yet."""
+        most = self.budgets[place].most
+        forgiven = read_forgiven(records.budgets[place].forgiven)
         readable = self._is_own_readable(records)
         if readable:
-            total = self._load_total(records, SUMMED_SECONDS).tokens
-            if total - forgiven + pending < limits.tokens:
-                return ""
-        total = self._load_total(records, CHECKED_SECONDS if readable else NEVER).tokens
-        return "budget" if total - forgiven + pending >= limits.tokens else ""
+            total = self._load_total(records, place, SUMMED_SECONDS).tokens
+            if total - forgiven + pending < most:
+                return False
+        total = self._load_total(records, place, CHECKED_SECONDS if readable else NEVER).tokens
+        return total - forgiven + pending >= most
 
     def record_request(self, status: SafetyStatus, task: str | None, usage: Usage) -> SafetyStatus:
         """Write down the session's sum and return the status after a request.
@@ -247,21 +273,28 @@ class Breakers:
         records = self._load_known()
         more = status.spent - self._read_own(records, 0)
         own = self.budget.write_spent(self._spender, status.period, status.spent)
-        total = self.budget.add_to_total(status.period, more, cost, records.total)
-        self._records = replace(records, own=own, total=total)
+        changed = tuple(
+            replace(known, total=budget.add_to_total(status.period, more, cost, known.total))
+            for budget, known in zip(self.budgets, records.budgets, strict=True)
+        )
+        self._records = replace(records, own=own, budgets=changed)
 
     def _is_scarce(self, status: SafetyStatus) -> bool:
         """Return whether more than half of a budget is used up, or nobody knows."""
-        limits = self.budget.limits
+        limits = self.limits
         if limits.session_tokens > 0 and 2 * (status.spent - status.free) > limits.session_tokens:
             return True
-        if limits.tokens <= 0:
+        if all(budget.most <= 0 for budget in self.budgets):
             return False
         records = self._load_known()
-        total = read_total(records.total)
-        if total is None or (records.own and self._read_own(records, MOST) == MOST):
+        if records.own and self._read_own(records, MOST) == MOST:
             return True
-        return 2 * (total.tokens + status.spent - self._read_own(records, 0)) > limits.tokens
+        new = status.spent - self._read_own(records, 0)
+        for budget, known in zip(self.budgets, records.budgets, strict=True):
+            total = read_total(known.total)
+            if budget.most > 0 and (total is None or 2 * (total.tokens + new) > budget.most):
+                return True
+        return False
 
     def mark_damage_noticed(self, status: SafetyStatus) -> SafetyStatus:
         """Return the status, stopped from now on if it is damaged and nobody had noticed.
@@ -304,22 +337,29 @@ class Breakers:
         return known if known and known.period == self.current_period() else self.reload()
 
     def _list_keys(self, period: str) -> list[Key]:
-        return [
-            keys.owner_lock(self.agent),
-            keys.owner_lock(self.session),
+        other = self.session if self.beside else keys.memory_of(self.session)
+        listed = [keys.owner_lock(whom) for whom in self._list_lock_names()]
+        listed += [
             keys.control_mark(self.session),
             self.budget.key(period, self._spender),
-            self.budget.key(period, self.session if self.beside else keys.memory_of(self.session)),
-            self.budget.key(period, FORGIVEN),
-            self.budget.total_key(period),
+            self.budget.key(period, other),
         ]
+        for budget in self.budgets:
+            listed += [budget.forgiven_key(period), budget.total_key(period)]
+        return listed
+
+    def _list_lock_names(self) -> list[str]:
+        """Return whose halts hold for the session: the root's, its agent's and its own."""
+        agents = dict.fromkeys((keys.root_of(self.agent), self.agent))
+        return [*map(keys.escape, agents), self.session]
 
     def _make_records(self, period: str, items: Sequence[Item | None]) -> SafetyRecords:
-        agent, session, mark, own, other, forgiven, total = items
         read = self.clock.monotonic()
-        return SafetyRecords(
-            parse_lock(agent), parse_lock(session), mark, period, own, other, forgiven, total, read
-        )
+        count = len(self._list_lock_names())
+        mark, own, other, *rest = items[count:]
+        locks = tuple(parse_lock(item) for item in items[:count])
+        budgets = tuple(BudgetRecords(*rest[at : at + 2]) for at in range(0, len(rest), 2))
+        return SafetyRecords(locks, mark, period, own, other, budgets, read)
 
     @property
     def _spender(self) -> str:
@@ -333,14 +373,18 @@ class Breakers:
     def _is_own_readable(self, records: SafetyRecords) -> bool:
         return self._read_own(records, 0) == self._read_own(records, MOST)
 
-    def _load_total(self, records: SafetyRecords, believed: float) -> RunningTotal:
-        """Return the agent's total, summed up again when it is older than `believed` seconds."""
-        total = read_total(records.total)
-        if total is None or not self.budget.is_recent(total, believed):
-            item = self.budget.sum_again(records.period)
+    def _load_total(self, records: SafetyRecords, place: int, believed: float) -> RunningTotal:
+        """Return a budget's total, summed up again when it is older than `believed` seconds."""
+        total = read_total(records.budgets[place].total)
+        budget = self.budgets[place]
+        if total is None or not budget.is_recent(total, believed):
+            item = budget.sum_again(records.period)
             total = read_total(item)
             assert total is not None, "a total can be read that was just written"
-            self._records = replace(records, total=item)
+            # what another call read meanwhile is as new
+            known = list((self._records or records).budgets)
+            known[place] = replace(known[place], total=item)
+            self._records = replace(records, budgets=tuple(known))
         return total
 
 
@@ -356,14 +400,15 @@ def make_breakers(
     beside: bool = False,
 ) -> Breakers:
     """Return the breakers of a session (S of the keys) of the agent with this name."""
-    budget = TokenBudget(kv, agent, limits, clock.now)
-    return Breakers(
-        kv, keys.escape(agent), session, budget, clock, fresh_seconds, defers, beside=beside
-    )
+    budgets = [TokenBudget(kv, keys.root_of(agent), limits, clock.now)]
+    own = TokenBudget(kv, agent, limits, clock.now)
+    if own.most > 0 and not own.is_roots:
+        budgets.append(own)
+    return Breakers(kv, agent, session, tuple(budgets), clock, fresh_seconds, defers, beside=beside)
 
 
 def _is_halted(records: SafetyRecords) -> bool:
-    return records.agent_lock.closed or records.session_lock.closed
+    return any(lock.closed for lock in records.locks)
 
 
 def _names_turn(mark: Item | None, event: str) -> bool:

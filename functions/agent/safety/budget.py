@@ -119,19 +119,42 @@ def _format_beginning(began: int) -> str:
 
 
 class TokenBudget:
-    """The sums of one agent's sessions in a store."""
+    """The budget of a root and all agents below it, or the one that such an agent has beside that.
+
+    All their sessions write their sums into the partition of the root.
+    """
 
     def __init__(
         self, kv: KV, agent: str, limits: SafetyLimits, now: Callable[[], float] = time.time
     ) -> None:
         self._kv = kv
         self._agent = agent
+        self._root = keys.root_of(agent)
         self._now = now
         self.limits = limits
 
+    @property
+    def is_roots(self) -> bool:
+        """Return whether it holds for the root and all agents below it together."""
+        return self._agent == self._root
+
+    @property
+    def most(self) -> int:
+        """Return the tokens that may be spent in a period; 0 is no limit."""
+        return self.limits.tokens if self.is_roots else self.limits.agent_tokens
+
+    @property
+    def reason(self) -> str:
+        """Return why a session stops when it is used up, a key of `REASONS`."""
+        return "budget" if self.is_roots else "agent-budget"
+
     def key(self, name: str, session: str) -> Key:
         """Return where a session (S of the keys) writes down what it spends in a period."""
-        return keys.session_usage(self._agent, name, session)
+        return keys.session_usage(self._root, name, session)
+
+    def forgiven_key(self, name: str) -> Key:
+        """Return the key of what an unlock took off a period's sum."""
+        return keys.session_usage(self._agent, name, FORGIVEN)
 
     def total_key(self, name: str) -> Key:
         """Return the key of a period's total."""
@@ -191,19 +214,20 @@ class TokenBudget:
 
     def count_spent(self, name: str) -> int:
         """Return the tokens of a period that count against the budget, read from all sums."""
-        forgiven = read_forgiven(self._kv.get(self.key(name, FORGIVEN)))
+        forgiven = read_forgiven(self._kv.get(self.forgiven_key(name)))
         return self._sum_sessions(name).tokens - forgiven
 
     def _sum_sessions(self, name: str) -> RunningTotal:
         """Return the total as the sums say it; one that cannot be read counts as a whole budget."""
-        sums = self._read_sums(name, self.limits.tokens)
+        sums = self._read_sums(name, self.most)
         return RunningTotal(sum(sums.values()), self._now())
 
     def _read_sums(self, name: str, unreadable: int) -> dict[str, int]:
         """Return what each session has spent in a period; `unreadable` for what is no sum."""
         sums: dict[str, int] = {}
-        first = keys.session_usage(self._agent, name, "")
-        for sort, item in scan_all(self._kv, first.partition, first.sort, page=PAGE):
+        first = self.key(name, "")
+        prefix = first.sort if self.is_roots else f"{first.sort}{keys.session_of(self._agent, '')}"
+        for sort, item in scan_all(self._kv, first.partition, prefix, page=PAGE):
             session = sort.removeprefix(first.sort)
             if session != FORGIVEN:
                 sums[session] = read_sum(item.value, unreadable)
@@ -219,7 +243,7 @@ class TokenBudget:
             if not tokens:
                 self._kv.put(self.key(name, session), b"0", ttl=KEPT_SECONDS)
         forgiven = sum(sums.values())
-        self._kv.put(self.key(name, FORGIVEN), b"%d" % forgiven, ttl=KEPT_SECONDS)
+        self._kv.put(self.forgiven_key(name), b"%d" % forgiven, ttl=KEPT_SECONDS)
         before = read_total(self._kv.get(self.total_key(name)))
         total = RunningTotal(forgiven, self._now(), cost=before.cost if before else 0.0)
         self._kv.put(self.total_key(name), dumps(total), ttl=KEPT_SECONDS)

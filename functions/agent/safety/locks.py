@@ -84,11 +84,17 @@ def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> 
     return update(kv, keys.owner_lock(whom), decide)
 
 
-def list_halted_sessions(kv: KV, agent: str) -> Iterator[str]:
-    """Yield the sessions (S of the keys) of an agent (its escaped name) that were halted singly."""
-    for session, item in scan_all(kv, keys.owner_lock(agent).partition, f"{agent}#", page=PAGE):
-        if parse_lock(item).closed:
-            yield session
+def list_halted(kv: KV, agent: str) -> Iterator[str]:
+    """Yield what was halted singly below an agent (its escaped name): its sessions (S of the keys),
+    and for a root the agents below it and theirs.
+    """
+    is_root = keys.root_of(agent) == agent
+    for whom, item in scan_all(kv, keys.owner_lock(agent).partition, agent, page=PAGE):
+        is_below = whom != agent and (
+            keys.belongs_to(agent, whom) if is_root else whom.startswith(f"{agent}#")
+        )
+        if is_below and parse_lock(item).closed:
+            yield whom
 
 
 def read_lock(kv: KV, whom: str) -> Lock:

@@ -73,6 +73,7 @@ _REASONS: Final = (
     Reason("cascade", SessionState.ERROR_PAUSED, "EMERGENCY_HALT", failed=True),
     Reason("fatal", SessionState.ERROR_PAUSED, "EMERGENCY_HALT", failed=True),
     Reason("budget", SessionState.STOPPED, "BUDGET"),
+    Reason("agent-budget", SessionState.STOPPED, "BUDGET"),
     Reason("session-budget", SessionState.STOPPED, "BUDGET"),
     Reason("halted", SessionState.SAFETY_LOCKOUT, "SYSTEM_HALT"),
     Reason("damaged", SessionState.SAFETY_LOCKOUT, "DAMAGED"),

@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 
 from functions import worker
+from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
+from functions.agent.commands import control
 from functions.events import Event, Sender
 from functions.queues import dead_letters
+from functions.queues.waiting_events import group_of
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
@@ -38,8 +41,9 @@ def work(home: AgentRuntime, *events: Event) -> None:
     """Put the events and work on all that waits."""
     for each in events:
         home.queue.put(each)
-    while delivery := home.queue.take(0.0):
-        worker.process(delivery, home)
+    for queue in (home.control, home.queue, home.work):
+        while queue and (delivery := queue.take(0.0)):
+            worker.process(delivery, replace(home, queue=queue))
 
 
 def message(text: str, chat: int = 42) -> Event:
@@ -191,9 +195,10 @@ def test_an_event_of_an_agent_whose_record_is_of_a_newer_version_waits_for_that_
     home: AgentRuntime,
 ) -> None:
     home.stores.kv.put(keys.agent_record("main", "bob"), b'{"format": 2}')
-    work(home, task("main.bob"))
+    waiting = task("main.bob")
+    work(home, waiting)
     assert list_reasons(home) == []
-    inbox = keys.inbox_event(keys.session_of("main.bob", "own:main"), "").partition
+    inbox = keys.inbox_event(group_of(waiting), "").partition
     assert len(home.stores.kv.scan(inbox)) == 1
 
 
@@ -211,3 +216,59 @@ def test_an_agent_of_the_settings_has_no_dot(
 ) -> None:
     with pytest.raises(UsageError, match="has a dot"):
         runtime(agent=name)
+
+
+def test_a_halt_of_the_root_stops_its_agents_and_a_halt_of_one_stops_no_other(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    add(home, "bob")
+    work(home, message("/agent alice"))
+    model.then(say("alice"), say("root"))
+    work(home, message("/halt"))  # in the chat of alice
+    assert "Halted: alice" in list_texts(bot)[-1]
+    work(home, message("hello"), task("main.alice"))
+    assert model.bodies == []
+    work(home, message("hello", 44))
+    assert list_texts(bot, 44) == ["alice"]
+    work(home, message("/unlock"))
+    work(home, message("hello"))
+    assert list_texts(bot)[-1] == "root"
+
+    work(home, message("/halt all"))
+    asked = len(model.bodies)
+    work(home, message("hello"), message("hello", 44), task("main.alice"), task("main.bob"))
+    assert len(model.bodies) == asked
+    control.unlock("", home.app, "terminal:local")
+    model.then(say("again"))
+    work(home, message("hello again"))
+    assert list_texts(bot)[-1] == "again"
+
+
+def test_the_roots_budget_holds_for_the_sum_of_all_and_an_agents_own_for_its_own(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, tokens_per_day=150, **platform(bot))
+    add(home, "alice")
+    add(home, "bob", tokens=50)
+    work(home, message("/agent alice"))
+    bind(home.stores.kv, "main", "telegram:43", "bob", order="", by="terminal:local")
+    usage = {"usage": {"prompt_tokens": 50, "completion_tokens": 10}}
+    model.then(*({**say(str(number)), **usage} for number in range(9)))
+    work(home, message("one", 43))
+    work(home, message("two", 43))
+    assert len(model.bodies) == 1
+    assert "This agent's own budget" in list_texts(bot, 43)[-1]
+    work(home, message("three"))
+    assert "Agent alice used 60 of all tokens" in ask_status(home, bot)
+    work(home, message("four", 44))
+    assert len(model.bodies) == 3
+    work(home, message("five"), message("six", 44), task("main.alice"))
+    assert len(model.bodies) == 3
+    assert "My budget of tokens is used up" in list_texts(bot)[-1]
+    spent = home.app.make_breakers("main#telegram:42").count_period()
+    assert spent.total == 180
+
+
+def ask_status(home: AgentRuntime, bot: BotApi) -> str:
+    work(home, message("/status"))
+    return list_texts(bot)[-1]

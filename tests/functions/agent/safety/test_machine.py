@@ -76,7 +76,8 @@ TWISTS = some.none() | some.builds(
 COUNTS: Counter[str] = Counter()
 """What happened in all sequences together: a machine in which nothing happens proves nothing."""
 WANTED = (
-    *(f"told of {reason}" for reason in REASONS),
+    # the agent is the root, which has no budget beside that of all
+    *(f"told of {reason}" for reason in REASONS if reason != "agent-budget"),
     *(
         "alerts",
         "notices",
