@@ -45,7 +45,14 @@ from sigil.cli.commands import list as list_command
 from sigil.cli.destination import RegistryChoice
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, UNAVAILABLE, USAGE, describe_bug, exit_code
 from sigil.cli.help import TOPIC_REST, TopicGroup, find_help_words, format_examples, show_help
-from sigil.cli.options import NO_OPTIONS, SharedOptions, hoist_options, read_timeout, spread_options
+from sigil.cli.options import (
+    NO_OPTIONS,
+    SharedOptions,
+    hoist_options,
+    read_timeout,
+    spell_arguments,
+    spread_options,
+)
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Interrupted, Shell
 from sigil.cli.timeout import Deadline
@@ -220,4 +227,4 @@ def _run_line(options: list[str], words: list[str]) -> int:
     help_words = find_help_words(app, words, json="--json" in options)
     if help_words is not None:
         words = ["help", *help_words]
-    return output.run_command(app, "sigil", [*options, *words] or ["--help"])
+    return output.run_command(app, "sigil", [*options, *spell_arguments(words)] or ["--help"])

@@ -4,6 +4,7 @@ dataclass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from inspect import Parameter, Signature, signature
@@ -16,6 +17,11 @@ from sigil.cli.completions import profile_names
 FLAGS = ("--json", "--quiet", "-q", "--verbose", "-v", "--no-color", "--yes", "-y")
 TIMEOUT_MOST = 86_400.0
 VALUES = ("--url", "--token", "--profile", "--timeout")
+RUN_OPTIONS = {"--arg": True, "-a": True, "--output": True, "-o": True, "--help": False}
+"""The own options of `sigil run`, each with whether it takes a value."""
+ARGUMENT = "--argument"
+"""The hidden option under which `sigil run` gets an argument that was written as an option."""
+_KEY = re.compile(r"[^\W\d][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,40 @@ def hoist_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             rest.append(word)
     return options, rest
+
+
+def spell_arguments(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line, with the arguments of a run that look like options.
+
+    `sigil run shout --text hi` means the argument `text`. A word that looks like one of the
+    command's own options is left as it is, to be refused.
+    """
+    if not words or words[0] != "run":
+        return [*words]
+    from difflib import get_close_matches
+
+    own = [name for name in (*FLAGS, *VALUES, *RUN_OPTIONS) if name.startswith("--")]
+    spelt: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        key, equals, value = word.removeprefix("--").partition("=")
+        if word == "--":
+            return [*spelt, word, *left]
+        if RUN_OPTIONS.get(word) and left:
+            spelt += [word, left.pop(0)]
+        elif (
+            not word.startswith("--")
+            or not _KEY.fullmatch(key)
+            or get_close_matches(f"--{key}", own, n=1, cutoff=0.8)
+        ):
+            spelt.append(word)
+        else:
+            if not equals:
+                is_switch = not left or left[0].startswith("--") or left[0] in RUN_OPTIONS
+                value = "true" if is_switch else left.pop(0)
+            spelt += [ARGUMENT, f"{key}={value}"]
+    return spelt
 
 
 def read_timeout(options: Sequence[str]) -> float:

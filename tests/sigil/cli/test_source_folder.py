@@ -145,6 +145,6 @@ def test_an_error_of_the_source_points_at_its_place(
 
 
 def test_an_argument_that_was_written_as_an_option_is_explained(run_sigil: Sigil) -> None:
-    told = run_sigil("run", "shout", "--text", "hi")
+    told = run_sigil("run", "shout", "--urls", "hi")
     assert told.code == 2
-    assert "write -a text=…" in told.err
+    assert "write -a urls=…" in told.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,30 @@ def test_the_log_of_a_run_that_failed_is_told(run_sigil: Sigil, place: Path) -> 
     assert said[0].startswith("log: ")
     assert "so far" in said[0]
     assert said[1].startswith("error: talks: ")
+
+
+def test_an_argument_may_be_written_as_an_option(run_sigil: Sigil) -> None:
+    properties = {name: {"type": kind} for name, kind in (("text", "string"), ("n", "integer"))}
+    schema = {"type": "object", "properties": {**properties, "loud": {"type": "boolean"}}}
+    code = ("--schema", json.dumps({**schema, "required": ["text"]}), "--execute", "return input;")
+    assert run_sigil("deploy", "--name", "give", *code).code == 0
+    lines = [
+        (("--text", "a b"), {"text": "a b"}),
+        (("--text=hi", "--n", "-5"), {"text": "hi", "n": -5}),
+        (("--loud", "--text", "hi", "-a", "n=1"), {"text": "hi", "loud": True, "n": 1}),
+        (("--text", "hi", "--loud"), {"text": "hi", "loud": True}),
+        (("--text", "hi", '{"n": 2}'), {"text": "hi", "n": 2}),
+    ]
+    for words, expected in lines:
+        result = run_sigil("run", "give", *words)
+        assert (result.code, result.document) == (0, expected)
+    assert "--text is read as -a text=hi\n" in result.err
+
+    for words in (("--txt", "hi"), ("-a", "txt=hi")):
+        wrong = run_sigil("run", "give", *words)
+        assert (wrong.code, "help: did you mean text by txt? call it with" in wrong.err) == (
+            2,
+            True,
+        )
+    for words in (("--ouput", "x"), ("--quite",), ("--=x",)):
+        assert run_sigil("run", "give", *words).code == 2
