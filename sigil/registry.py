@@ -393,6 +393,7 @@ class LocalRegistry:
         """Write the statistics and end the sandbox's children."""
         self._statistics.flush()
         self._search.close()
+        self._live_services.renewals.close()
         self._live_services.network.close()
         self._servers.close()
         self._sandbox.close()

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 import orjson
@@ -149,11 +150,13 @@ class GoldenTestServices:
     def list_granted(self, part: Runnable, home: str) -> frozenset[str]:
         return frozenset(requested_permissions(part.manifest))
 
-    def get_secret(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
+    def get_secret(
+        self, namespace: str, name: str, rules: Iterable[SecretRule] = (), end: float = inf
+    ) -> str | None:
         """Return the placeholder of the secret as it is: tests know no secrets."""
         return f"{{{{{name}}}}}"
 
-    def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
+    def replace_secret(self, namespace: str, name: str, rejected: str, end: float) -> str | None:
         """Return None: no placeholder is better than another."""
         return None
 

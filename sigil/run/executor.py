@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from math import inf
 from typing import Protocol
 
 from sigil import strict_json
@@ -346,6 +347,7 @@ class _ServerCalls:
                     f"the program of {tool.server.name} waits for an owner's grant: {command}",
                 )
         end = time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2)
+        self.secrets.until = end
         access = ServerAccess(
             self.rights, self.host_services.open_web, end, self.secrets.replace_rejected
         )
@@ -375,8 +377,11 @@ class _LazySecrets:
     """The secrets that a capability was granted and that are set, by name.
 
     They are read when the first is needed; `known` has those read so far. `granted` are all the
-    permissions that were granted.
+    permissions that were granted. `until` is when the call that needs them ends, a time of the
+    monotonic clock.
     """
+
+    until = inf
 
     def __init__(
         self, host_services: HostServices, link: CallLink, granted: frozenset[str]
@@ -399,7 +404,7 @@ class _LazySecrets:
                     rules.setdefault(name, [])
         values: dict[str, str] = {}
         for name in sorted(rules):
-            value = self._host_services.get_secret(self._agent, name, rules[name])
+            value = self._host_services.get_secret(self._agent, name, rules[name], self.until)
             if value is not None:
                 values[name] = value
         self._values = values
@@ -410,7 +415,7 @@ class _LazySecrets:
         rejected = self().get(name)
         if rejected is None:
             return False
-        value = self._host_services.replace_secret(self._agent, name, rejected)
+        value = self._host_services.replace_secret(self._agent, name, rejected, self.until)
         if value is None:
             return False
         self._values = {**self(), name: value}

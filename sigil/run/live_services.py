@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from sigil.access.grants import GrantStore
@@ -27,7 +28,7 @@ from sigil.run import dependencies
 from sigil.run.host_calls.context import Runnable
 from sigil.run.host_calls.kv_service import KvService
 from sigil.run.host_calls.web_requests import REQUESTS_PER_DAY, WebRequestCounter
-from sigil.run.mcp_client.sign_ins import SignIns
+from sigil.run.mcp_client.sign_ins import Renewals, SignIns
 from sigil.sandbox.program import Program, Rank
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kept_files import FileContent, KeptFiles
@@ -77,6 +78,7 @@ class LiveServices:
     network: LazyNetwork
     clock: Callable[[], float] = time.time
     web_requests_per_day: int = REQUESTS_PER_DAY
+    renewals: Renewals = field(default_factory=Renewals)
 
     def snapshot(self) -> LiveServices:
         """Return the same services for one task, which reads no item of the catalog twice.
@@ -111,13 +113,15 @@ class LiveServices:
     @property
     def sign_ins(self) -> SignIns:
         """The secrets as requests use them: access tokens are renewed."""
-        return SignIns(self.secret_store, self.network, self.clock)
+        return SignIns(self.secret_store, self.network, self.clock, self.renewals)
 
-    def get_secret(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
-        return self.sign_ins.read_value(namespace, name, rules)
+    def get_secret(
+        self, namespace: str, name: str, rules: Iterable[SecretRule] = (), end: float = inf
+    ) -> str | None:
+        return self.sign_ins.read_value(namespace, name, rules, end)
 
-    def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
-        return self.sign_ins.replace_rejected(namespace, name, rejected)
+    def replace_secret(self, namespace: str, name: str, rejected: str, end: float) -> str | None:
+        return self.sign_ins.replace_rejected(namespace, name, rejected, end)
 
     @property
     def files(self) -> KeptFiles:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING, ClassVar, TypedDict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 from urllib.parse import urlsplit
 
 import typer
@@ -38,7 +39,11 @@ _PAGE = b"""<!doctype html><meta charset="utf-8"><title>Sigil</title>
 
 
 class RedirectListener:
-    """A listener on a port of this machine, to which the browser brings the answer."""
+    """A listener on a port of this machine, to which the browser brings the answer.
+
+    Any page and any program of this machine can send something here. What does not hold the
+    sign-in's own state is refused, and neither ends the sign-in nor delays it.
+    """
 
     def __init__(self, port: int) -> None:
         try:
@@ -48,16 +53,19 @@ class RedirectListener:
             raise UsageError("EUSAGE", message, suggestion="choose another --port") from None
         self.uri = f"http://{HOST}:{self._server.server_port}{PATH}"
 
-    def wait(self, seconds: float) -> str:
-        """Return the query of the address to which the browser was sent; `UsageError` ETIMEDOUT
-        when it does not come.
+    def wait(self, seconds: float, state: str) -> str:
+        """Return the query of the address to which the browser was sent with this state;
+        `UsageError` ETIMEDOUT when it does not come.
         """
-        end = time.monotonic() + seconds
-        while self._server.query is None:
-            self._server.timeout = end - time.monotonic()
-            if self._server.timeout <= 0:
+        self._server.state = state
+        thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            if not self._server.answered.wait(seconds):
                 raise UsageError("ETIMEDOUT", f"nobody signed in within {seconds:.0f} seconds")
-            self._server.handle_request()
+        finally:
+            self._server.shutdown()
+            thread.join()
         return self._server.query
 
     def close(self) -> None:
@@ -65,8 +73,15 @@ class RedirectListener:
         self._server.server_close()
 
 
-class _RedirectServer(HTTPServer):
-    query: str | None = None
+class _RedirectServer(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    state = ""
+    query = ""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.answered = threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Print nothing: whoever connects may leave as they like."""
@@ -85,15 +100,20 @@ class _RedirectHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
-        if path != PATH or not query:
+        if path != PATH:
             self.send_error(404)
             return
-        self.server.query = query
+        if not oauth.has_state(query, self.server.state):
+            self.send_error(400, "This is no answer to the sign-in that waits here")
+            return
         self.send_response(200)
         for name, value in self.headers_sent.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(_PAGE)
+        if not self.server.answered.is_set():
+            self.server.query = query
+            self.server.answered.set()
 
     def log_message(self, format: str, *words: object) -> None:
         """Print nothing: the address holds the code."""
@@ -142,7 +162,7 @@ class Login:
             else:
                 client = oauth.register_client(exchange, server, listener.uri)
             pending = oauth.begin_authorization(server, client, listener.uri)
-            query = self._ask_person(pending.url, listener, browser=browser)
+            query = self._ask_person(pending, listener, browser=browser)
             code = oauth.read_redirect(pending, query)
             exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
             tokens = oauth.exchange_code(exchange, pending, code)
@@ -174,14 +194,16 @@ class Login:
                     suggestion=f"sigil secret remove {self._secret}, or choose another name",
                 )
 
-    def _ask_person(self, url: str, listener: RedirectListener, *, browser: bool) -> str:
+    def _ask_person(
+        self, pending: oauth.PendingAuthorization, listener: RedirectListener, *, browser: bool
+    ) -> str:
         """Return the query of the address at which the person's browser ended."""
         note = self._shell.printer.note
         note("open this address in a browser, and sign in:")
-        self._shell.printer.address(url)
+        self._shell.printer.address(pending.url)
         if browser:
-            webbrowser.open(url)
-            return listener.wait(PERSON_SECONDS)
+            webbrowser.open(pending.url)
+            return listener.wait(PERSON_SECONDS, pending.state)
         note(f"the browser ends at {HOST}, with a page that it cannot show: paste that address")
         if sys.stdin.isatty():
             pasted = str(typer.prompt("Address", err=True))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from sigil.manifest.model import Manifest
@@ -84,13 +85,16 @@ class HostServices(Protocol):
     def list_granted(self, capability: Runnable, home: str) -> frozenset[str]:
         """Return those of the permissions it asks for that it was granted."""
 
-    def get_secret(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
+    def get_secret(
+        self, namespace: str, name: str, rules: Iterable[SecretRule] = (), end: float = inf
+    ) -> str | None:
         """Return a secret's value, None when it is not set.
 
+        An access token may have to be renewed first, until `end` (a time of the monotonic clock).
         Raises `Refused` EPERM when it must not go where the `rules` say that it may.
         """
 
-    def replace_secret(self, namespace: str, name: str, rejected: str) -> str | None:
+    def replace_secret(self, namespace: str, name: str, rejected: str, end: float) -> str | None:
         """Return another value than the one that a server rejected, None when there is none.
 
         Raises `Refused` EPERM when the sign-in that gave it has ended.

@@ -55,25 +55,25 @@ class ServerToolLister:
             names.update(document.list_secrets(text))
 
         values: dict[str, str] = {}
+        end = time.monotonic() + LIST_SECONDS
 
         def read_values() -> Values:
             for name in sorted(names - values.keys()):
                 own = [rule for rule in secrets if rule.name == name]
-                value = self._secrets.read_value(caller.namespace, name, own)
+                value = self._secrets.read_value(caller.namespace, name, own, end)
                 if value is not None:
                     values[name] = value
             return values
 
         def replace_rejected(name: str) -> bool:
             rejected = read_values().get(name, "")
-            value = self._secrets.replace_rejected(caller.namespace, name, rejected)
+            value = self._secrets.replace_rejected(caller.namespace, name, rejected, end)
             if value is not None:
                 values[name] = value
             return value is not None
 
         http = tuple(map(parse_http_rule, parsed.http))
         rights = NetworkRights(parsed.name, http, (), secrets, (), read_values, caller.namespace)
-        end = time.monotonic() + LIST_SECONDS
         access = ServerAccess(rights, self._web, end, replace_rejected)
         tools = clean_tools(self._servers.list_tools(parsed, access), parsed.name, only)
         scrubbed = scrub(dumps([tool.row for tool in tools]), rights.values())

@@ -272,6 +272,18 @@ def begin_authorization(
     return PendingAuthorization(url, server, client, redirect_uri, state, verifier)
 
 
+def has_state(query: str, state: str) -> bool:
+    """Return whether the query of an address has the state of a sign-in, once."""
+    if len(query) > REDIRECT_CHARACTERS:
+        return False
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        return False
+    found = [value for name, value in pairs if name == "state"]
+    return len(found) == 1 and hmac.compare_digest(found[0].encode(), state.encode())
+
+
 def read_redirect(pending: PendingAuthorization, query: str) -> str:
     """Return the code in the query of the address to which the browser was sent.
 

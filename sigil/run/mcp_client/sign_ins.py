@@ -2,18 +2,24 @@
 
 A refresh token may be good for one use only, and its second use may end the whole sign-in. So a
 process writes into the secret that it renews it, by compare-and-set, before it asks; all others
-wait for the token that it writes, or for the end of its time.
+wait for the token that it writes, or for the end of their own time.
+
+A request for a new token goes on when the time of the call that began it is over: the answer that
+nobody waits for would have been the only one that holds the next refresh token.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 
 from sigil.access.secret_store import SecretStore, StoredSecret, reveal_value
-from sigil.access.sign_in import SignIn, ended_sign_in
-from sigil.errors import BackendError, Refused, SigilError
+from sigil.access.sign_in import SignIn, ended_sign_in, server_of_secret
+from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.manifest.permission_rules import SecretRule
 from sigil.network.exchange import WebTransport
 from sigil.network.urls import Target
@@ -30,16 +36,46 @@ CLAIM_SECONDS = 12.0
 """A process that has not written a new token by then has ended, or will not."""
 LOOK_SECONDS = 0.1
 STORE_TRIES = 20
+EARLY_SECONDS = 2.0
+"""A call waits so long for a renewal while the token that it has is still good."""
+RENEWALS_MOST = 8
+"""Renewals of one process at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
     """The outcome of an attempt to be the one who renews: a good token, or the sign-in that is to
-    be renewed; neither while another process renews it.
+    be renewed; neither while another process renews it. `usable` is the token that may be sent
+    meanwhile, empty when there is none.
     """
 
     token: str = ""
     sign_in: SignIn | None = None
+    usable: str = ""
+
+
+class Renewals:
+    """The renewals that are under way in this process, each in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(RENEWALS_MOST, thread_name_prefix="renewal")
+
+    def run(self, renew: Callable[[], str], end: float) -> str | None:
+        """Return what a renewal returns; None when that takes longer than until `end`.
+
+        Then it goes on.
+        """
+        future = self._pool.submit(renew)
+        try:
+            return future.result(max(end - time.monotonic(), 0.0))
+        except TimeoutError:
+            if future.done():
+                return future.result()
+            return None
+
+    def close(self) -> None:
+        """Wait for the renewals that are under way: each is bounded."""
+        self._pool.shutdown()
 
 
 class SignIns:
@@ -50,18 +86,24 @@ class SignIns:
         secret_store: SecretStore,
         web: Callable[[], WebTransport],
         clock: Callable[[], float] = time.time,
+        renewals: Renewals | None = None,
     ) -> None:
         self._secrets = secret_store
         self._web = web
         self._clock = clock
+        self._renewals = renewals or Renewals()
 
-    def read_value(self, namespace: str, name: str, rules: Iterable[SecretRule] = ()) -> str | None:
+    def read_value(
+        self, namespace: str, name: str, rules: Iterable[SecretRule] = (), end: float = inf
+    ) -> str | None:
         """Return a secret's value, None when it is not set; an access token that is about to end is
         renewed first.
 
-        `rules` say where it may go. Raises `Refused` EPERM when an access token may go to another
-        host than the one that it is for, whatever an owner granted; when the sign-in has ended,
-        with the command; and what `reveal_value` raises.
+        `rules` say where it may go, `end` until when its caller waits, a time of the monotonic
+        clock. Raises `ToolError` ETIMEDOUT when that is over and there is no token to be sent,
+        `Refused` EPERM when an access token may go to another host than the one that it is for,
+        whatever an owner granted; when the sign-in has ended, with the command; and what
+        `reveal_value` raises.
         """
         secret = self._secrets.find(namespace, name)
         if secret is None:
@@ -73,16 +115,18 @@ class SignIns:
                 raise Refused("EPERM", message, source=name)
         if secret.sign_in is None or not self._is_due(secret.sign_in):
             return reveal_value(name, secret)
-        return self._renew(namespace, name, "")
+        return self._renew(namespace, name, "", end)
 
-    def replace_rejected(self, namespace: str, name: str, rejected: str) -> str | None:
+    def replace_rejected(
+        self, namespace: str, name: str, rejected: str, end: float = inf
+    ) -> str | None:
         """Return another access token than the one that a server rejected, None for a secret that
         no sign-in renews. Errors as `read_value`.
         """
         secret = self._secrets.find(namespace, name)
         if secret is None or secret.sign_in is None:
             return None
-        return self._renew(namespace, name, rejected)
+        return self._renew(namespace, name, rejected, end)
 
     def _is_due(self, sign_in: SignIn) -> bool:
         return bool(sign_in.renew_at) and sign_in.renew_at <= self._clock()
@@ -94,14 +138,27 @@ class SignIns:
             return False
         return not sign_in.expires_at or sign_in.expires_at > self._clock()
 
-    def _renew(self, namespace: str, name: str, rejected: str) -> str:
+    def _renew(self, namespace: str, name: str, rejected: str, end: float) -> str:
         """Return a token that is not `rejected`, and that is not about to end."""
+        end = min(end, time.monotonic() + CLAIM_SECONDS + REQUEST_SECONDS)
         while True:
             claim = self._claim_renewal(namespace, name, rejected)
             if claim.token:
                 return claim.token
             if claim.sign_in:
-                return self._ask_for_token(namespace, name, rejected, claim.sign_in)
+                until = min(end, time.monotonic() + EARLY_SECONDS) if claim.usable else end
+                ask = partial(self._ask_for_token, namespace, name, rejected, claim.sign_in)
+                token = self._renewals.run(ask, until) or claim.usable
+                if token:
+                    return token
+            if time.monotonic() >= end:
+                message = "the sign-in is being renewed, and that takes longer than this call may"
+                raise ToolError(
+                    "ETIMEDOUT",
+                    message,
+                    source=server_of_secret(name),
+                    suggestion="try again in a moment",
+                )
             time.sleep(LOOK_SECONDS)
 
     def _claim_renewal(self, namespace: str, name: str, rejected: str) -> _Claim:
@@ -126,7 +183,7 @@ class SignIns:
             if is_busy:
                 return None
             claimed = replace(sign_in, renewing_until=now + CLAIM_SECONDS)
-            claim = _Claim(sign_in=claimed)
+            claim = _Claim(sign_in=claimed, usable=secret.value if is_usable else "")
             return replace(secret, sign_in=claimed)
 
         if self._secrets.change_sign_in(namespace, name, decide) is None:

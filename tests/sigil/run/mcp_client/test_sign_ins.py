@@ -16,10 +16,11 @@ from sigil.errors import BackendError, Refused, ToolError, UsageError
 from sigil.manifest.permission_rules import parse_secret_rule
 from sigil.network.exchange import HttpAnswer, HttpRequest
 from sigil.protocol import Caller
-from sigil.run.mcp_client.sign_ins import CLAIM_SECONDS, SignIns
+from sigil.run.mcp_client.sign_ins import CLAIM_SECONDS, Renewals, SignIns
 from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 from sigil.strict_json import dumps
+from tests.machine import within
 
 OWNER = Caller("main", owner=True)
 NOW = 1_800_000_000.0
@@ -101,6 +102,48 @@ def test_many_processes_that_need_a_token_at_once_renew_it_once() -> None:
     }
     assert opened(kv, web).read_value("main", "MCP_MAIL") == "access-token-1"
     assert len(web.requests) == 1
+
+
+def test_a_call_waits_for_a_renewal_no_longer_than_it_may_take_and_the_new_token_is_kept() -> None:
+    kv, web = MemoryKV(), TokenServer()
+    signed_in(kv)
+    begun, ended = threading.Event(), threading.Event()
+
+    def hang() -> HttpAnswer:
+        begun.set()
+        assert ended.wait(within(20))
+        row = {
+            "access_token": "access-token-9",
+            "refresh_token": "r-9-9-9-9",
+            "token_type": "bearer",
+        }
+        return HttpAnswer(200, "OK", (), dumps(row))
+
+    web.answer = hang
+    renewals = Renewals()
+    sign_ins = SignIns(SecretStore(kv), lambda: web, lambda: NOW, renewals)
+    for _ in range(2):  # the one who asks, and one who waits for it
+        with pytest.raises(ToolError, match="being renewed, and that takes longer") as late:
+            sign_ins.replace_rejected("main", "MCP_MAIL", "access-token-0", time.monotonic() + 0.1)
+        assert late.value.code == "ETIMEDOUT"
+        assert begun.wait(within(20))
+    ended.set()
+    renewals.close()
+    assert opened(kv, web).read_value("main", "MCP_MAIL") == "access-token-9"
+    assert len(web.requests) == 1
+
+
+def test_a_token_that_is_still_good_is_sent_while_its_renewal_takes_long() -> None:
+    kv, web = MemoryKV(), TokenServer()
+    signed_in(kv)
+    ended = threading.Event()
+    web.answer = lambda: HttpAnswer(503, "", (), str(ended.wait(within(20))).encode())
+    renewals = Renewals()
+    sign_ins = SignIns(SecretStore(kv), lambda: web, lambda: NOW, renewals)
+    soon = time.monotonic() + 0.1
+    assert sign_ins.read_value("main", "MCP_MAIL", (), soon) == "access-token-0"
+    ended.set()
+    renewals.close()
 
 
 def test_a_process_that_ended_in_the_middle_of_a_renewal_holds_nobody_up_for_long() -> None:
