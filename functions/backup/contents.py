@@ -22,7 +22,7 @@ from sigil.json_fields import as_mapping
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import ScannedItem, scan_everything
 from sigil.storage.kv.update import scan_all
-from sigil.storage.stored import FORMAT
+from sigil.storage.stored import FORMAT, OF_CAPABILITIES, read_format
 
 SECRET: Final = "secret"
 INBOX: Final = "inbox"
@@ -44,8 +44,6 @@ sessions.
 CAPABILITIES: Final = frozenset(("capability", "version"))
 BODIES: Final = frozenset(("session", "aside"))
 FILES: Final = frozenset(("file", "token-file"))
-OF_CAPABILITIES: Final = "stored"
-"""What capabilities keep: no words of ours, whatever they look like."""
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -110,12 +108,9 @@ def find_artifacts(item: ScannedItem) -> list[str]:
     return [name for name in names if isinstance(name, str) and _DIGEST.fullmatch(name)]
 
 
-def read_format(item: ScannedItem) -> int:
-    """Return the number of an item's format: the first one for a value that names none."""
-    if b'"format"' not in item.value or kind_of(item.key) == OF_CAPABILITIES:
-        return FORMAT
-    found = _read(item.value).get("format", FORMAT)
-    return found if isinstance(found, int) and not isinstance(found, bool) else FORMAT
+def format_of(item: ScannedItem) -> int:
+    """Return the number of an item's format."""
+    return FORMAT if kind_of(item.key) == OF_CAPABILITIES else read_format(item.value)
 
 
 def _read(value: bytes) -> dict[str, object]:

@@ -97,8 +97,8 @@ def verify_backup(reader: ArchiveReader, watch: Watch) -> None:
                 watch(f"checking {part}: {number:,} items")
             if contents.part_of(item.key) != part:
                 raise make_damage_error("an item is where no backup has it")
-            if contents.read_format(item) > FORMAT:
-                raise NewerFormat(contents.read_format(item))
+            if contents.format_of(item) > FORMAT:
+                raise NewerFormat(contents.format_of(item))
             named.update(contents.find_artifacts(item))
     if not named <= {*reader.artifacts, *reader.manifest.missing}:
         raise make_damage_error("an item names an artifact that is not in it")

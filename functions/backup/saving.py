@@ -71,7 +71,7 @@ class _Tally:
 
     def add(self, item: ScannedItem) -> None:
         self.names.update(map(bytes.fromhex, contents.find_artifacts(item)))
-        number = contents.read_format(item)
+        number = contents.format_of(item)
         if number > FORMAT:
             kind = contents.kind_of(item.key)
             self.formats[kind] = max(number, self.formats.get(kind, 0))
@@ -127,9 +127,13 @@ def save_backup(
             body = _collect_secrets(settings, stores.kv)
             archive.write_secrets(encrypt(body, passphrase, manifest.binding))
         digest = archive.finish(manifest)
-    note = LastBackup(at=clock(), file=path.name, items=manifest.items)
-    stores.kv.put(keys.last_backup(), dumps(note))
+    note_backup(stores.kv, LastBackup(at=clock(), file=path.name, items=manifest.items))
     return SavedBackup(path, digest, path.stat().st_size, manifest)
+
+
+def note_backup(kv: KV, last: LastBackup) -> None:
+    """Let a store tell when its last backup was made."""
+    kv.put(keys.last_backup(), dumps(last))
 
 
 def read_last_backup(kv: KV) -> LastBackup | None:

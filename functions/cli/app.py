@@ -296,7 +296,7 @@ def upgrade(
     ] = False,
     has_backup: Annotated[
         bool,
-        typer.Option("--has-backup", help="You have a backup of a store in Redis or DynamoDB."),
+        typer.Option("--has-backup", help="Make no backup of Redis or DynamoDB: you have one."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:

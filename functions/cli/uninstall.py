@@ -38,7 +38,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
         rf"compiled/([0-9a-f]{{64}}\.code|key|\.[a-z0-9_]{{8}}\.part)|{_COMPILERS}/.+"
     ),
     "locks": re.compile(r"locks/[0-9a-f]{32}"),
-    "backups": re.compile(rf"{_COPY}/({_STORE}|{_ARTIFACT}|backup\.json)"),
+    "backups": re.compile(rf"{_COPY}/({_STORE}|{_ARTIFACT}|backup\.json|uncaged\.zip)"),
 }
 """The files that this program makes in its data folder, by kind: their paths within it."""
 _FOLDERS = re.compile(

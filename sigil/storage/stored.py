@@ -39,6 +39,8 @@ T = TypeVar("T")
 HELP = "`sigil doctor` says which; restore a backup, or use another store"
 FORMAT: Final = 1
 """The format of every value that names none."""
+OF_CAPABILITIES: Final = "stored"
+"""The kind of records that capabilities keep: no words of ours, whatever they look like."""
 SINCE: Final = "since"
 REST: Final = "_rest"
 _PREPARING: Final = threading.RLock()
@@ -136,6 +138,18 @@ def require_format(raw: object) -> None:
     found = raw.get("format", FORMAT) if isinstance(raw, dict) else FORMAT
     if found != FORMAT:
         raise NewerFormat(found)
+
+
+def read_format(value: bytes) -> int:
+    """Return the number of a stored value's format: the first one for a value that names none."""
+    if b'"format"' not in value:
+        return FORMAT
+    try:
+        raw = orjson.loads(value)
+    except ValueError:
+        return FORMAT
+    found = raw.get("format", FORMAT) if isinstance(raw, dict) else FORMAT
+    return found if type(found) is int else FORMAT
 
 
 def dumps(value: object) -> bytes:

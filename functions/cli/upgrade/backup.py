@@ -1,4 +1,8 @@
-"""Backups of the store in the data folder: the newest three, each checked when it was made."""
+"""Backups of the store in the data folder: the newest three, each checked when it was made.
+
+A store in a file is copied as it is, with its secrets, so that it can take its place again. Any
+other one is saved as `uncaged backup` does.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,24 @@ from pathlib import Path
 
 import orjson
 
+from functions.backup.saving import LastBackup, note_backup, save_backup
 from functions.settings import Settings
 from sigil.errors import BackendError
 from sigil.settings import describe_settings, installed_version
 from sigil.storage.files import OURS, make_write_error, write_whole
-from sigil.storage.kv.sqlite_backup import copy_store, read_schema
-from sigil.wiring import artifacts_folder, data_folder, sqlite_path
+from sigil.storage.kv.sqlite import SqliteKV
+from sigil.storage.kv.sqlite_backup import copy_store, read_formats, read_schema
+from sigil.wiring import (
+    artifacts_folder,
+    data_folder,
+    ignore_progress,
+    open_stores,
+    sqlite_path,
+)
 
 FOLDER = "backups"
 STORE = "uncaged.db"
+ARCHIVE = "uncaged.zip"
 ARTIFACTS = "artifacts"
 FACTS = "backup.json"
 KEPT = 3
@@ -31,7 +44,9 @@ ARTIFACT_NAME = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A copy of a SQLite store with its artifacts and settings, in a folder of its own."""
+    """A copy of a SQLite store with its artifacts and settings, or a file of `uncaged backup`, in a
+    folder of its own.
+    """
 
     folder: Path
 
@@ -39,6 +54,11 @@ class Backup:
     def store(self) -> Path:
         """Return the copy of the store."""
         return self.folder / STORE
+
+    @property
+    def archive(self) -> Path:
+        """Return the file of a store that is not in a file itself."""
+        return self.folder / ARCHIVE
 
     @property
     def artifacts(self) -> Path:
@@ -56,12 +76,12 @@ class Backup:
 
 
 def make_backup(settings: Settings) -> Backup | None:
-    """Copy the store, its artifacts and the settings without secrets, and keep the newest three.
+    """Copy the store, its artifacts and the settings without secrets.
 
-    None when there is no SQLite store to copy.
+    None when there is nothing to copy.
     """
     path = sqlite_path(settings)
-    if path is None or not path.is_file():
+    if settings.store == "memory://" or (path and not path.is_file()):
         return None
     folder = data_folder(settings) / FOLDER
     try:
@@ -73,11 +93,10 @@ def make_backup(settings: Settings) -> Backup | None:
         draft = folder / f"{UNFINISHED}{name}"
         draft.mkdir(mode=0o700)
         try:
-            copy_store(path, draft / STORE)
-            # after the store, so that whatever the copy refers to is there
-            link_artifacts(artifacts_folder(settings), draft / ARTIFACTS)
-            facts = orjson.dumps(_describe(settings, path), option=orjson.OPT_INDENT_2)
-            write_whole(draft / FACTS, facts + b"\n", OURS, durable=True)
+            if path:
+                _copy_file(settings, path, draft, f"{FOLDER}/{name}")
+            else:
+                save_backup(settings, open_stores(settings), draft / ARCHIVE, ignore_progress)
             draft.replace(folder / name)
         except BaseException:
             with suppress(OSError):
@@ -86,6 +105,20 @@ def make_backup(settings: Settings) -> Backup | None:
     except OSError as problem:
         raise make_write_error(folder, problem) from None
     return Backup(folder / name)
+
+
+def _copy_file(settings: Settings, path: Path, draft: Path, name: str) -> None:
+    """Copy a store that is a file, and let it tell when that was."""
+    copy_store(path, draft / STORE)
+    # after the store, so that whatever the copy refers to is there
+    link_artifacts(artifacts_folder(settings), draft / ARTIFACTS)
+    facts = orjson.dumps(_describe(settings, path), option=orjson.OPT_INDENT_2)
+    write_whole(draft / FACTS, facts + b"\n", OURS, durable=True)
+    formats = read_formats(draft / STORE)
+    if formats.is_readable:
+        kv = SqliteKV(path)
+        note_backup(kv, LastBackup(at=time.time(), file=name, items=formats.items))
+        kv.close()
 
 
 def forget_old_backups(settings: Settings) -> None:

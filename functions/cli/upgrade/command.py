@@ -15,6 +15,7 @@ import orjson  # noqa: F401  later imports would find the other version's files
 
 from functions.cli.setup.service import UNIT, UserServices, find_user_services, wait_for_server
 from functions.cli.upgrade.backup import Backup, forget_old_backups, make_backup
+from functions.cli.upgrade.formats import Formats, require_readable
 from functions.cli.upgrade.installation import (
     CheckoutUpgrade,
     EnvironmentUpgrade,
@@ -26,20 +27,13 @@ from functions.cli.upgrade.trial import require_start
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count
-from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.errors import BackendError, Refused, SigilError
 from sigil.settings import installed_version, without_userinfo
 from sigil.storage.kv.sqlite_backup import read_formats, read_schema, restore_store
 from sigil.storage.kv.sqlite_file import SCHEMA
 from sigil.wiring import sqlite_path
 
 _PORT = re.compile(r"^ExecStart=.* --port (\d{1,5})$", re.MULTILINE)
-_OTHER_STORES = {
-    "redis": "BGSAVE, then copy its files (docs/deploy.md)",
-    "rediss": "BGSAVE, then copy its files (docs/deploy.md)",
-    "unix": "BGSAVE, then copy its files (docs/deploy.md)",
-    "dynamodb": "point-in-time recovery, or aws dynamodb create-backup",
-}
-"""How a store is backed up that is not in a file, by its scheme."""
 
 
 def run_upgrade(
@@ -51,7 +45,8 @@ def run_upgrade(
     installation: Installation | None = None,
 ) -> int:
     """Put another version in the place of this one. `wheel`: that one; `dry_run`: only tell;
-    `has_backup`: the person has a backup of a store that is not in a file.
+    `has_backup`: the person has a backup of a store that is not in a file, so that none is
+    made.
     """
     settings = Settings.read()
     installation = installation or find_installation()
@@ -69,14 +64,9 @@ def run_upgrade(
         commands = [shlex.join(command) for command in upgrade.commands]
         printer.result({**row, "commands": commands}, "nothing was changed")
         return 0
-    if _tell_other_backup(settings) and not has_backup:
-        raise UsageError(
-            "EUSAGE",
-            f"the store is not a file, and you make its backup: {_tell_other_backup(settings)}",
-            suggestion="then: uncaged upgrade --has-backup",
-        )
+    makes_backup = sqlite_path(settings) is not None or not has_backup
     with _hold(installation.folder):
-        return _upgrade(printer, settings, upgrade, services)
+        return _upgrade(printer, settings, upgrade, services, makes_backup=makes_backup)
 
 
 def _upgrade(
@@ -84,9 +74,11 @@ def _upgrade(
     settings: Settings,
     upgrade: EnvironmentUpgrade | CheckoutUpgrade,
     services: UserServices | None,
+    *,
+    makes_backup: bool,
 ) -> int:
     with printer.progress("making a backup"):
-        backup = make_backup(settings)
+        backup = make_backup(settings) if makes_backup else None
     if backup:
         printer.note(f"backup: {backup.folder}")
     if isinstance(upgrade, CheckoutUpgrade):
@@ -111,6 +103,8 @@ def _upgrade(
             )
             return 0
         after = upgrade.read_version()
+        if backup:
+            require_readable(upgrade.python, after, Formats.of_backup(backup))
         with printer.progress(f"trying {after} with a copy of the store"):
             require_start(upgrade.python, settings, backup)
         printer.note(f"{after} starts with a copy of the store")
@@ -189,8 +183,6 @@ def _print_store(printer: Printer, settings: Settings) -> None:
     path = sqlite_path(settings)
     if path is None:
         printer.note(f"store: {without_userinfo(settings.store)}")
-        if _tell_other_backup(settings):
-            printer.note(f"you make its backup: {_tell_other_backup(settings)}")
         return
     if not path.is_file():
         printer.note(f"store: none yet at {path}")
@@ -208,11 +200,6 @@ def _print_store(printer: Printer, settings: Settings) -> None:
             f"{format_count(formats.newer, 'record')} of a newer version, which this one cannot"
             " read and leaves as they are"
         )
-
-
-def _tell_other_backup(settings: Settings) -> str:
-    """Return how a store that is not in a file is backed up; empty for one that needs it not."""
-    return _OTHER_STORES.get(settings.store.partition("://")[0], "")
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from functions.backup.archive import ArchiveReader
+from functions.backup.restoring import NO_SECRETS, restore_backup
 from functions.cli.upgrade.backup import ARTIFACTS, STORE, Backup, link_artifacts
 from functions.settings import Settings
 from sigil.errors import BackendError, one_line
 from sigil.storage.files import make_write_error
-from sigil.wiring import cache_folder
+from sigil.wiring import cache_folder, ignore_progress
 
 TRIAL_SECONDS = 300.0
 """A start compiles the engine, on a slow machine for a minute, and reads the records."""
@@ -48,7 +50,10 @@ def _copy(settings: Settings, backup: Backup | None) -> Iterator[Path]:
     try:
         with tempfile.TemporaryDirectory(prefix=".unfinished-trial-", dir=place) as name:
             folder = Path(name)
-            if backup:
+            if backup and backup.archive.is_file():
+                with ArchiveReader(backup.archive) as reader:
+                    restore_backup(Settings(data=str(folder)), reader, NO_SECRETS, ignore_progress)
+            elif backup:
                 shutil.copyfile(backup.store, folder / STORE)
                 (folder / STORE).chmod(0o600)
                 link_artifacts(backup.artifacts, folder / ARTIFACTS)

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-import orjson
-
 from sigil.errors import BackendError, Refused
 from sigil.storage.kv.sqlite_file import APPLICATION, SCHEMA
-from sigil.storage.stored import FORMAT
+from sigil.storage.stored import FORMAT, OF_CAPABILITIES, read_format
 
 _WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFormats:
-    """What a store is written in: its schema, its items, and those of them in a newer format."""
+    """What a store is written in: its schema, its items, and those of them in a newer format.
+
+    `kinds` are the newest formats of the kinds of items (the first parts of their partitions) that
+    have a newer one than the first.
+    """
 
     schema: int
     items: int
     newer: int
+    kinds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_readable(self) -> bool:
@@ -47,10 +50,17 @@ def read_formats(path: Path) -> StoreFormats:
             return StoreFormats(schema, 0, 0)
         (items,) = connection.execute("SELECT count(*) FROM item").fetchone()
         newer = 0
-        marked = "SELECT value FROM item WHERE instr(value, CAST('\"format\"' AS BLOB)) > 0"
-        for (value,) in connection.execute(marked):
-            newer += _is_newer(value)
-        return StoreFormats(schema, items, newer)
+        kinds: dict[str, int] = {}
+        marked = (
+            "SELECT partition, value FROM item WHERE instr(value, CAST('\"format\"' AS BLOB)) > 0"
+        )
+        for partition, value in connection.execute(marked):
+            kind = partition.partition(b"#")[0].decode(errors="replace")
+            number = FORMAT if kind == OF_CAPABILITIES else read_format(value)
+            if number > FORMAT:
+                newer += 1
+                kinds[kind] = max(number, kinds.get(kind, 0))
+        return StoreFormats(schema, items, newer, kinds)
 
 
 def copy_store(source: Path, target: Path) -> None:
@@ -134,15 +144,6 @@ def _read_schema(path: Path, connection: sqlite3.Connection) -> int:
             suggestion="point UNCAGED_STORE elsewhere",
         )
     return int(schema)
-
-
-def _is_newer(value: bytes) -> bool:
-    try:
-        parsed = orjson.loads(value)
-    except ValueError:
-        return False
-    found = parsed.get("format", FORMAT) if isinstance(parsed, dict) else FORMAT
-    return isinstance(found, int) and found > FORMAT
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functions.backup import contents
 from functions.backup.format import HEADS, REST, WAITING
 from sigil.storage.kv import Key, keys
+from sigil.storage.stored import OF_CAPABILITIES
 
 S = keys.session_of("main", "telegram:42")
 
@@ -13,7 +14,7 @@ def test_only_records_that_exist_are_named_as_exceptions() -> None:
     known = keys.PERSONAL | keys.IMPERSONAL
     for kinds in (contents.MADE_ANEW, contents.PASSING, contents.NAMING, contents.BODIES):
         assert kinds <= known
-    assert {contents.SECRET, contents.INBOX, contents.OF_CAPABILITIES} <= known
+    assert {contents.SECRET, contents.INBOX, OF_CAPABILITIES} <= known
 
 
 def test_what_names_others_is_read_before_them_and_a_record_of_another_version_is_kept() -> None:
