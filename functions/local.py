@@ -31,13 +31,14 @@ from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.body import read_body
 from sigil.http.capabilities import file_response
+from sigil.http.credentials import admit_request
+from sigil.http.response import add_error_handling, failure_response
 from sigil.protocol import Caller, Json
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 
 WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
-TICK_SECONDS = 60.0
 CONTROL_WORKERS = 2
 """There are two, so that a control event's answer that is slow to leave delays no `/stop`."""
 LOOK_SECONDS = 0.25
@@ -90,6 +91,7 @@ class QueueWorkers:
     def stop(self, seconds: float = DRAIN_SECONDS) -> bool:
         """Stop the workers; False when a turn was still running after `seconds`."""
         self._stopping.set()
+        self._runtime.due.set()
         self._runtime.turns.close()
         end = time.monotonic() + seconds
         for thread in self._workers:
@@ -98,9 +100,18 @@ class QueueWorkers:
         return not any(thread.is_alive() for thread in self._workers)
 
     def _run_scheduler(self) -> None:
-        while not self._stopping.wait(TICK_SECONDS):
+        """Tick whenever something is due, and when the scheduler is woken."""
+        wait = scheduler.TICK_SECONDS
+        while True:
+            self._runtime.due.wait(wait)
+            self._runtime.due.clear()
+            if self._stopping.is_set():
+                return
+            wait = scheduler.TICK_SECONDS
             try:
-                scheduler.tick(self._runtime.stores)
+                agent = self._runtime.settings.agent
+                ticked = scheduler.tick(self._runtime.stores, self._runtime.queue, agent)
+                wait = min(max(ticked.due - time.time(), LOOK_SECONDS), wait)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
             except Exception:  # noqa: BLE001  entry point: an unexpected error must not end the clock
@@ -180,10 +191,11 @@ def build_app(
     if local_registry:
         server.include_router(sigil_http.build_router(lambda: local_registry, gate))
     server.include_router(chat_routes(runtime, gate))
-    server.include_router(admin.router(runtime, gate))
+    control = admin.AdminDeps(runtime.app, runtime.notifier, gate)
+    server.include_router(admin.router(lambda: control))
     deps = webhook.WebhookDeps(runtime.channels, runtime.queue, runtime.stores.kv)
     server.include_router(webhook.router(lambda: deps))
-    sigil_http.add_error_handling(server)
+    add_error_handling(server)
     return server
 
 
@@ -194,11 +206,11 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     @routes.post("/chat")
     async def chat(request: Request) -> Response:
         try:
-            require_admin(await sigil_http.admit_request(request, gate), "may chat")
+            require_admin(await admit_request(request, gate), "may chat")
             body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
             event = _parse_chat_message(body, runtime.settings)
         except (Refused, UsageError, BackendError) as problem:
-            return sigil_http.failure_response(problem)
+            return failure_response(problem)
         try:
             return await run_in_threadpool(_enqueue_and_wait, runtime, event)
         except asyncio.CancelledError:
@@ -209,23 +221,23 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
         try:
-            require_admin(await sigil_http.admit_request(request, gate), "may chat")
+            require_admin(await admit_request(request, gate), "may chat")
             key = _session_key(runtime, f"http:admin:{session}")
             reply = await run_in_threadpool(runtime.replies.get, key, f"http:{event}")
         except UsageError:  # no key is that long, so no such message can exist
             reply = None
         except (Refused, BackendError) as problem:
-            return sigil_http.failure_response(problem)
+            return failure_response(problem)
         return _make_answer(reply, session, event)
 
     @routes.get("/chat/{session}/files/{id}")
     async def get_file(session: str, id: str, request: Request) -> Response:
         try:
-            require_admin(await sigil_http.admit_request(request, gate), "may chat")
+            require_admin(await admit_request(request, gate), "may chat")
             caller = Caller(runtime.settings.agent, f"http:admin:{session}")
             body = await run_in_threadpool(runtime.app.registry.read_file, id, caller)
         except (Refused, UsageError, BackendError) as problem:
-            return sigil_http.failure_response(problem)
+            return failure_response(problem)
         return file_response(id, body)
 
     return routes

@@ -30,7 +30,7 @@ class LazyApp:
         try:
             self._built = self._built or self._build()
         except BackendError as problem:
-            from sigil.http.app import failure_response
+            from sigil.http.response import failure_response
 
             return await failure_response(problem)(scope, receive, send)
         number = scope.get("aws.event", {}).get("requestContext", {}).get("requestId")

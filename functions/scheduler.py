@@ -1,31 +1,107 @@
-"""The scheduled function: each tick removes expired items from the store."""
+"""The scheduled function: each tick removes what has expired, and enqueues what is due."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Final
 
 from functions import log
+from functions.queues import dead_letters
+from functions.queues.base import Queue
 from functions.settings import Settings
+from functions.wiring import open_ingress_queue
 from sigil.catalog.expiry import sweep
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import update
 from sigil.wiring import Stores, open_stores
 
+TICK_SECONDS: Final = 60.0
+"""Seconds between two ticks at most."""
+DAY_SECONDS: Final = 86_400.0
+_AGAIN = re.compile(r"~\d{5,}$")
+"""What an earlier day put behind the id of a consolidation."""
 
-def tick(stores: Stores, clock: Callable[[], float] = time.time) -> int:
-    """Remove expired items, files and capabilities, and return how many those were."""
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What a tick did: it removed `swept` items, files and capabilities, and put `queued` events.
+
+    `due`: when the next tick has something to do, in seconds since the epoch, at the latest
+    `TICK_SECONDS` from now.
+    """
+
+    swept: int
+    queued: int
+    due: float
+
+
+def tick(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = time.time) -> Tick:
+    """Remove expired items, files and capabilities, and enqueue what is due of `agent`, a root, and
+    its children.
+
+    Roots may share a store, but not always a queue.
+    """
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
-    return sum(gone.get(kind, 0) for kind in ("items", "files", "expired"))
+    queued = retry_consolidations(stores.kv, queue, agent, clock())
+    if queued:
+        log.note("consolidations queued again", count=queued)
+    swept = sum(gone.get(kind, 0) for kind in ("items", "files", "expired"))
+    return Tick(swept, queued, clock() + TICK_SECONDS)
+
+
+def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
+    """Enqueue the consolidations again that were given up a day ago or earlier, and return their
+    count; it looks for them once a day.
+
+    Otherwise the memory of a chat in which nobody writes any more would lack what it said last,
+    because its model was away for two hours. The id names the day, so that a crash in between
+    enqueues none twice.
+    """
+    if not _begin_day(kv, agent, now):
+        return 0
+    queued = 0
+    for letter in list(dead_letters.scan_dead_letters(kv)):
+        event = letter.event
+        if event is None or not event.is_consolidation or now - letter.at < DAY_SECONDS:
+            continue
+        if event.agent.partition(".")[0] != agent:
+            continue
+        identity = f"{_AGAIN.sub('', event.id)}~{int(now // DAY_SECONDS):05d}"
+        queue.put(replace(event, id=identity, at=now))
+        dead_letters.drop(kv, letter)
+        queued += 1
+    return queued
+
+
+def _begin_day(kv: KV, agent: str, now: float) -> bool:
+    """Return whether the look of a day is due, and note that it was begun."""
+
+    def decide(value: bytes | None) -> tuple[bytes | None, bool]:
+        try:
+            last = float(value) if value else None
+        except ValueError:  # a damaged time is no reason to wait
+            last = None
+        if last is not None and 0 <= now - last < DAY_SECONDS:
+            return None, False
+        return b"%.3f" % now, True
+
+    return update(kv, keys.daily_task(f"consolidations:{agent}"), decide)
 
 
 @lru_cache(maxsize=1)
-def _open_stores() -> Stores:
+def _open_parts() -> tuple[Stores, Queue, str]:
     log.start()
-    return open_stores(Settings.read())
+    settings = Settings.read()
+    return open_stores(settings), open_ingress_queue(settings), settings.agent
 
 
 def handler(event: object, context: object) -> dict[str, int]:
     """Run one tick; AWS invokes this on a schedule."""
-    return {"swept": tick(_open_stores())}
+    done = tick(*_open_parts())
+    return {"swept": done.swept, "queued": done.queued}

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
-from threading import Lock, Semaphore
+from threading import Event, Lock, Semaphore
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from unicodedata import normalize
 from urllib.parse import urlsplit
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from functions.agent.agents.record import AgentRecord
     from functions.agent.app import App, TurnStep
     from functions.agent.memory.helpers import ServiceHelpers
-    from functions.agent.model.base import Model
+    from functions.agent.model.base import Model, ModelReply, ModelRequest
     from functions.agent.model.billing import Billing
     from functions.agent.safety.budget import SafetyLimits
     from functions.queues.sqs_batch import SqsBatch
@@ -95,7 +95,8 @@ class AgentRuntime:
     `agents` finds the others. `queue` hands out the turns of chats, `control` control events and
     inquiries, and `work` background work, which `queue` does when it is None. `consolidations` lets
     so many workers at once do what nobody waits for. `watch` is told of the steps of every turn.
-    `patient` says that a turn whose model does not answer may wait in the queue.
+    `patient` says that a turn whose model does not answer may wait in the queue. Whoever sets `due`
+    wakes the scheduler of this process before its time.
     """
 
     settings: Settings
@@ -112,6 +113,7 @@ class AgentRuntime:
     watch: Callable[[TurnStep], None] = ignore_turn_step
     patient: bool = True
     agents: AgentDirectory = field(default_factory=open_directory)
+    due: Event = field(default_factory=Event)
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
@@ -279,10 +281,12 @@ def open_app(
     progress: Callable[[str], None] = ignore_progress,
     *,
     later: bool = False,
+    model: Model | None = None,
 ) -> App:
     """Put the agent of the settings together over a store.
 
-    `later`: its registry is opened by the first turn that needs it.
+    `later`: its registry is opened by the first turn that needs it. `model` stands in for that of
+    the settings.
     """
     from functions.agent.app import App
     from functions.agent.compaction import load_strategy
@@ -298,7 +302,7 @@ def open_app(
         name=settings.agent,
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
-        model=_open_model_with_fallback(settings, stores),
+        model=model or _open_model_with_fallback(settings, stores),
         registry=registry,
         rules=_make_access_rules(settings),
         turn_seconds=settings.turn_seconds,
@@ -370,6 +374,23 @@ class AgentMaker:
 
 def _first_of(chosen: int | None, default: int) -> int:
     return default if chosen is None else chosen
+
+
+class _NoModel:
+    """Stands where nobody asks a model."""
+
+    name = "none"
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+
+    def chat(self, request: ModelRequest) -> ModelReply:
+        raise UsageError("EMODEL", "this function asks no model")
+
+
+def open_control_app(settings: Settings, stores: Stores) -> App:
+    """Open the agent for halts, unlocks and its status, which need neither model nor registry."""
+    return open_app(settings, stores, later=True, model=_NoModel(settings.llm_window))
 
 
 def make_helpers() -> ServiceHelpers:

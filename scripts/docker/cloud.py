@@ -22,6 +22,7 @@ from scripts.docker.shell import find_tool, run, run_daemon
 
 PORT = 4566
 TABLE, QUEUE, BUCKET = "uncaged", "uncaged.fifo", "uncaged-artifacts"
+WORK_QUEUE = "uncaged-work.fifo"
 _PATIENCE = 30.0
 KEY = {
     "AWS_ACCESS_KEY_ID": "test",
@@ -43,6 +44,7 @@ class Cloud:
         return {
             "UNCAGED_STORE": f"dynamodb://{TABLE}?endpoint={self.url}",
             "UNCAGED_QUEUE": f"sqs://{self.url}/{self.queue}",
+            "UNCAGED_WORK_QUEUE": f"sqs://{self.url}/000000000000/{WORK_QUEUE}",
             "UNCAGED_ARTIFACTS": f"s3://{BUCKET}/artifacts?endpoint={self.url}",
         }
 
@@ -86,9 +88,10 @@ def run_cloud(folder: Path, gateway: str) -> Iterator[Cloud]:
         _wait_until_healthy(gateway, log)
         create_table = (sys.executable, "-m", "sigil.storage.kv.dynamodb_table")
         run(*create_table, TABLE, cloud.url, environment=KEY)
-        cloud.open_client("sqs").create_queue(
-            QueueName=QUEUE, Attributes={"FifoQueue": "true", "VisibilityTimeout": "180"}
-        )
+        for name in (QUEUE, WORK_QUEUE):
+            cloud.open_client("sqs").create_queue(
+                QueueName=name, Attributes={"FifoQueue": "true", "VisibilityTimeout": "180"}
+            )
         cloud.open_client("s3").create_bucket(Bucket=BUCKET)
         yield cloud
 

@@ -41,7 +41,6 @@ _NEVER = (
     "functions/backup",
     "functions/cli",
     "functions/local.py",
-    "functions/admin.py",
     "sigil/cli",
     *(f"sigil/http/{name}.py" for name in ("client_limits", "access_log", "server")),
     *(
@@ -113,6 +112,7 @@ STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
     Stage("scheduler", (*_EVERY, *_AWS), without=("functions/agent",)),
+    Stage("admin", (*_EVERY, *_AWS, *_HTTP, "httpx")),  # which delivers the alert of a halt
     Stage(
         "registry",
         (*_EVERY, *_AWS, *_HTTP, *_SANDBOX),

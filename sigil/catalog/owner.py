@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from sigil.catalog.deployments import Deployments
-from sigil.catalog.records import Record
 from sigil.errors import Refused
 from sigil.protocol import Caller
+
+if TYPE_CHECKING:  # a server that only checks tokens loads no reader of manifests
+    from sigil.catalog.deployments import Deployments
+    from sigil.catalog.records import Record
 
 ADMIN = "admin"
 """The id and the kind of the admin token; its id is the `token` of a caller who shows it."""

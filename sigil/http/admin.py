@@ -19,14 +19,13 @@ from sigil.catalog import cursors
 from sigil.http import pagination
 from sigil.http.request import (
     PAGE_MOST,
-    SEALED,
     AuthorizedRequest,
     Name,
     Reference,
     RequestBody,
     VersionNumber,
-    json_response,
 )
+from sigil.http.response import SEALED, json_response
 from sigil.http.route import REF_SCHEMA
 from sigil.protocol import Caller, Ref, deployed_row
 from sigil.rows import StatusRow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,26 +11,24 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 
 from sigil.access.authentication import Authenticator, require_admin
 from sigil.access.tokens import TokenHolder
 from sigil.admin_protocol import ServedRegistry
 from sigil.catalog.owner import ADMIN
-from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
+from sigil.errors import Refused, SigilError
 from sigil.http.body import read_checked_body, require_unconditional
 from sigil.http.caller_headers import AUTHOR, read_caller
+from sigil.http.credentials import admit_request, read_credentials
 from sigil.http.etag import add_etag
 from sigil.http.public import ApiDescription
-from sigil.http.request import AuthorizedRequest, json_response
-from sigil.http.request_id import NUMBER, RequestIdMiddleware, log_bug
+from sigil.http.request import AuthorizedRequest
+from sigil.http.response import add_error_handling, failure_response
 from sigil.http.route import BUNDLE_FILE, Access, Route
 from sigil.http.routes import OPEN_ROUTES, TOKEN_ROUTES
-from sigil.http.status_codes import BUG, status_of
 from sigil.protocol import Caller
 from sigil.sandbox.tenants import AdmissionControl, Tenant, tenant_of
 
-RETRY_SECONDS = 5
 WORKER_COUNT = 64
 """Requests that may run or compile something at once; one namespace alone has at most half of them,
 and one token a quarter.
@@ -83,64 +80,6 @@ def build_router(open: RegistryOpener, authenticator: Authenticator) -> APIRoute
         # and know no HEAD
         router.add_route(path, _dispatch_method(endpoints), methods=[*endpoints])
     return router
-
-
-def add_error_handling(app: FastAPI) -> None:
-    """Number every request, and answer unknown routes, wrong methods and our own bugs as every
-    other failure is answered.
-    """
-
-    async def answer_routing_error(request: Request, problem: Exception) -> Response:
-        assert isinstance(problem, HTTPException), "only these are handed to this handler"
-        route = one_line(f"{request.method} {request.url.path}", 120)
-        see = "GET /_api/docs shows the routes"
-        failure: SigilError = BackendError("EUNAVAILABLE", "the request failed", source="http")
-        if problem.status_code == 404:
-            failure = UsageError("EROUTE", f"no such route: {route}", source="http", suggestion=see)
-        elif problem.status_code == 405:
-            failure = UsageError(
-                "EMETHOD", f"this route does not take {route}", source="http", suggestion=see
-            )
-        elif problem.status_code < BUG:
-            failure = UsageError("EINVAL", "this is not a valid request", source="http")
-        allow = (problem.headers or {}).get("Allow", "")
-        headers = {"Allow": ", ".join(sorted(allow.split(", ")))} if allow else {}
-        return failure_response(failure, headers=headers)
-
-    async def answer_bug(request: Request, problem: Exception) -> Response:
-        number = str(request.scope.get(NUMBER, ""))
-        log_bug(number, type(problem).__name__)
-        bug = SigilError(
-            "EBUG",
-            "the server made a mistake",
-            suggestion=f"its log says more about the request {number}",
-        )
-        return failure_response(bug, headers={"X-Request-Id": number} if number else {})
-
-    app.router.redirect_slashes = False
-    app.add_middleware(RequestIdMiddleware)
-    app.add_exception_handler(HTTPException, answer_routing_error)
-    app.add_exception_handler(Exception, answer_bug)
-
-
-def failure_response(
-    problem: SigilError, *, logs: bool = False, headers: Mapping[str, str] = MappingProxyType({})
-) -> Response:
-    """Return the answer to a failed request: its status and `{"error": {source, code, message,
-    suggestion}}`.
-
-    `logs`: with the lines that the run had logged, as one more field; for owners alone.
-    """
-    status = status_of(problem)
-    all_headers = dict(headers)
-    if status == 401:
-        all_headers["WWW-Authenticate"] = 'Bearer realm="sigil"'
-    if status in (429, 503):
-        all_headers["Retry-After"] = str(max(math.ceil(problem.retry_after or RETRY_SECONDS), 1))
-    error: dict[str, object] = {**problem.as_dict()}
-    if logs and problem.logs:
-        error["logs"] = [one_line(line, 1_000) for line in problem.logs]
-    return json_response({"error": error}, status, all_headers)
 
 
 def _dispatch_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
@@ -233,7 +172,7 @@ def _make_token_endpoint(
         if route.body:
             zipped = route.body is BUNDLE_FILE
             body = await read_checked_body(request, route.body_bytes, zipped=zipped)
-        admit_again = partial(authenticator.admit, *_read_credentials(request))
+        admit_again = partial(authenticator.admit, *read_credentials(request))
 
         def act() -> Response:
             return route.handler(
@@ -268,25 +207,6 @@ def _make_token_endpoint(
         return response
 
     return endpoint
-
-
-async def admit_request(request: Request, authenticator: Authenticator) -> TokenHolder:
-    """Return the token's holder; `Refused` EAUTH or ERATE when the token is not good."""
-    authorization, address = _read_credentials(request)
-    admin = authenticator.find_admin(authorization, address)
-    if admin:
-        return admin
-    return await run_in_threadpool(authenticator.admit, authorization, address)
-
-
-def _read_credentials(request: Request) -> tuple[str, str]:
-    """Return the client's `Authorization` and its address.
-
-    Two tokens are none: they are joined as RFC 9110 does it.
-    """
-    token = ", ".join(request.headers.getlist("authorization"))
-    address = request.client.host if request.client else ""
-    return token, address
 
 
 def _require_caller(holder: TokenHolder, request: Request, access: Access) -> Caller:

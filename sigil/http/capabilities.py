@@ -15,7 +15,8 @@ from sigil.catalog.cursors import invalid_cursor
 from sigil.catalog.views import interface_row
 from sigil.errors import Conflict, UsageError
 from sigil.http import pagination
-from sigil.http.request import SEALED, AuthorizedRequest, Name, RequestBody, json_response
+from sigil.http.request import AuthorizedRequest, Name, RequestBody
+from sigil.http.response import SEALED, json_response
 from sigil.protocol import Json, deployed_row, glimpse_row, is_name, query_page, report_row
 from sigil.rows import REPORT_TYPE, ListRow
 from sigil.run.mcp_client.media import recognize

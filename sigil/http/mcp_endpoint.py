@@ -14,7 +14,8 @@ from fastapi import Response
 
 from sigil.catalog.owner import ADMIN
 from sigil.errors import Refused, SigilError, UsageError
-from sigil.http.request import QUIET, AuthorizedRequest, json_response
+from sigil.http.request import AuthorizedRequest
+from sigil.http.response import QUIET, json_response
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import HEADERS, METHOD, REFUSED, REQUEST, REVISION, RpcError, RpcRequest
 from sigil.mcp.methods import Methods

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from fastapi import Response
 
-from sigil.http.request import PAGE_MOST, AuthorizedRequest, json_response
+from sigil.http.request import PAGE_MOST, AuthorizedRequest
+from sigil.http.response import json_response
 from sigil.protocol import Json
 
 RowT = TypeVar("RowT")

@@ -8,7 +8,8 @@ from functools import cached_property
 from fastapi import Response
 
 from sigil.http.admin import status_row
-from sigil.http.request import AuthorizedRequest, json_response
+from sigil.http.request import AuthorizedRequest
+from sigil.http.response import json_response
 from sigil.http.route import Route
 from sigil.settings import installed_version
 

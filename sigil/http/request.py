@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, TypeVar, Unpack
 
-import orjson
-from fastapi import Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sigil.access.tokens import TokenHolder
@@ -20,8 +18,6 @@ from sigil.strict_json import read_object
 
 LIMIT_MOST = 50
 PAGE_MOST = 500
-QUIET = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-SEALED = {**QUIET, "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
 def _read_integer(value: object) -> object:
@@ -149,14 +145,3 @@ class AuthorizedRequest:
                 source="http",
                 suggestion="`sigil whoami` shows its scopes",
             )
-
-
-def json_response(
-    value: object, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return `value` as JSON that no cache keeps."""
-    return Response(
-        orjson.dumps(value),
-        status,
-        {**QUIET, **(headers or {}), "Content-Type": "application/json; charset=utf-8"},
-    )

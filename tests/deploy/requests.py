@@ -48,6 +48,17 @@ def registry(method: str, path: str, body: object = None) -> dict[str, Any]:
     return elsewhere("registry_run", method, path, body=None if body is None else json.dumps(body))
 
 
+def admin(method: str, path: str, body: object = None, query: str = "") -> dict[str, Any]:
+    """A request to the owner's switch under its token."""
+    return elsewhere(
+        "admin_status",
+        method,
+        path,
+        rawQueryString=query,
+        body=None if body is None else json.dumps(body),
+    )
+
+
 def elsewhere(name: str, method: str, path: str, **changes: Any) -> dict[str, Any]:
     """The request of a file, sent to another path."""
     made = request(name, rawPath=path, **changes)

@@ -85,10 +85,10 @@ class Deployment:
         self.stack.callback(runtime.close)
         return runtime
 
-    def waiting(self) -> list[Event]:
-        """The events in the queue; they stay there."""
+    def waiting(self, queue: str = "UNCAGED_QUEUE") -> list[Event]:
+        """The events in a queue; they stay there."""
         answer = aws.client("sqs").receive_message(
-            QueueUrl=self.store["UNCAGED_QUEUE"].removeprefix("sqs://"),
+            QueueUrl=self.store[queue].removeprefix("sqs://"),
             VisibilityTimeout=0,
             MaxNumberOfMessages=10,
         )
@@ -120,15 +120,20 @@ def cloud(server: Ministack) -> dict[str, str]:
     """The settings of a new table, queue and bucket; this process's environment points at the
     server.
     """
-    table, queue, bucket = unique("table"), unique("queue") + ".fifo", unique("bucket")
+    table, queue, bucket = unique("table"), unique("queue"), unique("bucket")
     create_table(table)
-    made = aws.client("sqs").create_queue(
-        QueueName=queue, Attributes={"FifoQueue": "true", "VisibilityTimeout": "60"}
+    chats, work = (
+        aws.client("sqs").create_queue(
+            QueueName=f"{queue}{lane}.fifo",
+            Attributes={"FifoQueue": "true", "VisibilityTimeout": "60"},
+        )
+        for lane in ("", "-work")
     )
     aws.client("s3").create_bucket(Bucket=bucket)
     places = {
         "UNCAGED_STORE": f"dynamodb://{table}",
-        "UNCAGED_QUEUE": f"sqs://{made['QueueUrl']}",
+        "UNCAGED_QUEUE": f"sqs://{chats['QueueUrl']}",
+        "UNCAGED_WORK_QUEUE": f"sqs://{work['QueueUrl']}",
         "UNCAGED_ARTIFACTS": f"s3://{bucket}/artifacts",
     }
     return {**server.environment, **places}

@@ -30,10 +30,13 @@ class Stack:
     def idle(self) -> bool:
         """Whether no event waits or is worked on."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        asked = aws.client("sqs").get_queue_attributes(
-            QueueUrl=self.outputs["QueueUrl"], AttributeNames=names
-        )
-        return not any(int(asked["Attributes"][name]) for name in names)
+        waiting = 0
+        for queue in ("QueueUrl", "WorkQueueUrl"):
+            asked = aws.client("sqs").get_queue_attributes(
+                QueueUrl=self.outputs[queue], AttributeNames=names
+            )
+            waiting += sum(int(asked["Attributes"][name]) for name in names)
+        return waiting == 0
 
     def may(self, function: str, action: str, name: str) -> bool:
         """Whether the role of a function allows an action on the queue, table or bucket of this
@@ -42,6 +45,7 @@ class Stack:
         role, path = resource(self.name, f"{function}Role"), f"{REGION}:{_ACCOUNT}"
         known = {
             "Events": f"arn:aws:sqs:{path}:{{}}",
+            "Work": f"arn:aws:sqs:{path}:{{}}",
             "Store": f"arn:aws:dynamodb:{path}:table/{{}}",
             "Artifacts": "arn:aws:s3:::{}/artifacts/x",
         }

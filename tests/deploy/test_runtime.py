@@ -6,15 +6,18 @@ import os
 import shutil
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from functions.agent.loop import ROUND_SECONDS
+from functions.events import CONSOLIDATION
 from functions.queues.dead_letters import scan_dead_letters
+from functions.queues.sqs_message import unpack
 from tests.deploy.requests import (
+    admin,
     batch,
     elsewhere,
     failures,
@@ -26,7 +29,8 @@ from tests.deploy.requests import (
 )
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
-from tests.fakes.server import Answer
+from tests.fakes.server import Answer, RecordingServer
+from tests.functions.queues.invoked import Source
 from tests.machine import within
 from tests.servers.lambda_runtime import ROOT, Invoked, LambdaFunction, children
 
@@ -252,13 +256,70 @@ def test_a_turn_that_the_function_has_no_time_for_is_handed_on_and_goes_on_in_an
     assert running.texts(85) == [ENCODED]
 
 
+def test_background_work_is_enqueued_apart_and_answered_for_in_its_own_queue(
+    running: Deployment, worker: Worker
+) -> None:
+    url = running.store["UNCAGED_WORK_QUEUE"].removeprefix("sqs://")
+    background = replace(happened(71, "", chat=89), kind="continue", id=f"{CONSOLIDATION}71")
+    running.runtime().queue.put(background)
+    source = Source(url, running.store["AWS_ENDPOINT_URL"])
+    taken = source.receive()
+    answer = worker.function.invoke(taken)
+
+    assert [unpack(record["body"]).id for record in taken["Records"]] == [background.id]
+    assert failures(answer.payload) == []
+
+
+# ---- admin
+
+
+def test_the_owners_switch_halts_a_chat_for_the_worker_and_tells_of_it(
+    running: Deployment, worker: Worker, tmp_path: Path
+) -> None:
+    chat = {"session": "telegram:90"}
+    with (
+        RecordingServer() as heard,
+        running.another_function(
+            "admin", tmp_path, round(within(30)), UNCAGED_ALERTS=heard.url
+        ) as function,
+    ):
+        halted = function.invoke(admin("POST", "/halt", chat))
+        worker.function.invoke(batch(happened(61, ENCODE, chat=90)))
+        status = function.invoke(admin("GET", "/status", query="session=telegram:90"))
+        unlocked = function.invoke(admin("POST", "/unlock", chat))
+        worker.function.invoke(batch(happened(62, ENCODE, chat=90)))
+        alerts = [request.json()["event"] for request in heard.requests]
+
+    assert (halted.status, halted.body) == (200, {"halted": "telegram:90"})
+    assert (status.status, status.body["state"]) == (200, "SAFETY_LOCKOUT")
+    assert (unlocked.status, unlocked.body) == (200, {"unlocked": "telegram:90"})
+    assert alerts == ["SYSTEM_HALT"]
+    assert running.texts(90)[1:] == [ENCODED]
+
+
+def test_the_owners_switch_is_closed_to_everybody_else_and_stays_open_to_the_owner(
+    running: Deployment,
+) -> None:
+    function = running.function("admin")
+    wrong = {**request("admin_status")["headers"], "authorization": "Bearer wrong"}
+    unsigned = function.invoke(request("admin_unsigned"))
+    odd = function.invoke(admin("POST", "/halt", {"session": "telegram"}))
+    guesses = [function.invoke(request("admin_halt", headers=wrong)).status for _ in range(62)]
+
+    assert (unsigned.status, unsigned.body["error"]["code"]) == (401, "EAUTH")
+    assert (odd.status, odd.body["error"]["code"]) == (400, "EINVAL")
+    assert guesses[0] == 401
+    assert guesses[-1] == 429
+    assert function.invoke(request("admin_status")).status == 200
+
+
 # ---- scheduler and registry
 
 
 def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:
     answer = deployed.function("scheduler").invoke(request("scheduler"))
 
-    assert answer.payload == {"swept": 0}
+    assert answer.payload == {"swept": 0, "queued": 0}
 
 
 def test_the_registry_answers_who_has_its_token_and_runs_what_it_is_given(

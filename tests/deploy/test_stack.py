@@ -9,16 +9,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
+from functions.events import CONSOLIDATION
+from functions.queues.sqs import SqsQueue
 from sigil.protocol import LIBRARY
 from sigil.storage import aws
 from sigil.storage.kv import keys
 from sigil.storage.kv.dynamodb import DynamoKV
-from tests.deploy.requests import BOT, SECRET, TOKEN, update
+from tests.deploy.requests import BOT, SECRET, TOKEN, happened, update
 from tests.deploy.stack import Stack, deploy
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, say
@@ -32,10 +35,20 @@ OWNER = "telegram:77001"
 ALLOWED = (
     ("sqs:SendMessage", "Events"),
     ("sqs:ReceiveMessage", "Events"),
+    ("sqs:SendMessage", "Work"),
+    ("sqs:ReceiveMessage", "Work"),
     ("dynamodb:PutItem", "Store"),
     ("s3:PutObject", "Artifacts"),
 )
 """What not everybody may do, and to what."""
+RIGHTS = {
+    "Webhook": "y-----",
+    "Worker": "yyyyyy",
+    "Scheduler": "y-y-y-",
+    "Admin": "----y-",
+    "Registry": "----yy",
+}
+"""Who may do which of these."""
 
 
 @pytest.fixture
@@ -103,10 +116,34 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
     assert [message["text"] for message in platform.messages] == ["Here it is: HELLO!"]
     assert sigil(stack, "run", "shout", "-a", "text=hello") == "HELLO!\n"
     until(stack.idle, "the queue is empty")
-    assert [stack.may("Webhook", *what) for what in ALLOWED] == [True, False, False, False]
-    assert [stack.may("Worker", *what) for what in ALLOWED] == [True, True, True, True]
-    assert [stack.may("Registry", *what) for what in ALLOWED] == [False, False, True, True]
+    for function, rights in RIGHTS.items():
+        may = "".join("y" if stack.may(function, *what) else "-" for what in ALLOWED)
+        assert (function, may) == (function, rights)
+    do_background_work(stack)
+    switch(stack)
     assert alert_of(stack, model) == ("EMERGENCY_HALT", OWNER, "cascade")
+
+
+def do_background_work(stack: Stack) -> None:
+    """Enqueue background work, which the worker takes from the second queue."""
+    url, work_url = (stack.outputs[name] for name in ("QueueUrl", "WorkQueueUrl"))
+    hear = replace(happened(1, ""), kind="continue", id=f"{CONSOLIDATION}1")
+    queue = SqsQueue(url, work_url=work_url)
+    queue.put(hear)
+    until(stack.idle, "the queues are empty")
+
+
+def switch(stack: Stack) -> None:
+    """Halt a chat, look at it and unlock it, over HTTP."""
+    with httpx.Client(
+        base_url=stack.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE
+    ) as owner:
+        chat = {"session": "telegram:5"}
+        assert owner.post("/halt", json=chat).json() == {"halted": "telegram:5"}
+        assert owner.get("/status", params=chat).json()["state"] == "SAFETY_LOCKOUT"
+        assert owner.post("/unlock", json=chat).json() == {"unlocked": "telegram:5"}
+        assert owner.get("/status", params=chat).json()["state"] == "WAITING_FOR_EVENT"
+    assert httpx.post(f"{stack.url}/halt", json=chat, timeout=PATIENCE).status_code == 401
 
 
 def alert_of(stack: Stack, model: ScriptedModel) -> tuple[str, str, str]:

@@ -114,6 +114,10 @@ def test_a_stage_is_small(name: str, staged: Path) -> None:
             },
         ),
         ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi"}),
+        (
+            "admin",
+            {"wasmtime", "redis", "jsonschema", "regex", "markdown_it", "uvicorn", "typer"},
+        ),
         ("registry", {"httpx", "redis", "markdown_it", "uvicorn", "typer"}),
         ("worker", {"fastapi", "starlette", "mangum", "redis", "uvicorn", "typer", "rich"}),
     ],
@@ -129,7 +133,13 @@ def test_a_stage_holds_no_package_that_the_function_does_not_use(
 
 @pytest.mark.parametrize(
     ("name", "client"),
-    [("webhook", "Botocore"), ("worker", "Boto3"), ("scheduler", "Boto3"), ("registry", "Boto3")],
+    [
+        ("webhook", "Botocore"),
+        ("worker", "Boto3"),
+        ("scheduler", "Boto3"),
+        ("admin", "Boto3"),
+        ("registry", "Boto3"),
+    ],
 )
 def test_a_stage_speaks_to_aws_with_boto3_but_for_the_webhooks(
     name: str, client: str, staged: Path

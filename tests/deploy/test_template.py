@@ -133,7 +133,7 @@ def test_the_runtime_is_the_one_that_stages_are_compiled_for() -> None:
     assert common["Architectures"] == ["x86_64"]
 
 
-@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Registry"])
+@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Admin", "Registry"])
 def test_every_variable_is_a_setting(function: str) -> None:
     assert set(environment(function)) <= {part.metadata["name"] for part in fields(Settings)}
 
@@ -273,7 +273,8 @@ def test_the_webhook_can_send_and_read_its_secret_and_nothing_else() -> None:
     [
         ("Webhook", {"logs", "sqs", "ssm", "secretsmanager", "kms"}),
         ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
-        ("Scheduler", {"logs", "dynamodb", "s3"}),
+        ("Scheduler", {"logs", "dynamodb", "s3", "sqs"}),
+        ("Admin", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
         ("Registry", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
     ],
 )
@@ -290,7 +291,7 @@ def test_a_function_may_do_named_things_to_named_things(function: str, services:
     ]
 
 
-@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Registry"])
+@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Admin", "Registry"])
 def test_a_function_reads_the_secrets_that_it_is_told_of(function: str) -> None:
     told = {value["Ref"] for name, value in environment(function).items() if name in SECRETS}
     read = [
@@ -312,16 +313,17 @@ def test_the_guides_and_strategies_to_choose_from_are_the_ones_that_come_along()
 
 
 def test_alerts_may_be_published_to_the_topic_that_was_given_and_to_no_other() -> None:
-    given = [part["Fn::If"] for part in _statements("Worker") if "sns:Publish" in str(part)]
-
-    assert [(condition, about["Action"]) for condition, about, _ in given] == [
-        ("AlertsToTopic", "sns:Publish")
-    ]
-    assert _mentions(dict(allowed("Worker"))["sns:Publish"], {"Alerts"})
+    alerting = ("Worker", "Admin")
+    for function in alerting:
+        given = [part["Fn::If"] for part in _statements(function) if "sns:Publish" in str(part)]
+        assert [(condition, about["Action"]) for condition, about, _ in given] == [
+            ("AlertsToTopic", "sns:Publish")
+        ]
+        assert _mentions(dict(allowed(function))["sns:Publish"], {"Alerts"})
     assert not [
         function
         for function in functions()
-        if function != "Worker" and "sns:Publish" in dict(allowed(function))
+        if function not in alerting and "sns:Publish" in dict(allowed(function))
     ]
 
 
@@ -344,24 +346,39 @@ def _mentions(value: Any, parameters: set[str]) -> bool:
     return bool(found) and found <= parameters
 
 
-def test_the_queue_hands_out_one_event_at_a_time_and_waits_longer_than_the_worker_works() -> None:
-    queue, worker = resources("AWS::SQS::Queue")["Events"], functions()["Worker"]
-    source = worker["Events"]["Queue"]["Properties"]
+@pytest.mark.parametrize(
+    ("name", "lane", "most"),
+    [("Events", "Queue", "MaxConcurrency"), ("Work", "WorkQueue", "BackgroundConcurrency")],
+)
+def test_a_queue_hands_out_one_event_at_a_time_and_waits_longer_than_the_worker_works(
+    name: str, lane: str, most: str
+) -> None:
+    queue, worker = resources("AWS::SQS::Queue")[name], functions()["Worker"]
+    source = worker["Events"][lane]["Properties"]
 
     assert queue["FifoQueue"] is True
     assert queue["VisibilityTimeout"] == worker["Timeout"] + 30
+    assert source["Queue"] == {"Fn::GetAtt": [name, "Arn"]}
     assert source["BatchSize"] == 1
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert source["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "MaxConcurrency"}}
+    assert source["ScalingConfig"] == {"MaximumConcurrency": {"Ref": most}}
+
+
+def test_who_enqueues_background_work_knows_its_queue_and_may_send_to_it() -> None:
+    for function in ("Worker", "Scheduler"):
+        assert environment(function)["UNCAGED_WORK_QUEUE"] == {"Fn::Sub": "sqs://${Work}"}
+        targets = [where for action, where in allowed(function) if action == "sqs:SendMessage"]
+        assert targets == [{"Fn::GetAtt": [name, "Arn"]} for name in ("Events", "Work")]
 
 
 def test_events_that_come_back_forever_end_in_a_queue_that_keeps_their_order() -> None:
     queues = resources("AWS::SQS::Queue")
 
-    assert queues["Events"]["RedrivePolicy"] == {
-        "deadLetterTargetArn": {"Fn::GetAtt": ["Stray", "Arn"]},
-        "maxReceiveCount": 1000,
-    }
+    for name in ("Events", "Work"):
+        assert queues[name]["RedrivePolicy"] == {
+            "deadLetterTargetArn": {"Fn::GetAtt": ["Stray", "Arn"]},
+            "maxReceiveCount": 1000,
+        }
     assert queues["Stray"]["FifoQueue"] is True
     assert queues["Stray"]["MessageRetentionPeriod"] > queues["Events"]["MessageRetentionPeriod"]
 
@@ -394,7 +411,7 @@ def test_what_people_said_survives_the_stack() -> None:
         )
 
 
-@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Registry"])
+@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Admin", "Registry"])
 def test_every_function_has_a_log_that_ends(function: str) -> None:
     name = functions()[function]["LoggingConfig"]["LogGroup"]["Ref"]
 
@@ -416,20 +433,21 @@ def test_somebody_is_told_of_errors_dead_letters_and_waiting() -> None:
         "ApproximateNumberOfMessagesVisible",
         str({"Fn::GetAtt": ["Stray", "QueueName"]}),
     ) in watched
-    assert (
-        "ApproximateAgeOfOldestMessage",
-        str({"Fn::GetAtt": ["Events", "QueueName"]}),
-    ) in watched
+    for queue in ("Events", "Work"):
+        waiting = ("ApproximateAgeOfOldestMessage", str({"Fn::GetAtt": [queue, "QueueName"]}))
+        assert waiting in watched
     assert {"DeadLetters"} <= {name for name, _ in watched}
     assert all(alarm["AlarmActions"] == [{"Ref": "Alarms"}] for alarm in alarms)
 
 
 def test_the_api_knows_every_route_of_its_doors_and_no_other() -> None:
+    from functions.admin import router as admin
     from functions.webhook import router as webhook
     from sigil.http.app import build_router as registry
 
     ours = _served(registry(None, "")) - {("GET", "/health")}  # type: ignore[arg-type]
     assert routes("Webhook") == _served(webhook(lambda: None))  # type: ignore[arg-type,return-value]
+    assert routes("Admin") == _served(admin(lambda: None))  # type: ignore[arg-type,return-value]
     assert routes("Registry") == ours
 
 

@@ -102,8 +102,8 @@ def test_the_scheduler_does_its_whole_day_on_a_used_table(deployed: Deployment) 
     first = deployed.function("scheduler").invoke(request("scheduler"))
     second = deployed.function("scheduler").invoke(request("scheduler"))
 
-    assert (first.failed, first.payload) == ("", {"swept": 1})
-    assert (second.failed, second.payload) == ("", {"swept": 0})
+    assert (first.failed, first.payload) == ("", {"swept": 1, "queued": 0})
+    assert (second.failed, second.payload) == ("", {"swept": 0, "queued": 0})
     assert kv.get(keys.call_counts("main", "lasting", ALL)) is not None
     assert kv.get(keys.public_mark("main", "fresh")) is not None
     assert kv.get(keys.public_mark("main", "shared")) is None
@@ -125,7 +125,7 @@ def test_a_failure_of_the_daily_work_is_told_until_it_is_mended(deployed: Deploy
     mended = deployed.function("scheduler").invoke(request("scheduler"))
 
     assert told == ["BackendError", "BackendError"]
-    assert (mended.failed, mended.payload) == ("", {"swept": 0})
+    assert (mended.failed, mended.payload) == ("", {"swept": 0, "queued": 0})
     assert kv.get(keys.call_counts("main", "lasting", ALL)) is not None
 
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from functions import scheduler
+from functions.queues.store_queue import StoreQueue
 from sigil.access.authentication import Authenticator
 from sigil.http import app as sigil_http
 from sigil.registry import LocalRegistry, RegistryRules
@@ -151,12 +152,12 @@ def test_what_nobody_used_for_thirty_days_is_inactive_until_somebody_does(
     place.deploy("used")
     place.deploy("lasting", "persistent")
     clock.now += 29 * DAY
-    scheduler.tick(Stores(place.kv, MemoryArtifacts()), clock)
+    scheduler.tick(Stores(place.kv, MemoryArtifacts()), StoreQueue(place.kv), "main", clock)
     assert shown() == place.states() == {"forgotten": "ok", "used": "ok", "lasting": "ok"}
     assert not place.is_cold("used")
 
     clock.now += DAY + 1
-    scheduler.tick(Stores(place.kv, MemoryArtifacts()), clock)
+    scheduler.tick(Stores(place.kv, MemoryArtifacts()), StoreQueue(place.kv), "main", clock)
     assert shown() == place.states() == {"forgotten": "inactive", "used": "ok", "lasting": "ok"}
     items = place.client.get("/_health").json()["items"]
     assert {item["capability"]: item["state"] for item in items}["forgotten"] == "inactive"

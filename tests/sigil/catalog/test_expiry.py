@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from functions import scheduler
+from functions.queues.store_queue import StoreQueue
 from sigil.catalog import usage
 from sigil.catalog.audit import Audit
 from sigil.catalog.expiry import AGAIN_SECONDS, IDLE_SECONDS, Sweeper
@@ -63,7 +64,7 @@ def expires(registry: LocalRegistry, kv: KV, clock: Clock) -> None:
         with pytest.raises(UsageError, match="ENOENT"):
             text(registry, ref)
     clock.now += 1
-    assert scheduler.tick(Stores(kv, MemoryArtifacts()), clock) >= 1
+    assert scheduler.tick(Stores(kv, MemoryArtifacts()), StoreQueue(kv), "main", clock).swept >= 1
     assert actions(kv) == ["deploy", "expire"]
     assert kv.get(keys.capability("main", "shout")) is None
     assert Sweeper(kv, clock).remove_expired() == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from sigil.http import app as sigil_http
+from sigil.http.response import failure_response
 from tests.sigil.web import Web, error, web
 
 
@@ -56,7 +56,7 @@ def test_every_way_to_429_and_503_says_when_to_come_back(place: Web) -> None:
         BackendError("EUNAVAILABLE", "x"),
     ]
     answers = [
-        sigil_http.failure_response(problem)
+        failure_response(problem)
         for problem in (*known, Halt("EBUDGET", "x"), Refused("ERATE", "x"))
     ]
     assert [answer.headers["retry-after"] for answer in answers] == ["1", "62", "5", "5", "5"]

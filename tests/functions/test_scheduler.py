@@ -1,0 +1,109 @@
+"""What a tick enqueues, and when the server's own scheduler ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from functions import scheduler
+from functions.events import CONSOLIDATION, Event
+from functions.local import QueueWorkers
+from functions.queues.dead_letters import give_up, scan_dead_letters
+from functions.queues.store_queue import StoreQueue
+from functions.wiring import AgentRuntime
+from sigil.storage.artifacts import MemoryArtifacts
+from sigil.storage.kv import KV
+from sigil.storage.kv.memory import MemoryKV
+from sigil.wiring import Stores
+from tests.functions.queues.workers import event, handle_all
+from tests.sigil.storage.kv.model import Clock
+from tests.stories.system import until
+
+DAY = scheduler.DAY_SECONDS
+
+
+def owed(number: int) -> Event:
+    """A consolidation of a chat of its own."""
+    session = f"telegram:{number}"
+    identity = f"{CONSOLIDATION}{session}:7"
+    return replace(event(number, session), id=identity, kind="continue", text="")
+
+
+@pytest.fixture
+def kv(clock: Clock) -> KV:
+    return MemoryKV(clock)
+
+
+@pytest.fixture
+def work(kv: KV) -> StoreQueue:
+    return StoreQueue(kv, lane="work")
+
+
+def test_a_consolidation_that_was_given_up_is_tried_again_a_day_later_and_each_day_after(
+    kv: KV, work: StoreQueue, clock: Clock
+) -> None:
+    give_up(kv, owed(1), "no model for two hours", clock.now, notify_sender=False)
+    give_up(kv, event(2), "it failed", clock.now)
+    strange = replace(owed(3), agent="main-two", id=f"{CONSOLIDATION}of-another-agent")
+    give_up(kv, strange, "no model for two hours", clock.now, notify_sender=False)
+    tick = scheduler.tick(Stores(kv, MemoryArtifacts()), work, "main", clock)
+    assert (tick.queued, tick.due) == (0, clock.now + scheduler.TICK_SECONDS)
+
+    ids = []
+    for _ in range(3):
+        clock.advance(DAY)
+        assert scheduler.tick(Stores(kv, MemoryArtifacts()), work, "main", clock).queued == 1
+        assert scheduler.tick(Stores(kv, MemoryArtifacts()), work, "main", clock).queued == 0
+        (again,) = handle_all(work)
+        assert (again.session, again.at) == (owed(1).session, clock.now)
+        assert again.is_consolidation
+        assert {letter.id for letter in scan_dead_letters(kv)} == {event(2).id, strange.id}
+        ids.append(again.id)
+        give_up(kv, again, "no model for two hours", clock.now, notify_sender=False)
+    assert len(set(ids)) == 3
+    assert len({len(identity) for identity in ids}) == 1
+
+
+def test_a_crash_between_the_queue_and_the_dead_letter_enqueues_none_twice(
+    kv: KV, work: StoreQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_up(kv, owed(1), "no model for two hours", clock.now, notify_sender=False)
+    clock.advance(DAY)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr("functions.queues.dead_letters.drop", die)
+        with pytest.raises(KeyboardInterrupt):
+            scheduler.tick(Stores(kv, MemoryArtifacts()), work, "main", clock)
+    kv.delete(scheduler.keys.daily_task("consolidations:main"))  # another scheduler on the same day
+    assert scheduler.tick(Stores(kv, MemoryArtifacts()), work, "main", clock).queued == 1
+    assert len(handle_all(work)) == 1
+    assert list(scan_dead_letters(kv)) == []
+
+
+def test_the_servers_scheduler_ticks_as_soon_as_it_is_woken_or_something_is_due(
+    runtime: Callable[..., AgentRuntime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dues = [0.0, 0.0, None]
+    ticks: list[object] = []
+
+    def tick(stores: Stores, queue: object, agent: str) -> scheduler.Tick:
+        ticks.append(queue)
+        due = dues[len(ticks) - 1]
+        return scheduler.Tick(0, 0, float("inf") if due is None else due)
+
+    monkeypatch.setattr(scheduler, "tick", tick)
+    home = runtime()
+    workers = QueueWorkers(home)
+    workers.start()
+    try:
+        assert ticks == []
+        home.due.set()
+        until(lambda: len(ticks) == 3, "what is due is done")  # the third has nothing due
+    finally:
+        assert workers.stop()
+    assert ticks == [home.queue] * 3
