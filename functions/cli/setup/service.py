@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -38,6 +39,8 @@ COMMAND_SECONDS = 90.0
 START_SECONDS = 30.0
 """The first start compiles the engine, and fills the registry."""
 LOOK_SECONDS = 0.5
+_PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+_UNFIT_FOR_PROGRAMS = re.compile(r"""['"\\$]""")
 MARK = "# written by `uncaged setup service`"
 """The beginning of our unit."""
 _TEMPLATE = (
@@ -196,7 +199,7 @@ def _write_unit(
     port = _find_port(questions, flags, is_ours=services.is_active)
     program = Path(sys.executable).with_name("uncaged")
     start = [str(program)] if program.exists() else [sys.executable, "-m", "functions.cli"]
-    command = " ".join(_quote(word) for word in [*start, *_list_words(settings, port)])
+    command = _write_command([*start, *_list_words(settings, port)])
     own = file.path == Settings.find_own_file()
     folder = "%h" if own else str(file.path.parent).replace("%", "%%")
     text = _TEMPLATE.format(folder=folder, command=command)
@@ -282,7 +285,18 @@ def _list_shell_settings(file: SettingsFile) -> list[str]:
     return [name for name in names if read_variable(name) and name not in values]
 
 
+def _write_command(words: list[str]) -> str:
+    """Return a command as systemd reads it in ExecStart=.
+
+    The path of a program may have none of these characters, so a shell runs such a one: what
+    follows the program may have any.
+    """
+    if _UNFIT_FOR_PROGRAMS.search(words[0]):
+        words = ["/bin/sh", "-c", 'exec "$0" "$@"', *words]
+    return " ".join(map(_quote, words))
+
+
 def _quote(word: str) -> str:
-    """Return a word as systemd reads it in ExecStart=."""
+    """Return a word of ExecStart=, which a path of a program is as well when it has no `$`."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"' if escaped != word or " " in word else word
+    return escaped if _PLAIN.fullmatch(word) else f'"{escaped}"'

@@ -1,4 +1,5 @@
-"""Backups of the store in the data folder: the newest three, each checked when it was made.
+"""Backups of the store in the data folder, each checked when it was made: those of the newest three
+upgrades, and of the last attempt that failed.
 
 A store in a file is copied as it is, with its secrets, so that it can take its place again. Any
 other one is saved as `uncaged backup` does.
@@ -36,6 +37,8 @@ STORE = "uncaged.db"
 ARCHIVE = "uncaged.zip"
 ARTIFACTS = "artifacts"
 FACTS = "backup.json"
+SERVED = "became"
+"""The field of `FACTS` with the version that an upgrade brought."""
 KEPT = 3
 NAME = re.compile(r"\d{8}T\d{6}Z-[0-9A-Za-z.+]{1,40}(-\d{1,3})?")
 UNFINISHED = ".unfinished-"
@@ -69,6 +72,23 @@ class Backup:
     def schema(self) -> int:
         """Return the version of the store's schema."""
         return read_schema(self.store)
+
+    @property
+    def has_served(self) -> bool:
+        """Return whether the upgrade that it was made for succeeded."""
+        return bool(self._read_facts().get(SERVED))
+
+    def note_success(self, version: str) -> None:
+        """Write down which version the upgrade brought."""
+        _write_facts(self.folder, {**self._read_facts(), SERVED: version})
+
+    def _read_facts(self) -> dict[str, object]:
+        """Return what it tells of itself; nothing when it does not, as one that is an archive."""
+        try:
+            facts = orjson.loads((self.folder / FACTS).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return facts if isinstance(facts, dict) else {}
 
     def drop(self) -> None:
         """Remove it."""
@@ -112,8 +132,7 @@ def _copy_file(settings: Settings, path: Path, draft: Path, name: str) -> None:
     copy_store(path, draft / STORE)
     # after the store, so that whatever the copy refers to is there
     link_artifacts(artifacts_folder(settings), draft / ARTIFACTS)
-    facts = orjson.dumps(_describe(settings, path), option=orjson.OPT_INDENT_2)
-    write_whole(draft / FACTS, facts + b"\n", OURS, durable=True)
+    _write_facts(draft, _describe(settings, path))
     formats = read_formats(draft / STORE)
     if formats.is_readable:
         kv = SqliteKV(path)
@@ -122,8 +141,13 @@ def _copy_file(settings: Settings, path: Path, draft: Path, name: str) -> None:
 
 
 def forget_old_backups(settings: Settings) -> None:
-    """Remove all but the newest three."""
-    for backup in list_backups(settings)[:-KEPT]:
+    """Remove all but those of the newest three upgrades and of the last attempt that failed: no
+    number of failures pushes out a good one.
+    """
+    backups = list_backups(settings)
+    good = [backup for backup in backups if backup.has_served]
+    others = [backup for backup in backups if not backup.has_served]
+    for backup in (*good[:-KEPT], *others[:-1]):
         with suppress(OSError):
             backup.drop()
 
@@ -176,6 +200,11 @@ def _choose_name(folder: Path) -> str:
             raise BackendError("EUNAVAILABLE", f"{folder} has too many backups of this second")
         name = f"{at}-{installed_version()}-{number}"
     return name
+
+
+def _write_facts(folder: Path, facts: dict[str, object]) -> None:
+    body = orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n"
+    write_whole(folder / FACTS, body, OURS, durable=True)
 
 
 def _describe(settings: Settings, path: Path) -> dict[str, object]:

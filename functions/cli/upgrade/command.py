@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import orjson  # noqa: F401  later imports would find the other version's files
 
@@ -34,6 +35,7 @@ from sigil.storage.kv.sqlite_file import SCHEMA
 from sigil.wiring import sqlite_path
 
 _PORT = re.compile(r"^ExecStart=.* --port (\d{1,5})$", re.MULTILINE)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_upgrade(
@@ -65,7 +67,7 @@ def run_upgrade(
         printer.result({**row, "commands": commands}, "nothing was changed")
         return 0
     makes_backup = sqlite_path(settings) is not None or not has_backup
-    with _hold(installation.folder):
+    with _hold(installation.folder), _interrupt_once():
         return _upgrade(printer, settings, upgrade, services, makes_backup=makes_backup)
 
 
@@ -123,6 +125,8 @@ def _upgrade(
             problem.suggestion = f"uncaged {before} is in its place, as before"
         raise
     with _ignore_interrupts():
+        if backup:
+            backup.note_success(after)
         upgrade.discard()
         forget_old_backups(settings)
     if services is None:
@@ -219,10 +223,33 @@ def _hold(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C for steps that belong together."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupt_once() -> Iterator[None]:
+    """Let the end of the session or a supervisor's stop be what Ctrl-C is: a reason to go back. A
+    second one, which would disturb that, counts no more; nor does one that was ignored before.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    counting = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def interrupt(*_: object) -> NoReturn:
+        for number in counting:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in counting:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _ignore_interrupts() -> Iterator[None]:
+    """Ignore the signals that end a program, for steps that belong together."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

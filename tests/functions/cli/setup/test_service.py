@@ -8,7 +8,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -139,6 +141,41 @@ def test_who_sends_the_code_to_the_bot_of_the_service_is_the_owner(
     assert runtime.app.claim.try_code(code[1], event)
     assert runtime.app.people.has_owner()
     runtime.close()
+
+
+def test_a_unit_of_any_path_is_what_systemd_understands(
+    setup: Setup, systemd: Path, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = config.parents[1] / "systemd" / "user" / "uncaged.service"
+    units = []
+    for name, command in {
+        "plain": "{}/plain/uncaged serve",
+        "50%n": "{}/50%%n/uncaged serve",
+        "with space": '"{}/with space/uncaged" serve',
+        "it's": '/bin/sh -c "exec \\"$$0\\" \\"$$@\\"" "{}/it\'s/uncaged" serve',
+        "a$HOME b": '/bin/sh -c "exec \\"$$0\\" \\"$$@\\"" "{}/a$$HOME b/uncaged" serve',
+        'q"\\x': '/bin/sh -c "exec \\"$$0\\" \\"$$@\\"" "{}/q\\"\\\\x/uncaged" serve',
+        "a=b;c": '"{}/a=b;c/uncaged" serve',
+    }.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "uncaged").write_text("#!/bin/sh\n")
+        (folder / "uncaged").chmod(0o755)
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr("sys.executable", str(folder / "python"))
+        port = find_free_port()
+        done = setup("service", "--here", "--yes", "--no-start", "--port", port)
+        assert done.returncode == 0, done.stderr
+        lines = unit.read_text().splitlines()
+        assert f"ExecStart={command.format(tmp_path)} --port {port}" in lines
+        assert f"WorkingDirectory={folder}".replace("%", "%%") in lines
+        units.append(unit.rename(tmp_path / f"u{len(units)}.service"))
+    if shutil.which("systemd-analyze"):
+        words = ["systemd-analyze", "verify", "--user", "--man=no", *map(str, units)]
+        (tmp_path / "run").mkdir()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+        verified = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (verified.returncode, verified.stderr) == (0, "")
 
 
 DOCKER = """#!/usr/bin/env python3

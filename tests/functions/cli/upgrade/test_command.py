@@ -172,15 +172,22 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(
     assert works_as_before(environment)
 
 
-def test_a_backup_has_the_store_its_artifacts_and_no_secret_and_three_are_kept(
+def test_a_backup_has_the_store_its_artifacts_and_no_secret_and_three_good_ones_are_kept(
     upgrade: Run, environment: Path, tmp_path: Path
 ) -> None:
-    for _ in range(3):
-        make_backup(Settings.read())
-    with pytest.raises(BackendError, match="failed"):
-        upgrade("raise SystemExit('no')")
+    made = []
+    for number in range(5):
+        backup = make_backup(Settings.read())
+        assert backup
+        if number not in (1, 3):  # those were killed
+            backup.note_success("0.9")
+        made.append(backup.folder.name)
+    for _ in range(2):
+        with pytest.raises(BackendError, match="failed"):
+            upgrade("raise SystemExit('no')")
     kept = sorted((tmp_path / "data" / "backups").iterdir())
-    assert len(kept) == 3
+    # however many attempts fail, they push out no good one
+    assert [path.name for path in kept[:-1]] == [made[0], made[2], made[4]]
     files = [path for path in kept[-1].rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"uncaged.db", "backup.json"}
     assert b"a body" in {path.read_bytes() for path in files}
@@ -195,7 +202,15 @@ CHANGE = "(site / 'functions' / 'cli' / '__main__.py').write_text({program!r})\n
 
 
 @pytest.mark.parametrize(
-    ("step", "how"), [("installer", "SIGINT"), ("installer", "SIGKILL"), ("trial", "SIGINT")]
+    ("step", "how"),
+    [
+        ("installer", "SIGINT"),
+        ("installer", "SIGTERM"),
+        ("installer", "SIGKILL"),
+        ("trial", "SIGINT"),
+        ("trial", "SIGHUP"),
+        ("trial", "SIGKILL"),
+    ],
 )
 def test_whenever_it_is_ended_the_old_version_works_and_the_next_upgrade_succeeds(
     upgrade: Run, environment: Path, tmp_path: Path, step: str, how: str
@@ -228,12 +243,12 @@ esac
 """
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("fails", ["", "start", "SIGTERM at start", "SIGTERM at stop"])
 def test_the_service_changes_with_it_and_when_it_fails_program_and_store_are_as_before(
     upgrade: Run,
     environment: Path,
     tmp_path: Path,
-    fails: bool,
+    fails: str,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -248,7 +263,16 @@ def test_the_service_changes_with_it_and_when_it_fails_program_and_store_are_as_
     unit = tmp_path / "config" / "systemd" / "user" / "uncaged.service"
     unit.parent.mkdir(parents=True)
     unit.write_text(f"ExecStart={uncaged} serve\n")
-    if fails:
+    if fails.startswith("SIGTERM"):
+        # the first time that the service is stopped, or started with the new version
+        step = fails.rpartition(" ")[2]
+        kill = f"{step}) test -e {folder}/killed || {{ touch {folder}/killed; kill -TERM $PPID; }};"
+        script = (folder / "systemctl").read_text().replace(f"{step}) ", f"{kill} ")
+        (folder / "systemctl").write_text(script)
+        with pytest.raises(KeyboardInterrupt):
+            upgrade()
+        assert works_as_before(environment)
+    elif fails:
         (folder / "fails").touch()
         store = tmp_path / "data" / "uncaged.db"
         # the new version's service writes what the old one cannot open, and ends
@@ -270,7 +294,8 @@ def test_the_service_changes_with_it_and_when_it_fails_program_and_store_are_as_
         assert upgrade() == 0
     calls = [line.split()[1] for line in (folder / "calls").read_text().splitlines()]
     changes = [call for call in calls if call in ("start", "stop")]
-    assert changes == ["stop", "start", *(["stop", "start"] if fails else [])]
+    went_back = [] if fails in ("", "SIGTERM at stop") else ["stop", "start"]
+    assert changes == ["stop", "start", *went_back]
     assert (folder / "active").exists()
     assert open_stores(Settings.read()).kv.get(KEY)
 
