@@ -343,9 +343,9 @@ def test_a_version_that_cannot_read_the_store_is_not_even_tried(
     assert upgrade(BECOME + READS) == 0
     for folder in (tmp_path / "data" / "backups").iterdir():
         files = [path.name for path in folder.iterdir() if path.is_file()]
-        assert sorted(files) == (
-            ["uncaged.zip"] if kind == "redis" else ["backup.json", "uncaged.db"]
-        )
+        store = "uncaged.zip" if kind == "redis" else "uncaged.db"
+        assert store in files
+        assert {*files} <= {store, "backup.json"}
     last = read_last_backup(stores.kv)
     assert last
     assert last.items >= 2
