@@ -11,14 +11,16 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
+from starlette.background import BackgroundTask
 
 from functions import admin, log, scheduler, webhook, worker
+from functions.channels.unread_replies import MOST, UnreadReply
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.poller import PolledBot, Poller
 from functions.queues.base import Queue
@@ -44,7 +46,11 @@ CONTROL_WORKERS = 2
 LOOK_SECONDS = 0.25
 RENEWALS = 4
 """A lease is renewed so many times before it would end, so that a short outage loses none."""
+PAGE = 50
+"""Unread replies that a page has, unless the client says another number."""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_UNREAD = re.compile(r"[0-9]{15,20}", re.ASCII)
+_LIMIT = re.compile(r"[0-9]{1,3}", re.ASCII)
 _NUMBERS = itertools.count()
 
 
@@ -212,11 +218,12 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         except (Refused, UsageError, BackendError) as problem:
             return failure_response(problem)
         try:
-            return await run_in_threadpool(_enqueue_and_wait, runtime, event)
+            answer = await run_in_threadpool(_enqueue_and_wait, runtime, event)
         except asyncio.CancelledError:
             # the server stops before the answer is there: the event is kept, and answered at the
             # next start
             return _make_answer({"waiting": True}, *_poll_names(event))
+        return await _mark_read_when_sent(answer, event.session, event.id, request)
 
     @routes.get("/chat/{session}/{event}")
     async def poll(session: str, event: str, request: Request) -> Response:
@@ -228,7 +235,29 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
             reply = None
         except (Refused, BackendError) as problem:
             return failure_response(problem)
-        return _make_answer(reply, session, event)
+        answer = _make_answer(reply, session, event)
+        return await _mark_read_when_sent(answer, f"http:admin:{session}", f"http:{event}", request)
+
+    @routes.get("/chat/{session}")
+    async def list_unread(session: str, request: Request) -> Response:
+        try:
+            require_admin(await admit_request(request, gate), "may chat")
+            after, limit = _parse_page(session, request.query_params)
+            key = _session_key(runtime, f"http:admin:{session}")
+            unread = runtime.replies.unread
+            found = await run_in_threadpool(unread.list_from, key, after, limit + 1)
+        except (Refused, UsageError, BackendError) as problem:
+            return failure_response(problem)
+        return JSONResponse(_make_page(found, after, limit))
+
+    async def _mark_read_when_sent(
+        answer: JSONResponse, session: str, event: str, request: Request
+    ) -> Response:
+        """Return the answer; its reply is read once it was sent to a client that is still there."""
+        if answer.status_code == 200 and not await request.is_disconnected():
+            key = _session_key(runtime, session)
+            answer.background = BackgroundTask(_mark_read, runtime, key, event)
+        return answer
 
     @routes.get("/chat/{session}/files/{id}")
     async def get_file(session: str, id: str, request: Request) -> Response:
@@ -241,6 +270,43 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         return file_response(id, body)
 
     return routes
+
+
+def _mark_read(runtime: AgentRuntime, session: str, event: str) -> None:
+    """Note that a reply was sent; when that fails it comes again among the unread ones."""
+    with suppress(BackendError):
+        runtime.replies.mark_read(session, event)
+
+
+def _parse_page(session: str, query: Mapping[str, str]) -> tuple[str, int]:
+    """Return the id behind which a page of unread replies begins, and how many it has."""
+    after = query.get("after", "")
+    limit = query.get("limit", str(PAGE))
+    if not _SESSION.fullmatch(session):
+        problem = "session is a name of letters, digits, dot, hyphen and underscore"
+    elif after and not _UNREAD.fullmatch(after):
+        problem = "after is the id of a reply, such as `next` of the page before"
+    elif not _LIMIT.fullmatch(limit) or not 1 <= int(limit) <= MOST:
+        problem = f"limit is a number from 1 to {MOST}"
+    else:
+        return after, int(limit)
+    raise UsageError("EINVAL", problem, source="chat")
+
+
+def _make_page(
+    found: Sequence[tuple[str, UnreadReply]], after: str, limit: int
+) -> dict[str, object]:
+    """Return a page of unread replies; one more than `limit` says that there is another page."""
+    page = found[:limit]
+    return {
+        "replies": [
+            {"id": name, "at": unread.at, "event": unread.event, **unread.reply}
+            for name, unread in page
+        ],
+        "next": page[-1][0] if page else after,
+        "more": len(found) > limit,
+        "lost": sum(unread.lost for _, unread in page),
+    }
 
 
 def _parse_chat_message(body: Json, settings: Settings) -> Event:

@@ -59,6 +59,7 @@ KINDS: Final[Mapping[str, str]] = {
     "inbox": "waiting events",
     "seen": "handled events",
     "reply": "replies",
+    "unread": "replies",
     "inquiry": "replies",
     "aside": "damaged conversations",
     "history": "history entries",

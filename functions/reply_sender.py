@@ -64,6 +64,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
     if not runtime.app.sessions.still_holds(opened):
         raise Conflict("another worker has the session")
     if channel is None:
+        # a reply to another chat is for those who look there
         _keep_for_http(reply, runtime.app.name_chat(reply.session), runtime)
         return opened
 

@@ -1,4 +1,5 @@
-"""HTTP clients fetch their replies here: one waits for its reply, or polls for it.
+"""HTTP clients and terminals fetch their replies here: one waits for its reply, polls for it, or
+reads what came while it was away.
 
 `functions.reply_sender` puts them here, and sends all others to their platform.
 """
@@ -11,20 +12,27 @@ from collections.abc import Mapping
 
 import orjson
 
+from functions.channels.unread_replies import UnreadReplies
 from sigil.errors import Conflict
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, keys
 
 KEPT_SECONDS = 3600.0
 LOOK_SECONDS = 0.25
+NAME = "unread"
+"""The field of a kept reply with its name among the unread ones."""
 WAITING = b'{"waiting":true}'
 
 
 class HttpReplies:
-    """The replies to events, kept for an hour."""
+    """The replies to events, kept for an hour for those who know the event.
+
+    Among the `unread` ones each is kept for longer, until somebody has read it.
+    """
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
+        self.unread = UnreadReplies(kv)
         self._changed = threading.Condition()
 
     def expect(self, session: str, event: str) -> None:
@@ -38,7 +46,9 @@ class HttpReplies:
 
     def keep(self, session: str, event: str, reply: Mapping[str, Json]) -> None:
         """Keep the reply to `event` and wake the request that waits for it."""
-        self._kv.put(keys.event_reply(session, event), orjson.dumps(reply), ttl=KEPT_SECONDS)
+        name = self.unread.keep(session, event, reply)
+        kept = orjson.dumps({**reply, NAME: name})
+        self._kv.put(keys.event_reply(session, event), kept, ttl=KEPT_SECONDS)
         with self._changed:
             self._changed.notify_all()
 
@@ -46,6 +56,18 @@ class HttpReplies:
         """Return the reply; `{"waiting": true}` while there is none yet; None when the event is
         unknown.
         """
+        reply = self._load(session, event)
+        if reply:
+            reply.pop(NAME, None)
+        return reply
+
+    def mark_read(self, session: str, event: str) -> None:
+        """Note that the reply to `event` has reached whoever asked."""
+        name = (self._load(session, event) or {}).get(NAME)
+        if name:
+            self.unread.drop(session, (str(name),))
+
+    def _load(self, session: str, event: str) -> dict[str, Json] | None:
         item = self._kv.get(keys.event_reply(session, event))
         return orjson.loads(item.value) if item else None
 

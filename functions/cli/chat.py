@@ -17,7 +17,7 @@ from typing import NoReturn
 import orjson
 
 from functions.agent import compaction, context
-from functions.agent.app import ignore_step
+from functions.agent.app import App, ignore_step
 from functions.agent.commands import table
 from functions.agent.commands.control import handle_control
 from functions.agent.language import choose_texts_for, choose_texts_of
@@ -25,12 +25,15 @@ from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
 from functions.agent.toolset import in_scope
+from functions.channels.unread_replies import MOST
 from functions.cli.screen import Screen
 from functions.cli.session_lock import SessionLock
 from functions.cli.terminal_turn import TerminalTurn, TerminalWorker
+from functions.cli.unread_watch import Unread, UnreadWatch
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.reply_sender import make_reply_row
 from functions.settings import Settings
+from functions.time.time_zone import format_stamp
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.cli.saved_files import save_files
@@ -80,7 +83,7 @@ def run_chat(text: str, session: str, style: Style) -> int:
     runtime = open_runtime(settings, screen.progress if style.shows_steps else ignore_progress)
     chat = _Conversation(runtime, f"terminal:{session}", style, screen)
     try:
-        return chat.answer(text) if text else chat.converse()
+        return chat.answer_once(text) if text else chat.converse()
     finally:
         runtime.close()
 
@@ -105,6 +108,17 @@ class _Conversation:
             screen.show_step if style.shows_steps else ignore_step,
             self._show_answer,
         )
+        unread = self._worker.replies.unread
+        self._watch = UnreadWatch(unread, self._key, self._show_unread)
+
+    def answer_once(self, text: str) -> int:
+        """Answer one question, with what was said here before it, and return the exit code."""
+        if self._style.shows_steps:
+            self._watch.show_all()
+        code = self.answer(text)
+        if self._style.shows_steps and self._worker.replies.others:
+            self._watch.show_all()  # answers to what an earlier terminal had left
+        return code
 
     def converse(self) -> int:
         """Answer line by line until the end of the input.
@@ -118,13 +132,21 @@ class _Conversation:
             self._screen.greet(app.model.name, name, len(document.messages))
         if sys.stdin.isatty():
             self._finish_rest()
+        if self._style.shows_steps:
+            self._watch.show_all()
+        try:
+            return self._converse()
+        finally:
+            self._watch.close()
+
+    def _converse(self) -> int:
         code = 0
         while True:
             leaves = False
             text = ""
             try:
                 try:
-                    text = self._screen.ask()
+                    text = self._ask()
                 except EOFError:
                     leaves = True
                     self._screen.end()
@@ -142,6 +164,12 @@ class _Conversation:
                 except SigilError as problem:
                     self._screen.show_error(problem)
                     code = 1
+
+    def _ask(self) -> str:
+        if not (self._style.shows_steps and self._screen.is_interactive):
+            return self._screen.ask()
+        with self._watch.asking():
+            return self._screen.ask()
 
     def answer(self, text: str) -> int:
         """Run one turn, print it in the chosen style, and return the exit code."""
@@ -165,7 +193,7 @@ class _Conversation:
             language=self._runtime.settings.language,
         )
         if event.is_inquiry:  # waits for no turn of another terminal
-            self._show_text(event, table.answer_inquiry(event, self._app))
+            self._show_text(event, table.answer_inquiry(event, self._find_agent(event)))
             return 0
         if event.is_control:
             return self._obey_control(event)
@@ -221,9 +249,13 @@ class _Conversation:
             " takes your message back"
         )
 
+    def _find_agent(self, event: Event) -> App:
+        """Return the agent that the conversation is bound to, or the root."""
+        return self._runtime.agents.find_route(event, self._app).app
+
     def _obey_control(self, event: Event) -> int:
         """Stop, halt or unlock at once, also while another terminal is in the middle of a turn."""
-        answer = handle_control(event, self._app)
+        answer = handle_control(event, self._find_agent(event))
         document = self._app.sessions.open(self._key).document
         self._show_text(event, answer.text or choose_texts_for(event, document).told_to_stop)
         return 0
@@ -245,13 +277,32 @@ class _Conversation:
         except KeyboardInterrupt:
             consolidation.put_off()
 
+    def _show_unread(self, unread: Unread, away: bool) -> None:
+        """Print what was said to the conversation while nobody listened, or this very moment."""
+        document = self._app.sessions.open(self._key).document
+        texts = choose_texts_of(document)
+        lost = sum(each.lost for _, each in unread)
+        zone = self._app.find_zone(document)
+        lines = []
+        for _, each in unread:
+            paths = self._save_files(_read_files(each.reply))
+            text = "\n".join((each.text, *map(str, paths)))
+            lines.append((format_stamp(each.at, zone), text))
+        with self._screen.above_prompt():
+            if away:
+                self._screen.hint(texts.while_away)
+            if lost:
+                self._screen.hint(texts.unread_lost.format(count=lost, most=MOST))
+            self._screen.show_unread(lines)
+
     def _show_text(self, event: Event, text: str) -> None:
         """Print what is answered without a turn."""
         self._show_answer(make_reply_row(Outgoing(event.id, self._session, text)))
 
     def _show_answer(self, row: Mapping[str, Json]) -> None:
         """Print the reply to the message of this terminal."""
-        opened = self._app.sessions.open(self._key)
+        app = self._worker.find_app()
+        opened = app.sessions.open(self._worker.find_session())
         self._document = document = opened.document
         self._has_failed = bool(row.get("failed"))
         resident = [offer.tool for offer in in_scope(document.messages)]
@@ -266,7 +317,6 @@ class _Conversation:
             sys.stdout.write("\n".join((text, *map(str, paths))) + "\n")
             sys.stdout.flush()
         else:
-            app = self._app
             preamble = app.build_preamble(opened.memory)
             tokens = compaction.estimate_size(document.messages)
             tokens += context.count_overhead(preamble)

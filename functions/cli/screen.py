@@ -5,14 +5,16 @@ working set and the tokens after it.
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import orjson
 from markdown_it import MarkdownIt
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
@@ -32,6 +34,7 @@ class Screen:
     def __init__(self) -> None:
         self._out = Console(soft_wrap=False)
         self._err = Console(stderr=True)
+        self._prompt = ""  # while a line is being typed
         if sys.stdin.isatty():
             with suppress(ImportError):
                 import readline  # arrow keys and history for input()
@@ -56,18 +59,66 @@ class Screen:
             )
         )
 
+    @property
+    def is_interactive(self) -> bool:
+        """Return whether a person types into it and reads from it."""
+        return sys.stdin.isatty() and self._out.is_terminal
+
     def ask(self) -> str:
         """Read what the person types next: a line, or as many as a code fence has."""
         if not sys.stdin.isatty():
             return input()
-        text = input("› ")
+        text = self._ask_line("› ")
         while _is_in_fence(text):
             try:
-                text += "\n" + input("… ")
+                text += "\n" + self._ask_line("… ")
             except EOFError:
                 self.end()
                 break
         return text
+
+    def _ask_line(self, prompt: str) -> str:
+        self._prompt = prompt
+        try:
+            return input(prompt)
+        finally:
+            self._prompt = ""
+
+    @contextmanager
+    def above_prompt(self) -> Iterator[None]:
+        """Print what the block prints above the line that is being typed, if one is.
+
+        Only for the thread that asks, such as in its handler of a signal: whatever is printed, the
+        line and its cursor are where readline believes them to be.
+        """
+        prompt = self._prompt
+        if not prompt:
+            yield
+            return
+        before, behind = _read_typed_line()
+        width = max(self._out.width, 1)
+        row, column = divmod(cell_len(prompt + before), width)
+        last_row = cell_len(prompt + before + behind) // width
+        out = self._out.file
+        out.write((f"\x1b[{row}A" if row else "") + "\r\x1b[J")
+        out.flush()
+        yield
+        up = f"\x1b[{last_row - row}A" if last_row > row else ""
+        right = f"\x1b[{column}C" if column else ""
+        out.write(f"{prompt}{before}{behind}{up}\r{right}")
+        out.flush()
+
+    def show_unread(self, unread: Sequence[tuple[str, str]]) -> None:
+        """Print what was said meanwhile, each with its time; in a terminal like an answer.
+
+        Else on stderr: a pipe gets the answer that it asked for alone.
+        """
+        for stamp, text in unread:
+            self._print_line(Text(stamp, style="dim"))
+            if self.is_interactive:
+                self.show_replies((text,))
+            else:
+                self._print_line(Text(clean_text(text)))
 
     def show_step(self, step: TurnStep) -> None:
         """Print one line for what just happened."""
@@ -116,6 +167,24 @@ class Screen:
     def _print_line(self, line: Text) -> None:
         """Print a line on stderr; in a pipe it stays one line, however long."""
         self._err.print(line, soft_wrap=not self._err.is_terminal)
+
+
+def _read_typed_line() -> tuple[str, str]:
+    """Return what was typed so far, before the cursor and behind it."""
+    import ctypes
+
+    try:
+        import readline
+    except ImportError:
+        return "", ""
+    line = readline.get_line_buffer()
+    try:
+        library = ctypes.CDLL(readline.__file__)
+        point = ctypes.c_int.in_dll(library, "rl_point").value  # in bytes
+    except (AttributeError, OSError, ValueError):  # another library, or none of its own
+        return line, ""
+    before = os.fsencode(line)[:point].decode(errors="replace")
+    return before, line[len(before) :]
 
 
 def _is_in_fence(text: str) -> bool:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from functions import worker
-from functions.agent.app import Watch
+from functions.agent.app import App, Watch
 from functions.agent.commands.control import tell_to_stop
 from functions.channels.http_replies import HttpReplies
 from functions.cli.session_lock import SessionLock
@@ -61,6 +61,7 @@ class TerminalWorker:
         self, runtime: AgentRuntime, session: str, lock: SessionLock, watch: Watch, show: Show
     ) -> None:
         settings = runtime.settings
+        self._chat = session
         self._session = keys.session_of(runtime.app.name, session)
         self._lock = lock
         self._show = show
@@ -79,6 +80,14 @@ class TerminalWorker:
             runtime, queue=self.queue, replies=self.replies, watch=watch, patient=False
         )
 
+    def find_app(self) -> App:
+        """Return the agent that has answered here last, or the root."""
+        return self._runtime.agents.guess_route(self._chat, self._runtime.app).app
+
+    def find_session(self) -> str:
+        """Return the session of that agent (S of the keys)."""
+        return keys.session_of(self.find_app().name, self._chat)
+
     def open_turn(self, event: Event, say_waiting: Callable[[], None]) -> TerminalTurn:
         """Return what takes an event to its end; `say_waiting` is called if it has to wait."""
         self.replies.awaited = (self._session, event.id)
@@ -95,7 +104,7 @@ class TerminalWorker:
 
     def open_consolidation(self) -> Consolidation | None:
         """Return what lets memory hear of what left the conversation; None when nothing is due."""
-        delivery = self.queue.take_from(keys.memory_of(self._session))
+        delivery = self.queue.take_from(keys.memory_of(self.find_session()))
         return Consolidation(delivery, self._runtime) if delivery else None
 
     def take_to_end(self, turn: TerminalTurn) -> None:
@@ -153,9 +162,11 @@ class TerminalWorker:
         """Show what another worker has answered; False while it is not done with the event."""
         waits = self.queue.is_waiting(event)
         reply = self.replies.get(self._session, event.id)
-        if reply:
-            self._show(reply)
-        return bool(reply) or not waits
+        if reply is None:
+            return not waits
+        self._show(reply)
+        self.replies.mark_read(self._session, event.id)
+        return True
 
     def _withdraw(self, turn: TerminalTurn, event: Event) -> bool:
         """Take back an event that nobody has begun with; False while another worker is at it."""
@@ -167,7 +178,7 @@ class TerminalWorker:
 
     def _find_running(self) -> str:
         """Return the event whose turn is in progress, or an empty id."""
-        running = self._runtime.app.sessions.open(self._session).document.turn
+        running = self._runtime.app.sessions.open(self.find_session()).document.turn
         return running.event.id if running else ""
 
     def stop(self, turn: TerminalTurn) -> None:
@@ -176,7 +187,7 @@ class TerminalWorker:
         if turn.handles:
             name = self._find_running() or name
         if name:
-            tell_to_stop(self._session, name, self._runtime.app)
+            tell_to_stop(self.find_session(), name, self._runtime.app)
 
 
 class TerminalTurn:

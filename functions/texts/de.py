@@ -818,6 +818,8 @@ class German(Texts):
     mem_nothing_new = "Es gibt keine neuen Nachrichten zu merken."
     mem_triggered = "Ich habe mir gemerkt, was hier gesagt wurde."
     noting = "merkt sich die älteren Nachrichten; Strg-C verschiebt das"
+    while_away = "in der Zwischenzeit"
+    unread_lost = "{count} ältere Nachrichten sind fort: die letzten {most} werden aufbewahrt"
     mem_failed = "Das Merken ist misslungen."
     mem_never = "In das Gedächtnis dieses Chats wurde noch nie etwas geschrieben."
     mem_back = (

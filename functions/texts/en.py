@@ -702,6 +702,8 @@ class Texts:
     mem_nothing_new = "No new messages to consolidate into memory."
     mem_triggered = "Memory consolidation triggered."
     noting = "remembering the older messages; Ctrl-C puts that off"
+    while_away = "while you were away"
+    unread_lost = "{count} older messages are gone: the last {most} are kept"
     mem_failed = "Memory consolidation failed."
     mem_never = "Nothing was ever written into the memory of this chat."
     mem_back = (

@@ -651,6 +651,8 @@ class Chinese(Texts):
     mem_nothing_new = "没有新的消息可以记。"
     mem_triggered = "已经记下来了。"
     noting = "正在把较早的消息记下来；按 Ctrl-C 可以推迟"
+    while_away = "离开期间的消息"
+    unread_lost = "更早的 {count} 条消息已不在：只保留最近 {most} 条"
     mem_failed = "这次没能记下来。"
     mem_never = "这个聊天还没有写过记忆。"
     mem_back = "这个聊天的记忆又回到第 {version} 版了；`/mem history` 会列出所有版本。"

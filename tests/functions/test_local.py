@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.people import SECRET, post_update, update
-from tests.functions.serving import serving
+from tests.functions.serving import Served, serving
 from tests.machine import within
 from tests.sigil.mcp.messages import SHOUT, call
 
@@ -362,8 +363,52 @@ def test_an_answer_that_takes_long_is_polled(
             "main#http:admin:slow", f"http:{poll.rpartition('/')[2]}", 10
         )
         assert reply["reply"] == "at last"
+        unread = server.client.get("/chat/slow").json()
+        assert [each["reply"] for each in unread["replies"]] == ["at last"]
         assert server.client.get(poll).json()["reply"] == "at last"
         assert server.client.get("/chat/slow/unknown").status_code == 404
+        assert wait_until_read(server, "slow")
+
+
+def wait_until_read(server: Served, session: str) -> bool:
+    """Return whether nothing is unread in the session: an answer is noted as read once it was
+    sent.
+    """
+    deadline = time.monotonic() + within(5)
+    while server.client.get(f"/chat/{session}").json()["replies"]:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_what_is_said_to_a_session_that_nobody_listens_to_is_read_page_by_page(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    model.then(say("answered"))
+    with serving(runtime(llm_url=model.url)) as server:
+        assert server.post("/chat", json={"text": "hi"}).json()["reply"] == "answered"
+        assert wait_until_read(server, "main")
+        for number in range(3):
+            row = {"reply": f"reminder {number}", "rounds": 0}
+            server.runtime.replies.keep("main#http:admin:main", f"say:{number}", row)
+
+        def read(**query: object) -> dict[str, Any]:
+            return dict(server.client.get("/chat/main", params=query).json())  # type: ignore[arg-type]
+
+        first = read(limit=2)
+        assert [each["reply"] for each in first["replies"]] == ["reminder 0", "reminder 1"]
+        assert (first["more"], first["lost"], first["replies"][0]["rounds"]) == (True, 0, 0)
+        assert first["next"] == first["replies"][-1]["id"]
+        second = read(after=first["next"])
+        assert [each["event"] for each in second["replies"]] == ["say:2"]
+        assert second["more"] is False
+        assert read(after=second["next"]) == {**second, "replies": []}
+        assert read(limit=2) == first  # who reads them does not take them away
+        for query in ({"limit": 0}, {"limit": 201}, {"after": "x"}, {"after": "1/../2"}):
+            assert server.client.get("/chat/main", params=query).status_code == 400
+        assert server.client.get("/chat/.main").status_code == 400
+        assert httpx.get(f"{server.url}/chat/main").status_code == 401
 
 
 def test_stop_over_http_is_answered_itself_and_ends_the_turn(

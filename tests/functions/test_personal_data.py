@@ -92,6 +92,7 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         overheard.start_listening(app.kv, G, "test", "")
         message = overheard.make_overheard(replace(heard, reply_to=str(number)))
         overheard.keep_message(app.kv, message)
+        home.replies.keep(key, f"say:{name}", {"reply": f"secret-{name}-unread"})
         own = f"main~{who['session']}"
         app.kv.put(keys.stored_value(own, "main", "notes", "k"), f'"secret-{name}-value"'.encode())
         app.kv.put(keys.stored_usage(own, "main", "notes"), b'{"keys":1}')
@@ -103,7 +104,7 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
 
 
 SECRETS = (
-    "answer private later large memory memory-2 history statement thing waiting dead value name"
+    "answer private later large memory memory-2 history statement thing waiting dead value name unread"
 ).split()
 GROUP_SECRETS = ("group", "waiting-group", "heard", "archived")
 

@@ -315,6 +315,11 @@ def event_reply(session: str, event: str) -> Key:
     return Key(f"reply#{session}", escape(event))
 
 
+def unread_reply(session: str, name: str) -> Key:
+    """A reply to a session that nobody has read yet; names sort by the time of sending."""
+    return Key(f"unread#{session}", name)
+
+
 def event_trace(event: str) -> Key:
     """The steps of a handled event, without its texts."""
     return Key("trace", escape(event))
@@ -521,6 +526,7 @@ SESSION_PARTITIONS = frozenset(
         "inbox",
         "seen",
         "reply",
+        "unread",
         "inquiry",
         "aside",
         "history",

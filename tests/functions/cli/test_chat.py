@@ -105,7 +105,7 @@ def test_a_turn_whose_terminal_was_killed_goes_on_at_the_next_start_at_once(
         screen.process.wait()
     with terminal(environment, **more) as screen:
         screen.wait_for_match("going on with a turn that was interrupted")
-        screen.wait_for_match("› ")
+        screen.wait_for_match("while you were away(?s:.*)the first after all(?s:.*)› ")
         screen.type("two\n")
         screen.wait_for_match("the second(?s:.*)› ")
     said = [message["role"] for message in model.bodies[-1]["messages"]]
@@ -142,3 +142,38 @@ def test_ctrl_c_takes_a_message_back_that_waits_for_another_terminal(
         assert first.communicate(timeout=within(30))[0] == "first\n"
     assert uncaged(environment, "chat", "-q", "/history", **more).stdout.count("two") == 0
     assert len(model.bodies) == 1
+
+
+def test_what_is_said_while_a_line_is_typed_appears_above_it_and_the_line_stays(
+    runtime: Callable[..., AgentRuntime], environment: dict[str, str], model: ScriptedModel
+) -> None:
+    replies = runtime().replies
+    model.then(say("answered"))
+    more = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
+    replies.keep(SESSION, "say:1", {"reply": "Call Bob."})
+    with terminal(environment, **more) as screen:
+        screen.wait_for_match("while you were away(?s:.*)Call Bob.(?s:.*)› ")
+        screen.type("tell me mre\x1b[D\x1b[D")  # the cursor is before `re`
+        screen.wait_for_match("mre")
+        replies.keep(SESSION, "say:2", {"reply": "The kettle boils."})
+        shown = screen.wait_for_match("The kettle boils.(?s:.*)› tell me mre")
+        assert "while you were away" not in shown
+        screen.type("o\n")
+        screen.wait_for_match("answered(?s:.*)› ")
+        screen.type("\x04")
+        assert screen.process.wait(within(15)) == 0
+    assert str(model.chats[0]["messages"][-1]["content"]).endswith("tell me more")
+    assert replies.unread.list_from(SESSION) == []
+
+
+def test_a_single_question_shows_on_stderr_what_was_said_before_and_a_quiet_one_keeps_it(
+    runtime: Callable[..., AgentRuntime], environment: dict[str, str]
+) -> None:
+    replies = runtime().replies
+    replies.keep(SESSION, "say:1", {"reply": "Call Bob."})
+    more = {"UNCAGED_LIBRARY": "none"}
+    assert uncaged(environment, "chat", "-q", "/help", **more).stderr == ""
+    shown = uncaged(environment, "chat", "/whoami", **more)
+    assert "Call Bob." in shown.stderr
+    assert "Call Bob." not in shown.stdout
+    assert "Call Bob." not in uncaged(environment, "chat", "/whoami", **more).stderr

@@ -42,3 +42,14 @@ def test_a_lease_that_ended_is_taken_over_and_counts_as_lost(kv: MemoryKV) -> No
 def test_a_lease_that_goes_on_is_left_to_its_owner(kv: MemoryKV) -> None:
     kv.put(KEY, b'{"until":101.0,"lost":0,"owner":"another"}')
     assert open_leases(kv).take("main#telegram:7") is None
+
+
+def test_a_lease_whose_holder_is_known_to_be_dead_is_taken_over_at_once(kv: MemoryKV) -> None:
+    session = "main#telegram:7"
+    Leases(kv, STILL, seconds=30.0, hold=300.0, name="dead.").take(session)
+    assert open_leases(kv).take(session) is None
+    lease = Leases(
+        kv, STILL, seconds=30.0, hold=300.0, is_gone=lambda other: other.owner.startswith("dead.")
+    ).take(session)
+    assert lease
+    assert lease.lost == 1
