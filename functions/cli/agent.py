@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import BY, Json, Session, open_agent, print_result, session_key
+from functions.cli.local_agent import (
+    BY,
+    Json,
+    Session,
+    Whose,
+    open_agent,
+    print_result,
+    session_key,
+)
 from sigil.cli.printing import Printer
 
 if TYPE_CHECKING:
@@ -18,7 +26,7 @@ RULE = "──"
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Show the agent's state, documents and memory.",
+    help="Show an agent's state, documents and memory; add others below it.",
 )
 
 
@@ -33,7 +41,7 @@ def halt(session: Session = None, json: Json = False) -> None:
     from functions.alerts import halt_alert, send_alert
     from functions.wiring import open_notifier
 
-    with open_agent(switch=True) as (app, settings):
+    with open_agent(switch=True, session=session) as (app, settings):
         control.halt(session_key(app, session), app, BY)
         send_alert(halt_alert(app.name, session or "", app.clock.now()), open_notifier(settings))
     text = f"halted: {session or 'every chat'}; `uncaged unlock` lets it go on"
@@ -49,28 +57,36 @@ def unlock(session: Session = None, json: Json = False) -> None:
     """
     from functions.agent.commands import control
 
-    with open_agent(switch=True) as (app, _):
+    with open_agent(switch=True, session=session) as (app, _):
         control.unlock(session_key(app, session), app, BY)
     print_result({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
 
 
 @cli.command("status")
-def show_status(session: Session = "terminal:main", json: Json = False) -> None:
+def show_status(
+    session: Session = "terminal:main", whose: Whose = None, json: Json = False
+) -> None:
     """Show the agent's state in a chat, with the last failures and the budget.
 
     Example: uncaged agent status --session telegram:42
     """
+    from functions.agent.agents.record import read_agent
     from functions.agent.commands import status
     from sigil.storage.stored import row
 
-    with open_agent() as (app, _):
+    with open_agent(name=whose, session=session) as (app, _):
         key = session_key(app, session)
         document = app.sessions.open(key).document
+        state = "enabled" if app.is_root else read_agent(app.kv, app.root, app.short_name).state
+        shown = {} if app.is_root else {"agent_state": state}
         if json:
             report = row(status.make_report(key, document, app))
-            Printer(json=True).document({"agent": app.name, "session": session, **report})
+            Printer(json=True).document({"agent": app.name, **shown, "session": session, **report})
         else:
-            Printer().text("\n".join(status.format_status(key, document, app)))
+            lines = status.format_status(key, document, app)
+            if not app.is_root:
+                lines.insert(0, f"Agent: {app.short_name} of {app.root} ({state})")
+            Printer().text("\n".join(lines))
 
 
 @cli.command("prompt")
@@ -78,6 +94,7 @@ def show_prompt(
     session: Annotated[
         str, typer.Argument(help="The chat, such as `telegram:42` or `terminal:main`.")
     ] = "terminal:main",
+    whose: Whose = None,
     json: Json = False,
 ) -> None:
     """Print the prompt of a chat's next turn.
@@ -89,7 +106,7 @@ def show_prompt(
     from functions.cli.preview import preview_prompt
     from sigil.storage.stored import row
 
-    with open_agent() as (app, _):
+    with open_agent(name=whose, session=session) as (app, _):
         key = session_key(app, session)
         found = preview_prompt(key, app.sessions.open(key).document, app)
     printer = Printer(json=json)
@@ -131,7 +148,9 @@ def tell_weather(
 
 
 @cli.command("history")
-def show_history(session: Session = "terminal:main", json: Json = False) -> None:
+def show_history(
+    session: Session = "terminal:main", whose: Whose = None, json: Json = False
+) -> None:
     """Print what happened in a chat.
 
     These are the entries that memory made of the messages that left the chat's history, the oldest
@@ -141,7 +160,7 @@ def show_history(session: Session = "terminal:main", json: Json = False) -> None
     """
     from sigil.storage.stored import row
 
-    entries = read_history(session)
+    entries = read_history(session, whose)
     printer = Printer(json=json)
     if json:
         rows = [row(entry) for entry in entries]
@@ -155,11 +174,11 @@ def show_history(session: Session = "terminal:main", json: Json = False) -> None
         printer.note("nothing was consolidated yet; /mem in the chat does it now")
 
 
-def read_history(session: str | None) -> list[HistoryEntry]:
+def read_history(session: str | None, whose: str | None = None) -> list[HistoryEntry]:
     """Return the entries of a chat's HISTORY, the oldest first."""
     from functions.agent.memory.history import History
 
-    with open_agent() as (app, _):
+    with open_agent(name=whose, session=session) as (app, _):
         return list(History(app.kv, session_key(app, session)).scan())
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from functions.cli import agent
-from functions.cli.local_agent import BY, Json, Session, memory_scope, open_agent
+from functions.cli.local_agent import BY, Json, Session, Whose, memory_scope, open_agent
 from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
 
@@ -32,12 +32,12 @@ FILE_BYTES = 1 << 20
 
 
 @cli.command("list")
-def list_documents(session: Session = None, json: Json = False) -> None:
+def list_documents(session: Session = None, whose: Whose = None, json: Json = False) -> None:
     """Show the documents, how long they are and who wrote them last.
 
     Example: uncaged agent doc list --session telegram:42
     """
-    with _open_documents(session) as (documents, scope):
+    with _open_documents(session, whose) as (documents, scope):
         docs = _read_written(documents, scope)
     first = f"memory --session {session}" if session else "soul"
     nothing = f"no document was written yet; `uncaged agent doc edit {first}` writes the first"
@@ -49,6 +49,7 @@ def show(
     name: Name,
     version: Annotated[int | None, typer.Option("--version", help="An earlier version.")] = None,
     session: Session = None,
+    whose: Whose = None,
     json: Json = False,
 ) -> None:
     """Print a document.
@@ -58,9 +59,9 @@ def show(
     from functions.agent.memory.documents import OF_CHATS
 
     if name == HISTORY and session is not None:
-        agent.show_history(session, json)
+        agent.show_history(session, whose, json)
         return
-    with _open_documents(session) as (documents, scope):
+    with _open_documents(session, whose) as (documents, scope):
         if version is None:
             doc = documents.read(scope, name)
         else:
@@ -80,18 +81,18 @@ def show(
 
 
 @cli.command()
-def history(name: Name, session: Session = None, json: Json = False) -> None:
+def history(name: Name, session: Session = None, whose: Whose = None, json: Json = False) -> None:
     """Show a document's versions, the newest first.
 
     Example: uncaged agent doc history soul
     """
-    with _open_documents(session) as (documents, scope):
+    with _open_documents(session, whose) as (documents, scope):
         versions = list(documents.list_versions(scope, name))
     _print_docs(versions, f"{name} was never written", json)
 
 
 @cli.command()
-def edit(name: Name, session: Session = None) -> None:
+def edit(name: Name, session: Session = None, whose: Whose = None) -> None:
     """Write a document in your editor (EDITOR).
 
     Nothing is changed when you leave the text as it was, or when somebody else changed it
@@ -99,7 +100,7 @@ def edit(name: Name, session: Session = None) -> None:
 
     Example: uncaged agent doc edit memory --session telegram:42
     """
-    with open_agent() as (app, settings):
+    with open_agent(name=whose, session=session) as (app, settings):
         before = app.documents.read(memory_scope(app, session), name)
         file = _edit_in_editor(before, settings.editor)
         try:
@@ -131,6 +132,7 @@ def write(
     name: Name,
     file: Annotated[str, typer.Argument(help="A Markdown file, or - for standard input.")],
     session: Session = None,
+    whose: Whose = None,
     json: Json = False,
 ) -> None:
     """Write a document from a file.
@@ -138,7 +140,7 @@ def write(
     Example: uncaged agent doc write soul SOUL.md
     """
     text = _read_text(file)
-    with _open_documents(session) as (documents, scope):
+    with _open_documents(session, whose) as (documents, scope):
         doc = documents.write(scope, name, text, by=BY, why=f"from {file}" if file != "-" else "")
     _report_version(doc, json)
 
@@ -148,13 +150,14 @@ def rollback(
     name: Name,
     version: Annotated[int, typer.Argument(help="The version to go back to.")],
     session: Session = None,
+    whose: Whose = None,
     json: Json = False,
 ) -> None:
     """Make an earlier version the document again, as a new version.
 
     Example: uncaged agent doc rollback soul 3
     """
-    with _open_documents(session) as (documents, scope):
+    with _open_documents(session, whose) as (documents, scope):
         doc = documents.roll_back(scope, name, version, BY)
     _report_version(doc, json)
 
@@ -165,6 +168,7 @@ def export_documents(
         Path, typer.Argument(help="The folder for the Markdown files, one for each document.")
     ],
     session: Session = None,
+    whose: Whose = None,
     json: Json = False,
 ) -> None:
     """Write the documents as Markdown files.
@@ -176,10 +180,10 @@ def export_documents(
     """
     from sigil.storage.files import make_write_error, write_whole
 
-    with _open_documents(session) as (documents, scope):
+    with _open_documents(session, whose) as (documents, scope):
         texts = {doc.name: doc.text for doc in _read_written(documents, scope)}
     if session is not None:
-        entries = agent.read_history(session)
+        entries = agent.read_history(session, whose)
         if entries:
             texts[HISTORY] = agent.format_history(entries)
     files = {file_of(name): f"{text}\n".encode() for name, text in texts.items()}
@@ -202,6 +206,7 @@ def export_documents(
 def import_documents(
     folder: Annotated[Path, typer.Argument(help="A folder with SOUL.md, MEMORY.md and so on.")],
     session: Session = None,
+    whose: Whose = None,
     json: Json = False,
 ) -> None:
     """Write the documents from the Markdown files of a folder.
@@ -213,7 +218,7 @@ def import_documents(
     """
     from functions.agent.memory.documents import check_document_text
 
-    with _open_documents(session) as (documents, scope):
+    with _open_documents(session, whose) as (documents, scope):
         names = _document_names(documents, scope)
         texts = {}
         for name in names:
@@ -243,9 +248,9 @@ def file_of(name: str) -> str:
 
 
 @contextmanager
-def _open_documents(session: str | None) -> Iterator[tuple[Documents, str]]:
+def _open_documents(session: str | None, whose: str | None) -> Iterator[tuple[Documents, str]]:
     """Open the documents, and return them with the scope of the chat or of the agent."""
-    with open_agent() as (app, _):
+    with open_agent(name=whose, session=session) as (app, _):
         yield app.documents, memory_scope(app, session)
 
 

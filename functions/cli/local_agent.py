@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sigil.cli.printing import Printer
-from sigil.errors import UsageError, one_line
+from sigil.errors import BackendError, UsageError, one_line
 
 if TYPE_CHECKING:
     from functions.agent.app import App
     from functions.settings import Settings
+    from sigil.wiring import Stores
 
 BY = "terminal:local"
 Session = Annotated[
     str | None,
     typer.Option("--session", help="Only this chat, such as `telegram:42` or `http:admin:main`."),
 ]
+Whose = Annotated[
+    str | None,
+    typer.Option(
+        "--agent", help="That of this agent below the root, such as `alice`.", metavar="NAME"
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @contextmanager
-def open_agent(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
-    """Open the agent and its settings; its registry is opened only when it is used.
+def open_agent(
+    *, switch: bool = False, name: str | None = None, session: str | None = None
+) -> Iterator[tuple[App, Settings]]:
+    """Open an agent and the settings; its registry is opened only when it is used.
 
-    `switch`: to halt or unlock it, without a guide or strategy, so that one that fails to load
-    cannot prevent it.
+    It is the one below the root with this `name`, in whatever state, or the one that answers in the
+    chat `session`, or the root. `switch`: to halt or unlock it, without a guide or strategy, so
+    that one that fails to load cannot prevent it.
     """
     from functions.settings import Settings
     from functions.wiring import open_app
@@ -38,26 +48,59 @@ def open_agent(*, switch: bool = False) -> Iterator[tuple[App, Settings]]:
     settings = Settings.read()
     if switch:
         settings = replace(settings, guide="default", context="window")
-    yield open_app(settings, open_stores(settings), later=True), settings
+    stores = open_stores(settings)
+    root = open_app(settings, stores, later=True)
+    if name is None and session is not None:
+        name = _find_bound_agent(root, require_chat(session))
+    if name in (None, root.name):
+        yield root, settings
+    else:
+        yield _open_child(root, name, settings, stores, switch=switch), settings
+
+
+def _find_bound_agent(root: App, session: str) -> str | None:
+    """Return the agent that answers in a chat, where it is another one than the root."""
+    from functions.agent.agents.bindings import read_binding
+    from functions.agent.agents.record import read_agent
+
+    agent = read_binding(root.kv, root.name, session).agent
+    with suppress(UsageError, BackendError):
+        if agent and read_agent(root.kv, root.name, agent).state == "enabled":
+            return agent
+    return None
+
+
+def _open_child(root: App, name: str, settings: Settings, stores: Stores, *, switch: bool) -> App:
+    from functions.agent.agents.record import join_name, read_agent
+    from functions.wiring import AgentMaker
+
+    record = read_agent(root.kv, root.name, name)
+    if switch:
+        record = replace(record, guide="", context="")
+    return AgentMaker(settings, stores).make_agent(root, join_name(root.name, name), record)
 
 
 def session_key(app: App, session: str | None) -> str:
-    """Return the session key of a chat, or an empty key for every chat when `session` is None.
+    """Return the session key of a chat, or an empty key for every chat when `session` is None."""
+    from sigil.storage.kv import keys
+
+    return "" if session is None else keys.session_of(app.name, require_chat(session))
+
+
+def require_chat(session: str) -> str:
+    """Return the name of a chat; `UsageError` for what can be none.
 
     An empty name is refused: it is usually a shell variable that was not set.
     """
     from functions.agent.commands import control
-    from sigil.storage.kv import keys
 
-    if session is None:
-        return ""
     if ":" not in session or len(session) > control.SESSION_CHARACTERS:
         named = one_line(session, 60)
         suggestion = "write PLATFORM:CHAT, such as telegram:42"
         if named and ":" not in named:
             suggestion += f"; the one of `uncaged chat --session {named}` is terminal:{named}"
         raise UsageError("EUSAGE", f"{named!r} is no chat", suggestion=suggestion)
-    return keys.session_of(app.name, session)
+    return session
 
 
 def memory_scope(app: App, session: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import Json, Session, memory_scope, open_agent
+from functions.cli.local_agent import Json, Session, Whose, memory_scope, open_agent
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
@@ -37,7 +37,11 @@ KindOption = Annotated[
 
 @cli.callback(invoke_without_command=True)
 def memory(
-    context: typer.Context, session: Session = None, kind: KindOption = None, json: Json = False
+    context: typer.Context,
+    session: Session = None,
+    whose: Whose = None,
+    kind: KindOption = None,
+    json: Json = False,
 ) -> None:
     """Show the values, facts and events that are remembered.
 
@@ -48,9 +52,9 @@ def memory(
     from sigil.cli.times import format_time
 
     if context.invoked_subcommand:
-        context.obj = session
+        context.obj = (session, whose)
         return
-    with open_agent() as (app, _):
+    with open_agent(name=whose, session=session) as (app, _):
         things = sorted(_open_things(app, session).scan(), key=lambda thing: -thing.at)
     found = [thing for thing in things if kind in (None, KIND_OF[thing.kind])]
     printer = Printer(json=json)
@@ -88,6 +92,7 @@ def forget(
     context: typer.Context,
     id: Annotated[str, typer.Argument(help="Its id, as the list shows it.", metavar="ID")],
     session: Session = None,
+    whose: Whose = None,
     json: Json = False,
 ) -> None:
     """Delete one remembered thing permanently.
@@ -102,8 +107,9 @@ def forget(
             f"{id!r} is no id",
             suggestion="use the 16 hexadecimal digits that `uncaged agent memory` shows",
         )
-    session = context.obj if session is None else session
-    with open_agent() as (app, _):
+    session = context.obj[0] if session is None else session
+    whose = context.obj[1] if whose is None else whose
+    with open_agent(name=whose, session=session) as (app, _):
         gone = _open_things(app, session).drop(id)
     if gone is None:
         where = f"in {session}" if session else "by all chats"

@@ -45,19 +45,19 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 class AgentRecord(Stored):
     """What is stored of an agent that is no root.
 
-    `parent` is the full name of the agent above it, `since` when it was made (seconds since 1970),
-    `by` who made it. What it does differently from the settings: `model` is the name of its model
-    at the same endpoint, `guide` and `context` those of its guide and strategy, `access` who may
-    talk to it; each is empty where the settings hold. `tokens` bound what it may use in a period,
-    beside the root's own budget; 0 is no limit of its own. `session_tokens` and `ticks` are those
-    of the settings where they are None.
+    `since` is when it was made (seconds since 1970), `by` who made it. `parent` is the full name of
+    the agent above it, empty for the root. What it does differently from the settings: `model` is
+    the name of its model at the same endpoint, `guide` and `context` those of its guide and
+    strategy, `access` who may talk to it; each is empty where the settings hold. `tokens` bound
+    what it may use in a period, beside the root's own budget; 0 is no limit of its own.
+    `session_tokens` and `ticks` are those of the settings where they are None.
     """
 
     kind: Kind
-    parent: str
     state: State
     since: Annotated[float, Meta(ge=0, lt=1e11)]
     by: str
+    parent: str = later("")
     model: Name = later("")
     guide: Name = later("")
     context: Name = later("")
@@ -94,6 +94,14 @@ def join_name(root: str, name: str) -> str:
     return f"{root}.{name}"
 
 
+def make_record(fields: Mapping[str, object]) -> AgentRecord:
+    """Return the record with these fields; `UsageError` EINVAL for values that none can have."""
+    try:
+        return RECORD.convert(fields)
+    except ValueError as problem:
+        raise UsageError("EINVAL", one_line(str(problem), TEXT_CHARACTERS)) from None
+
+
 def add_agent(kv: KV, root: str, name: str, record: AgentRecord) -> None:
     """Store a new agent; `UsageError` EEXIST when there is one of this name, in whatever state."""
     require_name(root, name)
@@ -123,11 +131,12 @@ def change_state(kv: KV, root: str, name: str, state: State) -> AgentRecord:
         if record.state == state:
             return None, record
         if state not in NEXT_STATES[record.state]:
-            possible = " or ".join(NEXT_STATES[record.state]) or "nothing else"
+            possible = " or ".join(NEXT_STATES[record.state])
+            suggestion = f"it can become {possible}" if possible else "it stays as it is"
             raise UsageError(
                 "EINVAL",
                 f"{name} is {record.state} and cannot become {state}",
-                suggestion=f"from {record.state} it becomes {possible}",
+                suggestion=suggestion,
             )
         changed = replace(record, state=state)
         return dumps(changed), changed

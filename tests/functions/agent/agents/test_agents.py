@@ -33,7 +33,7 @@ def home(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
 
 
 def add(home: AgentRuntime, name: str, **fields: object) -> None:
-    record = AgentRecord("agent", "main", "enabled", 1.0, "terminal:local")
+    record = AgentRecord("agent", "enabled", 1.0, "terminal:local")
     add_agent(home.stores.kv, "main", name, replace(record, **fields))  # type: ignore[arg-type]
 
 
@@ -174,7 +174,7 @@ def test_an_agents_record_that_cannot_be_used_is_a_reason_and_harms_nobody(
 ) -> None:
     kv = home.stores.kv
     add(home, "bob", guide="nobodys")
-    whole = dumps(AgentRecord("agent", "main", "enabled", 1.0, "terminal:local"))
+    whole = dumps(AgentRecord("agent", "enabled", 1.0, "terminal:local"))
     damaged = [whole[:cut] for cut in range(len(whole))]
     for number in range(0, len(whole), 3):
         damaged.append(whole[:number] + b"\x00" + whole[number + 1 :])

@@ -1,0 +1,117 @@
+"""`uncaged agent add`, `bind` and so on, as a person at the shell sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from functions.cli.app import cli
+from functions.wiring import AgentRuntime
+from sigil.errors import SigilError
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.agents.test_agents import list_texts, message, task, work
+from tests.functions.people import platform
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+
+    def command(*words: str) -> str:
+        done = CliRunner().invoke(cli, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return command
+
+
+def refusal(*words: str) -> str:
+    """Return the error of a command that is refused."""
+    with pytest.raises(SigilError) as refused:
+        CliRunner().invoke(cli, words, catch_exceptions=False)
+    return f"{refused.value.code} {refused.value.message}; {refused.value.suggestion}"
+
+
+def test_an_agent_from_its_beginning_to_its_end(
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: ScriptedModel,
+    run: Run,
+    tmp_path: Path,
+) -> None:
+    home = runtime(llm_url=model.url, **platform(bot))
+    assert "there is none yet" in CliRunner().invoke(cli, ["agent", "list"]).output
+    made = json.loads(run("agent", "add", "alice", "--tokens", "90", "--ticks", "7", "--json"))
+    assert made == {"added": "alice", "agent": "main.alice"}
+    (row,) = json.loads(run("agent", "list", "--json"))
+    assert (row["name"], row["state"], row["tokens"], row["ticks"]) == ("alice", "enabled", 90, 7)
+    assert "alice  enabled" in run("agent", "list")
+
+    assert run("agent", "bind", "telegram:42", "alice") == "alice answers in telegram:42\n"
+    assert json.loads(run("agent", "bindings", "--json")) == [
+        {"session": "telegram:42", "agent": "alice", "by": "terminal:local"}
+    ]
+    soul = tmp_path / "soul.md"
+    soul.write_text("I am Alice of the hens.")
+    run("agent", "doc", "write", "soul", str(soul), "--agent", "alice")
+    assert "hens" in run("agent", "doc", "show", "soul", "--agent", "alice")
+    assert "hens" not in run("agent", "doc", "show", "soul")
+    assert "hens" in run("agent", "prompt", "telegram:42")
+    model.then(say("cluck"), say("root"), say("root again"))
+    work(home, message("hello"), message("hello", 44))
+    assert "hens" in str(model.bodies[0])
+    assert "hens" not in str(model.bodies[1])
+    shown = json.loads(run("agent", "status", "--session", "telegram:42", "--json"))
+    assert (shown["agent"], shown["agent_state"]) == ("main.alice", "enabled")
+    assert shown["agent_spent"] > 0
+    assert "Agent: alice of main (enabled)" in run("agent", "status", "--agent", "alice")
+
+    run("agent", "halt", "alice")
+    asked = len(model.bodies)
+    work(home, message("hello"), task("main.alice"))
+    assert len(model.bodies) == asked
+    run("agent", "unlock", "alice")
+    run("halt", "--session", "telegram:42")
+    status = ("agent", "status", "--agent", "alice", "--session", "telegram:42")
+    assert "SAFETY_LOCKOUT" in run(*status)
+    run("unlock", "--session", "telegram:42")
+    assert "SAFETY_LOCKOUT" not in run(*status)
+
+    run("agent", "disable", "alice")
+    assert "EINVAL alice is disabled and cannot become archived; it can become enabled" in refusal(
+        "agent", "archive", "alice"
+    )
+    assert "not enabled" in refusal("agent", "bind", "telegram:44", "alice")
+    run("agent", "enable", "alice")
+    run("agent", "archive", "alice")
+    assert "it stays as it is" in refusal("agent", "enable", "alice")
+    work(home, message("hello"))
+    assert list_texts(bot)[-1].startswith("root again")
+    assert run("agent", "unbind", "telegram:42") == "main answers in telegram:42\n"
+    assert json.loads(run("agent", "bindings", "--json")) == []
+
+
+def test_what_is_no_agent_is_refused(run: Run) -> None:
+    run("agent", "add", "alice")
+    for words, why in (
+        (("add", "alice"), "EEXIST"),
+        (("add", "Alice"), "EINVAL"),
+        (("add", "main"), "EINVAL"),
+        (("add", "bob", "--access", "nobody"), "EINVAL access is open, members, owners"),
+        (("add", "bob", "--guide", "nobodys"), "ESETTING"),
+        (("add", "bob", "--tokens=-1"), "EINVAL"),
+        (("halt", "bob"), "ENOENT"),
+        (("disable", "main"), "EINVAL"),
+        (("status", "--agent", "main.alice"), "EINVAL"),
+        (("bind", "telegram:42", "bob"), "ENOENT"),
+        (("bind", "telegram", "alice"), "EUSAGE"),
+        (("unbind", ""), "EUSAGE"),
+    ):
+        assert refusal("agent", *words).startswith(why), words
