@@ -1,7 +1,8 @@
 """Runs in the environment of the official SDK: an MCP server that wants a sign-in, and its
 authorization server, both of the SDK's making. `python mcp_sign_in.py PORT CERTIFICATE`
 
-`POST /control` sets how it behaves (`seconds`, `deny`, `issuer`, `revoke`, `forget`, and a `client` that
+`POST /control` sets how it behaves (`seconds`, `deny`, `issuer`, `revoke`, `forget`,
+`strangers` for that it forgets its clients, and a `client` that
 is registered by hand), and answers with what it was asked for (`refreshed`, `registered`).
 """
 
@@ -154,6 +155,8 @@ async def control(request: Request) -> JSONResponse:
     wanted = await request.json()
     if wanted.pop("revoke", False):
         provider.access.clear()
+    if wanted.pop("strangers", False):
+        provider.clients.clear()
     if wanted.pop("forget", False):
         provider.refresh.clear()
     client = wanted.pop("client", None)

@@ -476,11 +476,10 @@ def sign_in(
             secret = str(typer.prompt("The client's secret", hide_input=True, err=True)).strip()
         else:
             secret = sys.stdin.readline().strip()
-    loopback = shell.read_settings().loopback
     stopped = f"nothing was stored; sigil mcp login {name} begins again"
     with suggest_login(name), shell.open_registry(stopped) as opened:
         url = url or find_login_address(opened, name)
-        login = Login(shell, opened, name, url, loopback=loopback)
+        login = Login(shell, opened, name, url)
         login.sign_in(
             browser=not options.no_browser,
             port=options.port,

@@ -7,14 +7,16 @@ import threading
 import time
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 from urllib.parse import urlsplit
 
 import typer
 
 from sigil.access.sign_in import PREFIX, name_token_secret, server_of_secret
+from sigil.client.registrations import ClientRegistration, ClientRegistrations
 from sigil.errors import Refused, SigilError, UsageError, one_line
 from sigil.network.urls import Target
 from sigil.run.host_calls.placeholders import names_in
@@ -33,6 +35,7 @@ PERSON_SECONDS = 300.0
 CONNECTION_SECONDS = 5.0
 HOST = "127.0.0.1"
 PATH = "/callback"
+_UNKNOWN_CLIENT = ("invalid_client", "unauthorized_client")
 _PAGE = b"""<!doctype html><meta charset="utf-8"><title>Sigil</title>
 <p>Go back to the terminal: it says how the sign-in went. You can close this page.</p>
 """
@@ -119,20 +122,37 @@ class _RedirectHandler(BaseHTTPRequestHandler):
         """Print nothing: the address holds the code."""
 
 
+def _port_of(registration: ClientRegistration) -> int:
+    try:
+        return urlsplit(registration.redirect_uri).port or 0
+    except ValueError:
+        return 0
+
+
+def _open_listener(known: ClientRegistration | None) -> RedirectListener:
+    """Return a listener on the port of an earlier registration, or on any where that is taken."""
+    if known:
+        with suppress(UsageError):
+            return RedirectListener(_port_of(known))
+    return RedirectListener(0)
+
+
 class Login:
-    """One sign-in at a server. `client_id`: this program as the authorization server knows it
-    already, empty to be registered there.
+    """One sign-in at a server.
+
+    Of one that is left half-way nothing stays but the registration, which the next one takes.
     """
 
-    def __init__(
-        self, shell: Shell, opened: OpenRegistry, name: str, url: str, *, loopback: bool
-    ) -> None:
+    def __init__(self, shell: Shell, opened: OpenRegistry, name: str, url: str) -> None:
         self._shell = shell
         self._opened = opened
         self._name = name
         self._url = url
         self._secret = name_token_secret(name)
-        self._loopback = loopback
+        settings = shell.read_settings()
+        self._loopback = settings.loopback
+        path = Path(settings.credentials).with_name("mcp-clients.json")
+        self._registrations = ClientRegistrations(path)
 
     def sign_in(
         self,
@@ -143,33 +163,73 @@ class Login:
         client_secret: str = "",
         issuer: str = "",
     ) -> None:
-        """Sign in and store the token. Nothing is stored before the last step.
+        """Sign in and store the token. None is stored before the last step.
 
-        `issuer` is the authorization server that the client's secret is for, which only an owner
-        knows; it need not be named where it is the MCP server's own host.
+        `client_id` is this program as the authorization server knows it already, empty to be
+        registered there. `issuer` is the authorization server that the client's secret is for,
+        which only an owner knows; it need not be named where it is the MCP server's own host.
         """
         self._require_free_secret()
-        with (
-            closing(open_network(loopback=self._loopback)) as web,
-            closing(RedirectListener(port)) as listener,
-        ):
+        with ExitStack() as stack:
+            web = stack.enter_context(closing(open_network(loopback=self._loopback)))
+            if port:
+                listener = stack.enter_context(closing(RedirectListener(port)))
             exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
             server = oauth.find_authorization_server(exchange, self._url)
             if client_secret:
                 self._require_issuer(server.issuer, issuer)
+            known = None if client_id else self._find_registration(exchange, server, port)
+            if not port:
+                listener = stack.enter_context(closing(_open_listener(known)))
             if client_id:
                 client = oauth.make_client(server, client_id, client_secret)
+            elif known and known.redirect_uri == listener.uri:
+                client = oauth.Client(known.client_id, known.client_secret, known.client_auth)
             else:
                 client = oauth.register_client(exchange, server, listener.uri)
+                self._remember(server, client, listener.uri)
             pending = oauth.begin_authorization(server, client, listener.uri)
             query = self._ask_person(pending, listener, browser=browser)
-            code = oauth.read_redirect(pending, query)
-            exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
-            tokens = oauth.exchange_code(exchange, pending, code)
+            try:
+                code = oauth.read_redirect(pending, query)
+                exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
+                tokens = oauth.exchange_code(exchange, pending, code)
+            except Refused as problem:
+                if any(code in problem.message for code in _UNKNOWN_CLIENT) and not client_id:
+                    self._registrations.forget(server.issuer, server.resource)
+                raise
         signed = oauth.make_sign_in(pending, self._url, tokens, time.time())
         self._opened.registry.secrets.set(self._secret, tokens.access, self._opened.caller, signed)
         if not tokens.refresh:
             self._shell.printer.note("the server gives no refresh token: sign in again at its end")
+
+    def _find_registration(
+        self, exchange: oauth.OAuthExchange, server: oauth.AuthorizationServer, port: int
+    ) -> ClientRegistration | None:
+        """Return the registration of an earlier sign-in, if the server still knows it."""
+        known = self._registrations.find(server.issuer, server.resource)
+        if known is None or (port and _port_of(known) != port):
+            return None
+        client = oauth.Client(known.client_id, known.client_secret, known.client_auth)
+        if oauth.is_known_client(exchange, server, client, known.redirect_uri):
+            return known
+        self._registrations.forget(server.issuer, server.resource)
+        return None
+
+    def _remember(
+        self, server: oauth.AuthorizationServer, client: oauth.Client, redirect_uri: str
+    ) -> None:
+        registration = ClientRegistration(
+            server.issuer,
+            server.resource,
+            client.id,
+            redirect_uri,
+            client.secret,
+            client.authentication,
+            time.time(),
+        )
+        with suppress(UsageError):  # where nothing can be written, the next one registers anew
+            self._registrations.remember(registration)
 
     def _require_issuer(self, found: str, named: str) -> None:
         """Refuse to send a client's secret to an authorization server that nobody named."""

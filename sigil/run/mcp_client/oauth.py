@@ -126,18 +126,40 @@ class OAuthExchange:
     def send(self, method: str, url: str, headers: Headers, body: bytes = b"") -> HttpAnswer:
         """Return the answer to a request; `ToolError` ENET for a redirect."""
         target = self.check_address(url)
-        answer = self._send_once(method, target, headers, body)
+        try:
+            answer = self._send_once(method, target, headers, body)
+        except Refused as problem:
+            if problem.code != "ETOOBIG":
+                raise
+            raise _invalid(target.host, problem.message) from None
         if 300 <= answer.status < 400:
             raise ToolError("ENET", f"{target.host} redirects, and no sign-in follows that")
         return answer
 
-    def get_object(self, url: str) -> dict[str, Json] | None:
-        """Return the JSON object at an address, None when there is none.
+    def look_at(self, url: str) -> HttpAnswer:
+        """Return what a browser would get first at an address."""
+        return self._send_once("GET", self.check_address(url), (("accept", "text/html"),))
 
-        Some servers redirect whatever they do not have, so a redirect says no more than that.
+    def get_object(self, url: str) -> tuple[dict[str, Json] | None, str]:
+        """Return the JSON object at an address, None when there is none, and what is there instead.
+
+        Some servers redirect whatever they do not have, so a redirect is no error here.
         """
-        answer = self._send_once("GET", self.check_address(url), (("accept", "application/json"),))
-        return _read_object(answer) if answer.status == 200 else None
+        target = self.check_address(url)
+        try:
+            answer = self._send_once("GET", target, (("accept", "application/json"),))
+        except SigilError as problem:
+            if problem.code != "ETOOBIG":
+                raise
+            return None, f"has more than {METADATA_BYTES:,} bytes"
+        if answer.status in (404, 405, 410):
+            return None, ""
+        if 300 <= answer.status < 400:
+            return None, "redirects, which no sign-in follows"
+        if answer.status != 200:
+            return None, f"answers with status {answer.status}"
+        value = _read_object(answer)
+        return value, "" if value is not None else "is no JSON object"
 
     def _send_once(
         self, method: str, target: Target, headers: Headers, body: bytes = b""
@@ -145,7 +167,8 @@ class OAuthExchange:
         seconds = self.end - time.monotonic()
         if seconds <= 0:
             raise ToolError("ETIMEDOUT", f"{target.host} did not answer in time")
-        return self.web.send(HttpRequest(method, target, headers, body, _SOURCE), seconds)
+        request = HttpRequest(method, target, headers, body, _SOURCE, reply_bytes=METADATA_BYTES)
+        return self.web.send(request, seconds)
 
 
 def find_authorization_server(exchange: OAuthExchange, url: str) -> AuthorizationServer:
@@ -158,7 +181,7 @@ def find_authorization_server(exchange: OAuthExchange, url: str) -> Authorizatio
     if target.scheme != "https":
         raise Refused("EPERM", "a token goes by https alone, so a sign-in needs an https address")
     challenge = _ask_for_challenge(exchange, url)
-    metadata = _find_resource_metadata(exchange, target, challenge or {})
+    metadata, why = _find_resource_metadata(exchange, target, challenge or {})
     resource = f"{target.scheme}://{target.authority}{target.path}"
     issuers: list[str] = [f"{target.scheme}://{target.authority}"]
     scopes: tuple[str, ...] = ()
@@ -175,7 +198,7 @@ def find_authorization_server(exchange: OAuthExchange, url: str) -> Authorizatio
     if challenge and challenge.get("scope"):
         scopes = tuple(challenge["scope"].split())
     issuer = issuers[0]
-    document = _find_issuer_metadata(exchange, issuer)
+    document = _find_issuer_metadata(exchange, issuer, why)
     if "S256" not in _read_texts(document, "code_challenge_methods_supported"):
         raise _invalid(exchange.check_address(issuer).host, "it does not offer PKCE with S256")
     if "offline_access" in _read_texts(document, "scopes_supported") and scopes:
@@ -282,6 +305,23 @@ def has_state(query: str, state: str) -> bool:
         return False
     found = [value for name, value in pairs if name == "state"]
     return len(found) == 1 and hmac.compare_digest(found[0].encode(), state.encode())
+
+
+def is_known_client(
+    exchange: OAuthExchange, server: AuthorizationServer, client: Client, redirect_uri: str
+) -> bool:
+    """Return whether the authorization server would still let this client ask a person.
+
+    It is asked as a browser would ask it, for a sign-in that is never finished.
+    """
+    url = begin_authorization(server, client, redirect_uri).url
+    try:
+        answer = exchange.look_at(url)
+    except ToolError:
+        return True  # nobody said otherwise
+    except Refused as problem:
+        return problem.code == "ETOOBIG"  # a page, so probably one for people
+    return answer.status not in (400, 401, 403, 404)
 
 
 def read_redirect(pending: PendingAuthorization, query: str) -> str:
@@ -395,8 +435,10 @@ def _ask_for_challenge(exchange: OAuthExchange, url: str) -> dict[str, str] | No
 
 def _find_resource_metadata(
     exchange: OAuthExchange, target: Target, challenge: Mapping[str, str]
-) -> dict[str, Json] | None:
-    """Return what the server says of itself as a protected resource, None when it says nothing."""
+) -> tuple[dict[str, Json] | None, str]:
+    """Return what the server says of itself as a protected resource, None when it says nothing,
+    and what is wrong there.
+    """
     base = f"{target.scheme}://{target.authority}/.well-known/oauth-protected-resource"
     places = [base] if target.path == "/" else [f"{base}{target.path}", base]
     named = challenge.get("resource_metadata")
@@ -405,8 +447,11 @@ def _find_resource_metadata(
     return _get_first(exchange, places)
 
 
-def _find_issuer_metadata(exchange: OAuthExchange, issuer: str) -> dict[str, Json]:
-    """Return what an authorization server says of itself, under the name by which it was asked."""
+def _find_issuer_metadata(exchange: OAuthExchange, issuer: str, why: str) -> dict[str, Json]:
+    """Return what an authorization server says of itself, under the name by which it was asked.
+
+    `why` is what was wrong with what named it.
+    """
     target = exchange.check_address(issuer)
     origin = f"{target.scheme}://{target.authority}"
     path = target.path.rstrip("/")
@@ -416,9 +461,10 @@ def _find_issuer_metadata(exchange: OAuthExchange, issuer: str) -> dict[str, Jso
     ]
     if path:
         places.append(f"{origin}{path}/.well-known/openid-configuration")
-    document = _get_first(exchange, places)
+    document, wrong = _get_first(exchange, places)
     if document is None:
-        raise _invalid(target.host, "it does not say how to sign in")
+        details = f": {wrong or why}" if wrong or why else ""
+        raise _invalid(target.host, f"it does not say how to sign in{details}")
     # A final slash is a habit of some libraries; the host and the path are the same.
     if _read_text(document, "issuer").rstrip("/") != issuer.rstrip("/"):
         said = one_line(_read_text(document, "issuer"), 100)
@@ -426,13 +472,20 @@ def _find_issuer_metadata(exchange: OAuthExchange, issuer: str) -> dict[str, Jso
     return document
 
 
-def _get_first(exchange: OAuthExchange, places: Sequence[str]) -> dict[str, Json] | None:
-    """Return the first of the places' documents that there is."""
+def _get_first(
+    exchange: OAuthExchange, places: Sequence[str]
+) -> tuple[dict[str, Json] | None, str]:
+    """Return the first of the places' documents that there is; else what is wrong at the first
+    place that has something else.
+    """
+    why = ""
     for place in places:
-        document = exchange.get_object(place)
+        document, wrong = exchange.get_object(place)
         if document is not None:
-            return document
-    return None
+            return document, ""
+        if wrong and not why:
+            why = f"{one_line(place, 100)} {wrong}"
+    return None, why
 
 
 def _require_own_resource(resource: str, target: Target) -> None:

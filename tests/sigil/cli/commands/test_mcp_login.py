@@ -261,6 +261,53 @@ def test_a_sign_in_to_which_nobody_comes_ends_and_leaves_nothing(
     assert stored(sigil) == []
 
 
+def test_a_sign_in_that_was_left_half_way_is_begun_again_as_the_same_client(
+    sigil: Sigil, mailbox: Mailbox, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = ("mcp", "login", "mail", mailbox.address)
+    with monkeypatch.context() as away:
+        use_browser(away, lambda url: None)
+        away.setattr("sigil.cli.commands.mcp_login.PERSON_SECONDS", 0.05)
+        before = mailbox.control()["registered"]
+        for _ in range(2):
+            assert sigil(*login).code != 0
+        assert mailbox.control()["registered"] == before + 1
+    assert stored(sigil) == []
+    (left,) = (place.parent / "config" / "uncaged").iterdir()
+    assert left.name == "mcp-clients.json"
+    assert left.stat().st_mode & 0o77 == 0
+    assert sigil(*login).code == 0
+    assert mailbox.control()["registered"] == before + 1
+
+    # The server forgot the client, and then the file is damaged: both times another one is made.
+    assert mailbox.control(strangers=True)["registered"] == 0
+    assert sigil(*login).code == 0
+    assert mailbox.control()["registered"] == 1
+    left.write_text("{")
+    assert sigil(*login).code == 0
+    assert mailbox.control()["registered"] == 2
+    assert mailbox.address in sigil("mcp", "list").err
+
+
+def test_two_sign_ins_at_once_both_end_well(
+    sigil: Sigil, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = ("mcp", "login", "mail", mailbox.address)
+    codes = []
+
+    def visit(url: str) -> None:
+        if not codes:
+            codes.append(-1)
+            codes.append(main(login))
+        mailbox.open(url)
+
+    use_browser(monkeypatch, visit)
+    assert sigil(*login).code == 0
+    assert codes == [-1, 0]
+    assert sigil("mcp", "add", mailbox.address, "--name", "mail", "--grant").code == 0
+    assert sigil("run", "mail-unread").out.strip() == '{"result":7}'
+
+
 def test_what_strangers_bring_to_the_port_neither_ends_nor_delays_a_sign_in(
     sigil: Sigil, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

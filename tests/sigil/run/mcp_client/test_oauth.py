@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from sigil.errors import SigilError
 from sigil.network.exchange import HttpAnswer, HttpRequest
+from sigil.network.http_transport import open_transport
 from sigil.run.mcp_client import oauth
+from tests.fakes.server import Answer
+from tests.machine import within
+from tests.sigil.conftest import Scripted
 
 SERVER = "https://mail.example/team/mcp"
 RESOURCE = {"resource": SERVER, "authorization_servers": ["https://auth.example/tenant"]}
@@ -105,6 +110,8 @@ def test_the_scopes_are_those_that_the_server_asks_for_now() -> None:
     assert asked.scopes == ("read", "send", "offline_access")
 
 
+DAMAGED = HttpAnswer(200, "", (), b'{"issuer": "https://auth')
+BROKEN = HttpAnswer(502, "", (), b"<html>")
 MOVED = HttpAnswer(302, "", (("location", "https://auth.example/x"),), b"")
 
 
@@ -123,15 +130,21 @@ MOVED = HttpAnswer(302, "", (("location", "https://auth.example/x"),), b"")
         ({}, {"token_endpoint": None}, "has no token_endpoint"),
         ({}, {"code_challenge_methods_supported": ["plain"]}, "PKCE with S256"),
         ({}, {"code_challenge_methods_supported": None}, "PKCE with S256"),
-        ({}, {"padding": "x" * 70_000}, "does not say how to sign in"),
-        ({}, MOVED, "does not say how to sign in"),
+        ({}, {"padding": "x" * 70_000}, f"to sign in: {ISSUER_PLACE} is no JSON object"),
+        ({}, MOVED, f"to sign in: {ISSUER_PLACE} redirects, which no sign-in follows"),
+        ({}, DAMAGED, f"to sign in: {ISSUER_PLACE} is no JSON object"),
+        ({}, BROKEN, f"to sign in: {ISSUER_PLACE} answers with status 502"),
+        (DAMAGED, None, f"at mail.example: .* to sign in: {RESOURCE_PLACE} is no JSON object"),
     ],
 )
 def test_what_a_server_says_is_refused_when_it_is_not_about_itself(
-    resource: dict[str, Any], issuer: Any, said: str
+    resource: Any, issuer: Any, said: str
 ) -> None:
-    documents: dict[str, Any] = {RESOURCE_PLACE: {**RESOURCE, **resource}}
-    documents[ISSUER_PLACE] = issuer if issuer is MOVED else {**ISSUER, **issuer}
+    documents: dict[str, Any] = {RESOURCE_PLACE: resource, ISSUER_PLACE: issuer}
+    if isinstance(resource, dict):
+        documents[RESOURCE_PLACE] = {**RESOURCE, **resource}
+    if isinstance(issuer, dict):
+        documents[ISSUER_PLACE] = {**ISSUER, **issuer}
     with pytest.raises(SigilError, match=said):
         find(Web(documents))
 
@@ -223,3 +236,18 @@ def test_a_server_that_registers_nobody_is_told_with_what_to_do() -> None:
     with pytest.raises(SigilError) as told:
         oauth.register_client(exchange(web), find(web), "http://127.0.0.1:1/callback")
     assert "--client-id" in told.value.suggestion
+
+
+def test_metadata_without_an_end_and_a_server_that_never_answers_are_said_in_time(
+    server: Scripted,
+) -> None:
+    server.says["/long"] = Answer(200, b"{" + b" " * (5 << 20) + b"}")
+    server.says["/silent"] = Answer(hang=True)
+    web = open_transport(loopback=True)
+    with closing(web):
+        ours = oauth.OAuthExchange(web, time.monotonic() + within(5))
+        assert ours.get_object(f"{server.url}/long") == (None, "has more than 65,536 bytes")
+        soon = oauth.OAuthExchange(web, time.monotonic() + 0.2)
+        for _ in range(2):
+            with pytest.raises(SigilError, match=r"127\.0\.0\.1 did not answer in time"):
+                soon.get_object(f"{server.url}/silent")
