@@ -33,6 +33,8 @@ without waiting for the chat's turns.
 """
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
+HOPS_MOST: Final = 16
+"""So many events may follow from each other. Chains that go in a circle end there."""
 NOBODY = ("",)
 """The `addressed` of what people of a group say to each other."""
 TEXT_LIMIT = 100_000

@@ -788,8 +788,8 @@ def _erase_words_of(message: Message, person: PersonFound) -> Message:
 
 def _erase_event(event: Event, person: PersonFound) -> Event:
     """Return an event of a turn in progress without what a person wrote."""
-    if event.sender.id in person.ids:
-        return replace(event, text="", quotes=(), attachments=(), sender=NOBODY)
+    if event.behalf in person.ids:
+        return replace(event, text="", quotes=(), attachments=(), sender=NOBODY, data={})
     quotes = [
         replace(quote, text=ERASED, author="", by="") if quote.by in person.ids else quote
         for quote in event.quotes
@@ -858,9 +858,15 @@ def _chat_of(scope: str) -> str:
 
 
 def _find_sender(value: bytes) -> str:
-    """Return the id of the sender of a stored event or message, empty where there is none."""
+    """Return the id of the person behind a stored event or message, empty where there is none.
+
+    That is its sender, or the person on whose behalf the agent works by itself.
+    """
     fields = _load(value)
     event = fields.get("event", fields)
+    behalf = event.get("by") if isinstance(event, dict) else None
+    if isinstance(behalf, str) and behalf:
+        return behalf
     sender = event.get("sender") if isinstance(event, dict) else None
     found = sender.get("id") if isinstance(sender, dict) else None
     return found if isinstance(found, str) else ""

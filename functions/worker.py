@@ -22,7 +22,7 @@ from functions.agent.session.store import SessionHandle
 from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
-from functions.events import CONSOLIDATION, Event, order_of
+from functions.events import CONSOLIDATION, HOPS_MOST, Event, order_of
 from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
@@ -202,6 +202,10 @@ def handle_event(
         now = runtime.app.clock.now()
         give_up(runtime.stores.kv, event, found.reason, now, notify_sender=False)
         return ()
+    misfit = _explain_misfit(event)
+    if misfit:
+        give_up(runtime.stores.kv, event, misfit, runtime.app.clock.now(), notify_sender=False)
+        return ()
     runtime = replace(runtime, app=found)
     if event.is_consolidation:
         _consolidate(event, runtime, until, spent=spent)
@@ -218,7 +222,9 @@ def handle_event(
     else:
         # an HTTP client waits for an answer to each of its messages
         behind = behind if channel else ()
-        worker = WorkerBudget(until, patient=runtime.patient, shared=shared, behind=behind)
+        worker = WorkerBudget(
+            until, patient=runtime.patient, shared=shared, behind=behind, put=runtime.queue.put
+        )
         return _run_routed_turn(event, runtime, channel, worker, spent=spent)
     return ()
 
@@ -248,11 +254,13 @@ def _run_routed_turn(
     *,
     spent: bool,
 ) -> Sequence[Event]:
-    """Run the event's turn, for the agent that its chat is bound to if a person wrote it.
+    """Run the event's turn, for the agent that its chat is bound to if a person wrote it or the
+    root says something there.
 
     The binding is read together with the session of the agent that it named last.
     """
-    if event.kind != "message":
+    to_chat = event.kind == "message" or (event.kind == "say" and event.agent == runtime.app.root)
+    if not to_chat:
         return _run_turn(event, runtime, channel, worker, spent=spent)
     if spent:
         return _run_turn(event, _route(event, runtime), channel, worker, spent=True)
@@ -265,6 +273,22 @@ def _run_routed_turn(
             runtime.agents.note_binding(event.session, elsewhere.agent)
             route = runtime.agents.guess_route(event.session, runtime.app)
     raise Conflict("the chat is bound anew all the time")
+
+
+def _explain_misfit(event: Event) -> str:
+    """Return why an event cannot be handled where it is, empty for one that can.
+
+    Nothing from outside can be of a kind that the runtime makes, or enter a session of its own.
+    """
+    if event.kind == "message":
+        return "what people write goes to chats alone" if event.is_own_work else ""
+    if event.kind in ("task", "wakeup") and not event.is_own_work:
+        return "work that nobody typed runs in sessions of the agent's own"
+    if event.kind == "say" and event.is_own_work:
+        return "nobody hears what is said in a session of the agent's own"
+    if event.hops > HOPS_MOST and event.kind != "say":
+        return f"it came about through more than {HOPS_MOST} others: a chain that goes in a circle"
+    return ""
 
 
 def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bool) -> None:
@@ -350,19 +374,21 @@ def _run_turn(
     """
     rules = runtime.app.rules
     # in a group, nothing may show that a stranger's message was read
-    may_talk = rules.access == "open" or rules.may_talk(runtime.app.people.find_role(event))
+    may_talk = event.kind == "message" and (
+        rules.access == "open" or rules.may_talk(runtime.app.people.find_role(event))
+    )
     with _show_typing(channel if may_talk else None, event.session), _lost_body_is_final():
         if spent:
             opened = abandon_turn(event, runtime.app)
         else:
-            send = partial(send_outbox, runtime=runtime)
+            send = partial(_send_all, runtime=runtime)
             watch = partial(_note_step, event, runtime)
             opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait = opened.wait
     continuation = opened.next
     gathered = opened.gathered
-    opened = send_outbox(opened, runtime)
+    opened = _send_all(opened, runtime)
     if wait:
         raise _ModelSilent(wait)
     if opened.document.owes_memory:
@@ -377,6 +403,24 @@ def _run_turn(
         if event.kind != "continue" and turn and turn.event.id != event.id:
             raise _EarlierTurnFirst
     return gathered
+
+
+def _send_all(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
+    """Put what the session has posted into the queue, and send its replies.
+
+    The posts leave the document with the next write: that of a reply, or one of their own. Whoever
+    crashes in between puts them again, under the same ids.
+    """
+    posts = opened.document.posts
+    for post in posts:
+        runtime.queue.put(post)
+        log.step("posted", post)
+    if not posts:
+        return send_outbox(opened, runtime)
+    opened = opened.with_document(replace(opened.document, posts=()))
+    if not opened.document.outbox:
+        opened = runtime.app.sessions.save(opened, opened.document)
+    return send_outbox(opened, runtime)
 
 
 @contextmanager

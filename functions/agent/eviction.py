@@ -102,10 +102,12 @@ def archive_messages(
 ) -> Document:
     """Archive messages that leave a document.
 
-    The returned document names them where memory has not heard of them.
+    The returned document names them where memory has not heard of them. Memory hears of what people
+    said: what the agent did by itself is archived and costs no request.
     """
     app.sessions.archive(session, dropped)
-    if not dropped or dropped[-1].seq <= document.consolidated:
+    by_itself = keys.is_own_work(session)
+    if by_itself or not dropped or dropped[-1].seq <= document.consolidated:
         return document
     return replace(document, unheard=(*document.unheard, dropped[0].seq))
 

@@ -21,9 +21,17 @@ from functions.agent.context import (
     make_final_request,
 )
 from functions.agent.eviction import evict_before_turn, may_write_calls
-from functions.agent.messages import RUNTIME_ORIGIN, CallResult, Message, ToolCall, find_unanswered
+from functions.agent.messages import (
+    RUNTIME_ORIGIN,
+    CallResult,
+    Message,
+    ToolCall,
+    find_unanswered,
+    name_last_calls,
+)
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
+from functions.agent.posts import stamp_posts
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.round_reaction import react
 from functions.agent.safety.status import NoticeReader, write_notice
@@ -38,7 +46,9 @@ from functions.agent.tool_calls import (
     is_safe_to_repeat,
 )
 from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
+from functions.events import Event
 from functions.texts.en import Texts
+from sigil.errors import BackendError
 from sigil.protocol import Offer
 
 ROUNDS = 6
@@ -53,7 +63,8 @@ class RoundContext:
     """The values that the rounds of one turn share.
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this
-    worker's own time is (a function's timeout). `patient` says that the turn may wait when the
+    worker's own time is (a function's timeout). `put` puts an event that the turn posts into the
+    queue. `patient` says that the turn may wait when the
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
     turn ends.
@@ -69,6 +80,7 @@ class RoundContext:
     patient: bool = False
     check_allowance: Callable[[Turn], str] = lambda _: ""
     reader: NoticeReader = NoticeReader()
+    put: Callable[[Event], None] | None = None
 
     @property
     def texts(self) -> Texts:
@@ -374,7 +386,8 @@ def _run_calls(
     room = context.app.count_room(context.preamble, document.ratio)
     room -= compaction.estimate_size(document.messages)
     characters = int(room * tokens.CHARACTERS_A_TOKEN)
-    return answer_calls(context.calls, calls, offers, characters)
+    named = replace(context.calls, places=name_last_calls(document.messages))
+    return answer_calls(named, calls, offers, characters)
 
 
 def _record_results(
@@ -388,6 +401,8 @@ def _record_results(
     resident = {offer.tool for offer in in_scope(opened.document.messages)}
     now = app.clock.now()
     messages = []
+    posts = opened.document.posts
+    before = len(posts)
     for result, fact in zip(reaction.answers, reaction.facts, strict=True):
         name = result.call.name
         context.watch(TurnStep("answer", name, result.content, result.ms, error=result.error))
@@ -415,11 +430,29 @@ def _record_results(
                 files=result.files,
             )
         )
+        first = turn.posted + len(posts) - before
+        posts += stamp_posts(result.posts, turn.event, result.place, now, first)
     safety = replace(safety, counters=reaction.counters)
     if reaction.reason:
         safety = context.breakers.stop(safety, reaction.reason)
-    opened = opened.with_document(replace(opened.document, turn=turn, safety=safety))
-    return _save_checkpoint(opened, context, *messages)
+    turn = replace(turn, posted=turn.posted + len(posts) - before)
+    opened = opened.with_document(replace(opened.document, turn=turn, safety=safety, posts=posts))
+    return _put_posts(_save_checkpoint(opened, context, *messages), context.put)
+
+
+def _put_posts(opened: SessionHandle, put: Callable[[Event], None] | None) -> SessionHandle:
+    """Put what the session has posted into the queue, and return it without them, not saved yet.
+
+    What cannot be put now stays, and is put when the event is handled.
+    """
+    if put is None or not opened.document.posts:
+        return opened
+    try:
+        for post in opened.document.posts:
+            put(post)
+    except BackendError:
+        return opened
+    return opened.with_document(replace(opened.document, posts=()))
 
 
 def _save_checkpoint(

@@ -23,6 +23,7 @@ from msgspec import Meta
 
 from functions.agent import unopened
 from functions.agent.access import roles
+from functions.agent.posts import Post
 from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones
 from functions.events import QUOTE_LIMIT, Event, Quote
 from functions.overheard import OverheardMessage
@@ -42,9 +43,9 @@ RUNTIME_MARK: Final = "[runtime]"
 RUNTIME_ORIGIN: Final = "runtime"
 """The origin of a kept message that the runtime wrote; a person's names a platform."""
 
-SCHEDULED_KINDS: Final = ("task", "wakeup")
-"""The events of scheduled work: nobody waits for an answer, so none is sent when there is nothing
-to say.
+SCHEDULED_KINDS: Final = ("task", "wakeup", "mail")
+"""The events of work that nobody typed: nobody waits for an answer, so none is sent when there is
+nothing to say.
 """
 SILENT: Final = "[SILENT]"
 """The whole answer of a model that has nothing to say."""
@@ -195,6 +196,18 @@ def find_unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     return ()
 
 
+def name_last_calls(messages: Sequence[Message]) -> dict[str, str]:
+    """Return the name within its turn of each call of the last message that made some, by its id.
+
+    The name is `SEQ:POSITION`. Providers without ids give the same ones in every round.
+    """
+    for message in reversed(messages):
+        if message.calls:
+            numbered = enumerate(message.calls)
+            return {call.id: f"{message.seq}:{position}" for position, call in numbered}
+    return {}
+
+
 def find_last_said(messages: Sequence[Message]) -> Message | None:
     """Return the last message of a person, None when there is none."""
     for message in reversed(messages):
@@ -210,7 +223,8 @@ class CallResult:
 
     `content` is for the model, `loads` are the offers that it paged in, `error` and `why` the code
     and the message of its failure. `listed` is the result that names what was paged in, a row for
-    each, and `content` its text. `ran` says that the call began at all. `files` were kept.
+    each, and `content` its text. `ran` says that the call began at all. `files` were kept. `posts`
+    are what it made happen, and `place` names it within its turn, `SEQ:POSITION`.
     """
 
     call: ToolCall
@@ -223,6 +237,8 @@ class CallResult:
     ran: bool = True
     listed: Mapping[str, Json] | None = None
     files: tuple[KeptFile, ...] = ()
+    posts: tuple[Post, ...] = ()
+    place: str = ""
 
 
 def user_message(
@@ -368,7 +384,12 @@ def remove_silence(event: Event, answer: str) -> str:
 
 
 def origin_of(event: Event, role: roles.Role) -> str:
-    """Return the origin of an event's message, as it is stored."""
+    """Return the origin of an event's message, as it is stored.
+
+    What the runtime made is of its kind, whatever the platform: no channel is called like one.
+    """
+    if event.kind in SCHEDULED_KINDS:
+        return event.kind
     if event.private:
         return event.platform
     sender = _shorten_id(event.sender.id)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 
@@ -18,6 +18,7 @@ from functions.agent import tokens
 from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
+from functions.agent.posts import ServiceAnswer
 from functions.agent.safety.retry import NO_RETRY, Retry
 from functions.agent.sanitize import sanitize_result
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
@@ -59,11 +60,13 @@ GRACE_SECONDS = 0.5
 """A call gets so much more than its time, to report itself that it timed out."""
 
 
-Serve = Callable[[Offer, ToolCall, dict[str, Json]], Json]
-"""Answers a call of one of the agent's own services, offered as a capability of kind `host`."""
+Serve = Callable[[Offer, str, dict[str, Json]], ServiceAnswer]
+"""Answers a call of one of the agent's own services, offered as a capability of kind `host`. The
+text names the call within its turn, `SEQ:POSITION`.
+"""
 
 
-def refuse_service(offer: Offer, call: ToolCall, arguments: dict[str, Json]) -> Json:
+def refuse_service(offer: Offer, place: str, arguments: dict[str, Json]) -> ServiceAnswer:
     """Raise `ToolError` ENOTOOL: the agent has no services here."""
     raise ToolError("ENOTOOL", f"{offer.name} does not run here", source=offer.name)
 
@@ -85,7 +88,8 @@ class ToolCallContext:
     `never_deploys` whether that is so for everybody in it.
     `stopped` says whether the turn was told to stop or is halted, `retry` how long transient
     failures are waited for, and `serve` answers calls of the agent's own services.
-    `find_remembered` says what a query finds in memory, beside capabilities.
+    `find_remembered` says what a query finds in memory, beside capabilities. `places` has the name
+    of each call within the turn by its id: ids alone may come again in the next round.
     """
 
     registry: Registry
@@ -97,6 +101,7 @@ class ToolCallContext:
     retry: Retry = NO_RETRY
     serve: Serve = refuse_service
     find_remembered: FindRemembered = find_nothing
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def answer_calls(
@@ -316,8 +321,10 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
         raise _explain_missing_tool(context, call.name)
     arguments = original_arguments(offer.schema, read_arguments(call.arguments, offer.schema))
     if offer.kind == "host":
-        served = dumps({"ok": context.serve(offer, call, arguments)}, source=offer.name)
-        return CallResult(call, sanitize_result(served.decode()))
+        place = context.places.get(call.id, call.id)
+        answer = context.serve(offer, place, arguments)
+        served = dumps({"ok": answer.result}, source=offer.name)
+        return CallResult(call, sanitize_result(served.decode()), posts=answer.posts, place=place)
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     if not ran.files:
         return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))

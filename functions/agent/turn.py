@@ -26,8 +26,10 @@ from functions.agent.eviction import archive_messages, evict, note_enough_unhear
 from functions.agent.language import choose_texts_for, mentions_time
 from functions.agent.loop import SAVE_SECONDS, RoundContext, run_rounds
 from functions.agent.messages import (
+    RUNTIME_ORIGIN,
     SCHEDULED_KINDS,
     Message,
+    clean_name,
     find_last_said,
     find_unanswered,
     remove_silence,
@@ -36,9 +38,11 @@ from functions.agent.messages import (
 from functions.agent.model import outage
 from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.model.offline_signature import sign_text
+from functions.agent.posts import POSTS_MOST, Post, PostAllowance, stamp_posts
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
+from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.table import call_service
 from functions.agent.services.things import find_remembered
@@ -49,7 +53,7 @@ from functions.agent.session.store import SessionHandle
 from functions.agent.session.trace import save_trace
 from functions.agent.side_request import SECONDS, SideRequests
 from functions.agent.tool_calls import FindRemembered, ToolCallContext, find_nothing
-from functions.events import Event, order_of
+from functions.events import BACKGROUND_KINDS, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict
@@ -71,6 +75,8 @@ KEPT_SHARE = 0.75
 """The part of the window's room that the history before a turn may take. The rest is for the turn,
 which is never compacted while it runs.
 """
+SAID_NOTE = "You said the following here by yourself, out of {origin}; nobody had just written."
+"""The runtime's line above what the agent said in a chat by itself."""
 INTERRUPTED = (
     '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was'
     ' stopped","suggestion":""}}'
@@ -89,13 +95,16 @@ class WorkerBudget:
 
     `until` is when its own time is up, a time of the monotonic clock. `patient` says that it can
     have the event again later, `shared` that other turns may run in the same process. `behind` are
-    the events that wait in the chat's queue behind this one; None when nobody can tell.
+    the events that wait in the chat's queue behind this one; None when nobody can tell. `put` puts
+    an event that the turn posts into the queue; without it, all posts wait until the event is
+    handled.
     """
 
     until: float = inf
     patient: bool = False
     shared: bool = False
     behind: Sequence[Event] | None = ()
+    put: Callable[[Event], None] | None = None
 
 
 UNBOUNDED_WORKER = WorkerBudget()
@@ -312,8 +321,9 @@ def _begin_turn(
     if closed:
         return closed
 
-    # may the session go on?
+    # may the session go on? A pause of the agent's own work belongs to the work that it ended
     by_person = event.kind == "message" and context.role != "guest"
+    by_person |= event.is_own_work and turn.task != opened.document.safety.task
     safety = breakers.reopen(opened.document.safety, person=by_person)
     begun = safety.begin_task(turn.task)
     reason = safety.reason or breakers.find_stop_reason(begun)
@@ -336,6 +346,7 @@ def _begin_turn(
     allowances = app.make_allowances(app.find_zone(opened.document))
     refusal = allowances.begin_turn(event, context.role, texts)
     if refusal is not None:
+        turn = turn.add_step("skip", reason="allowance")
         return close_turn(opened, app, turn, refusal, in_history=False)
 
     # make room for the turn in the window: memory hears of what leaves after the reply
@@ -426,7 +437,12 @@ def _answer_without_turn(
         # whoever it was: one sentence, and nothing that a stranger could not see anyway
         return close_turn(opened, app, turn, groups.write_greeting(event, app), in_history=False)
     if not app.rules.may_talk(role):
+        if event.kind in BACKGROUND_KINDS:
+            reason = f"{event.behalf or 'nobody'}, on whose behalf it is, may not talk to the agent"
+            return _skip_event(opened, turn, app, reason)
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
+    if event.kind == "say":
+        return _say(opened, turn, context)
     if event.is_control:
         answer = handle_control(event, app, role).text
         return close_turn(opened, app, turn, answer, in_history=False)
@@ -443,6 +459,30 @@ def _answer_without_turn(
     allowances.record_tokens(event, role, turn.usage.counted, turn.began)
     saved = (result.saved or opened).with_document(document)
     return close_turn(saved, app, turn, result.text, in_history=False)
+
+
+def _skip_event(opened: SessionHandle, turn: Turn, app: App, reason: str) -> SessionHandle:
+    """Close the turn of an event that is not handled; a dead letter says why."""
+    give_up(app.kv, turn.event, reason, app.clock.now(), notify_sender=False)
+    return close_turn(opened, app, turn, "", in_history=False)
+
+
+def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHandle:
+    """Say in a chat what the event has to say, without a request to the model.
+
+    The history has it as the agent's own words, below a line that says where they came from.
+    """
+    app = context.app
+    event = turn.event
+    safety = opened.document.safety
+    if context.breakers.find_stop_reason(safety) == "halted":
+        return _skip_event(opened, turn, app, "the agent was halted")
+    now = app.clock.now()
+    text = clean_text(event.text)
+    origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
+    note = Message("user", SAID_NOTE.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
+    document = opened.document.add(note, Message("assistant", app.redact(text), at=now))
+    return close_turn(opened.with_document(document), app, turn, text, in_history=False)
 
 
 def _charge_turn(
@@ -469,6 +509,8 @@ def _close_stopped(
     event = turn.event
     behind = context.worker.behind
     notice = ""
+    if event.kind in BACKGROUND_KINDS:
+        turn = turn.add_step("skip", reason=opened.document.safety.reason)
     reader = _make_reader(event, context.role, opened.document, app)
     if not was_known or event.kind not in SCHEDULED_KINDS:
         notice = write_notice(opened.document.safety, reader)
@@ -511,6 +553,7 @@ def _make_reader(event: Event, role: Role, document: Document, app: App) -> Noti
         alone=event.private,
         texts=choose_texts_for(event, document),
         resets=app.describe_reset(document),
+        own=event.is_own_work,
     )
 
 
@@ -566,6 +609,7 @@ def _make_round_context(
         event.id,
         document.memory,
         app.find_zone(document),
+        PostAllowance(POSTS_MOST - turn.posted, event.hops),
     )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
@@ -603,6 +647,7 @@ def _make_round_context(
         check_allowance=check_allowance,
         # the person whom a paused session asks first may be one of several
         reader=replace(reader, guest=False),
+        put=worker.put,
     )
 
 
@@ -768,7 +813,10 @@ def close_turn(
     text = bindings.mention_absence(turn.trace, text, texts)
     text = "\n\n".join(filter(None, (text, note)))
     outbox = document.outbox
-    if text:
+    posts = document.posts
+    if text and event.is_own_work:
+        posts += report_home(event, text, now)
+    elif text:
         reply = Outgoing(
             event.id,
             event.session,
@@ -792,6 +840,7 @@ def close_turn(
         document,
         turn=None,
         outbox=outbox,
+        posts=posts,
         seen=seen,
         # what did not count is counted by now
         usage=replace(document.usage + turn.usage, saved=0),
@@ -801,6 +850,22 @@ def close_turn(
     closed = app.sessions.save(opened, document)
     save_trace(app.kv, turn, closed, now)
     return replace(closed, gathered=turn.events[1:])
+
+
+def report_home(event: Event, text: str, now: float) -> tuple[Event, ...]:
+    """Return the event that says in a chat what came of the agent's own work.
+
+    `event` names the chat in `data`: `home`, and `home_agent` where it is not the root agent's.
+    Work that belongs to no chat is not reported.
+    """
+    home = event.data.get("home")
+    if not isinstance(home, str) or not home:
+        return ()
+    agent = str(event.data.get("home_agent") or event.agent.partition(".")[0])
+    data: dict[str, Json] = {}
+    if event.data.get("from"):
+        data["from"] = event.data["from"]
+    return stamp_posts([Post("say", agent, home, text, data=data)], event, "end", now)
 
 
 def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:

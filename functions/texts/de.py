@@ -587,6 +587,16 @@ class German(Texts):
             "Etwas, was ich von diesem Chat behalten habe, ist unlesbar, darum ist er gesperrt."
         ),
     }
+    own_reasons: ClassVar[Mapping[str, str]] = {
+        "frustration": (
+            "Etwas, was ich von mir aus getan habe, ist fünfmal hintereinander fehlgeschlagen,"
+            " darum habe ich es beendet."
+        ),
+        "loop": (
+            "Etwas, was ich von mir aus getan habe, brauchte so viele Schritte, wie eine Aufgabe"
+            " haben darf: Das sieht nach einer Endlosschleife aus, darum habe ich es beendet."
+        ),
+    }
     then: ClassVar[Mapping[str, str]] = {
         "frustration": "Was soll ich anders machen? Sobald du antwortest, geht es weiter.",
     }

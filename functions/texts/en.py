@@ -535,6 +535,16 @@ class Texts:
         "damaged": "Something that I kept of this chat cannot be read, so it is locked.",
     }
     """What happened, by the keys of `REASONS`."""
+    own_reasons: ClassVar[Mapping[str, str]] = {
+        "frustration": (
+            "Something that I did by myself failed five times in a row, so I ended it."
+        ),
+        "loop": (
+            "Something that I did by myself took as many steps as a task may take: it looks like an"
+            " infinite loop, so I ended it."
+        ),
+    }
+    """What happened in work that nobody waits for, where that is said otherwise."""
     then: ClassVar[Mapping[str, str]] = {
         "frustration": "What should I do differently? Your answer lets me go on.",
     }

@@ -478,6 +478,10 @@ class Chinese(Texts):
         "halted": "我被叫停了，解锁之前什么也不做。",
         "damaged": "我为这个聊天保存的内容有一部分读不出来，所以先锁上了。",
     }
+    own_reasons: ClassVar[Mapping[str, str]] = {
+        "frustration": "我自己做的一件事连续失败了五次，所以我结束了它。",
+        "loop": "我自己做的一件事步数已到上限，看起来是个死循环，所以我结束了它。",
+    }
     then: ClassVar[Mapping[str, str]] = {
         "frustration": "我该换个什么做法？你一回答我就继续。",
     }

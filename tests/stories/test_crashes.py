@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,15 +20,19 @@ from typing import Any, Literal
 import orjson
 import pytest
 
-from functions.agent.messages import Message
+from functions.agent.messages import SCHEDULED_NOTE, Message
 from functions.agent.session.document import Document
 from functions.channels.telegram.channel import Telegram
+from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
+from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
+from functions.wiring import open_queue
 from tests.fakes.bot_api import TOKEN
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.machine import within
+from tests.stories.backends import open_stores_of
 from tests.stories.servers import PATIENCE, SECRET, Server
 from tests.stories.system import OWNER, System, find_newest, text_of, until, update
 
@@ -35,12 +40,15 @@ AT_ONCE = 6
 """Rows played at the same time: mostly they wait for a lease to end."""
 FIRST, NEXT = update(10, "task 1"), update(11, "hello")
 EARLIER = update(9, "hello")
+OUTCOME = f"answer to {SCHEDULED_NOTE}"
 REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
 IN_FLIGHT, POISON = 6, "poison"
 SPIN = 400
 """Long enough for a call to be hit in its middle."""
 BOTH_COUNT = re.compile(r"write head \d+ after|delete inbox \d+ (before|after)|send 1 after")
 """The points at which a turn that answers two messages could lose or repeat one of them."""
+WORK_COUNTS = re.compile(r"(write (head|inbox) \d+|delete inbox \d+) after|send 1 before")
+"""The points at which work of the agent's own could lose or repeat its outcome."""
 OpenSystem = Callable[..., AbstractContextManager[System]]
 Mode = Literal["another process is started", "another process runs already"]
 MODES: tuple[Mode, ...] = ("another process is started", "another process runs already")
@@ -272,6 +280,70 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
         rows = list(players.map(lambda point: play_both(open_system, point), points))
     broken_rows = [str(row) for row in rows if row.problems]
     assert not broken_rows, "\n".join(broken_rows)
+
+
+@pytest.mark.parametrize("open_system", ["sqlite", "redis", "dynamodb", "sqs"], indirect=True)
+def test_a_crash_in_work_that_nobody_typed_tells_its_chat_once(open_system: OpenSystem) -> None:
+    """Its outcome is an event of its own: killed before the checkpoint, behind it, behind the put
+    and before the acknowledgement, it is said once.
+    """
+    with open_system(lease=60.0) as system:
+        put_work(system)
+        system.start()
+        system.platform.wait_for_texts(OUTCOME)
+        until(system.is_idle, "the session is given back")
+        points = [point for point in system.notes("journal") if WORK_COUNTS.fullmatch(point)]
+    assert {"write head 1 after", "write head 3 after", "write head 5 after"} <= set(points)
+    with ThreadPoolExecutor(AT_ONCE) as players:
+        rows = list(players.map(lambda point: play_work(open_system, point), points))
+    broken_rows = [str(row) for row in rows if row.problems]
+    assert not broken_rows, "\n".join(broken_rows)
+
+
+def put_work(system: System) -> None:
+    """Put work of the agent's own into the queue, as the runtime does."""
+    now = time.time()
+    wakeup = Event(
+        id="wakeup:1",
+        kind="wakeup",
+        agent="main",
+        session="own:main",
+        sender=Sender("runtime:scheduler"),
+        text="look at the mail",
+        at=now,
+        order=order_of(now, 1),
+        private=True,
+        by=f"telegram:{OWNER}",
+        data={"home": f"telegram:{OWNER}"},
+    )
+    settings = Settings(**system.settings)
+    with open_stores_of(system.settings) as stores:
+        open_queue(settings, stores)[0].put(wakeup)
+
+
+def play_work(open_system: OpenSystem, point: str) -> Row:
+    """Crash at the point in work of the agent's own, and look at what its chat has heard."""
+    with open_system(lease=within(LEASES[MODES[0]])) as system:
+        try:
+            put_work(system)
+            victim = system.start(point)
+            until(system.fired, f"a server gets to {point}")
+            system.forker.ended(victim)
+            texts = tuple(system.platform.texts)
+            system.start()
+            system.platform.wait_for_texts(OUTCOME)
+            until(system.is_idle, "nothing waits any more")
+        except AssertionError as problem:
+            return row(system, point, [str(problem)])
+        document = system.document(OWNER)
+        said = [each.content for each in document.messages if each.role == "assistant"]
+        problems = []
+        # a part that left and was not marked before the crash leaves once more
+        if system.platform.texts not in ([OUTCOME], [*texts, OUTCOME]) or said != [OUTCOME]:
+            problems.append(f"sent {system.platform.texts}, in the history {said}")
+        if document.posts or document.outbox or system.dead_letters():
+            problems.append("something is left")
+        return row(system, point, problems)
 
 
 def put_both(system: System) -> None:

@@ -17,7 +17,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer
-from tests.functions.agent.talk import event, tell
+from tests.functions.agent.talk import tell
 from tests.functions.model_steps import (
     Gate,
     cascade,
@@ -369,32 +369,6 @@ def test_without_usage_the_budget_counts_what_it_estimates(
         assert agent.status()["spent"] > 300
         assert agent.ask("again") == reason("budget", owner=True)
     assert len(model.bodies) == 1
-
-
-def test_a_task_that_never_ends_pauses_over_its_continuations(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
-) -> None:
-    model.then(*[going(number) for number in range(30)])
-    home = runtime(llm_url=model.url, ticks=14, **platform(bot))
-    with serving(home) as server:
-        agent = Live(server, bot)
-        agent.ask("begin", GUEST)
-        heard = [1]
-        while not any(text.startswith(reason("loop")) for text in agent.list_texts(GUEST)):
-            assert heard[0] < 5
-            home.queue.put(
-                replace(event("go on", f"telegram:{GUEST}", f"telegram:{GUEST}"), kind="task")
-            )
-            heard[0] += 1
-            agent.replies(GUEST, heard[0])
-        assert len(model.bodies) == 14
-        assert agent.state(GUEST) == "PAUSED"
-        assert agent.ask("go on", GUEST) == reason("loop", guest=True)
-        model._script.clear()
-        assert (
-            agent.server.post("/unlock", json={"session": f"telegram:{GUEST}"}).status_code == 200
-        )
-        assert agent.ask("thank you", GUEST) == "done"
 
 
 def test_what_a_person_writes_next_is_counted_from_the_start(

@@ -110,7 +110,7 @@ class Allowances:
             notice = texts.used_up.format(allowed=exceeded, reset=reset)
             return dumps(replace(usage, told=telling)), notice
 
-        return update(self._kv, self._usage_key(event.sender.id, now), decide, KEPT_SECONDS)
+        return update(self._kv, self._usage_key(event.behalf, now), decide, KEPT_SECONDS)
 
     def record_tokens(
         self,
@@ -135,7 +135,7 @@ class Allowances:
             usage = _read_usage(value).add_tokens(event.id, tokens, more=more)
             return dumps(usage), usage.tokens >= most.tokens
 
-        exceeded = update(self._kv, self._usage_key(event.sender.id, began), decide, KEPT_SECONDS)
+        exceeded = update(self._kv, self._usage_key(event.behalf, began), decide, KEPT_SECONDS)
         if not exceeded:
             return ""
         reset = self._describe_reset(self._now(), texts)

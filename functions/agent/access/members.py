@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from functions.agent.access.roles import PERSON, Role, Rules
 from functions.agent.sanitize import clean_text
-from functions.events import Event
+from functions.events import BACKGROUND_KINDS, Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
@@ -61,7 +61,7 @@ class People:
         """Return the key of the sender's record; none for those whom the settings name."""
         if self._rules.find_named_role(event):
             return []
-        return [keys.person(self._agent, event.sender.id)]
+        return [keys.person(self._agent, event.behalf)]
 
     def take_role(self, event: Event, items: Sequence[Item | None]) -> Role:
         """Return the sender's role from what was just read at `list_keys`."""
@@ -70,6 +70,8 @@ class People:
             return named
         item = items[0]
         person = _read_person(item.value) if item else None
+        if person and event.kind in BACKGROUND_KINDS:
+            return "member"
         return person.role if person else "guest"
 
     def find_member(self, who: str) -> Person | None:

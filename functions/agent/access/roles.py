@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from functions.events import Event
+from functions.events import BACKGROUND_KINDS, Event
 
 Role = Literal["owner", "member", "guest"]
 Access = Literal["open", "members", "owners"]
@@ -40,10 +40,17 @@ class Rules:
     guest: Allowance = NO_LIMIT
 
     def find_named_role(self, event: Event) -> Role | None:
-        """Return the sender's role as far as the settings know it.
+        """Return the role of the person on whose behalf an event is, as far as the settings know
+        it.
 
-        None means that they may have been let in since.
+        None means that they may have been let in since. Work that nobody typed has never more than
+        the rights of a member, whoever wanted it.
         """
+        if event.kind in BACKGROUND_KINDS:
+            who = event.behalf
+            if who in LOCAL_OWNERS or who in self.owners:
+                return "member"
+            return None if PERSON.fullmatch(who) else "guest"
         who = event.sender.id
         if who in LOCAL_OWNERS:
             return "owner"

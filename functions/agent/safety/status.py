@@ -193,8 +193,9 @@ class NoticeReader:
     """The person who reads a notice.
 
     An `owner` may unlock the session. A `guest` cannot let it go on by answering. `alone` says
-    that nobody else reads the chat. `texts` are those in the reader's language. `resets` is the
-    time at which the budget starts again, on the reader's clock.
+    that nobody else reads the chat. `own` says that the notice is about work of the agent's own,
+    which nobody can let go on by answering. `texts` are those in the reader's language. `resets` is
+    the time at which the budget starts again, on the reader's clock.
     """
 
     owner: bool = False
@@ -202,6 +203,7 @@ class NoticeReader:
     alone: bool = False
     texts: Texts = ENGLISH
     resets: str = "00:00 UTC"
+    own: bool = False
 
 
 def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
@@ -213,7 +215,10 @@ def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
         return ""
     reason = REASONS[status.reason]
     texts = reader.texts
-    parts = [texts.reasons[reason.name]]
+    told = texts.reasons[reason.name]
+    if reader.own:
+        told = texts.own_reasons.get(reason.name, told)
+    parts = [told]
     if reason.failed and status.counters.failures:
         last = status.counters.failures[-1]
         # its own message may name what only an owner should read
@@ -224,9 +229,11 @@ def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
         parts.append(texts.last_failed.format(tool=tool, message=message.rstrip(".")))
     if reason.state is SessionState.STOPPED:
         parts.append(texts.budget_resets.format(time=reader.resets))
-    parts.append(texts.then.get(reason.name, ""))
     if reason.unlocks:
+        parts.append(texts.then.get(reason.name, ""))
         parts.append(texts.your_unlock if reader.owner else texts.unlock)
-    elif reader.guest:
+    elif not reader.own:
+        parts.append(texts.then.get(reason.name, ""))
+    if reader.guest and not (reason.unlocks or reader.own):
         parts.append(texts.not_a_guests)
     return " ".join(filter(None, parts))

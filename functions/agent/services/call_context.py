@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from functions.agent.app import App
 from functions.agent.memory.memory_lines import remove_lines
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Recalled, Things
+from functions.agent.posts import PostAllowance
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
@@ -26,6 +27,7 @@ class CallContext:
     its own. `owner` says that an owner asks, in a chat of their own. `by` is
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
     again after a crash. `zone` is the chat's time zone, in which dates without one are read.
+    `posts` is how many events the turn may still make.
     """
 
     app: App
@@ -35,6 +37,7 @@ class CallContext:
     call: str = ""
     memory: str = ""
     zone: str = DEFAULT
+    posts: PostAllowance = field(default_factory=lambda: PostAllowance(0))
 
     @property
     def things(self) -> Things:

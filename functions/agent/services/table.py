@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.messages import ToolCall
+from functions.agent.posts import ServiceAnswer
 from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.services.search_history import NAME, search_history
 from functions.agent.services.things import forget, recall, remember
 from sigil.errors import SigilError, ToolError
 from sigil.protocol import Json, Offer
 
-Service = Callable[[CallContext, Arguments], Json]
+Service = Callable[[CallContext, Arguments], Json | ServiceAnswer]
 SERVICES: Final[Mapping[str, Service]] = {
     "remember": remember,
     "recall": recall,
@@ -23,9 +23,9 @@ SERVICES: Final[Mapping[str, Service]] = {
 
 
 def call_service(
-    context: CallContext, offer: Offer, call: ToolCall, arguments: dict[str, Json]
-) -> Json:
-    """Return the answer of the service that was offered.
+    context: CallContext, offer: Offer, place: str, arguments: dict[str, Json]
+) -> ServiceAnswer:
+    """Return the answer of the service that was offered; `place` names the call within its turn.
 
     Every failure carries the capability's name as its source.
     """
@@ -38,7 +38,8 @@ def call_service(
                 suggestion="search with sigil_query for another way",
             )
         accepted = context.app.helpers.accept(offer.schema, arguments)
-        return service(replace(context, call=f"{context.call}:{call.id}"), accepted)
+        answer = service(replace(context, call=f"{context.call}:{place}"), accepted)
     except SigilError as problem:
         problem.source = problem.source or offer.name
         raise
+    return answer if isinstance(answer, ServiceAnswer) else ServiceAnswer(answer)

@@ -54,7 +54,7 @@ class Turn(Stored):
     far, `waits` how often a worker handed it on because its own time was up; `used` are the seconds
     of those workers. `began` is in seconds since 1970. `trace` has a row for each step so far, for
     `uncaged trace`, and never a text. `gathered` are the messages that it answers beside its event,
-    in order.
+    in order. `posted` counts the events that it has posted.
     """
 
     event: Event
@@ -67,6 +67,7 @@ class Turn(Stored):
     used: Number = 0.0
     trace: tuple[Mapping[str, Json], ...] = ()
     gathered: tuple[GatheredMessage, ...] = later(())
+    posted: Count = later(0)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -77,9 +78,12 @@ class Turn(Stored):
     def task(self) -> str:
         """Return the piece of work that it belongs to, empty for the one before.
 
-        A person's message begins a new one; all else goes on with one.
+        A person's message begins a new one, and so does work of the agent's own, unless its event
+        names the one that it goes on with.
         """
-        return self.event.id if self.event.kind == "message" else ""
+        if self.event.kind == "message":
+            return self.event.id
+        return self.event.task or (self.event.id if self.event.is_own_work else "")
 
     @property
     def failed(self) -> bool:
@@ -141,7 +145,7 @@ class Document(Stored):
     `owed` is not 0 while a consolidation of what is `unheard` is due: the number of the last
     message when that came about. `erased` has the people whose words were erased here, as hashes,
     and when (seconds since 1970). `zone` is the time zone that the chat chose, empty for that of
-    the settings.
+    the settings. `posts` are events that its turns made and that may not be in the queue yet.
     """
 
     messages: tuple[Message, ...] = ()
@@ -163,6 +167,7 @@ class Document(Stored):
     zone: str = later("")
     owed: Count = later(0)
     erased: Mapping[str, Number] = later(default_factory=dict)
+    posts: tuple[Event, ...] = later(())
 
     @property
     def owes_memory(self) -> bool:
@@ -205,7 +210,7 @@ class Document(Stored):
 
         It may come again from a queue.
         """
-        return bool(self.erased) and event.at <= self.erased.get(hash_person(event.sender.id), -1.0)
+        return bool(self.erased) and event.at <= self.erased.get(hash_person(event.behalf), -1.0)
 
     def add(self, *messages: Message) -> Document:
         """Return the document with the messages at its end, numbered and measured."""

@@ -110,6 +110,8 @@ def _format_step(step: dict[str, Json], number: int) -> str:
             return f"  │   · a request beside the conversation{_format_failure(step)}"
         case "verified":
             return f"  │   · verified: {step['outcome']}"
+        case "skip":
+            return f"  │   · skipped: {step['reason']}"
         case kind:
             return f"  │   · {kind}"
 

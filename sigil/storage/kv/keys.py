@@ -54,6 +54,11 @@ def chat_binding(root: str, session: str) -> Key:
     return Key(f"binding#{escape(root)}", escape(session))
 
 
+def is_own_work(session: str) -> bool:
+    """Return whether a session (S) is one in which the agent works by itself."""
+    return session.partition("#")[2].startswith("own:")
+
+
 def control_of(session: str) -> str:
     """Return the group of a session's control events.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -12,52 +12,17 @@ import pytest
 from functions import worker
 from functions.agent import turn
 from functions.agent.gathering import NOTE, SHARE
-from functions.agent.session.document import Document
 from functions.queues.base import BEHIND_MOST
 from functions.queues.dead_letters import scan_dead_letters
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
-from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.chats import Chats
 from tests.functions.people import GROUP, GUEST, OWNER, platform, update
 
 TWO = NOTE.format(messages="2 more messages")
-
-
-@dataclass(frozen=True)
-class Chats:
-    """An agent on a platform, whose events are worked off one by one."""
-
-    runtime: AgentRuntime
-    bot: BotApi
-
-    def write(self, number: int, text: str, sender: int = OWNER, **message: Any) -> None:
-        body = orjson.dumps(update(number, text, sender, **message))
-        for event in self.runtime.channels["telegram"].parse(body):
-            self.runtime.queue.put(event)
-
-    def take_next(self) -> str:
-        """Work on the next event, and return its number; empty when nothing waits."""
-        delivery = self.runtime.queue.take(0.0)
-        if delivery is None:
-            return ""
-        worker.process(delivery, self.runtime)
-        return delivery.event.id.rpartition(":")[2]
-
-    def work_off(self) -> list[str]:
-        return list(iter(self.take_next, ""))
-
-    def document(self, chat: int = OWNER) -> Document:
-        session = keys.session_of("main", f"telegram:{chat}")
-        return self.runtime.app.sessions.open(session).document
-
-    def list_history(self, chat: int = OWNER) -> list[str]:
-        return [message.content for message in self.document(chat).messages]
-
-    def list_texts(self) -> list[str]:
-        return [message["text"] for message in self.bot.messages]
 
 
 @pytest.fixture
@@ -249,13 +214,13 @@ def test_a_reply_that_cannot_leave_at_once_is_sent_once_and_ends_all_of_them(
     assert len(model.bodies) == 1
 
 
-def test_scheduled_work_takes_no_message_of_a_person_with_it(
+def test_work_that_nobody_typed_takes_no_message_of_a_person_with_it(
     chats: Chats, model: ScriptedModel
 ) -> None:
     model.then(say("[SILENT]"), say("hello to you"))
     chats.write(2, "hello")
     (person,) = chats.runtime.channels["telegram"].parse(orjson.dumps(update(1, "look")))
-    chats.runtime.queue.put(replace(person, kind="task"))
+    chats.runtime.queue.put(replace(person, kind="mail"))
     assert chats.work_off() == ["1", "2"]
     assert chats.list_texts() == ["hello to you"]
 

@@ -152,11 +152,10 @@ class Machine(RuleBasedStateMachine):
     @rule(
         chat=CHATS,
         who=PEOPLE,
-        kind=some.sampled_from(["task", "mail", "wakeup"]),
         plan=plans(*WORK, *FAIL),
     )
-    def work_goes_on(self, chat: str, who: str, kind: Any, plan: Plan) -> None:
-        deliver(self.world, self.world.planned(chat, who, plan, kind))
+    def work_goes_on(self, chat: str, who: str, plan: Plan) -> None:
+        deliver(self.world, self.world.planned(chat, who, plan, "mail"))
 
     @rule(chat=CHATS, who=PEOPLE, last=rounds(*FAIL, *WORK, most=1))
     def very_many_calls(self, chat: str, who: str, last: list[tuple[str, ...]]) -> None:

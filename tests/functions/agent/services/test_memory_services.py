@@ -11,7 +11,6 @@ import pytest
 from functions.agent.memory import things
 from functions.agent.memory.helpers import split_words
 from functions.agent.memory.things import Things
-from functions.agent.messages import ToolCall
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.table import call_service
 from functions.wiring import AgentRuntime
@@ -380,7 +379,7 @@ def test_an_event_of_a_call_that_runs_again_after_a_crash_is_kept_once(chat: Cha
     given = {"type": "coffee", "payload": "a cup", "source": "user"}
 
     first, again, next_one = (
-        call_service(place, offer, ToolCall(id, offer.tool, ""), given) for id in ("c1", "c1", "c2")
+        call_service(place, offer, name, given).result for name in ("3:0", "3:0", "3:1")
     )
 
     assert (first["new"], again["new"], next_one["new"]) == (True, False, True)
@@ -416,9 +415,7 @@ def test_a_service_that_this_agent_does_not_have_is_a_clear_failure(chat: Chat) 
     )
 
     with pytest.raises(ToolError, match="no such service"):
-        call_service(
-            CallContext(chat.home.app, "main#telegram:7"), offer, ToolCall("c1", offer.tool, ""), {}
-        )
+        call_service(CallContext(chat.home.app, "main#telegram:7"), offer, "3:0", {})
 
 
 def test_an_evicted_service_is_a_page_fault(chat: Chat) -> None:

@@ -1,0 +1,117 @@
+"""Posts are events that a turn makes: a service asks for one, and the runtime stamps it.
+
+They leave a turn as its replies do: they are written into the session's document together with the
+results of the calls that asked for them, put into the queue after that, and taken out of the
+document by the next write. Whatever crashes in between, the same posts come again under the same
+ids, and every queue and every session knows an event that it has had.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+from functions.events import HOPS_MOST, Event, Kind, Sender, order_of
+from sigil.errors import ToolError
+from sigil.protocol import Json
+
+POSTS_MOST: Final = 32
+"""A turn posts so many events at most."""
+NAME_CHARACTERS: Final = 80
+"""A longer id of the event that makes a post is replaced by its hash in the post's own id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """An event that a service asks for.
+
+    `agent` and `session` say where it goes, `task` to which piece of work it belongs (empty: to
+    that of the turn which makes it), `data` what its kind needs.
+    """
+
+    kind: Kind
+    agent: str
+    session: str
+    text: str = ""
+    task: str = ""
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAnswer:
+    """The answer of a service that makes something happen: its result, and what it posts."""
+
+    result: Json
+    posts: tuple[Post, ...] = ()
+
+
+class PostAllowance:
+    """The number of events that a turn may still post; calls of one round share it."""
+
+    def __init__(self, left: int, hops: int = 0) -> None:
+        """`hops`: how many events came before the turn's own, in its chain."""
+        self._left = left
+        self._hops = hops
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> None:
+        """Reserve `count` posts for a call. `ToolError` ELIMIT when the turn has not so many left,
+        or its chain is as long as a chain may be.
+        """
+        if self._hops >= HOPS_MOST:
+            raise ToolError(
+                "ELIMIT",
+                f"this work came about through {HOPS_MOST} others, and may set off no more",
+                suggestion="finish it here, or tell the person what is left to do",
+            )
+        with self._lock:
+            if count > self._left:
+                raise ToolError(
+                    "ELIMIT",
+                    f"a turn sets off at most {POSTS_MOST} pieces of work or messages",
+                    suggestion="finish this turn, and go on in the next one",
+                )
+            self._left -= count
+
+
+def stamp_posts(
+    posts: Sequence[Post], cause: Event, place: str, at: float, first: int = 0
+) -> tuple[Event, ...]:
+    """Return the events that the turn of `cause` posts.
+
+    `place` names the call within the turn that asked for them, `SEQ:POSITION`. With the ids of
+    `make_post_id` a repeat of the same call posts the same events. `at`: seconds since the epoch.
+    `first` counts the posts of the turn before these, so that one session gets them in order.
+    """
+    events = []
+    for number, post in enumerate(posts):
+        event = Event(
+            id=make_post_id(post.kind, cause.id, f"{place}:{number}"),
+            kind=post.kind,
+            agent=post.agent,
+            session=post.session,
+            sender=Sender(f"agent:{cause.agent}"),
+            text=post.text,
+            at=at,
+            order=order_of(at, first + number),
+            private=True,
+            language=cause.language,
+            cause=cause.id,
+            root=cause.root or cause.id,
+            hops=cause.hops + 1,
+            by=cause.behalf,
+            task=post.task or cause.task,
+            data=post.data,
+        )
+        events.append(event)
+    return tuple(events)
+
+
+def make_post_id(kind: Kind, cause: str, place: str) -> str:
+    """Return the id of a post, the same for every repeat: `KIND:CAUSE:PLACE`."""
+    if len(cause) > NAME_CHARACTERS:
+        cause = sha256(cause.encode(errors="replace")).hexdigest()[:32]
+    return f"{kind}:{cause}:{place}"

@@ -1,0 +1,221 @@
+"""Work that nobody typed runs in sessions of the agent's own, and says in a chat what it has to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions.agent.commands.control import halt
+from functions.agent.messages import SCHEDULED_NOTE
+from functions.agent.turn import SAID_NOTE
+from functions.events import HOPS_MOST, Event, Kind, Sender, order_of
+from functions.queues.dead_letters import scan_dead_letters
+from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, say
+from tests.fakes.server import Answer
+from tests.functions.chats import Chats
+from tests.functions.people import GUEST, OWNER, STRANGER, platform, sentence
+
+BY = f"telegram:{OWNER}"
+
+
+def work(number: int = 1, text: str = "look at the mail", **fields: Any) -> Event:
+    """Return the event of a wakeup whose outcome the owner's chat hears of."""
+    now = time.time()
+    made = Event(
+        id=f"wakeup:{number}",
+        kind="wakeup",
+        agent="main",
+        session="own:main",
+        sender=Sender("runtime:scheduler"),
+        text=text,
+        at=now,
+        order=order_of(now, number),
+        private=True,
+        by=BY,
+        data={"home": BY, "from": "wakeup mail"},
+    )
+    return replace(made, **fields)
+
+
+@pytest.fixture
+def open_chats(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> Callable[..., Chats]:
+    def make(**settings: Any) -> Chats:
+        return Chats(runtime(**{"llm_url": model.url, **platform(bot), **settings}), bot)
+
+    return make
+
+
+@pytest.fixture
+def chats(open_chats: Callable[..., Chats]) -> Chats:
+    return open_chats()
+
+
+def run(chats: Chats, *events: Event) -> None:
+    """Put events into the queue, and work on all that comes of them."""
+    for each in events:
+        chats.runtime.queue.put(each)
+    chats.work_off()
+
+
+def own(chats: Chats, session: str = "own:main") -> Any:
+    """Return the document of a session of the agent's own."""
+    return chats.runtime.app.sessions.open(keys.session_of("main", session)).document
+
+
+def dead(chats: Chats) -> Sequence[str]:
+    return [letter.reason for letter in scan_dead_letters(chats.runtime.stores.kv)]
+
+
+def test_what_it_has_to_say_is_sent_and_stands_in_the_history_of_its_chat(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("A letter of the bank has come."), say("I read it to you."))
+    run(chats, work())
+    assert chats.list_texts() == ["A letter of the bank has come."]
+    asked = model.bodies[0]["messages"][-1]["content"]
+    assert asked.endswith(f"look at the mail\n{SCHEDULED_NOTE}")
+    assert asked.partition("\n")[0].endswith("· wakeup]")
+    chats.write(1, "read it to me")
+    chats.work_off()
+    note = SAID_NOTE.format(origin="wakeup mail")
+    assert chats.list_history() == [
+        note,
+        "A letter of the bank has come.",
+        "read it to me",
+        "I read it to you.",
+    ]
+    assert [message["content"] for message in model.bodies[1]["messages"][1:3]] == [
+        f"[runtime]\n{note}",
+        "A letter of the bank has come.",
+    ]
+
+
+def test_forty_silent_runs_leave_their_chat_as_it_was_and_pause_nothing(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(ticks=10)
+    model.then(say("Rome it is"), *[say("[SILENT]")] * 40, say("to Rome"))
+    chats.write(1, "we fly to Rome")
+    chats.work_off()
+    head = keys.session_head(keys.session_of("main", BY))
+    before = chats.runtime.stores.kv.get(head)
+    run(chats, *(work(number) for number in range(1, 41)))
+    assert len(model.bodies) == 41
+    assert chats.runtime.stores.kv.get(head) == before
+    assert not own(chats).safety.reason
+    chats.write(2, "where to?")
+    chats.work_off()
+    assert chats.list_texts() == ["Rome it is", "to Rome"]
+
+
+def test_work_that_never_ends_is_ended_and_told_and_the_next_begins_anew(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(ticks=3)
+    searching = call(("sigil_query", {"query": "anything"}))
+    model.then(*[searching] * 3, say("all quiet"))
+    run(chats, work(1))
+    (told,) = chats.list_texts()
+    assert told.startswith("Something that I did by myself took as many steps")
+    assert "?" not in told
+    assert own(chats).safety.reason == "loop"
+    run(chats, work(2, task="wakeup:1"))  # what goes on with it is stopped
+    assert len(model.bodies) == 3
+    run(chats, work(3))
+    assert chats.list_texts()[1:] == ["all quiet"]
+
+
+def test_a_failure_is_told_to_its_chat(chats: Chats, model: ScriptedModel) -> None:
+    model.then(*[Answer(401)] * 4)
+    run(chats, work())
+    (told,) = chats.list_texts()
+    assert told.startswith("I could not get an answer")
+
+
+def test_work_has_the_rights_of_a_member_whoever_wanted_it(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(access="owners")
+    run(chats, work(1))
+    assert dead(chats) == [f"{BY}, on whose behalf it is, may not talk to the agent"]
+    chats = open_chats(access="members")
+    stranger = f"telegram:{STRANGER}"
+    run(chats, work(2, by=stranger), work(3, by=""), work(4, by="runtime:scheduler"))
+    assert len(dead(chats)) == 4
+    guest = f"telegram:{GUEST}"
+    chats.runtime.app.people.let_in(guest, "member", "Bob", BY)
+    model.then(say("for Bob"))
+    run(chats, work(5, by=guest))
+    chats.runtime.app.people.remove_member(guest)
+    run(chats, work(6, by=guest))
+    assert chats.list_texts() == ["for Bob"]
+    assert len(dead(chats)) == 5
+    assert len(model.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "session", "why"),
+    [
+        ("task", BY, "runs in sessions of the agent's own"),
+        ("wakeup", BY, "runs in sessions of the agent's own"),
+        ("message", "own:main", "what people write goes to chats alone"),
+        ("say", "own:main", "nobody hears"),
+    ],
+)
+def test_an_event_in_the_wrong_kind_of_session_is_a_dead_letter(
+    chats: Chats, model: ScriptedModel, kind: Kind, session: str, why: str
+) -> None:
+    run(chats, work(kind=kind, session=session))
+    assert len(dead(chats)) == 1
+    assert why in dead(chats)[0]
+    assert not model.bodies
+    assert not chats.list_texts()
+
+
+def test_a_chain_of_events_ends(chats: Chats, model: ScriptedModel) -> None:
+    model.then(say("still here"))
+    run(chats, work(1, hops=HOPS_MOST), work(2, hops=HOPS_MOST + 1))
+    assert chats.list_texts() == ["still here"]
+    assert "circle" in dead(chats)[0]
+
+
+def test_what_is_said_by_a_halted_agent_is_kept_and_not_sent(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    reminder = work(kind="say", session=BY, text="Call Bob.")
+    run(chats, reminder)
+    assert chats.list_texts() == ["Call Bob."]
+    halt("", chats.runtime.app, BY)
+    run(chats, replace(reminder, id="say:2"))
+    assert dead(chats) == ["the agent was halted"]
+    assert chats.list_texts() == ["Call Bob."]
+    assert not model.bodies
+
+
+def test_a_paused_chat_still_hears_its_reminders(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(ticks=2)
+    model.then(*[call(("sigil_query", {"query": "anything"}))] * 2)
+    chats.write(1, "go")
+    chats.work_off()
+    assert chats.document().safety.reason == "loop"
+    run(chats, work(kind="say", session=BY, text="Call Bob."))
+    assert chats.list_texts()[1:] == ["Call Bob."]
+    assert sentence("loop").partition(":")[0] in chats.list_texts()[0]
+
+
+def test_what_the_runtime_makes_shows_no_typing(chats: Chats, model: ScriptedModel) -> None:
+    model.then(say("[SILENT]"))
+    run(chats, replace(work(kind="mail"), session=BY))
+    assert len(model.bodies) == 1
+    assert not [each for each in chats.bot.requests if each.path.endswith("sendChatAction")]
