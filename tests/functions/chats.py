@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -28,12 +28,15 @@ class Chats:
             self.runtime.queue.put(event)
 
     def take_next(self) -> str:
-        """Work on the next event, and return its number; empty when nothing waits."""
-        delivery = self.runtime.queue.take(0.0)
-        if delivery is None:
-            return ""
-        worker.process(delivery, self.runtime)
-        return delivery.event.id.rpartition(":")[2]
+        """Work on the next event, of a chat or of the agent's own, and return its number; empty
+        when nothing waits.
+        """
+        for side in filter(None, (self.runtime.queue, self.runtime.work)):
+            delivery = side.take(0.0)
+            if delivery:
+                worker.process(delivery, replace(self.runtime, queue=side))
+                return delivery.event.id.rpartition(":")[2]
+        return ""
 
     def work_off(self) -> list[str]:
         return list(iter(self.take_next, ""))

@@ -236,13 +236,13 @@ class System:
         """The dead letters."""
         return list(scan_dead_letters(self.store))
 
-    def is_idle(self, chat: int = OWNER) -> bool:
-        """Whether nothing waits and nobody works."""
+    def is_idle(self, chat: int = OWNER, *, claims: bool = True) -> bool:
+        """Whether nothing waits, and nobody works; the latter by the `claims` that are there."""
         inbox = keys.inbox_event(keys.session_of("main", f"telegram:{chat}"), "").partition
-        waits = any(
-            self.store.scan(partition)
-            for partition in (inbox, "ready", "ready!", "ready~work", "claim")
-        )
+        looked_at = [inbox, "ready", "ready!", "ready~work"]
+        if claims:
+            looked_at.append("claim")
+        waits = any(map(self.store.scan, looked_at))
         return not waits and self.backend.is_idle(self.settings)
 
 
