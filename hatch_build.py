@@ -1,5 +1,5 @@
 """Builds the JavaScript engine, the library's C and the library's search index when a wheel is
-built, editable ones too: what is installed needs no compiler.
+built, and checks the library's schemas, in editable ones too: what is installed needs no compiler.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts `sigil/sandbox/engine/engine.wasm`, its description, the library's modules of C and its
-    index into the wheel.
+    """Puts `sigil/sandbox/engine/engine.wasm`, its description, the library's modules of C, its
+    index and the digests of its schemas into the wheel.
     """
 
     PLUGIN_NAME = "custom"
@@ -25,6 +25,7 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
         sys.path.insert(0, self.root)
         try:
             from sigil.compile.toolchain.library_build import prebuild
+            from sigil.manifest import library_schemas
             from sigil.sandbox.engine.build import build
             from sigil.search import library_index
 
@@ -34,11 +35,13 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
                 build()
                 library.result()
             library_index.build()
+            library_schemas.build()
         finally:
             sys.path.remove(self.root)
         build_data["artifacts"] += [
             "/sigil/sandbox/engine/engine.wasm",
             "/sigil/sandbox/engine/engine.json",
             "/sigil/compile/toolchain/built/*",
+            "/sigil/manifest/checked.schemas",
             "/sigil/search/library.index",
         ]

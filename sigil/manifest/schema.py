@@ -22,6 +22,7 @@ from jsonschema.validators import extend
 
 from sigil.errors import UsageError, one_line
 from sigil.json_fields import as_mapping
+from sigil.manifest.checked_schemas import is_checked
 from sigil.protocol import Json
 from sigil.strict_json import canonical
 
@@ -116,12 +117,14 @@ def check(value: Json) -> dict[str, Json]:
     for key in _REFUSED_AT_TOP:
         if key in schema:
             raise _refusal(f'"{key}" is not allowed at the top, only inside a property')
-    if len(canonical(schema)) > SCHEMA_BYTES:
+    body = canonical(schema)
+    if len(body) > SCHEMA_BYTES:
         raise _refusal(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
     _ExpandedSize(schema).add(schema, 0, ())
     schema = clean_texts(schema)
     try:
-        Draft202012Validator.check_schema(schema)
+        if not is_checked(body):
+            Draft202012Validator.check_schema(schema)
     except SchemaError as problem:
         raise _refusal(_describe_error(problem)) from None
     except RecursionError:
