@@ -10,6 +10,7 @@ well, which knows that it was. Artifacts never change, and are read last.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator
 from typing import Final
 
@@ -44,6 +45,9 @@ sessions.
 CAPABILITIES: Final = frozenset(("capability", "version"))
 BODIES: Final = frozenset(("session", "aside"))
 FILES: Final = frozenset(("file", "token-file"))
+DOCUMENT_BYTES: Final = 64 << 20
+"""The most that a conversation's document is unpacked to where it is not trusted."""
+JSON_PARTS: Final = 2_000_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -67,12 +71,12 @@ def part_of(key: Key) -> str:
 
 
 def scan_part(kv: KV, part: str) -> Iterator[ScannedItem]:
-    """Yield the items of a part."""
+    """Yield the items of a part; with the rest come the secrets, which belong to none."""
     if part == WAITING:
         yield from _scan_waiting(kv)
         return
     for item in scan_everything(kv):
-        if part_of(item.key) == part:
+        if part_of(item.key) == part or (part == REST and kind_of(item.key) == SECRET):
             yield item
 
 
@@ -93,28 +97,51 @@ def session_of_inbox(key: Key) -> str:
     return key.partition.partition("#")[2]
 
 
-def find_artifacts(item: ScannedItem) -> list[str]:
-    """Return the names of the artifacts without which an item cannot be read."""
+def find_artifacts(item: ScannedItem, *, is_trusted: bool) -> list[str]:
+    """Return the names of the artifacts without which an item cannot be read.
+
+    Of an item that is not trusted, and that unpacks to more than any conversation, none is found.
+    """
     kind = kind_of(item.key)
     names: list[object] = []
     if kind in BODIES:
-        names.extend(find_bodies(item.value))
+        names.extend(find_bodies(item.value if is_trusted else _unpack_bounded(item.value)))
     if kind in CAPABILITIES:
-        fields = _read(item.value)
+        fields = _read(item.value, is_trusted=is_trusted)
         record = as_mapping(fields.get("record")) or fields
         names.extend(record.get(field) for field in ("wasm", "source"))
-    if kind in FILES:
-        names.append(_read(item.value).get("artifact"))
     return [name for name in names if isinstance(name, str) and _DIGEST.fullmatch(name)]
 
 
 def format_of(item: ScannedItem) -> int:
     """Return the number of an item's format."""
-    return FORMAT if kind_of(item.key) == OF_CAPABILITIES else read_format(item.value)
+    if kind_of(item.key) == OF_CAPABILITIES or not _is_bounded(item.value):
+        return FORMAT
+    return read_format(item.value)
 
 
-def _read(value: bytes) -> dict[str, object]:
+def _read(value: bytes, *, is_trusted: bool) -> dict[str, object]:
+    if not is_trusted and not _is_bounded(value):
+        return {}
     try:
         return dict(as_mapping(orjson.loads(value)))
     except ValueError:
         return {}
+
+
+def _unpack_bounded(value: bytes) -> bytes:
+    """Return the JSON of a document or a chunk, empty when it is too large or none."""
+    if value[:1] not in (b"{", b"["):
+        unpacking = zlib.decompressobj()
+        try:
+            value = unpacking.decompress(value, DOCUMENT_BYTES)
+        except zlib.error:
+            return b""
+        if not unpacking.eof:
+            return b""
+    return value if _is_bounded(value) else b""
+
+
+def _is_bounded(value: bytes) -> bool:
+    """Return whether a JSON text has so few parts that reading it fills no memory."""
+    return sum(map(value.count, (b",", b"[", b"{"))) <= JSON_PARTS

@@ -46,6 +46,8 @@ ARTIFACT_BYTES: Final = 64 << 20
 MANIFEST_BYTES: Final = 4 << 20
 SECRETS_BYTES: Final = 16 << 20
 MISSING_MOST: Final = 1_000
+LATEST: Final = 1e11
+"""Seconds since 1970; a calendar has no day for much more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,8 @@ def decode_manifest(body: bytes) -> Manifest:
         manifest = _MANIFEST.convert(raw)
         if set(manifest.parts) != set(PARTS) or len(manifest.missing) > MISSING_MOST:
             raise ValueError("it has other parts")
+        if not (0 <= manifest.began <= LATEST and 0 <= manifest.ended <= LATEST):
+            raise ValueError("it was made at no time")
     except (ValueError, RecursionError):
         raise make_damage_error("its manifest cannot be read") from None
     return manifest

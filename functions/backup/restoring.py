@@ -40,7 +40,7 @@ from sigil.json_fields import as_mapping, as_sequence
 from sigil.settings import without_userinfo
 from sigil.storage.files import make_write_error
 from sigil.storage.kv import KV, keys
-from sigil.storage.kv.base import ScannedItem, scan_everything
+from sigil.storage.kv.base import BoundsItems, ScannedItem, scan_everything
 from sigil.storage.kv.restoration import (
     Restoration,
     begin_restoration,
@@ -90,7 +90,7 @@ def verify_backup(reader: ArchiveReader, watch: Watch) -> None:
     """Read a backup from end to end, without a store; `BackendError` when it is not whole, or when
     an item has a format that only a newer version reads.
     """
-    named: set[str] = set()
+    known = {*reader.artifacts, *reader.manifest.missing}
     for part in PARTS:
         for number, item in enumerate(reader.read_part(part)):
             if number % EVERY == 0:
@@ -99,9 +99,8 @@ def verify_backup(reader: ArchiveReader, watch: Watch) -> None:
                 raise make_damage_error("an item is where no backup has it")
             if contents.format_of(item) > FORMAT:
                 raise NewerFormat(contents.format_of(item))
-            named.update(contents.find_artifacts(item))
-    if not named <= {*reader.artifacts, *reader.manifest.missing}:
-        raise make_damage_error("an item names an artifact that is not in it")
+            if not known.issuperset(contents.find_artifacts(item, is_trusted=False)):
+                raise make_damage_error("an item names an artifact that is not in it")
     for number, name in enumerate(reader.artifacts):
         if number % 100 == 0:
             watch(f"checking artifacts: {number:,} of {len(reader.artifacts):,}")
@@ -200,6 +199,7 @@ class _Filling:
         is_filled = begun is not None or _has_items(kv)
         if is_filled and not (is_again or replaces):
             raise _make_filled_error(name)
+        self._require_fitting(kv)
         file = self.reader.path.name
         begin_restoration(kv, Restoration(digest=self.reader.digest, file=file, at=self.clock()))
         if is_filled:
@@ -234,6 +234,16 @@ class _Filling:
         return Restored(
             items, ended, len(self.reader.artifacts), len(self.secrets.items), replaced=False
         )
+
+    def _require_fitting(self, kv: KV) -> None:
+        """Raise `UsageError` ETOOBIG for an item that the store cannot take, before it is changed.
+
+        Another kind of store may have taken it.
+        """
+        if isinstance(kv, BoundsItems):
+            for part in PARTS:
+                for item in self.reader.read_part(part):
+                    kv.require_fitting(item.key, item.value)
 
     def _remove_all(self) -> None:
         """Remove everything but the mark."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from functions.backup import contents
-from functions.backup.archive import ArchiveWriter, hash_names
+from functions.backup.archive import ARTIFACTS_MOST, ArchiveWriter, hash_names
 from functions.backup.encryption import encrypt, require_passphrase
 from functions.backup.format import (
     ARTIFACT_BYTES,
@@ -28,13 +28,12 @@ from sigil.errors import BackendError
 from sigil.settings import describe_settings, installed_version
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV, keys
-from sigil.storage.kv.base import ScannedItem, scan_everything
+from sigil.storage.kv.base import ScannedItem
 from sigil.storage.stored import FORMAT, Shape, Stored, dumps
 from sigil.wiring import Stores, data_folder
 
 EVERY: Final = 1_000
 """Progress is told after so many items."""
-ARTIFACTS_MOST: Final = 300_000
 TOKEN: Final = "token"
 """The file of the data folder with the admin's token."""
 Watch = Callable[[str], None]
@@ -70,7 +69,7 @@ class _Tally:
     formats: dict[str, int] = field(default_factory=dict)
 
     def add(self, item: ScannedItem) -> None:
-        self.names.update(map(bytes.fromhex, contents.find_artifacts(item)))
+        self.names.update(map(bytes.fromhex, contents.find_artifacts(item, is_trusted=True)))
         number = contents.format_of(item)
         if number > FORMAT:
             kind = contents.kind_of(item.key)
@@ -95,14 +94,18 @@ def save_backup(
     began = clock()
     with ArchiveWriter(path) as archive:
         tally = _Tally()
+        secrets: list[ScannedItem] = []
         parts: dict[str, PartFacts] = {}
         for part in PARTS:
             with archive.write_part(part) as writer:
                 for number, item in enumerate(contents.scan_part(stores.kv, part)):
                     if number % EVERY == 0:
                         watch(f"{part}: {number:,} items")
-                    writer.write(item)
-                    tally.add(item)
+                    if contents.kind_of(item.key) != contents.SECRET:
+                        writer.write(item)
+                        tally.add(item)
+                    elif passphrase:
+                        secrets.append(item)
             parts[part] = writer.facts
         names, size, missing = _write_artifacts(archive, stores.artifacts, tally.names, watch)
         manifest = Manifest(
@@ -124,7 +127,7 @@ def save_backup(
             secrets=bool(passphrase),
         )
         if passphrase:
-            body = _collect_secrets(settings, stores.kv)
+            body = _encode_secrets(settings, secrets)
             archive.write_secrets(encrypt(body, passphrase, manifest.binding))
         digest = archive.finish(manifest)
     note_backup(stores.kv, LastBackup(at=clock(), file=path.name, items=manifest.items))
@@ -188,12 +191,11 @@ def _write_artifacts(
     return names, size, missing
 
 
-def _collect_secrets(settings: Settings, kv: KV) -> bytes:
+def _encode_secrets(settings: Settings, found: Sequence[ScannedItem]) -> bytes:
     """Return the secrets of capabilities and of the settings, as JSON."""
     items = [
         {"partition": item.key.partition, "sort": item.key.sort, "text": item.value.decode()}
-        for item in scan_everything(kv)
-        if contents.kind_of(item.key) == contents.SECRET
+        for item in found
     ]
     values = {
         part.metadata["name"]: getattr(settings, part.name)

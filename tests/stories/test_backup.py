@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,11 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from sigil.storage.kv.update import scan_all
 from sigil.wiring import Stores, open_stores
-from tests.fakes.model import ScriptedModel
+from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import event
 from tests.functions.backup.places import open_place
+from tests.functions.people import OWNER, Live, post_update, update
 from tests.machine import times, within
 
 CHATS = [f"telegram:{number}" for number in range(4)]
@@ -176,3 +177,24 @@ def require_nothing_lost(
             assert any(each.text[:40].strip() in text for text in asked), each.text[:40]
     answers = [each for each in found.values() if each.role == "assistant"]
     assert len(answers) >= len(asked) - 1 - (document.turn is not None)
+
+
+def test_what_was_sent_before_a_backup_is_not_sent_again_after_it(
+    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel, tmp_path: Path
+) -> None:
+    model.then(say("good morning"), say("good evening"))
+    path = tmp_path / "b.zip"
+    with live() as agent:
+        first = update(7_001, "hello", OWNER)
+        assert post_update(agent.server, first).status_code == 200
+        assert agent.replies(OWNER, 1) == ["good morning"]
+        agent.until(lambda: not agent.server.runtime.stores.kv.scan(keys.READY))
+        runtime = agent.server.runtime
+        save_backup(runtime.settings, runtime.stores, path, ignore)
+    elsewhere = Settings(data=str(tmp_path / "elsewhere"))
+    with ArchiveReader(path) as reader:
+        restore_backup(elsewhere, reader, NO_SECRETS, ignore)
+    with live(data=elsewhere.data) as agent:
+        assert post_update(agent.server, first).status_code == 200
+        assert agent.ask("and now?") == "good evening"
+        assert agent.list_texts(OWNER) == ["good morning", "good evening"]

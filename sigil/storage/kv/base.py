@@ -133,6 +133,14 @@ def scan_everything(kv: KV) -> Iterator[ScannedItem]:
     yield from kv.scan_everything()
 
 
+@runtime_checkable
+class BoundsItems(Protocol):
+    """A store that takes items up to a size, which it tells before one is written."""
+
+    def require_fitting(self, key: Key, value: bytes) -> None:
+        """Raise `UsageError` ETOOBIG for an item that is too large."""
+
+
 KEYS_MOST: Final = 100
 """Keys of one `get_many`: DynamoDB takes no more in a request."""
 

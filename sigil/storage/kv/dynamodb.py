@@ -110,6 +110,11 @@ class DynamoKV:
         self._call("put_item", Item=item, **_write_condition(expect, now, mine=version))
         return version
 
+    def require_fitting(self, key: Key, value: bytes) -> None:
+        """Raise `UsageError` ETOOBIG for an item that is too large, also when compressed."""
+        if len(value) > ITEM_BYTES // 2:
+            _encode_item(key, value, "", math.inf)
+
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         """Remove the item; `Conflict` when `expect` does not hold."""
         encode_key(key)

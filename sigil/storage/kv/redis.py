@@ -69,10 +69,7 @@ class RedisKV:
         hold.
         """
         partition, sort = encode_key(key)
-        if len(value) > VALUE_LIMIT:
-            raise UsageError(
-                "ETOOBIG", f"a value has {len(value)} bytes, at most {VALUE_LIMIT} are allowed"
-            )
+        self.require_fitting(key, value)
         now = self._clock()
         version = new_version().encode()
         until = expiry_time(ttl, now)
@@ -81,6 +78,13 @@ class RedisKV:
         at = repr(now).encode()
         self._write(PUT, partition, version, sort, _encode_expect(expect), at, expires, body)
         return version.decode()
+
+    def require_fitting(self, key: Key, value: bytes) -> None:
+        """Raise `UsageError` ETOOBIG for a value that is too large."""
+        if len(value) > VALUE_LIMIT:
+            raise UsageError(
+                "ETOOBIG", f"a value has {len(value)} bytes, at most {VALUE_LIMIT} are allowed"
+            )
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
         """Remove the item; `Conflict` when `expect` does not hold."""

@@ -8,6 +8,9 @@ import hashlib
 import json
 import random
 import struct
+import tracemalloc
+import zlib
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +151,15 @@ def change_manifest(**facts: Any) -> Callable[[Files], None]:
     return change
 
 
+def change_times(files: Files) -> None:
+    """The manifest tells a time for which a calendar has no day."""
+    part = {"items": 0, "bytes": 0, "sha256": ""}
+    facts: dict[str, Any] = dict.fromkeys(("made_by", "agent", "store", "queue", "names"), "")
+    facts |= {"began": 1.0, "ended": 1e300, "artifacts": 0, "artifact_bytes": 0}
+    parts = dict.fromkeys(PARTS, part)
+    change_manifest(kind="uncaged-backup", version=1, parts=parts, **facts)(files)
+
+
 HEAD = {"partition": "session#main#a", "sort": "head"}
 HOSTILE: dict[str, tuple[Callable[[Files], None], str]] = {
     "a file beside it": (put("../../etc/passwd", b"x"), "other files"),
@@ -189,6 +201,7 @@ HOSTILE: dict[str, tuple[Callable[[Files], None], str]] = {
     "a newer file": (change_manifest(kind="uncaged-backup", version=2), "has format 2"),
     "another manifest": (change_manifest(kind="uncaged-backup", version=1), "cannot be read"),
     "no manifest": (put("manifest.json", b"[" * 100_000), "cannot be read"),
+    "made at no time": (change_times, "cannot be read"),
     "an odd version": (change_manifest(kind="uncaged-backup", version=True), "no number"),
 }
 
@@ -216,9 +229,27 @@ def test_what_only_looks_small_takes_no_more_memory_than_its_bounds(
         check(rewrite(whole, path, add_item("rest", partition="a", text=large.decode())))
     with pytest.raises(BackendError, match="packed in another way"):
         check(rewrite(whole, path, lambda files: None, compression=ZIP_BZIP2))
-    monkeypatch.setattr(archive, "DIRECTORY_BYTES", 100)
-    with pytest.raises(BackendError, match="too many files"):
-        check(rewrite(whole, path, lambda files: None))
+    for bound in ("DIRECTORY_BYTES", "ARTIFACTS_MOST"):
+        with monkeypatch.context() as patch:
+            patch.setattr(archive, bound, -10)
+            with pytest.raises(BackendError, match="too many files"):
+                check(rewrite(whole, path, lambda files: None))
+
+
+def test_a_document_that_unpacks_to_far_more_is_not_looked_into(
+    whole: Path, tmp_path: Path
+) -> None:
+    packing = zlib.compressobj(1)
+    bomb = b"".join(packing.compress(bytes(1 << 24)) for _ in range(16)) + packing.flush()
+    many = b"[" + b"[]," * 5_000_000 + b"[]]"
+    for value in (bomb, zlib.compress(many)):
+        text = {"text": None, "base64": b64encode(value).decode()}
+        path = rewrite(whole, tmp_path / "b.zip", add_item("heads", **HEAD, **text))
+        tracemalloc.start()
+        check(path)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 200 << 20
 
 
 def test_two_names_for_the_same_bytes_are_refused(whole: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from functions.backup.restoring import NO_SECRETS, restore_backup, verify_backup
 from functions.backup.saving import save_backup
 from functions.settings import Settings
 from functions.wiring import open_runtime
-from sigil.errors import BackendError, Refused
+from sigil.errors import BackendError, Refused, UsageError
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.dynamodb import DynamoKV
@@ -208,3 +208,21 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_written(
     with pytest.raises(BackendError, match="are free"):
         restore(Settings(data=str(tmp_path / "other")), path)
     assert list((tmp_path / "other").iterdir()) == []
+
+
+@pytest.mark.parametrize(("kind", "size"), [("dynamodb", 500_000), ("redis", 9 << 20)])
+def test_an_item_that_the_store_cannot_take_is_told_before_anything_is_removed(
+    kind: str, size: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    stores = Stores(MemoryKV(), MemoryArtifacts())
+    stores.kv.put(Key("large", "x"), os.urandom(size))
+    path = tmp_path / "b.zip"
+    save_backup(Settings(data=str(tmp_path)), stores, path, ignore)
+    settings = open_place(kind, tmp_path, request)
+    kv = open_again(settings).kv
+    kv.put(OTHERS[0], b"before")
+    with pytest.raises(UsageError, match="bytes") as caught:
+        restore(settings, path, replaces=True)
+    assert caught.value.code == "ETOOBIG"
+    assert kv.get(OTHERS[0])
+    assert kv.get(keys.restoring()) is None
