@@ -346,7 +346,7 @@ class ImportedList(TypedDict):
 
 class GrantRow(TypedDict):
     """Permissions of one version that wait for an owner, or that are granted. `version` is null
-    when it is gone.
+    when it is gone. `hints`: what an MCP server says of the effects of its tool.
     """
 
     capability: str
@@ -358,6 +358,7 @@ class GrantRow(TypedDict):
     at: NotRequired[Timestamp]
     by: NotRequired[str]
     chat: NotRequired[str]
+    hints: NotRequired[list[str]]
 
 
 @schema_name("Grants")

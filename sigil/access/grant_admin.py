@@ -239,6 +239,7 @@ class GrantAdmin:
         for grant in grants:
             if grant.permissions:
                 record = self._catalog.find_digest(namespace, name, grant.digest)
+                hints = _list_hints(record) if record else []
                 rows.append(
                     {
                         "capability": name,
@@ -249,6 +250,7 @@ class GrantAdmin:
                         "permissions": list(grant.permissions),
                         "at": grant.at,
                         "by": grant.by,
+                        "hints": hints,
                     }
                 )
         if head and self._catalog.is_visible(head):
@@ -267,8 +269,12 @@ class GrantAdmin:
                         "digest": record.digest,
                         "state": "waits",
                         "permissions": list(missing),
+                        "hints": _list_hints(record),
                     }
                 )
+        for row in rows:
+            if not row["hints"]:
+                del row["hints"]
         chat = chat_of(namespace)
         if chat:
             for row in rows:
@@ -301,13 +307,18 @@ class GrantAdmin:
             "before": before.digest if before else None,
             "secrets_missing": list(missing),
         }
-        hints = find_hints(record.manifest.tags) if record.manifest.lang == "mcp" else []
+        hints = _list_hints(record)
         if hints:
             row["hints"] = hints
         kept_back = _list_owners_only(new, caller)
         if kept_back:
             row["owners_only"] = kept_back
         return row
+
+
+def _list_hints(record: Record) -> list[str]:
+    """Return what an MCP server says of the effects of a tool."""
+    return find_hints(record.manifest.tags) if record.manifest.lang == "mcp" else []
 
 
 def _list_owners_only(permissions: Iterable[str], caller: Caller) -> list[str]:

@@ -199,7 +199,7 @@ GRANT = RowReader(
     "version",
     "state",
     "permissions",
-    optional=("at",),
+    optional=("at", "hints"),
 )
 REVOKED = RowReader(rows.RevokedRow, "capability", "revoked")
 STORED_SECRET = RowReader(rows.StoredSecretRow)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sigil.mcp.hints import is_repeatable
 from sigil.protocol import Caller, Json
 from sigil.registry import LocalRegistry
 from sigil.run.mcp_client import document
@@ -49,6 +50,8 @@ def spec(server: document.McpServer, row: dict[str, Any], timeout: int = 5_000) 
         "description": row["description"],
         "schema": row["schema"],
         "lang": "mcp",
+        "tags": list(row["hints"]),
+        "idempotent": is_repeatable(row["hints"]),
         "code": document.ServerToolDocument(server, row["tool"]).code.decode(),
         "permissions": {
             "http": list(server.http),

@@ -83,6 +83,8 @@ def _print_request(shell: Shell, row: PermissionRequestRow) -> None:
 
 def grants(context: typer.Context, namespace: Namespace = "") -> None:
     """List what waits for a grant, and what is granted."""
+    from sigil.mcp.hints import describe_hints
+
     shell = get_shell(context)
     with shell.open_registry() as opened:
         found = opened.registry.granting.rows(in_namespace(opened.caller, namespace))
@@ -96,6 +98,10 @@ def grants(context: typer.Context, namespace: Namespace = "") -> None:
             for text in row["permissions"]
         ]
         shell.printer.table(("state", "capability", "version", "namespace", "permission"), cells)
+        for row in rows:
+            if row.get("hints"):
+                says = describe_hints(row["hints"])
+                shell.printer.note(f"{row['capability']}: its server says that it {says}")
     else:
         shell.printer.note("nothing waits, and nothing is granted")
 

@@ -14,6 +14,7 @@ import pytest
 from sigil.errors import Conflict
 from sigil.http import app
 from tests.fakes.mcp import FakeMcp, tool
+from tests.fakes.model import ScriptedModel, call, say
 from tests.pictures import as_image, make_png
 from tests.project.tree import ROOT
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
@@ -95,6 +96,38 @@ def test_a_picture_of_a_tool_is_saved_and_its_path_is_told(
     assert "cannot write mine.png/x" in refused.err
 
 
+def test_a_picture_in_a_chat_at_the_terminal_is_saved_and_its_path_is_told(
+    sigil: Sigil,
+    fake: FakeMcp,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    from functions.cli import app as uncaged
+
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    states(sigil, "add", fake.address, "--name", "art", "--grant")
+    fake.does["greet"] = lambda given: {"content": [as_image(make_png())]}
+    query = call(("sigil_query", {"query": "greet somebody"}))
+    script = (query, call(("cap_art_greet", {"name": "Ada"})), say("here"))
+    told = {}
+    for option in ("--json", "--quiet", ""):
+        with ScriptedModel(script) as model:
+            monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
+            words = ["uncaged", "chat", "--session", f"s{option}", option, "draw"]
+            monkeypatch.setattr("sys.argv", [word for word in words if word])
+            with pytest.raises(SystemExit) as ended:
+                uncaged.main()
+        out, err = capsysbinary.readouterr()
+        assert not ended.value.code, err
+        told[option] = out.decode() + err.decode()
+    saved = sorted(str(path) for path in place.glob("sigil-files-*/picture.png"))
+    (file,) = json.loads(told["--json"].splitlines()[0])["files"]
+    assert (file["name"], file["type"]) == ("picture.png", "image/png")
+    assert Path(file["path"]).read_bytes() == make_png()
+    assert sum(path in "".join(told.values()).replace("\n", "") for path in saved) == 3
+
+
 def test_a_tool_with_a_parameter_of_another_script_is_brought_in_and_called_with_it(
     sigil: Sigil, fake: FakeMcp
 ) -> None:
@@ -144,6 +177,9 @@ def test_what_a_server_says_of_a_tools_effects_is_shown_and_decides_what_is_repe
     assert "its server says that it may change or delete what is there" in shown.err
     shown = sigil("mcp", "grant", "disk", "--yes")
     assert "read: changes nothing" in shown.err
+    told = sigil("grants").err
+    assert "disk-wipe: its server says that it may change or delete what is there" in told
+    assert "disk-mystery" not in told
     assert "mystery: does not say what it changes" in shown.err
 
     fake.tools[0]["annotations"] = {"readOnlyHint": False}

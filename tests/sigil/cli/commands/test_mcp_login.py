@@ -16,6 +16,7 @@ import pytest
 
 from sigil.cli import main
 from sigil.http import app
+from tests.fakes.model import ScriptedModel, call, say
 from tests.project.tree import ROOT
 from tests.servers import certificates
 from tests.servers.lambda_runtime import tool
@@ -259,6 +260,38 @@ def test_a_sign_in_to_which_nobody_comes_ends_and_leaves_nothing(
         ended = sigil("mcp", "login", "mail", mailbox.address, "--port", port)
         assert f"port {port} of 127.0.0.1 is in use" in ended.err
     assert stored(sigil) == []
+
+
+def test_a_chat_calls_a_tool_behind_a_sign_in_and_renews_it(
+    sigil: Sigil, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from functions.cli import app as uncaged
+
+    def ask(text: str) -> None:
+        monkeypatch.setattr("sys.argv", ["uncaged", "chat", "--json", text])
+        with pytest.raises(SystemExit) as ended:
+            uncaged.main()
+        assert not ended.value.code
+
+    def read_result(body: dict[str, Any]) -> dict[str, Any]:
+        (result,) = [each for each in body["messages"] if each["role"] == "tool"][-1:]
+        return say(f"it says {result['content']}")
+
+    assert sigil("mcp", "login", "mail", mailbox.address).code == 0
+    assert sigil("mcp", "add", mailbox.address, "--name", "mail", "--grant").code == 0
+    with ScriptedModel() as model:
+        monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
+        monkeypatch.setenv("UNCAGED_LLM_KEY", "a-key")
+        model.then(call(("sigil_query", {"query": "count the messages that nobody has read"})))
+        model.then(call(("cap_mail_unread", {})), read_result)
+        ask("how many?")
+        before = mailbox.control(revoke=True)["refreshed"]
+        model.then(call(("cap_mail_unread", {})), read_result)
+        ask("and now?")
+        answers = [each["content"] for each in model.chats[-1]["messages"][-1:]]
+    assert mailbox.control()["refreshed"] == before + 1
+    assert answers == ['{"ok":{"result":7}}']
+    assert sigil("mcp", "list").err.startswith("the sign-in of mail stands")
 
 
 def test_a_sign_in_that_was_left_half_way_is_begun_again_as_the_same_client(
