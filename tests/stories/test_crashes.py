@@ -325,8 +325,8 @@ def play_work(open_system: OpenSystem, point: str) -> Row:
     """Crash at the point in work of the agent's own, and look at what its chat has heard."""
     with open_system(lease=within(LEASES[MODES[0]])) as system:
         try:
-            put_work(system)
             victim = system.start(point)
+            put_work(system)
             until(system.fired, f"a server gets to {point}")
             system.forker.ended(victim)
             texts = tuple(system.platform.texts)
