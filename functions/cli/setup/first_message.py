@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from functions.agent.session.trace import load_trace
 from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import is_polled
 from functions.settings import Settings
@@ -94,11 +96,12 @@ def _wait_for_answer(printer: Printer, settings: Settings, app: App) -> int:
                     answer = _find_answer(app, key, before.get(key, 1))
                     if answer is None:
                         continue
-                    if not answer:
-                        printer.note("it has no answer: see `uncaged doctor`")
-                        return 1
-                    printer.note(f"it answered: {one_line(answer, _SHOWN)}")
-                    return 0
+                    if answer.text:
+                        printer.note(f"it answered: {one_line(answer.text, _SHOWN)}")
+                    if answer.is_the_models:
+                        return 0
+                    printer.note("the model failed; `uncaged doctor` tells why")
+                    return 1
                 time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         printer.note("not waiting any longer")
@@ -120,14 +123,23 @@ def _list_chats(settings: Settings, app: App) -> list[str]:
     return [keys.session_of(app.name, who) for who in found]
 
 
-def _find_answer(app: App, key: str, first: int) -> str | None:
-    """Return the model's answer to the messages from `first` on: None while it is not sent yet,
-    empty when there is none.
-    """
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What was answered to a message; `is_the_models` is not set when the model failed."""
+
+    text: str
+    is_the_models: bool
+
+
+def _find_answer(app: App, key: str, first: int) -> _Answer | None:
+    """Return the answer to the messages from `first` on; None while none was sent."""
     document = app.sessions.open(key).document
     if document.turn and document.turn.waiting:  # it is tried again later, which may take an hour
-        return ""
+        return _Answer("", is_the_models=False)
     if document.turn or document.outbox or document.next_seq <= first:
         return None
     said = [each for each in document.messages if each.seq >= first and each.role == "assistant"]
-    return said[-1].content if said else ""
+    trace = load_trace(app.kv, document.seen[-1]) if document.seen else None
+    steps = trace["steps"] if trace else []
+    has_failed = bool(steps) and steps[-1].get("finish") == "error"
+    return _Answer(said[-1].content if said else "", bool(said) and not has_failed)

@@ -11,6 +11,8 @@ import pytest
 
 from functions.settings import Settings
 from tests.fakes.bot_api import TOKEN, BotApi
+from tests.fakes.model import ScriptedModel
+from tests.fakes.server import json_answer
 from tests.functions.cli.setup.conftest import Setup
 from tests.functions.people import update
 from tests.machine import within
@@ -19,7 +21,7 @@ from tests.terminal import Terminal
 
 
 def test_a_person_answers_every_question(
-    config: Path, bot: BotApi, forked: ProgramForker, tmp_path: Path
+    config: Path, bot: BotApi, model: ScriptedModel, forked: ProgramForker, tmp_path: Path
 ) -> None:
     environment = {
         "PATH": "/nonexistent",
@@ -70,24 +72,36 @@ def test_a_person_answers_every_question(
     )
     assert config.stat().st_mode & 0o777 == 0o600
 
-    # again: now there is an owner, and Ctrl-C while one waits for the message is no failure
-    terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
-    for question, answer in (
-        ("Language", ""),
-        ("city", ""),
-        ("provider [openai]", "offline"),
-        ("leads to? [Y/n]", "n"),
-        ("Telegram? [Y/n]", ""),
-        ("Keep the token", ""),
-        ("a code [pair]", ""),
-        ("see it answer? [Y/n]", "y"),
-    ):
-        terminal.wait_for(question)
-        terminal.type(f"{answer}\n")
-    terminal.wait_for("write something to the bot", "Ctrl-C goes on without")
-    terminal.process.send_signal(signal.SIGINT)
-    assert terminal.process.wait(within(30)) == 0, terminal.shown
-    terminal.close()
+    # again: now there is an owner; Ctrl-C while one waits for the message is no failure, a model that
+    # fails is one
+    for fails in (False, True):
+        if fails:
+            environment |= {"UNCAGED_LLM_URL": model.url, "UNCAGED_LLM_KEY": "sk-wrong"}
+        terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
+        for question, answer in (
+            ("Language", ""),
+            ("city", ""),
+            ("provider [openai]", "offline"),
+            ("leads to? [Y/n]", "n"),
+            ("Telegram? [Y/n]", ""),
+            ("Keep the token", ""),
+            ("a code [pair]", ""),
+            ("see it answer? [Y/n]", "y"),
+        ):
+            terminal.wait_for(question)
+            terminal.type(f"{answer}\n")
+        terminal.wait_for("write something to the bot", "Ctrl-C goes on without")
+        if fails:
+            model.then(json_answer({"error": {"message": "bad key"}}, 401))
+            bot.deliver(update(3, "hello?"))
+            terminal.wait_for(
+                "does not accept my key", "the model failed; `uncaged doctor` tells why"
+            )
+        else:
+            terminal.process.send_signal(signal.SIGINT)
+        assert terminal.process.wait(within(30)) == int(fails), terminal.shown
+        terminal.close()
+    del environment["UNCAGED_LLM_URL"], environment["UNCAGED_LLM_KEY"]
 
     # without a bot it is written here
     environment["XDG_CONFIG_HOME"] = str(tmp_path / "other")
