@@ -4,6 +4,7 @@ cut, and the differences between two.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sigil.rows import FieldChangeRow
 
 _TIME_FIELDS = ("at", "expires_at", "last")
+_SCHEMA_FIELDS = ("schema", "output", "output_schema")
 _PERMISSION_PREFIXES = {"http": "http:", "secrets": "secret:", "call": "call:", "mcp": "mcp:"}
 _GRANTED_FLAGS = ("web",)
 """The permissions without a target that an owner has to grant."""
@@ -46,12 +48,17 @@ def _describe_field(field: str, value: Json, row: Mapping[str, Json]) -> Iterato
         yield from map(describe_test, value)
     elif field == "pins" and isinstance(value, list):
         yield from map(_describe_pin, value)
+    elif field == "runs" and isinstance(value, list):
+        if value:
+            yield f"the last {len(value)}: `sigil logs {row.get('capability')}` shows them"
     elif field in _TIME_FIELDS:
         if isinstance(value, int | float):
             yield format_time(value)
     elif field == "limits" and isinstance(value, dict):
         for name, limit in value.items():
             yield f"{name} {_format_value(limit)}"
+    elif field in _SCHEMA_FIELDS and isinstance(value, dict):
+        yield json.dumps(value, ensure_ascii=False)  # with spaces, at which a line can end
     elif value not in ("", None, []):
         yield _format_value(value)
 

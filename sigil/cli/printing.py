@@ -54,6 +54,20 @@ class Printer:
         """Print a line of data, cleaned."""
         _write_stdout(one_line(text, LINE_CHARACTERS).encode() + b"\n")
 
+    def words(self, text: str) -> None:
+        """Print a line of data that a terminal shows on several, each ending between words."""
+        if not sys.stdout.isatty():
+            self.line(text)
+            return
+        import shutil
+        import textwrap
+
+        width = shutil.get_terminal_size().columns
+        for line in textwrap.wrap(
+            one_line(text, LINE_CHARACTERS), width, subsequent_indent="  ", break_on_hyphens=False
+        ):
+            self.line(line)
+
     def text(self, text: str) -> None:
         """Print a text as it is; on a terminal without characters that could control it."""
         if sys.stdout.isatty():

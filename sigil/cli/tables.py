@@ -36,13 +36,19 @@ def align_columns(rows: Rows) -> list[str]:
 def draw_table(header: Sequence[str], rows: Rows, *, color: bool) -> None:
     """Print a table as the terminal's width allows: side by side, the last column below the others,
     or a line for each cell.
+
+    A word such as a digest is never folded where a line of its own has room for it.
     """
     from rich.console import Console
 
     console = Console(no_color=None if color else True, highlight=False)
     widths = _measure_columns([header, *rows])
     left = console.width - sum(widths[:-1]) - GAP * len(widths)
-    if left >= min(LAST_COLUMN_LEAST, widths[-1]) or len(header) <= 2:
+    longest = max((_measure_longest_word(row[-1]) for row in rows), default=0)
+    is_folded = longest > left and widths[-1] > left
+    if len(header) == 2 and is_folded:
+        _draw_pairs(console, header, rows)
+    elif len(header) <= 2 or (left >= min(LAST_COLUMN_LEAST, widths[-1]) and not is_folded):
         _draw_grid(console, header, rows)
     elif left >= 0:
         _draw_last_column_below(console, header, rows)
@@ -61,6 +67,27 @@ def _draw_grid(console: Console, header: Sequence[str], rows: Rows) -> None:
     for row in rows:
         table.add_row(*(Text(cell, style=_COLOURS.get(cell, "")) for cell in row))
     console.print(table)
+
+
+def _draw_pairs(console: Console, header: Sequence[str], rows: Rows) -> None:
+    """Print names and values side by side, and a value that would be folded in a word below."""
+    from rich.padding import Padding
+    from rich.rule import Rule
+    from rich.text import Text
+
+    first = _measure_columns([header, *rows])[0] + GAP
+    console.print(Text(f"{header[0].ljust(first)}{header[1]}", style="bold"))
+    console.print(Rule(style="dim"))
+    for name, value in rows:
+        if _measure_longest_word(value) > console.width - first:
+            console.print(Text(name))
+            console.print(Padding(Text(value, overflow="fold"), (0, 0, 0, 4)))
+            continue
+        lines = Text(value, overflow="fold").wrap(console, console.width - first)
+        for number, line in enumerate(lines):
+            label = name if not number else ""
+            padding = " " * (first - _measure_width(label))
+            console.print(Text.assemble(label, padding, line))
 
 
 def _draw_last_column_below(console: Console, header: Sequence[str], rows: Rows) -> None:
@@ -94,6 +121,10 @@ def _draw_records(console: Console, header: Sequence[str], rows: Rows) -> None:
 
 def _measure_columns(rows: Rows) -> list[int]:
     return [max(map(_measure_width, column)) for column in zip(*rows, strict=True)]
+
+
+def _measure_longest_word(text: str) -> int:
+    return max(map(_measure_width, text.split()), default=0)
 
 
 def _measure_width(text: str) -> int:

@@ -100,7 +100,7 @@ DEFAULTS = OpenApiOptions()
     epilog=format_examples(
         "sigil",
         "sigil add openapi petstore.yaml --dry-run\n"
-        "sigil add openapi https://petstore.example.com/openapi.json --only getPet,addPet --grant",
+        "sigil add openapi https://petstore.example.com/openapi.json --only getPet",
     ),
 )
 @spread_options

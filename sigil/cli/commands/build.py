@@ -73,8 +73,8 @@ def build(
         f"{row['lang']}: {_KIND_WORDS[built.kind]}, {row['bytes']:,} bytes of wasm,"
         f" {row['ms']:,.0f} ms"
     )
-    shell.printer.line(f"imports: {', '.join(row['imports']) or 'nothing'}")
-    shell.printer.line(f"exports: {', '.join(row['exports'])}")
+    shell.printer.words(f"imports: {', '.join(row['imports']) or 'nothing'}")
+    shell.printer.words(f"exports: {', '.join(row['exports'])}")
     if output:
         shell.printer.note(f"wrote {output}")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 sigil deploy greet
 sigil deploy greet --dry-run
-sigil deploy --name shout --execute 'return input.text.toUpperCase()' --test '{"text": "a"}=A'"""
+sigil deploy --name shout --execute 'return input.text.toUpperCase()'"""
 NO_SCHEMA = (
     "no --schema: nothing tells a model which input it takes, so that it may be called with none;"
     """ such as --schema '{"type": "object", "properties": {"text": {"type": "string"}},"""

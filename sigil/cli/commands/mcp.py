@@ -227,9 +227,8 @@ def _reserve_stdout() -> Iterator[BinaryIO]:
     "add",
     epilog=format_examples(
         "sigil",
-        "sigil mcp add https://mcp.example.com/mcp --header 'Authorization: Bearer"
-        " secret:TOKEN'\nsigil mcp add --name files --grant -- npx -y"
-        " @modelcontextprotocol/server-filesystem /srv/files",
+        "sigil mcp add https://mcp.example.com/mcp --header 'X-Key: secret:KEY'\n"
+        "sigil mcp add --name git --grant -- uvx mcp-server-git -r /srv/repository",
     ),
 )
 @spread_options

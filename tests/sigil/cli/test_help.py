@@ -76,13 +76,19 @@ def test_help_of_everything_and_of_nothing_is_json_too(run_sigil: Sigil) -> None
     assert run_sigil("--json", "keys").error["message"] == "sigil keys: which command?"
 
 
-def test_help_tells_of_every_command_by_topic(run_sigil: Sigil, place: Path) -> None:
+def test_help_tells_of_every_command_by_topic(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = run_sigil("help", "--json").document["commands"]
     assert {"deploy", "keys create", "profiles use"} <= {row["command"] for row in rows}
     assert all(row["help"] and not row["help"].endswith("...") for row in rows)
     shown = run_sigil("--help").out
     assert all(f"\n{row['topic']}:\n" in shown for row in rows)
     assert "..." not in shown.partition("COMMAND [ARGS]...")[2]
+    monkeypatch.setenv("COLUMNS", "80")
+    texts = {row["command"]: run_sigil("help", *row["command"].split()).out for row in rows}
+    wide = [(name, line) for name in texts for line in texts[name].splitlines() if len(line) > 80]
+    assert wide == []
     assert (
         run_sigil("help", "keys", "create").out
         == run_sigil("keys", "create", "--help").out

@@ -65,6 +65,17 @@ def test_every_table_fits_a_narrow_terminal(
     assert max(map(len, show_lines(*words, "--quiet", columns=40))) <= 40
 
 
+def test_no_digest_is_folded_on_a_terminal_of_80_columns(loud: Sigil, place: Path) -> None:
+    digest = loud("inspect", "loud", "--json").document["digest"]
+    for command in ("inspect", "versions"):
+        lines = show_lines(command, "loud", "--quiet", columns=80)
+        assert [line.strip() for line in lines if digest in line] == [digest]
+        assert max(map(len, lines)) <= 80
+    shown = show_lines("inspect", "loud", "--quiet", columns=80)
+
+    assert [line for line in shown if line.startswith("schema  ")]
+
+
 def test_a_pipe_gets_a_line_for_each_row_however_long(loud: Sigil) -> None:
     assert [line for line in loud("list").out.splitlines() if DESCRIPTION in line]
 
