@@ -261,6 +261,10 @@ def restore(
     ] = False,
     passphrase_file: PassphraseFile = None,
     passphrase_from: PassphraseFrom = "",
+    settings: Annotated[
+        Path | None,
+        typer.Option("--settings", help="Write its settings into this new file."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only check the whole file; needs no store.")
     ] = False,
@@ -281,6 +285,7 @@ def restore(
         replace=replace,
         secrets=secrets,
         dry_run=dry_run,
+        settings_file=settings,
         passphrase=PassphraseSource(passphrase_file, passphrase_from),
     )
     raise typer.Exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,10 +16,11 @@ from functions.backup.encryption import require_passphrase
 from functions.backup.format import Manifest
 from functions.backup.restoring import NO_SECRETS, open_secrets, restore_backup, verify_backup
 from functions.backup.saving import save_backup
+from functions.backup.settings_text import format_settings
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count, format_time
-from sigil.errors import UsageError
+from sigil.errors import Refused, UsageError
 from sigil.settings import read_variable
 from sigil.storage import files
 from sigil.wiring import open_stores
@@ -99,15 +101,24 @@ def run_restore(
     replace: bool = False,
     secrets: bool = False,
     dry_run: bool = False,
+    settings_file: Path | None = None,
     passphrase: PassphraseSource,
 ) -> int:
-    """Put a backup into the store of the settings, or only verify it."""
+    """Put a backup into the store of the settings, and its settings into a new file; or only verify
+    it.
+    """
     settings = Settings.read()
     if settings.store == "memory://" and not dry_run:
         raise UsageError(
             "EUSAGE",
             "a store in memory ends with this process, so nothing can be restored into it",
             suggestion="set UNCAGED_STORE to the store that is to be filled",
+        )
+    if settings_file is not None and os.path.lexists(settings_file):
+        raise Refused(
+            "EEXIST",
+            f"{settings_file} exists already",
+            suggestion="choose another name for the settings, and compare the two",
         )
     with ArchiveReader(path) as reader:
         manifest = reader.manifest
@@ -128,8 +139,12 @@ def run_restore(
             restored = restore_backup(settings, reader, opened, watch, replaces=replace)
     if manifest.secrets and not secrets:
         printer.note("its secrets were left out: --secrets restores them too")
-    if manifest.settings:
-        printer.note(f"its settings are not set here: unzip -p {path} manifest.json shows them")
+    if settings_file is not None:
+        text = format_settings(manifest.settings, opened.settings)
+        files.write_whole(settings_file, text.encode(), files.OURS, durable=True)
+        printer.note(f"its settings are in {settings_file}; look at them before you use them")
+    elif manifest.settings:
+        printer.note("its settings are not set here: --settings FILE writes them into a file")
     if restored.ended:
         printer.note(f"{format_count(restored.ended, 'item')} had ended since, and are left out")
     printer.note(SENT_AGAIN)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from functions.backup.restoring import UNFINISHED as DRAFT
 from functions.cli.setup.container import NAME, find_containers
 from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import MARK, UserServices, find_user_services, remove_service
@@ -29,9 +30,10 @@ from sigil.wiring import artifacts_folder, sqlite_path
 _STORE = r"uncaged\.db(-wal|-shm|-journal)?"
 _ARTIFACT = r"artifacts/[0-9a-f]{2}/([0-9a-f]{64}|tmp[a-z0-9_]{8})"
 _COPY = rf"backups/({BACKUP.pattern}|{re.escape(UNFINISHED)}[^/]+)"
+_DRAFT = rf"{re.escape(DRAFT)}[a-z0-9_]{{8}}"
 _COMPILERS = r"compiled/(c|assemblyscript|rust)"
 KINDS: Mapping[str, re.Pattern[str]] = {
-    "store": re.compile(_STORE),
+    "store": re.compile(rf"({_DRAFT}/)?{_STORE}"),
     "artifacts": re.compile(_ARTIFACT),
     "token": re.compile(r"token"),
     "compiled code": re.compile(
@@ -43,7 +45,7 @@ KINDS: Mapping[str, re.Pattern[str]] = {
 """The files that this program makes in its data folder, by kind: their paths within it."""
 _FOLDERS = re.compile(
     rf"(artifacts|{_COPY}/artifacts)(/[0-9a-f]{{2}})?|compiled|{_COMPILERS}(/.+)?|locks|backups"
-    rf"|{_COPY}"
+    rf"|{_COPY}|{_DRAFT}"
 )
 _NAMED = 10
 """The files of others that are named; the rest is counted."""

@@ -16,8 +16,10 @@ def format_time(at: float | None) -> str:
 
 
 def format_count(number: int, one: str) -> str:
-    """Return `1 test`, `2 tests`, `3 capabilities`."""
+    """Return `1 test`, `2 tests`, `3 capabilities`, `4 days`."""
     if number == 1:
         return f"1 {one}"
-    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    many = f"{one}s"
+    if one.endswith("y") and one[-2] not in "aeiou":
+        many = f"{one[:-1]}ies"
     return f"{number:,} {many}"

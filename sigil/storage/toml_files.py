@@ -6,6 +6,7 @@ device.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -39,3 +40,9 @@ def parse_table(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+
+
+def quote_text(value: str) -> str:
+    """Return a value as a basic string of TOML."""
+    text = value.encode("utf-8", "replace").decode()
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -5,7 +5,6 @@ with the file before it kept.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import tomllib
@@ -213,7 +212,7 @@ def _set_line(text: str, name: str, value: str) -> str:
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    new = [f"{name} = {_quote(value)}\n"] if value else []
+    new = [f"{name} = {toml_files.quote_text(value)}\n"] if value else []
     for start, line in enumerate(lines):
         if line.partition("=")[0].strip(" \t\"'") != name:
             continue
@@ -229,9 +228,3 @@ def _is_whole(text: str) -> bool:
         return bool(tomllib.loads(text))
     except tomllib.TOMLDecodeError:
         return False
-
-
-def _quote(value: str) -> str:
-    """Return a value as a basic string of TOML."""
-    text = value.encode("utf-8", "replace").decode()
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

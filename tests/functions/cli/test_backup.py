@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
+import resource
 import signal
 import stat
+import time
+import tomllib
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +20,10 @@ from zipfile import ZipFile
 import pytest
 from typer.testing import CliRunner
 
+from functions.backup.archive import ArchiveWriter, PartWriter
+from functions.backup.saving import LastBackup, note_backup
 from functions.cli.app import cli
+from functions.cli.doctor import check_backup
 from functions.settings import Settings
 from sigil.cli.exit_codes import exit_code
 from sigil.errors import BackendError, Refused, SigilError, UsageError
@@ -32,6 +41,7 @@ from tests.functions.backup.places import (
     require_same,
     variables,
 )
+from tests.project.tree import ROOT
 
 Run = Callable[..., Any]
 
@@ -111,7 +121,11 @@ def test_it_replaces_what_is_in_a_store_only_when_told_to(
 
 
 def test_secrets_are_in_it_only_when_asked_for_and_only_a_passphrase_opens_them(
-    run: Run, source: Settings, tmp_path: Path, request: pytest.FixtureRequest
+    run: Run,
+    source: Settings,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("words").write_text(f"{PASSPHRASE}\nnot this line\n")
     token = Path(source.data, "token")
@@ -144,6 +158,13 @@ def test_secrets_are_in_it_only_when_asked_for_and_only_a_passphrase_opens_them(
     assert item
     assert b"sk-of-a-capability" in item.value
 
+    # as the page says that it is read without this program
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "backup.md").read_text(), re.DOTALL)
+    text = "\n".join(code).replace("uncaged.zip", "full.zip")
+    exec(compile(text, "docs/backup.md", "exec"), {"PASSPHRASE": PASSPHRASE})
+    printed = capsys.readouterr().out
+    assert all(each.decode() in printed for each in hidden)
+
     for words, message in (
         (("backup", "x.zip", "--secrets"), "stdin is no terminal"),
         (("backup", "x.zip", "--secrets", "--passphrase-from", "NOWHERE"), "has no passphrase"),
@@ -155,6 +176,50 @@ def test_secrets_are_in_it_only_when_asked_for_and_only_a_passphrase_opens_them(
         with pytest.raises(UsageError, match=message):
             run(source, *words, **more)
     assert not Path("x.zip").exists()
+
+
+def test_its_settings_are_written_into_a_new_file_for_the_machine_that_it_is_restored_on(
+    run: Run, source: Settings, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    given = {
+        "UNCAGED_LLM_KEY": 'sk-\\"of\u007f-the-model',
+        "UNCAGED_LLM_MODEL": "qwen 😀",
+        "UNCAGED_OWNERS": "telegram:1,telegram:2",
+        "UNCAGED_QUEUE": "sqs://https://sqs.eu-west-1.amazonaws.com/1/events.fifo",
+        "SIGIL_PROGRAMS": "no",
+    }
+    words = ("--secrets", "--passphrase-from", "WORDS")
+    done = run(source, "backup", "b.zip", *words, **given)
+    assert "what waits in SQS is not in a backup" in done.stderr
+    elsewhere = dict.fromkeys(given, "")
+    for number, options in enumerate(((), words)):
+        place = open_place("sqlite", tmp_path / str(number), request)
+        file = Path(f"{number}.toml")
+        run(place, "restore", "b.zip", "--settings", str(file), *options, **elsewhere)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        expected = {name: given[name] for name in ("UNCAGED_LLM_MODEL", "UNCAGED_OWNERS")}
+        if options:
+            expected["UNCAGED_LLM_KEY"] = given["UNCAGED_LLM_KEY"]
+        assert tomllib.loads(file.read_text()) == expected
+        Settings.read(expected, tmp_path)
+        with pytest.raises(Refused, match="exists already"):
+            run(place, "restore", "b.zip", "--settings", str(file), "--replace")
+
+
+def test_the_doctor_tells_how_old_the_last_backup_is_and_that_a_restoration_did_not_end(
+    run: Run, source: Settings
+) -> None:
+    assert "none yet" in check_backup(source)
+    run(source, "backup", "b.zip")
+    assert re.fullmatch(r"b\.zip, made today: \d+ items", check_backup(source))
+    kv = open_again(source).kv
+    note_backup(kv, LastBackup(at=time.time() - 3.5 * 86_400, file="old.zip", items=1))
+    assert check_backup(source) == "old.zip, made 3 days ago: 1 item"
+    kv.put(keys.last_backup(), b"damaged")
+    assert "none yet" in check_backup(source)
+    kv.put(keys.restoring(), b"{}")
+    with pytest.raises(Refused, match="did not end"):
+        check_backup(source)
 
 
 def test_a_dry_run_checks_the_file_and_needs_no_store(
@@ -197,48 +262,114 @@ def test_what_cannot_be_written_or_read_is_said_and_nothing_is_left_behind(
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize("how", ["full", signal.SIGINT, signal.SIGKILL])
-def test_a_backup_that_does_not_end_leaves_no_file_under_its_name(
+POINTS = (
+    "write 1",
+    "write 9",
+    "write_artifact 1",
+    "write_artifact 4",
+    "fsync 1",
+    "link 1",
+    "close 1",
+)
+"""The last one is a point behind the end: the file is there."""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_wherever_a_backup_is_ended_there_is_no_file_of_its_name_or_a_whole_one(
     run: Run,
     source: Settings,
     tmp_path: Path,
-    how: str | signal.Signals,
+    how: signal.Signals,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import resource
-
     for name, value in variables(source).items():
         monkeypatch.setenv(name, value)
-    pid = os.fork()
-    if pid == 0:
-        code = 99
-        try:
-            if how == "full":
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-            else:
-                _kill_at_the_artifacts(how)
-            done = CliRunner().invoke(cli, ["backup", "b.zip"])
-            code = 1 if isinstance(done.exception, UsageError) else done.exit_code
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    if how == signal.SIGKILL:
-        assert os.WTERMSIG(status) == signal.SIGKILL
-    else:
-        assert os.WEXITSTATUS(status) == (1 if how == "full" else 130)
-    left = [path.name for path in tmp_path.iterdir() if "b.zip" in path.name]
-    assert len(left) == (how == signal.SIGKILL)
-    assert "b.zip" not in left
-
+    for point in POINTS:
+        status = in_a_child(lambda point=point: stop_at(point, how))
+        if how == signal.SIGKILL:
+            assert os.WTERMSIG(status) == how, point
+        else:
+            assert os.WEXITSTATUS(status) == 130, point
+        left = sorted(path.name for path in tmp_path.iterdir() if "b.zip" in path.name)
+        if point == POINTS[-1]:
+            assert left[-1] == "b.zip"
+            run(source, "restore", "b.zip", "--dry-run")
+            Path("b.zip").unlink()
+        else:
+            assert "b.zip" not in left, point
+            assert len(left) == (how == signal.SIGKILL), point
     run(source, "backup", "b.zip")
     assert [path.name for path in tmp_path.iterdir() if "b.zip" in path.name] == ["b.zip"]
 
 
-def _kill_at_the_artifacts(how: signal.Signals) -> None:
-    from functions.backup.archive import ArchiveWriter
+@pytest.mark.parametrize("what", ["a full disk", "another user"])
+def test_a_backup_that_cannot_be_written_or_read_says_so(
+    run: Run, source: Settings, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables(source).items():
+        monkeypatch.setenv(name, value)
+    run(source, "backup", "b.zip")
 
-    def stop(writer: ArchiveWriter, name: str, body: bytes) -> None:
-        os.kill(os.getpid(), how)
+    def write() -> None:
+        if what == "a full disk":
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+            require(["backup", "c.zip"], "cannot write c.zip: File too large")
+            return
+        os.chmod(tmp_path, 0o755)
+        open_again(source).kv.get(keys.last_backup())
+        os.seteuid(65_534)
+        require(["restore", "b.zip"], "cannot read b.zip: Permission denied")
+        with pytest.raises(UsageError, match="Permission denied"):
+            ArchiveWriter(Path("c.zip"))
 
-    ArchiveWriter.write_artifact = stop  # type: ignore[method-assign]
+    if what == "another user" and os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    assert in_a_child(write) == 0
+    assert not [path for path in tmp_path.iterdir() if "c.zip" in path.name]
+
+
+def in_a_child(work: Callable[[], object]) -> int:
+    """Do the work in a process of its own, and return how that ended; 1 where it failed."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = int(work() or 0)  # type: ignore[call-overload]
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitpid(pid, 0)[1]
+
+
+def require(words: list[str], message: str) -> None:
+    """Fail unless a command ends with this error."""
+    done = CliRunner().invoke(cli, words)
+    assert isinstance(done.exception, SigilError)
+    assert message in done.exception.message
+
+
+def stop_at(point: str, how: signal.Signals) -> int:
+    """Make a backup that gets a signal right before it does this for the nth time."""
+    verb, _, number = point.partition(" ")
+    calls = itertools.count(1)
+    place: Any = {
+        "write": PartWriter,
+        "write_artifact": ArchiveWriter,
+        "fsync": os,
+        "link": os,
+        "close": ZipFile,
+    }[verb]
+    real = getattr(place, verb)
+
+    def stop(*arguments: Any, **named: Any) -> Any:
+        if verb == "close":  # the file has its name when the archive is closed once more
+            if os.path.exists("b.zip"):
+                os.kill(os.getpid(), how)
+        elif next(calls) == int(number):
+            os.kill(os.getpid(), how)
+        return real(*arguments, **named)
+
+    setattr(place, verb, stop)
+    return CliRunner().invoke(cli, ["backup", "b.zip"]).exit_code
