@@ -14,6 +14,8 @@ import orjson
 import pytest
 
 from functions import wiring, worker
+from functions.agent.agents.bindings import bind
+from functions.agent.agents.record import add_agent, make_record
 from functions.agent.commands.status import make_report
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
@@ -21,6 +23,7 @@ from sigil.storage import aws
 from sigil.storage.kv import KV, Expect, Item, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.dynamodb_table import create_table
+from sigil.storage.stored import dumps
 from sigil.wiring import Stores, open_stores
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import Reply, ScriptedModel, call, say
@@ -245,6 +248,29 @@ def test_nothing_that_a_turn_or_the_status_reads_grows_with_the_chats_of_the_day
     kv.operations.clear()
     assert make_report(session, document, agent.app).total > 0
     assert not [each for each in kv.operations if each.startswith("scan")]
+
+
+def test_a_bound_chat_costs_one_read_more_and_a_thousand_archived_agents_cost_none(
+    counted: tuple[AgentRuntime, CountingKV],
+) -> None:
+    agent, kv = counted
+    record = make_record({"kind": "agent", "state": "archived", "since": 1.0, "by": "?"})
+    chat = f"telegram:{OWNER}"
+    take_turn(agent, kv, 1)
+    usual = [each.split(" ")[0] for each in take_turn(agent, kv, 2)]
+    for number in range(1_000):
+        kv.kv.put(keys.agent_record("main", f"old-{number}"), dumps(record))
+    with_archived = [each.split(" ")[0] for each in take_turn(agent, kv, 3)]
+    assert with_archived == usual
+
+    add_agent(kv, "main", "alice", replace(record, state="enabled"))
+    bind(kv, "main", chat, "alice", order="", by="?")
+    take_turn(agent, kv, 4)  # this process finds the binding
+    take_turn(agent, kv, 5)
+    bound = take_turn(agent, kv, 6)
+    assert len(bound) == len(usual) + 1, "\n".join(bound)
+    assert bound.count("get agent#main/alice") == 1
+    assert agent.app.sessions.open(keys.session_of("main.alice", chat)).document.seen
 
 
 def test_an_idle_server_hardly_reads(counted: tuple[AgentRuntime, CountingKV]) -> None:
