@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +19,7 @@ import orjson
 
 from functions.agent.access.links import LinkedChat
 from functions.agent.access.roles import PERSON
+from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
 from functions.agent.commands.control import MARK_SECONDS
 from functions.agent.memory import transcript
@@ -40,7 +41,7 @@ from functions.events import Event, Sender
 from functions.time.clock import SYSTEM, Clock
 from sigil.catalog.audit import Audit
 from sigil.errors import BackendError, UsageError, one_line
-from sigil.protocol import Caller, Json
+from sigil.protocol import Json
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kept_files import KeptFiles
 from sigil.storage.kv import KV, Item, Key, keys
@@ -71,6 +72,7 @@ KINDS: Final[Mapping[str, str]] = {
     "ready~work": "marks",
     "claim": "marks",
     "listening": "marks",
+    "binding": "marks",
     "native-calls": "marks",
     "doc": "documents",
     "doc-version": "document versions",
@@ -101,7 +103,8 @@ class PersonFound:
     """A person: their ids, their private chats, and the scopes of the memories only they use.
 
     `others` are the sessions (S of the keys) of the agent that are not theirs, and `partitions`
-    those of all its sessions. `kept_memories` are used by chats that are not theirs.
+    those of all its sessions. `kept_memories` are used by chats that are not theirs. `agent` is the
+    agent that has all this, and `below` has what the agents below it have of the same person.
     """
 
     ids: tuple[str, ...]
@@ -110,6 +113,8 @@ class PersonFound:
     others: tuple[str, ...]
     kept_memories: tuple[str, ...] = ()
     partitions: frozenset[str] = frozenset()
+    agent: str = ""
+    below: tuple[PersonFound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,8 @@ def ignore_progress(text: str) -> None:
 
 
 class PersonalData:
-    """The personal data in the store of one agent; large bodies are in `artifacts`.
+    """The personal data in the store of one agent, and of the agents below it when it is the root;
+    large bodies are in `artifacts`.
 
     Running turns are waited for, `patience` seconds at most.
     """
@@ -184,12 +190,61 @@ class PersonalData:
                 suggestion="PLATFORM:ID, such as telegram:123; /whoami in a chat tells it",
             )
         self._watch("looking for chats")
-        partitions = self._list_partitions()
-        scopes = set(map(keys.read_scope, partitions))
-        sessions = {"#".join(scope.split("#")[:2]) for scope in scopes} | self._list_spenders()
-        names = {session: keys.unescape(session.partition("#")[2]) for session in sorted(sessions)}
+        partitions = frozenset(list_partitions(self._kv))
+        agents = [self, *self._list_below(partitions)]
         ids = {who}
-        chats: set[str] = set()
+        chats: frozenset[str] = frozenset()
+        while True:
+            # a chat may be bound to an agent below the root, which alone knows of a link there
+            found = [
+                agent._find(ids, chats if agent is self else frozenset(), partitions)
+                for agent in agents
+            ]
+            ids_found = {id for each in found for id in each.ids}
+            chats_found = frozenset(chat for each in found for chat in each.chats)
+            if ids_found == ids and chats_found == chats:
+                break
+            ids = ids_found
+            chats = chats_found
+        first, *below = [replace(each, ids=(who, *sorted({*each.ids} - {who}))) for each in found]
+        return replace(first, below=tuple(each for each in below if each.chats or each.others))
+
+    def _list_below(self, partitions: Collection[str]) -> list[PersonalData]:
+        """Return the data of the agents below this one that have a session, whatever became of
+        their records.
+        """
+        if not self._app.is_root:
+            return []
+        scopes = {*map(keys.read_scope, partitions), *self._scan_spenders()}
+        owners = {scope.partition("#")[0] for scope in scopes if "#" in scope}
+        root = self._app.name
+        names = sorted(keys.unescape(owner) for owner in owners if keys.belongs_to(root, owner))
+        return [self._open_below(name) for name in names if name != root]
+
+    def _open_below(self, name: str) -> PersonalData:
+        """Return the data of an agent below this one, by its full name."""
+        return PersonalData(
+            replace(self._app, name=name),
+            self._artifacts,
+            self._watch,
+            patience=self._patience,
+            clock=self._clock,
+        )
+
+    def _find(
+        self, known_ids: Collection[str], known_chats: Collection[str], stored: Collection[str]
+    ) -> PersonFound:
+        """Return what this agent has of the person who has these ids and chats, and those that are
+        linked with them. `stored` are all partitions of the store.
+        """
+        begin = keys.session_of(self._app.name, "")
+        partitions = frozenset(name for name in stored if keys.read_scope(name).startswith(begin))
+        scopes = set(map(keys.read_scope, partitions))
+        spenders = {session for session in self._scan_spenders() if session.startswith(begin)}
+        sessions = {"#".join(scope.split("#")[:2]) for scope in scopes} | spenders
+        names = {session: keys.unescape(session.partition("#")[2]) for session in sorted(sessions)}
+        ids = {*known_ids}
+        chats = {*known_chats}
         links = self._read_links()
         while True:
             size = len(ids) + len(chats)
@@ -217,16 +272,18 @@ class PersonalData:
             and (not links[scope] or any(chat.session not in chats for chat in links[scope]))
         }
         return PersonFound(
-            (who, *sorted(ids - {who})),
+            tuple(sorted(ids)),
             tuple(sorted(chats)),
             tuple(sorted(memories - kept)),
             tuple(sorted(sessions - own)),
             tuple(sorted(kept)),
             partitions,
+            self._app.name,
         )
 
     def export(self, person: PersonFound) -> dict[str, Json]:
         """Return everything that the store has of a person, as JSON."""
+        below: list[Json] = [self._open_below(each.agent).export(each) for each in person.below]
         records: list[Json] = []
         for record in self._list_records(person):
             value = self._decode(record)
@@ -254,7 +311,10 @@ class PersonalData:
                         "attachments": orjson.loads(dumps(found.attachments)),
                     }
                 )
-        shared = self._list_things(self._app.documents.agent, person)
+        shared: list[Json] = [
+            {"id": thing.id, **thing.row()}
+            for thing in self._list_things(self._app.documents.agent, person)
+        ]
         return {
             "format": "uncaged-person/1",
             "agent": self._app.name,
@@ -264,7 +324,8 @@ class PersonalData:
             "exported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock.now())),
             "records": records,
             "groups": groups,
-            "shared_things": [{"id": thing.id, **thing.row()} for thing in shared],
+            "shared_things": shared,
+            **({"agents": below} if below else {}),
         }
 
     def count(self, person: PersonFound) -> dict[str, int]:
@@ -278,14 +339,19 @@ class PersonalData:
             _add(counts, KINDS["thing"], len(found.things))
             _add(counts, KINDS["history"], len(found.history))
         _add(counts, KINDS["thing"], len(self._list_things(self._app.documents.agent, person)))
+        for each in person.below:
+            for kind, count in self._open_below(each.agent).count(each).items():
+                _add(counts, kind, count)
         return counts
 
     def erase(self, person: PersonFound) -> Erasure:
         """Erase a person, and say what was removed and what stays.
 
-        First their chats get a mark that fences running turns and lets no event of before run
-        again; then everything goes, links last. Whatever was interrupted goes on the next time.
+        It begins with the agents below the root. First their chats get a mark that fences running
+        turns and lets no event of before run again; then everything goes, links last. Whatever was
+        interrupted goes on the next time.
         """
+        below = [self._open_below(each.agent).erase(each) for each in person.below]
         removed: dict[str, int] = {}
         sessions = [self._session(chat) for chat in person.chats]
         for session in sessions:
@@ -311,22 +377,22 @@ class PersonalData:
         if removed:
             digest = f"sha256:{sha256(person.ids[0].encode()).hexdigest()}"
             Audit(self._kv, self._clock.now).note(
-                self._app.name, "erase", person=digest, records=sum(removed.values())
+                self._app.root, "erase", person=digest, records=sum(removed.values())
             )
-        return Erasure(removed, self._list_kept(person), running)
+        kept = dict.fromkeys(self._list_kept(person))
+        for each in below:
+            kept |= dict.fromkeys(each.kept)
+            running = running or each.running
+            for kind, count in each.removed.items():
+                _add(removed, kind, count)
+        return Erasure(removed, tuple(kept), running)
 
     def _session(self, chat: str) -> str:
         return keys.session_of(self._app.name, chat)
 
-    def _list_partitions(self) -> frozenset[str]:
-        """Return the partitions of the agent's sessions and memories."""
-        begin = f"{keys.escape(self._app.name)}#"
-        found = list_partitions(self._kv)
-        return frozenset(name for name in found if keys.read_scope(name).startswith(begin))
-
-    def _list_spenders(self) -> set[str]:
-        """Return the sessions that have used tokens."""
-        partition = keys.session_usage(self._app.name, "", "").partition
+    def _scan_spenders(self) -> set[str]:
+        """Return the sessions that have used tokens, those of all agents of the root."""
+        partition = keys.session_usage(self._app.root, "", "").partition
         found = (sort.partition("#")[2] for sort, _ in scan_all(self._kv, partition))
         return {keys.session_of_group(group) for group in found if "#" in group}
 
@@ -353,6 +419,8 @@ class PersonalData:
                 yield from self._scan(partition, chat)
             yield from self._get(keys.list_session_items(session), chat)
             yield from self._list_stored(chat)
+            if self._app.is_root:
+                yield from self._get([keys.chat_binding(self._app.name, chat)], chat)
         yield from self._list_by_content(person, chats)
         for session in person.others:
             inboxes = [keys.inbox_event(group, "").partition for group in keys.list_groups(session)]
@@ -370,7 +438,7 @@ class PersonalData:
 
     def _list_stored(self, chat: str) -> Iterator[PersonalRecord]:
         """Yield what capabilities stored for a chat."""
-        first = keys.stored_home(Caller(self._app.name, chat).own)
+        first = keys.stored_home(self._app.make_caller(chat).own)
         for sort, item in list(scan_all(self._kv, first.partition, first.sort)):
             yield from self._scan(keys.stored_partition(sort), chat)
             yield PersonalRecord("stored", chat, Key(first.partition, sort), item)
@@ -399,7 +467,7 @@ class PersonalData:
             fields = _load(record.item.value)
             if fields.get("agent") == self._app.name and fields.get("session") in person.chats:
                 yield replace(record, chat=str(fields["session"]))
-        usage = keys.session_usage(self._app.name, "", "").partition
+        usage = keys.session_usage(self._app.root, "", "").partition
         for record in self._scan(usage, ""):
             session = keys.session_of_group(record.key.sort.partition("#")[2])
             if session in chats:
@@ -723,8 +791,13 @@ class PersonalData:
         return False
 
     def _decided_for_others(self, person: PersonFound) -> bool:
-        """Return whether what an owner decided names the person: who may talk, and who listens."""
+        """Return whether what an owner decided names the person: who may talk, who listens, and
+        which agent answers in a chat.
+        """
         if any(known.by in person.ids for known in self._app.people.list_members()):
+            return True
+        bindings = scan_bindings(self._kv, self._app.root)
+        if any(chat not in person.chats and bound.by in person.ids for chat, bound in bindings):
             return True
         marks = self._scan(keys.listening("").partition, "")
         return any(
@@ -742,7 +815,7 @@ class PersonalData:
             )
         made = []
         for chat in person.chats:
-            own = Caller(self._app.name, chat).own
+            own = self._app.make_caller(chat).own
             made += [sort for sort, _ in scan_all(self._kv, keys.capability(own, "").partition)]
             if self._kv.get(keys.owner_lock(self._session(chat))):
                 kept.append(f"an owner's halt of {chat}")
@@ -754,7 +827,9 @@ class PersonalData:
         if self._changed_agent(person):
             kept.append("their id, where they changed the agent's documents as an owner")
         if self._decided_for_others(person):
-            kept.append("their id, where they let others in or let a group be read along")
+            kept.append(
+                "their id, where they let others in, or chose who answers or listens in a group"
+            )
         named = [who for who in person.ids if who in self._app.rules.owners]
         if named:
             kept.append(f"UNCAGED_OWNERS, which names {', '.join(named)}")

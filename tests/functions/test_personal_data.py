@@ -422,7 +422,7 @@ def test_a_waiting_message_of_somebody_else_loses_what_it_quotes_of_the_person(
 def test_it_says_where_the_id_of_an_owner_stays_who_decided_for_others(
     home: AgentRuntime,
 ) -> None:
-    told = "their id, where they let others in or let a group be read along"
+    told = "their id, where they let others in, or chose who answers or listens in a group"
     assert told not in erase(home, "telegram:43").kept
     home.app.people.let_in("telegram:43", "member", "Eve", "telegram:42")
     assert told in erase(home, "telegram:42").kept

@@ -546,7 +546,7 @@ MEMORY_ITEMS = frozenset(("things", "memory-link"))
 PERSON_PARTITIONS = frozenset(
     ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
 )
-PERSONAL_OTHERS = frozenset(("usage", "dead", "trace", "stored"))
+PERSONAL_OTHERS = frozenset(("usage", "dead", "trace", "stored", "binding"))
 PERSONAL = (
     SESSION_PARTITIONS
     | SESSION_ITEMS
@@ -563,7 +563,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather backup restoring token-file file-due".split()
+    " doctor weather backup restoring token-file file-due agent".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

@@ -8,15 +8,18 @@ from dataclasses import replace
 import pytest
 
 from functions import worker
-from functions.agent.agents.bindings import bind
+from functions.agent.agents.bindings import bind, read_binding
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
 from functions.agent.commands import control
 from functions.events import Event, Sender
+from functions.personal_data import PersonalData
 from functions.queues import dead_letters
 from functions.queues.waiting_events import group_of
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
+from sigil.storage.kv.base import list_partitions
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -272,3 +275,33 @@ def test_the_roots_budget_holds_for_the_sum_of_all_and_an_agents_own_for_its_own
 def ask_status(home: AgentRuntime, bot: BotApi) -> str:
     work(home, message("/status"))
     return list_texts(bot)[-1]
+
+
+def test_what_a_bound_chat_said_is_exported_and_erased_with_the_person(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    bind(kv, "main", "telegram:66", "alice", order="", by="telegram:66")
+    model.then(say("noted"), say("in the group"))
+    work(home, message("my secret-word is rosebud", 66))
+    group = event("rosebud in the group", "telegram:-7", "telegram:66", private=False)
+    bind(kv, "main", "telegram:-7", "alice", order="", by="telegram:42")
+    work(home, group)
+    work(home, replace(task("main.alice"), by="telegram:66"))
+    change_state(kv, "main", "alice", "archived")
+
+    data = PersonalData(home.app, home.stores.artifacts)
+    exported = dumps(data.export(data.find("telegram:66"))).decode()
+    assert "secret-word is rosebud" in exported
+    assert "rosebud in the group" in exported
+    erased = data.erase(data.find("telegram:66"))
+    assert erased.removed["conversations"] == 1
+    left = [
+        item.value
+        for partition in list_partitions(kv)
+        for _, item in scan_all(kv, partition)
+        if b"rosebud" in item.value
+    ]
+    assert left == []
+    assert read_binding(kv, "main", "telegram:66").agent == ""
+    assert data.count(data.find("telegram:66")) == {}
