@@ -20,7 +20,10 @@ import httpx
 LOOK_SECONDS = 1.0
 """A waiting request checks this often whether it should stop."""
 CONNECT_SECONDS = 10.0
-CONNECTIONS = 100
+CONNECTIONS = 1_000
+"""The most connections to one address: no chat waits for one that background work has, and there
+are never more than threads that ask.
+"""
 
 
 class Late(Exception):

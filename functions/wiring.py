@@ -117,7 +117,8 @@ class AgentRuntime:
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""
-        self.app.pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self.app.pool, self.app.background_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
         parts: tuple[object, ...] = (
             self.queue,
             self.work,

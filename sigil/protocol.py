@@ -111,6 +111,10 @@ class Ref:
         )
 
 
+OWN_WORK = "own:"
+"""The sessions of the work that an agent does by itself begin so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The caller of a registry's verbs.

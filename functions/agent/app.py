@@ -116,6 +116,10 @@ class App:
     pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call")
     )
+    background_pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="background-call")
+    )
+    """The threads for the tool calls of what it does by itself: no chat's call waits for them."""
 
     @property
     def root(self) -> str:

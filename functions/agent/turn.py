@@ -619,7 +619,7 @@ def _make_round_context(
         caller=caller,
         may_deploy=app.rules.may_deploy(role),
         never_deploys=app.rules.never_deploys(role, private=event.private),
-        pool=app.pool,
+        pool=app.background_pool if event.is_own_work else app.pool,
         stopped=partial(breakers.must_end, event.id),
         retry=Retry(app.clock, min(deadline, worker.until), app.limits.call_seconds),
         serve=partial(call_service, services),

@@ -110,9 +110,11 @@ class ReceiveBuffer:
     """The messages that are here for one kind of workers, and how many of those wait for more.
 
     A receiver has one buffer for the workers of turns, and one for those of control events.
+    `arrived` wakes these workers alone, one for each message.
     """
 
     in_flight: InFlightMessages
+    arrived: threading.Condition
     ready: deque[ReceivedEvent] = field(default_factory=deque)
     waiting: int = 0
 
@@ -154,21 +156,22 @@ class SqsReceiver:
         self._clock = clock
         self._visibility = visibility
         self._hold = hold
+        self._lock = threading.Lock()  # of everything below, and of the buffers
+        self._asked = threading.Condition(self._lock)  # wakes the receiver's thread alone
         self.ordinary = self._make_buffer()
         self._control: ReceiveBuffer | None = None
-        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._last_asked = 0.0
         self._problem: SigilError | None = None
 
     def _make_buffer(self) -> ReceiveBuffer:
         in_flight = InFlightMessages(self._client, self._clock, self._visibility, self._hold)
-        return ReceiveBuffer(in_flight)
+        return ReceiveBuffer(in_flight, threading.Condition(self._lock))
 
     @property
     def control(self) -> ReceiveBuffer:
         """Return the buffer of control events; before the first call, those go to the other one."""
-        with self._changed:
+        with self._lock:
             self._control = self._control or self._make_buffer()
             return self._control
 
@@ -179,20 +182,20 @@ class SqsReceiver:
         """
         if wait <= 0:
             for _ in range(LOOKS):
-                with self._changed:
+                with self._lock:
                     received = buffer.pop()
                 if received or not self._receive(0):
                     return received
             return None
-        with self._changed:
+        with self._lock:
             if self._thread is None:
                 self._problem = None
                 self._thread = threading.Thread(target=self._run, name="receiver", daemon=True)
                 self._thread.start()
             buffer.waiting += 1
-            self._changed.notify_all()
+            self._asked.notify()
             try:
-                self._changed.wait_for(lambda: buffer.ready or self._problem, wait)
+                buffer.arrived.wait_for(lambda: buffer.ready or self._problem, wait)
             finally:
                 buffer.waiting -= 1
                 self._last_asked = self._clock.monotonic()
@@ -207,13 +210,13 @@ class SqsReceiver:
         """Give back what no worker has taken, now and when a request that still runs brings
         something.
         """
-        with self._changed:
+        with self._lock:
             self._last_asked = -math.inf
         self._give_back_all()
 
     def _give_back_all(self) -> None:
         for buffer in filter(None, (self.ordinary, self._control)):
-            with self._changed:
+            with self._lock:
                 left = list(buffer.ready)
                 buffer.ready.clear()
             for received in left:
@@ -233,19 +236,20 @@ class SqsReceiver:
                     else:
                         self._receive(POLL_SECONDS)
                 except SigilError as problem:
-                    with self._changed:
+                    with self._lock:
                         self._problem = problem
-                        self._changed.notify_all()
+                        for buffer in filter(None, (self.ordinary, self._control)):
+                            buffer.arrived.notify_all()
                     self._clock.pause(LOOK_SECONDS)
         finally:
-            with self._changed:
+            with self._lock:
                 if self._thread is threading.current_thread():
                     self._thread = None
         self._give_back_all()
 
     def _is_needed(self) -> bool:
         """Return whether a worker waits or may ask soon; False lets the next one start a thread."""
-        with self._changed:
+        with self._lock:
             waiting = self.ordinary.waiting
             if self._control:
                 waiting += self._control.waiting
@@ -259,9 +263,9 @@ class SqsReceiver:
         for _ in range(LOOKS):
             if not self._receive(0):
                 break
-        with self._changed:
+        with self._lock:
             self._problem = None
-            self._changed.wait_for(self._has_idle_worker, LOOK_SECONDS)
+            self._asked.wait_for(self._has_idle_worker, LOOK_SECONDS)
 
     def _has_idle_worker(self) -> bool:
         return self.ordinary.waiting > len(self.ordinary.ready)
@@ -276,12 +280,12 @@ class SqsReceiver:
         if event is None:
             self._client.delete(message.handle)
             return True
-        with self._changed:
+        with self._lock:
             buffer = self.ordinary
             if self._control and event.skips_queue:
                 buffer = self._control
             if len(buffer.ready) < max(AHEAD, buffer.waiting):
                 buffer.in_flight.add(message.handle, now)
                 buffer.ready.append(ReceivedEvent(event, message))
-                self._changed.notify_all()
+                buffer.arrived.notify()
         return True

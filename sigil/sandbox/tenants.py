@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sigil.protocol import Caller
+from sigil.protocol import OWN_WORK, Caller
 
 REMEMBERED = 4_096
 """So many namespaces and tokens are remembered with the turn that they had last, to be served in
@@ -37,7 +37,13 @@ SOLE_TENANT = Tenant()
 
 
 def tenant_of(caller: Caller) -> Tenant:
-    """Return the tenant that a request counts for: its caller, not the capability's owner."""
+    """Return the tenant that a request counts for: its caller, not the capability's owner.
+
+    What agents do by themselves is one tenant, so that it never has the last slot: a chat's call
+    does not wait for it.
+    """
+    if caller.session.startswith(OWN_WORK):
+        return Tenant(OWN_WORK, caller.token)
     return Tenant(caller.own if caller.session else caller.namespace, caller.token)
 
 

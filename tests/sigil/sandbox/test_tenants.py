@@ -178,6 +178,8 @@ def test_a_place_that_is_left_can_be_taken_again() -> None:
 def test_a_request_counts_for_whoever_asks_and_a_chat_for_itself() -> None:
     assert tenant_of(Caller("alice", token="a1")) == ALICE
     assert tenant_of(Caller("main", session="telegram:7")) == Tenant("main~telegram:7")
+    own, another = Caller("main", session="own:main"), Caller("main.alice", session="own:w-7")
+    assert tenant_of(own) == tenant_of(another) != tenant_of(Caller("main", session="telegram:7"))
     assert tenant_of(Caller("main", session="telegram:7", owner=True, author="model")) == Tenant(
         "main~telegram:7"
     )
