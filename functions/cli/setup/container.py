@@ -77,6 +77,11 @@ class Containers:
         )
         return status if mark == "yes" else ""
 
+    @property
+    def has_image(self) -> bool:
+        """Return whether the image of the container is here."""
+        return self.run("image", "inspect", NAME).returncode == 0
+
     def restart(self) -> None:
         """Start the container again with the settings as they are now."""
         self.require("restart", f"--time={STOP_SECONDS}", NAME)
@@ -142,7 +147,7 @@ def start_container(printer: Printer, containers: Containers, words: list[str]) 
     `Refused` for a container of somebody else with its name; `BackendError` when it ends.
     """
     program = Path(containers.program).name
-    if containers.run("image", "inspect", NAME).returncode:
+    if not containers.has_image:
         why = containers.run("version").stderr.strip()
         if why:
             raise BackendError("EUNAVAILABLE", one_line(f"{program} does not work: {why}", 500))

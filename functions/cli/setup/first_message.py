@@ -84,9 +84,9 @@ def _wait_for_answer(printer: Printer, settings: Settings, app: App) -> int:
         printer.note(f"send `/pair {code}` to the bot: you are its owner then")
     else:
         printer.note("write something to the bot")
-    printer.note(f"waiting for it, {minutes} minutes at most; Ctrl-C goes on without")
     end = time.monotonic() + WAIT_SECONDS
     try:
+        printer.note(f"waiting for it, {minutes} minutes at most; Ctrl-C goes on without")
         with printer.progress("waiting for a message to the bot"):
             while time.monotonic() < end:
                 if code and app.people.has_owner():

@@ -140,6 +140,11 @@ def install_service(questions: Questions, flags: SetupFlags, file: SettingsFile)
             raise UsageError(
                 "EUSAGE", "this machine has no systemd for its user", suggestion=by_hand
             )
+        containers = None if questions.yes else find_containers()
+        if containers and containers.has_image:
+            if questions.confirm("Run it in a container?", default=True):
+                _run_container(questions, flags, file)
+            return []
         questions.printer.note(f"no service: this machine has no systemd for its user; {by_hand}")
         return []
     if not flags.service:

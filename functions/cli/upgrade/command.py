@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import orjson  # noqa: F401  later imports would find the other version's files
 
+from functions.cli.setup.container import find_containers
 from functions.cli.setup.service import UNIT, UserServices, find_user_services, wait_for_server
 from functions.cli.upgrade.backup import Backup, forget_old_backups, make_backup
 from functions.cli.upgrade.formats import Formats, require_readable
@@ -61,6 +62,12 @@ def run_upgrade(
     services = _find_running_service()
     if services:
         printer.note(f"the service {UNIT} is stopped meanwhile, and started again")
+    containers = find_containers()
+    if containers and containers.state:
+        printer.note(
+            "the container has the version of its image: make that anew, then"
+            " uncaged setup service --service container"
+        )
     if dry_run:
         row = {"version": installed_version(), "way": installation.way.value, "changed": False}
         commands = [shlex.join(command) for command in upgrade.commands]

@@ -21,6 +21,12 @@ from tests.terminal import Terminal
 
 Uninstall = Callable[..., int]
 SYSTEMCTL = '#!/bin/sh\necho "$*" >> "{folder}/calls"\n'
+DOCKER = """#!/bin/sh
+case "$1" in
+    rm) touch "{folder}/removed" ;;
+    container) test ! -e "{folder}/removed" && echo running {mark} ;;
+esac
+"""
 
 
 @pytest.fixture
@@ -159,3 +165,18 @@ def test_the_question_names_folder_sizes_and_chats_and_a_no_removes_nothing(
     assert "Remove 2 chats in" in asked
     assert f"from {data}" in asked.replace("\r\n", "")
     assert (data / "uncaged.db").exists()
+
+
+@pytest.mark.parametrize("mark", ["yes", ""])
+def test_the_container_that_setup_made_is_removed_and_no_other_one(
+    data: Path, tmp_path: Path, mark: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "docker").write_text(DOCKER.format(folder=folder, mark=mark))
+    (folder / "docker").chmod(0o755)
+    assert uninstall("--dry-run") == 0
+    assert ("the container: uncaged" in capfd.readouterr().err) == bool(mark)
+    assert not (folder / "removed").exists()
+    assert uninstall() == 0
+    assert (folder / "removed").exists() == bool(mark)

@@ -16,6 +16,23 @@ from sigil.cli.printing import Printer
 Run = subprocess.CompletedProcess[str]
 Setup = Callable[..., Run]
 VARIABLES = ("UNCAGED_DATA", "UNCAGED_STORE", "OPENAI_API_KEY", "DASHSCOPE_API_KEY", "LANG", "TZ")
+DOCKER = """#!/bin/sh
+cd "{folder}"
+for word; do printf '%s\\037' "$word"; done >> calls
+echo >> calls
+case "$1 $2" in
+    run*) echo running > mine ;;
+    rm*) : > mine ;;
+    container*)
+        test -s mine || test -e foreign || exit 1
+        case "$(test -s mine && echo "$*")" in
+            *Health*) echo running healthy ;;
+            ?*) echo running yes ;;
+            *) echo running ;;
+        esac ;;
+    image*|version*) if test -e "$1"; then read -r why < "$1"; echo "$why" >&2; exit 1; fi ;;
+esac
+"""
 
 
 @pytest.fixture
@@ -43,3 +60,14 @@ def setup(config: Path) -> Setup:
         return Run(words, code, *written)
 
     return run
+
+
+@pytest.fixture
+def docker(tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a `docker`; `calls` has what it was told, `image` and `version` why they fail."""
+    folder = tmp_path / "docker"
+    folder.mkdir()
+    (folder / "docker").write_text(DOCKER.format(folder=folder))
+    (folder / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))  # nothing of this machine is asked
+    return folder

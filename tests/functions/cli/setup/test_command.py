@@ -21,7 +21,12 @@ from tests.terminal import Terminal
 
 
 def test_a_person_answers_every_question(
-    config: Path, bot: BotApi, model: ScriptedModel, forked: ProgramForker, tmp_path: Path
+    config: Path,
+    bot: BotApi,
+    model: ScriptedModel,
+    docker: Path,
+    forked: ProgramForker,
+    tmp_path: Path,
 ) -> None:
     environment = {
         "PATH": "/nonexistent",
@@ -103,8 +108,8 @@ def test_a_person_answers_every_question(
         terminal.close()
     del environment["UNCAGED_LLM_URL"], environment["UNCAGED_LLM_KEY"]
 
-    # without a bot it is written here
-    environment["XDG_CONFIG_HOME"] = str(tmp_path / "other")
+    # without a bot it is written here; where the image is there, a container is offered
+    environment |= {"XDG_CONFIG_HOME": str(tmp_path / "other"), "PATH": str(docker)}
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
     for question, answer in (
         ("Language", "en"),
@@ -112,6 +117,7 @@ def test_a_person_answers_every_question(
         ("provider [openai]", "offline"),
         ("leads to? [Y/n]", "n"),
         ("Telegram? [y/N]", ""),
+        ("Run it in a container? [Y/n]", ""),
         ("Say something to it now? [Y/n]", ""),
         ("Your message [Hello! What can you do?]", ""),
     ):
