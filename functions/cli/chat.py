@@ -240,13 +240,14 @@ class _Conversation:
                 except KeyboardInterrupt:
                     _leave()
         if turn.problem:
+            if turn.is_kept and self._style.shows_steps:
+                self._screen.hint("your message is kept, and goes on with the next one")
             raise turn.problem
         return is_stopped
 
     def _say_waiting(self) -> None:
         self._screen.hint(
-            "another terminal or server is in the middle of a turn here; waiting for it, Ctrl-C"
-            " takes your message back"
+            "another turn is under way here; waiting for it, Ctrl-C takes your message back"
         )
 
     def _find_agent(self, event: Event) -> App:

@@ -54,10 +54,11 @@ class SessionLock:
             self._file = None
 
     def is_gone(self, lease: Lease) -> bool:
-        """Return whether a lease of the conversation is that of the lock's last holder.
+        """Return whether a lease of the conversation is that of the lock's last holder, or an old
+        one of this process.
 
-        Who gives it back has given its lease back before.
+        Who gives the lock back has given its lease back before, unless the store was away.
         """
         if not self._file or lease.session != self._session:
             return False
-        return bool(self._dead) and lease.owner.startswith(self._dead)
+        return lease.owner.startswith((self.name, self._dead or self.name))

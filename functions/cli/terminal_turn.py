@@ -113,6 +113,7 @@ class TerminalWorker:
             self._lock.acquire()
             self._handle_events(turn)
         finally:
+            self.queue.forget(self._session)
             self._lock.release()
 
     def _handle_events(self, turn: TerminalTurn) -> None:
@@ -132,14 +133,14 @@ class TerminalWorker:
                 turn.handles = True
                 if event is None or delivery.event.id != event.id:
                     worker.process(delivery, self._runtime)
-                elif self._handle(delivery):
+                elif self._handle(delivery, turn):
                     return
                 turn.handles = False
             if turn.stopping and (event is None or self._withdraw(turn, event)):
                 return
             delivery = self.queue.take_from(self._session)
 
-    def _handle(self, delivery: Delivery) -> bool:
+    def _handle(self, delivery: Delivery, turn: TerminalTurn) -> bool:
         """Handle the terminal's own event; False when another worker has it by now.
 
         What fails is told here, and waits in the queue: nothing that was begun is lost.
@@ -152,6 +153,7 @@ class TerminalWorker:
             self.queue.retry(delivery, 0.0)
             return False
         except BaseException:
+            turn.is_kept = True
             with suppress(SigilError):
                 self.queue.retry(replace(delivery, tries=delivery.tries + 1), 0.0)
             raise
@@ -193,7 +195,8 @@ class TerminalWorker:
 class TerminalTurn:
     """What a thread does for a person who waits: `event` is theirs, None for what waited before.
 
-    `over` is set at the end. `problem` is the failure that it ended with.
+    `over` is set at the end. `problem` is the failure that it ended with; `is_kept` says that the
+    event waits in the queue nevertheless.
     """
 
     def __init__(
@@ -204,6 +207,7 @@ class TerminalTurn:
         self.problem: BaseException | None = None
         self.handles = False
         self.is_withdrawn = False
+        self.is_kept = False
         self._owner = owner
         self._say_waiting = say_waiting
         self._is_waiting = False

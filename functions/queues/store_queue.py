@@ -164,6 +164,13 @@ class StoreQueue:
             return None
         return self._claim(session, mark.version)
 
+    def forget(self, session: str) -> None:
+        """Let this process take from the session again, though the store did not take it back.
+
+        Its lease stays until it ends, or until it is taken over.
+        """
+        self._unreserve(session)
+
     def is_waiting(self, event: Event) -> bool:
         """Return whether the event is there: no worker is done with it."""
         return self._kv.get(keys.inbox_event(group_of(event), sort_key_of(event))) is not None

@@ -210,7 +210,7 @@ def test_a_second_terminal_waits_for_the_turn_of_the_first(
         text=True,
     )
     assert second.stderr is not None
-    assert "another terminal" in second.stderr.readline()
+    assert "another turn is under way" in second.stderr.readline()
     go.set()
 
     assert [process.communicate(timeout=within(30))[0] for process in (first, second)] == [
