@@ -9,6 +9,7 @@ stays as it is. Whatever has no meaning, or two, is refused with a call that wou
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -21,7 +22,7 @@ from sigil.builtin_tools import suggest_call
 from sigil.errors import UsageError
 from sigil.json_fields import as_sequence
 from sigil.manifest.numerals import read_numeral
-from sigil.manifest.schema import find_problem
+from sigil.manifest.schema import TOO_SLOW, VALIDATION_SECONDS, find_problem
 from sigil.manifest.second_reading import list_readings, match_near_names
 from sigil.manifest.units import Mentions, is_percent, is_share, means_unit
 from sigil.protocol import Json
@@ -70,6 +71,9 @@ def accept(
     problem = find_problem(schema, merged)
     if not problem:
         return merged
+    if problem == TOO_SLOW:
+        # what a hostile schema makes slow is not checked again for every argument
+        raise UsageError("EINVAL", problem, source=source)
     repaired = fill(schema, _repair(schema, _unwrap(schema, arguments)))
     if repaired != merged and not find_problem(schema, repaired):
         return repaired
@@ -89,8 +93,9 @@ def _suggest(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> str:
     parts = _properties_of(schema)
     right: dict[str, Json] = {}
     wrong: dict[str, Json] = {}
+    end = time.monotonic() + VALIDATION_SECONDS
     for name, value in arguments.items():
-        if name not in parts:
+        if name not in parts or time.monotonic() > end:
             continue
         if find_problem({"$defs": definitions, "properties": {name: parts[name]}}, {name: value}):
             wrong[name] = value
@@ -115,10 +120,11 @@ def _repair(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[s
     names = match_near_names(schema, arguments)
     repaired: dict[str, Json] = {}
     left = READINGS_MOST
+    end = time.monotonic() + VALIDATION_SECONDS
     for given, sent in arguments.items():
         name = names.get(given, given)
         part = _resolve(parts.get(name), definitions)
-        if not isinstance(part, dict) or left <= 0:
+        if not isinstance(part, dict) or left <= 0 or time.monotonic() > end:
             repaired[name] = sent
             continue
         value = _coerce(part, sent, _Context(name, parts, arguments, definitions))

@@ -31,6 +31,8 @@ SCHEMA_DEPTH = 16
 EXPANDED_NODES = 4_000
 VALIDATION_SECONDS = 1.0
 PATTERN_SECONDS = 0.05
+TOO_SLOW = "checking the input against the schema takes too long"
+"""The problem of a value whose check was ended."""
 PATTERN_CHARACTERS = 500
 _PROPERTY_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
 """A property's name may be of any script: `sigil.builtin_tools` gives models other names where
@@ -309,7 +311,7 @@ def find_problem(schema: Mapping[str, Json], instance: Json) -> str:
     try:
         error = next(validator.iter_errors(instance), None)
     except (_OutOfTime, RecursionError):
-        return "checking the input against the schema takes too long"
+        return TOO_SLOW
     return _describe_error(error) if error else ""
 
 

@@ -123,6 +123,7 @@ def add_openapi(
     from sigil.cli.commands.openapi_source import read_source
     from sigil.compile.openapi.capability import import_operation
     from sigil.compile.openapi.document import read_document
+    from sigil.compile.openapi.examples import ExampleBudget
     from sigil.compile.openapi.operations import list_operations
 
     shell = get_shell(context)
@@ -135,6 +136,7 @@ def add_openapi(
     unsure = unsure_message(f"sigil list {prefix}")
     with shell.open_registry("" if options.dry_run else unsure) as opened:
         api = ApiOperations(shell, opened, prefix)
+        budget = ExampleBudget()
         states = []
         for number, operation in enumerate(chosen, start=1):
             with shell.printer.progress(f"{number} of {len(chosen)}: {operation.title}"):
@@ -144,6 +146,7 @@ def add_openapi(
                     prefix=prefix,
                     server=options.server,
                     seconds=options.seconds,
+                    budget=budget,
                 )
                 state = api.compare(imported)
                 if not options.dry_run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sigil.compile.openapi.document import ApiDocument, DocumentProblem
-from sigil.compile.openapi.examples import write_tests
+from sigil.compile.openapi.examples import ExampleBudget, write_tests
 from sigil.compile.openapi.operations import Operation
 from sigil.compile.openapi.requests import Request, plan_request
 from sigil.compile.openapi.source_code import write_source
@@ -30,7 +30,13 @@ class ImportedOperation:
 
 
 def import_operation(
-    document: ApiDocument, operation: Operation, *, prefix: str, server: str = "", seconds: int = 30
+    document: ApiDocument,
+    operation: Operation,
+    *,
+    prefix: str,
+    server: str = "",
+    seconds: int = 30,
+    budget: ExampleBudget,
 ) -> ImportedOperation:
     """Return the capability that sends an operation's request, or the reason why there is none."""
     try:
@@ -39,7 +45,8 @@ def import_operation(
         return ImportedOperation(operation, {}, problem=str(problem))
     except RecursionError:
         return ImportedOperation(operation, {}, problem=f"{operation.place}: nested too deep")
-    spec = _write_spec(document, operation, request, prefix, seconds)
+    tests = write_tests(document, operation, request, budget)
+    spec = _write_spec(document, operation, request, prefix=prefix, seconds=seconds, tests=tests)
     if len(canonical(spec)) > MANIFEST_BYTES:
         spec.pop("tests")
     secrets = tuple(f"secret:{name}@{request.host}" for name in request.secrets)
@@ -49,7 +56,13 @@ def import_operation(
 
 
 def _write_spec(
-    document: ApiDocument, operation: Operation, request: Request, prefix: str, seconds: int
+    document: ApiDocument,
+    operation: Operation,
+    request: Request,
+    *,
+    prefix: str,
+    seconds: int,
+    tests: list[Json],
 ) -> dict[str, Json]:
     does = operation.summary or operation.id or "Send a request"
     origin = f"({operation.title} of {document.title})"
@@ -64,7 +77,7 @@ def _write_spec(
         "execute": write_source(operation, request, document.title),
         "permissions": {"http": http, "secrets": secrets},
         "limits": {"timeout_ms": seconds * 1000},
-        "tests": write_tests(document, operation, request),
+        "tests": tests,
     }
     if request.method in ("GET", "HEAD"):
         spec["idempotent"] = True

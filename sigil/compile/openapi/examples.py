@@ -4,6 +4,9 @@ promise, both checked without the network.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import quote
 
 from sigil.compile.openapi.document import ApiDocument, DocumentProblem, join_place
@@ -17,11 +20,39 @@ from sigil.strict_json import canonical, is_within_depth
 
 EXAMPLE_BYTES = 8_000
 EXAMPLE_DEPTH = 20
+EXAMPLES_SECONDS = 3.0
 _SEPARATORS = {"comma": ",", "space": "%20", "pipe": "%7C"}
 
 
-def write_tests(document: ApiDocument, operation: Operation, request: Request) -> list[Json]:
-    """Return the golden tests of an operation; none where the document lacks the examples."""
+class ExampleBudget:
+    """The time for checking a document's examples, all operations together.
+
+    A hostile document makes each check slow, and there may be hundreds of operations.
+    """
+
+    def __init__(self) -> None:
+        self._left = EXAMPLES_SECONDS
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left <= 0
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        """Take the time of what is done inside from what is left."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self._left -= time.monotonic() - begin
+
+
+def write_tests(
+    document: ApiDocument, operation: Operation, request: Request, budget: ExampleBudget
+) -> list[Json]:
+    """Return the golden tests of an operation; none where the document lacks the examples, or
+    checking them takes too long.
+    """
     given: dict[str, Json] = {}
     for each in request.fields:
         if each.example:
@@ -30,10 +61,11 @@ def write_tests(document: ApiDocument, operation: Operation, request: Request) -
             return []
         elif each.is_required and "default" not in each.schema:
             given[each.name] = _choices(each)[0]
-    if not _is_small(given):
+    if not _is_small(given) or budget.is_spent:
         return []
     try:
-        filled = accept(request.schema, given)
+        with budget.measure():
+            filled = accept(request.schema, given)
     except SigilError:
         return []
     url = _write_url(request, filled)

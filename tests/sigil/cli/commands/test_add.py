@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sigil.manifest import schema
 from tests.fakes.server import Answer, json_answer
 from tests.servers.certificates import authority
 from tests.sigil.cli.conftest import Sigil, place, remote_url, run_sigil
@@ -406,3 +407,37 @@ def test_a_person_at_a_terminal_chooses_from_a_list(sigil: Sigil, place: Path) -
     assert "petstore-get-pet" in shown
     assert "petstore-add-pet" in shown
     assert "petstore-list-pets" not in shown
+
+
+def test_examples_that_take_long_to_check_cost_little_and_make_no_tests(
+    sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = "^(((a{1,1000}){1,1000}){1,1000}){1,9}b$"
+    properties = {f"p{number}": {"type": "string", "pattern": slow} for number in range(90)}
+    body = {"schema": {"type": "object", "properties": properties}}
+    body["example"] = dict.fromkeys(properties, "a" * 40)
+    operation = {
+        "requestBody": {"content": {"application/json": body}},
+        "responses": {"200": {"content": {"application/json": {"example": {}}}}},
+    }
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Slow"},
+        "servers": [{"url": "https://slow.example"}],
+        "paths": {f"/{number}": {"post": operation} for number in range(6)},
+    }
+    (place / "slow.json").write_text(json.dumps(document))
+    tried = 0
+    matches = schema._matches
+
+    def count_matches(pattern: str, text: str) -> bool:
+        nonlocal tried
+        tried += 1
+        return matches(pattern, text)
+
+    monkeypatch.setattr(schema, "_matches", count_matches)
+    monkeypatch.setattr("sigil.compile.openapi.examples.EXAMPLES_SECONDS", 0.1)
+    result = sigil("--json", "add", "openapi", "slow.json", "--all", "--dry-run")
+    assert (result.code, len(result.document["items"])) == (0, 6)
+    # each check ends at its first slow pattern, and the document's time ends before the sixth
+    assert 1 <= tried <= 3
