@@ -30,6 +30,7 @@ from functions.backup.format import (
     VERSION,
     Manifest,
     PartFacts,
+    bind_to,
     decode_item,
     decode_manifest,
     encode_item,
@@ -204,7 +205,9 @@ class ArchiveReader:
                 _require_short_directory(self._file, self.size)
                 self._zip = ZipFile(self._file)
                 self._entries = _list_entries(self._zip)
-                self.manifest = decode_manifest(self._read(MANIFEST, MANIFEST_BYTES))
+                manifest = self._read(MANIFEST, MANIFEST_BYTES)
+                self.manifest = decode_manifest(manifest)
+                self.binding = bind_to(manifest)
                 self.artifacts = sorted(
                     found[1] for name in self._entries if (found := ARTIFACT.fullmatch(name))
                 )

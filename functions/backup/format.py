@@ -13,6 +13,7 @@ order in which they are read from a store, and restored the other way round.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from base64 import b64encode
@@ -90,12 +91,6 @@ class Manifest(Stored):
         """Return the number of all items."""
         return sum(part.items for part in self.parts.values())
 
-    @property
-    def binding(self) -> bytes:
-        """Return what the secrets are bound to: every item and every artifact."""
-        digests = [self.parts[part].sha256 for part in PARTS]
-        return "\n".join((*digests, self.names)).encode()
-
 
 _MANIFEST: Final = Shape[Manifest](Manifest)
 
@@ -152,6 +147,13 @@ def decode_item(line: bytes) -> ScannedItem:
 def encode_manifest(manifest: Manifest) -> bytes:
     """Return a manifest as JSON for people."""
     return orjson.dumps(orjson.loads(dumps(manifest)), option=orjson.OPT_INDENT_2)
+
+
+def bind_to(manifest: bytes) -> bytes:
+    """Return what the secrets are bound to: all that the manifest says, with the digests of every
+    item and the names of every artifact.
+    """
+    return hashlib.sha256(manifest).hexdigest().encode()
 
 
 def decode_manifest(body: bytes) -> Manifest:

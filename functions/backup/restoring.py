@@ -109,7 +109,7 @@ def verify_backup(reader: ArchiveReader, watch: Watch) -> None:
 
 def open_secrets(reader: ArchiveReader, passphrase: str) -> BackupSecrets:
     """Return the secrets of a backup that has some; `Refused` EAUTH for a wrong passphrase."""
-    body = decrypt(reader.read_secrets(), passphrase, reader.manifest.binding)
+    body = decrypt(reader.read_secrets(), passphrase, reader.binding)
     try:
         fields = as_mapping(orjson.loads(body))
     except ValueError:

@@ -22,6 +22,8 @@ from functions.backup.format import (
     VERSION,
     Manifest,
     PartFacts,
+    bind_to,
+    encode_manifest,
 )
 from functions.settings import Settings
 from sigil.errors import BackendError
@@ -128,7 +130,7 @@ def save_backup(
         )
         if passphrase:
             body = _encode_secrets(settings, secrets)
-            archive.write_secrets(encrypt(body, passphrase, manifest.binding))
+            archive.write_secrets(encrypt(body, passphrase, bind_to(encode_manifest(manifest))))
         digest = archive.finish(manifest)
     note_backup(stores.kv, LastBackup(at=clock(), file=path.name, items=manifest.items))
     return SavedBackup(path, digest, path.stat().st_size, manifest)

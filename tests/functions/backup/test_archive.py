@@ -299,6 +299,11 @@ def test_secrets_open_beside_the_items_that_they_were_saved_with_alone(
     with pytest.raises(Refused, match="was changed since"):
         open_with(rewrite(whole, path, grant))
     with ZipFile(whole) as opened:
+        manifest = json.loads(opened.read("manifest.json"))
+    manifest["settings"]["UNCAGED_LLM_URL"] = "https://another.example.com"
+    with pytest.raises(Refused, match="was changed since"):
+        open_with(rewrite(whole, path, put("manifest.json", json.dumps(manifest).encode())))
+    with ZipFile(whole) as opened:
         document = json.loads(opened.read("secrets.json"))
     key = document["key"]
     for other in (
