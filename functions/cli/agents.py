@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import BY, Json, open_agent, print_result, require_chat
+from functions.cli.local_agent import BY, Json, open_agent, print_result, session_key
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError, one_line
 
@@ -221,11 +221,11 @@ def unbind(chat: ChatName, json: Json = False) -> None:
 def _bind_chat(chat: str, agent: str) -> str:
     """Bind a chat to an agent, empty for the root; the name of the root."""
     from functions.agent.agents import bindings
-    from functions.events import order_of
 
-    with open_agent(switch=True) as (app, _):
-        order = order_of(app.clock.now(), 0)
-        bindings.bind(app.kv, app.root, require_chat(chat), agent, order=order, by=BY)
+    with open_agent(switch=True, session=chat) as (app, _):
+        document = app.sessions.open(session_key(app, chat)).document
+        order = bindings.find_last_order(document)
+        bindings.bind(app.kv, app.root, chat, agent, order=order, by=BY)
         return app.root
 
 

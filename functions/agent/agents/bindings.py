@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.agent.agents.record import BY_CHARACTERS
-from functions.events import Event
+from functions.agent.messages import find_last_said
+from functions.agent.session.document import Document
+from functions.events import Event, order_of
 from functions.texts.en import Texts
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -40,6 +42,8 @@ class Binding(Stored):
         return self.agent if order > self.since else self.before
 
 
+LAST_UPDATE: Final = 10**20 - 1
+"""The number of no update is larger."""
 AWAY: Final = "away"
 """The row of a turn's trace that says why the agent of the chat does not answer."""
 UNBOUND: Final = Binding("", "", "", "")
@@ -105,6 +109,22 @@ def bind(kv: KV, root: str, session: str, agent: str, *, order: str, by: str) ->
         return dumps(changed), known
 
     return update_item(kv, keys.chat_binding(root, session), decide).answer
+
+
+def find_last_order(document: Document) -> str:
+    """Return the order of the last event that a chat's session has worked on, as far as it knows;
+    empty for none.
+
+    A binding that somebody makes on the machine holds from there on: its clock may not be that of
+    the platform.
+    """
+    orders = [""]
+    if document.turn:
+        orders += [event.order for event in document.turn.events]
+    said = find_last_said(document.messages)
+    if said:
+        orders.append(order_of(said.at, LAST_UPDATE))
+    return max(orders)
 
 
 def must_tell_absence(bound: Bound, event: Event, root: str, kv: KV) -> bool:
