@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functions.channels.unread_replies import UnreadReplies, UnreadReply
 from sigil.errors import SigilError
 
-LOOK_SECONDS = 1.5
+LOOK_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
 """So long an answer to what was asked at a terminal is left to that terminal."""
 PAGE = 20

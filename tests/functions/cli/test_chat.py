@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from functions.events import Event, Sender, order_of
@@ -147,10 +148,12 @@ def test_ctrl_c_takes_a_message_back_that_waits_for_another_terminal(
 def test_what_is_said_while_a_line_is_typed_appears_above_it_and_the_line_stays(
     runtime: Callable[..., AgentRuntime], environment: dict[str, str], model: ScriptedModel
 ) -> None:
-    replies = runtime().replies
+    agent = runtime()
+    replies = agent.replies
     model.then(say("answered"))
     more = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
-    replies.keep(SESSION, "say:1", {"reply": "Call Bob."})
+    # nobody has worked on it when the terminal starts
+    agent.queue.put(replace(write("Call Bob."), id="say:1", kind="say", by="terminal:local"))
     with terminal(environment, **more) as screen:
         screen.wait_for_match("while you were away(?s:.*)Call Bob.(?s:.*)› ")
         screen.type("tell me mre\x1b[D\x1b[D")  # the cursor is before `re`
