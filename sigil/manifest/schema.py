@@ -33,7 +33,17 @@ VALIDATION_SECONDS = 1.0
 PATTERN_SECONDS = 0.05
 TOO_SLOW = "checking the input against the schema takes too long"
 """The problem of a value whose check was ended."""
+PATTERN_STEPS = 2_000
+SCHEMA_PATTERN_STEPS = 20_000
+STEPS_MOST = 10**9
 PATTERN_CHARACTERS = 500
+_PATTERN_PART = regex.compile(
+    r"\\[pPN]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\s*(?P<least>[0-9]+)[^}]*\}|.",
+    regex.DOTALL,
+)
+"""The parts of a regular expression: an escape, a class, how often something is repeated, or one
+character.
+"""
 _PROPERTY_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
 """A property's name may be of any script: `sigil.builtin_tools` gives models other names where
 they have to be ASCII.
@@ -187,17 +197,59 @@ class _ExpandedSize:
 
 
 def _compile_patterns(node: Json) -> None:
+    """Compile every pattern in a schema; refuse those that take much memory."""
+    steps = 0
+    for pattern in _list_patterns(node):
+        own = count_pattern_steps(pattern)
+        steps += own
+        if own > PATTERN_STEPS:
+            raise _refusal(
+                f"{one_line(pattern, 80)!r} repeats too much: written out, a pattern has at most"
+                f" {PATTERN_STEPS:,} characters"
+            )
+        if steps > SCHEMA_PATTERN_STEPS:
+            raise _refusal(
+                "its patterns repeat too much: written out, they have more than"
+                f" {SCHEMA_PATTERN_STEPS:,} characters together"
+            )
+        _compile_pattern(pattern)
+
+
+def _list_patterns(node: Json) -> Iterator[str]:
     if isinstance(node, list):
         for child in node:
-            _compile_patterns(child)
+            yield from _list_patterns(child)
     elif isinstance(node, dict):
         if isinstance(node.get("pattern"), str):
-            _compile_pattern(node["pattern"])
+            yield node["pattern"]
         if isinstance(node.get("patternProperties"), dict):
-            for pattern in node["patternProperties"]:
-                _compile_pattern(pattern)
+            yield from node["patternProperties"]
         for child in node.values():
-            _compile_patterns(child)
+            yield from _list_patterns(child)
+
+
+def count_pattern_steps(pattern: str) -> int:
+    """Return about how many characters a pattern has when its fixed repeats are written out.
+
+    The engine does write them out, a quarter of a KiB each: `(a{1000}){1000}` takes 260 MiB.
+    """
+    groups = [0]
+    last = 0
+    for found in _PATTERN_PART.finditer(pattern):
+        if found[0] == "(":
+            groups.append(0)
+            last = 0
+        elif found[0] == ")" and len(groups) > 1:
+            last = max(groups.pop(), 1)
+            groups[-1] += last
+        elif found["least"]:
+            more = last * (min(int(found["least"][:8]), STEPS_MOST) - 1)
+            groups[-1] = min(groups[-1] + max(more, 0), STEPS_MOST)
+            last = min(last + max(more, 0), STEPS_MOST)
+        else:
+            last = 1
+            groups[-1] += 1
+    return sum(groups)
 
 
 @lru_cache(maxsize=512)

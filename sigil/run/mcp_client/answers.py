@@ -6,9 +6,10 @@ there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
-from sigil.errors import ToolError, one_line
+from sigil.errors import ToolError, UsageError, one_line
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import Id, RpcError, RpcReply
 from sigil.protocol import Json
@@ -19,8 +20,13 @@ from sigil.strict_json import dumps
 ANSWER_BYTES = 5 << 20
 """The most of a whole answer: a file in base64 fits."""
 OUTPUT_BYTES = 256 << 10
+VALUES_MOST = 300_000
+"""The most commas of an answer: those of the longest list of tools, or of the longest output."""
+LINES_MOST = 200_000
+"""The most lines of a stream of events."""
 PARTS_MOST = 1_000
 REMOTE = "EREMOTE"
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _FILE_KINDS = {"image": "picture", "audio": "sound"}
 
 KeepFile = Callable[[FileContent], None]
@@ -37,6 +43,7 @@ def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
 
     `streamed` says that the body is a stream of events.
     """
+    require_few_values(body)
     for text in _parse_events(body) if streamed else (body,):
         try:
             message = jsonrpc.parse_message(jsonrpc.parse_body(text))
@@ -45,6 +52,15 @@ def find_reply(body: bytes, id: Id, *, streamed: bool) -> RpcReply:
         if isinstance(message, RpcReply) and message.id in (id, None):
             return message
     raise invalid_reply("it does not answer this request")
+
+
+def require_few_values(body: bytes) -> None:
+    """Raise `ToolError` EREMOTE for JSON of so many values that reading it would cost too much.
+
+    A file in base64, and so a large answer, has few commas.
+    """
+    if body.count(b",") > VALUES_MOST:
+        raise invalid_reply(f"it has more than {VALUES_MOST:,} values")
 
 
 def read_output(result: Json, keep: KeepFile = keep_nothing) -> Json:
@@ -67,7 +83,10 @@ def read_output(result: Json, keep: KeepFile = keep_nothing) -> Json:
     output = result.get("structuredContent")
     if output is None:
         output = "\n".join(texts)
-    size = len(dumps(output))
+    try:
+        size = len(dumps(output))
+    except UsageError:
+        raise invalid_reply("its values are nested too deep, or no JSON") from None
     if size > OUTPUT_BYTES:
         raise ToolError(
             "ETOOBIG",
@@ -94,8 +113,11 @@ def _parse_events(body: bytes) -> Iterator[bytes]:
     """
     data: list[bytes] = []
     kind = b""
-    text = body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    for line in (*text.split(b"\n"), b""):
+    # no list of all lines: a stream may be nothing but line ends
+    for number, found in enumerate(_LINE.finditer(body.removeprefix(b"\xef\xbb\xbf"))):
+        if number > LINES_MOST:
+            raise invalid_reply(f"it has more than {LINES_MOST:,} lines")
+        line = found[1]
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
@@ -124,10 +146,13 @@ def _format_part(part: Json, keep: KeepFile) -> str:
             return text
         return _format_file(resource, "blob", "file", keep)
     if kind == "resource_link":
-        return f"[a link to {one_line(str(part.get('uri', '')), 200)}]"
-    if isinstance(kind, str) and kind in _FILE_KINDS:
+        uri = part.get("uri")
+        return f"[a link to {one_line(uri, 200) if isinstance(uri, str) else 'nowhere'}]"
+    if not isinstance(kind, str):
+        return "[something that is no content]"
+    if kind in _FILE_KINDS:
         return _format_file(part, "data", _FILE_KINDS[kind], keep)
-    return f"[{one_line(str(kind), 20)}, which is not known here: left out]"
+    return f"[{one_line(kind, 20)}, which is not known here: left out]"
 
 
 def _format_file(part: Mapping[str, Json], field: str, kind: str, keep: KeepFile) -> str:

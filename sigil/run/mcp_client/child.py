@@ -20,7 +20,7 @@ from sigil.errors import BackendError, ToolError, one_line
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import METHOD, Message, RpcError, RpcReply, RpcRequest
 from sigil.protocol import Json
-from sigil.run.mcp_client.answers import ANSWER_BYTES, REMOTE
+from sigil.run.mcp_client.answers import ANSWER_BYTES, REMOTE, require_few_values
 from sigil.strict_json import dumps
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -190,8 +190,9 @@ class ServerProcess:
     def _handle_line(self, line: bytes) -> None:
         """Take an answer, or refuse a request of the program's own but for a ping."""
         try:
+            require_few_values(line)
             message: Message = jsonrpc.parse_message(jsonrpc.parse_body(line))
-        except RpcError:
+        except (RpcError, ToolError):
             return  # programs that print on their standard output are common
         if isinstance(message, RpcReply) and isinstance(message.id, int):
             with self._lock:

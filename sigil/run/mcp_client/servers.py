@@ -150,7 +150,11 @@ class Servers:
             if len(after) > 10_000 or {"cursor": after} == cursor:
                 raise invalid_reply("its list does not go on")
             cursor = {"cursor": after}
-        raise ToolError(REMOTE, f"the server lists tools without an end: more than {count:,}")
+        raise ToolError(
+            REMOTE,
+            "the server lists tools without an end: more than"
+            f" {TOOLS_MOST:,}, or {PAGES_MOST:,} pages",
+        )
 
     def end_revoked(self, namespace: str, permissions: Collection[str]) -> None:
         """End the programs of an agent that one of these permissions allowed to start.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 200
 """At most so many tools of one server are imported; a namespace holds at most 500 capabilities."""
+NAME_CHARACTERS = 128
 DESCRIPTION_CHARACTERS = 380
 NOTE_CHARACTERS = 300
 VALUE_CHARACTERS = 1_000
@@ -102,10 +103,13 @@ def clean_tools(
     for value in listed:
         if not isinstance(value, dict) or (only and value.get("name") not in only):
             continue
-        tool = _parse_tool(value, server)
-        if tool is None:
+        name = value.get("name")
+        if not isinstance(name, str) or not name:
             continue
-        found.setdefault(tool.name, tool)
+        line = one_line(name, NAME_CHARACTERS)
+        if line in found:  # looked at once: to check a schema takes time
+            continue
+        found[line] = _parse_tool(value, name, line, server)
         if len(found) > MOST:
             raise UsageError(
                 "ETOOBIG",
@@ -138,12 +142,8 @@ def capability_of(tool: str, server: str) -> str:
     return f"{name[: NAME_LIMIT - 7].rstrip('-')}-h{hashlib.sha256(tool.encode()).hexdigest()[:5]}"
 
 
-def _parse_tool(value: Mapping[str, Json], server: str) -> ImportedTool | None:
-    """Return the tool that a server lists; None for one without a name."""
-    name = value.get("name")
-    if not isinstance(name, str) or not name:
-        return None
-    line = one_line(name, 128)
+def _parse_tool(value: Mapping[str, Json], name: str, line: str, server: str) -> ImportedTool:
+    """Return the tool that a server lists; `line` is its name as one line."""
     try:
         document.read_tool_name(name)
         capability = capability_of(line, server)

@@ -149,3 +149,37 @@ def test_nested_quantifiers_cost_nothing() -> None:
     accepted = schema.check({"properties": {"x": {"pattern": "^(a+)+$"}}})
     with pytest.raises(UsageError, match="does not match"):
         accept(accepted, {"x": "a" * 50 + "b"})
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a{5000000}",
+        "(a{1000}){1000}",
+        "((a{100}){100}){100}",
+        "(?x)[a-z]{ 1000000 , }",
+        r"(?:\{x{50}|b){50}",
+    ],
+)
+def test_a_pattern_that_takes_much_memory_is_refused_before_it_is_compiled(pattern: str) -> None:
+    with pytest.raises(UsageError, match="repeats too much"):
+        schema.check({"properties": {"x": {"type": "string", "pattern": pattern}}})
+    with pytest.raises(UsageError, match="repeats too much"):
+        schema.check({"patternProperties": {pattern: {}}})
+
+
+def test_many_patterns_together_take_bounded_memory() -> None:
+    parts = {f"x{each}": {"type": "string", "pattern": "a{1900}"} for each in range(10)}
+    schema.check({"properties": parts})
+    with pytest.raises(UsageError, match="its patterns repeat too much"):
+        schema.check({"properties": {**parts, "y": {"type": "string", "pattern": "b{1900}"}}})
+
+
+def test_patterns_that_people_write_are_taken() -> None:
+    for pattern in (
+        r"^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
+        r"^\w[\]{]{0,5000}\{$",
+        r"^(?:[A-Za-z0-9+/]{4}){1,4000}={0,2}$",
+        r"^[a-z]{64}(,[a-z]{64}){0,9}$",
+    ):
+        schema.check({"properties": {"x": {"type": "string", "pattern": pattern}}})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sigil.manifest import schema
 from sigil.protocol import is_name
 from sigil.run.mcp_client.tools import ImportedTool, capability_of, clean_tools
 
@@ -57,6 +58,16 @@ def test_tools_that_would_share_a_name_are_all_left_out() -> None:
         "other": False,
     }
     assert not clean_tools(told, "tracker", ["get_user"])[0].problem
+
+
+def test_a_tool_that_is_listed_again_and_again_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checked: list[Any] = []
+    check = schema.check
+    monkeypatch.setattr(schema, "check", lambda value: checked.append(value) or check(value))
+    told = [{"name": "find", "inputSchema": {"type": "object"}}] * 20_000
+    assert len(clean_tools(told, "tracker")) == len(checked) == 1
 
 
 def test_a_description_is_one_clean_line_that_says_whose_it_is() -> None:

@@ -143,6 +143,8 @@ def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: 
             "[something that is no content]\n[new thing, which is not known here: left out]",
         ),
         ({"content": []}, ""),
+        ({"content": [{"type": ["image"]}]}, "[something that is no content]"),
+        ({"content": [{"type": "resource_link", "uri": {"a": 1}}]}, "[a link to nowhere]"),
     ],
 )
 def test_what_a_tool_returns_is_text_or_json(
@@ -152,6 +154,17 @@ def test_what_a_tool_returns_is_text_or_json(
     fake.does["greet"] = lambda given: result
 
     assert importer.run("tracker-greet") == output
+
+
+EVENTS = "text/event-stream"
+
+
+def nest(depth: int) -> Any:
+    """A value within a value within a value."""
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return value
 
 
 WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
@@ -183,6 +196,18 @@ WRONG: dict[str, tuple[Callable[[Recorded, dict[str, Any]], Answer], str]] = {
     "too much": (
         lambda request, message: rpc(message, {"content": [], "more": "x" * (5 << 20)}),
         "ETOOBIG: .*more than 5,242,880 bytes",
+    ),
+    "many values": (
+        lambda request, message: rpc(message, {"content": [], "structuredContent": [[]] * 300_001}),
+        "EREMOTE: .*it has more than 300,000 values",
+    ),
+    "nested values": (
+        lambda request, message: rpc(message, {"structuredContent": nest(300)}),
+        "EREMOTE: .*nested too deep, or no JSON",
+    ),
+    "many lines": (
+        lambda request, message: Answer(200, b"\n" * 300_000, {"content-type": EVENTS}),
+        "EREMOTE: .*it has more than 200,000 lines",
     ),
     "accepted": (lambda request, message: Answer(202), "EREMOTE: .*status 202"),
     "a failure": (lambda request, message: Answer(500, b"secret trace"), "EREMOTE: .*status 500$"),
