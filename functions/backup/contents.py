@@ -37,7 +37,8 @@ the counts of deliveries of another queue, the code of a first owner, the times 
 search indexes (which are built anew), and the notes of backups themselves.
 """
 NAMING: Final = frozenset(
-    "capability doc thing things stocked callers-pinned audit-tip memory-link".split()
+    "capability doc thing things stocked callers-pinned audit-tip memory-link"
+    " file token-file".split()
 )
 """What names items of other partitions that were written before it, beside the documents of
 sessions.
@@ -110,6 +111,8 @@ def find_artifacts(item: ScannedItem, *, is_trusted: bool) -> list[str]:
         fields = _read(item.value, is_trusted=is_trusted)
         record = as_mapping(fields.get("record")) or fields
         names.extend(record.get(field) for field in ("wasm", "source"))
+    if kind in FILES:
+        names.append(_read(item.value, is_trusted=is_trusted).get("artifact"))
     return [name for name in names if isinstance(name, str) and _DIGEST.fullmatch(name)]
 
 

@@ -61,6 +61,7 @@ def fill(stores: Stores) -> Items:
     kv, now = stores.kv, time.time()
     wasm, source = stores.artifacts.put(b"\0asm of encode"), stores.artifacts.put(b"return input")
     body, chunk = stores.artifacts.put(BODY), stores.artifacts.put(CHUNK)
+    picture = stores.artifacts.put(b"a picture that a tool returned")
     record = {"wasm": wasm, "source": source, "name": "encode"}
     document = {"messages": [], "outbox": [], "spilled": {"messages/0/content": body}}
     lasting: dict[Key, bytes] = {
@@ -81,6 +82,8 @@ def fill(stores: Stores) -> Items:
     }
     ending = {
         keys.seen_event(S, "telegram:1:1"): (b"", 600.0),
+        keys.chat_file(S, "1"): (orjson.dumps({"artifact": picture}), 900.0),
+        keys.token_file("main", "t", "2"): (orjson.dumps({"artifact": picture}), 900.0),
         keys.event_reply(S, "e"): (b'{"reply": "x"}', 60.0),
     }
     left_out: dict[Key, tuple[bytes, float | None]] = {

@@ -82,7 +82,7 @@ def test_a_backup_goes_from_store_to_store_and_comes_back_as_it_was(
         there = open_place(kind, tmp_path / str(number), request)
         file = f"{number}.zip"
         row = json.loads(run(here, "backup", file, "--json").stdout)
-        assert (row["items"], row["artifacts"], row["missing"]) == (len(expected), 4, 0)
+        assert (row["items"], row["artifacts"], row["missing"]) == (len(expected), 5, 0)
         done = run(there, "restore", file)
         assert "sent twice" in done.stderr
 
