@@ -92,6 +92,11 @@ def check_setup(docker: Docker, folder: Path) -> str:
     state = _inspect(docker, "uncaged", "{{.State.Health.Status}}")
     inside = docker.run("exec", "uncaged", "uncaged", *QUESTION)
     outside = run(program, *QUESTION, environment=environment)
+    # a later setup replaces the file, and the container that it restarts has the new one
+    run(program, "setup", "language", "--yes", "--language", "zh", environment=environment)
+    read = docker.run("exec", "uncaged", "cat", str(folder / "config/uncaged/uncaged.toml"))
+    if 'LANGUAGE = "zh"' not in read:
+        sys.exit(f"error: setup's container reads {read!r}")
     run(program, *words, "none", environment=environment)
     left = docker.run("ps", "--all", "--quiet", "--filter", "name=^uncaged$").strip()
     if (state, ANSWER in inside, ANSWER in outside, left) != ("healthy", True, True, ""):

@@ -11,6 +11,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from functions.cli.setup.settings_file import SettingsFile
 from functions.settings import Settings
@@ -29,7 +30,6 @@ COMMAND_SECONDS = 90.0
 START_SECONDS = 60.0
 """The image's health check asks every 15 s."""
 LOOK_SECONDS = 0.5
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _HARDENED = (
     *("--read-only", "--tmpfs=/tmp:mode=1777,size=64m", "--cap-drop=ALL"),
     *("--security-opt=no-new-privileges:true", "--pids-limit=256"),
@@ -121,8 +121,7 @@ def list_run_words(
     else:
         words.append(f"--workdir={file.path.parent}")
     serve = ["serve", *(["--poll"] if poll else [])]
-    values = file.values.values()
-    if any(name in value for value in values for name in _LOOPBACK):
+    if any(map(_names_this_machine, file.values.values())):
         # a model or a store of this machine has an address that only the machine itself reaches
         words += ["--network=host"]
         words += ["--no-healthcheck"] if port != PORT_INSIDE else []
@@ -190,6 +189,15 @@ def _wait_until_healthy(containers: Containers) -> bool:
         if time.monotonic() > end:
             return False
         time.sleep(LOOK_SECONDS)
+
+
+def _names_this_machine(value: str) -> bool:
+    """Return whether a setting is an address that only this machine itself reaches."""
+    try:
+        host = urlsplit(value).hostname or ""
+    except ValueError:
+        return False
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _mount(path: Path, *, is_readonly: bool) -> str:
