@@ -4,7 +4,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -16,7 +16,7 @@ from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline import OfflineModel
 from functions.agent.session.store import Sessions
 from functions.agent.session.trace import load_trace
-from functions.channels.base import Busy
+from functions.channels.base import AttachedFile, Busy
 from functions.channels.http_replies import HttpReplies
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
@@ -98,6 +98,7 @@ class Chat:
         reply_to: str = "",
         start: int = 0,
         sent: Callable[[int], None],
+        files: Sequence[AttachedFile] = (),
     ) -> None:
         if self.moods:
             raise self.moods.pop(0)
