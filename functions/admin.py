@@ -14,6 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from mangum import Mangum
 
 from functions import log, wiring
+from functions.agent.agents.directory import AgentDirectory
 from functions.agent.app import App
 from functions.agent.commands import control, status
 from functions.alerts import Notifier, halt_alert, send_alert
@@ -35,11 +36,12 @@ BODY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AdminDeps:
-    """The agent to switch, who hears of a halt, and who checks the token."""
+    """The agent to switch, those below it, who hears of a halt, and who checks the token."""
 
     app: App
     notifier: Notifier
     gate: Authenticator
+    agents: AgentDirectory
 
 
 Act = Callable[[AdminDeps, str], dict[str, object]]
@@ -96,23 +98,29 @@ async def _read_session(request: Request) -> str:
 
 
 def _halt_agent(deps: AdminDeps, session: str) -> dict[str, object]:
-    app = deps.app
+    app = _find_agent(deps, session)
     control.halt(_session_key(app, session), app, BY)
     send_alert(halt_alert(app.name, session, app.clock.now()), deps.notifier)
     return {"halted": session or "*"}
 
 
 def _unlock_agent(deps: AdminDeps, session: str) -> dict[str, object]:
-    control.unlock(_session_key(deps.app, session), deps.app, BY)
+    app = _find_agent(deps, session)
+    control.unlock(_session_key(app, session), app, BY)
     return {"unlocked": session or "*"}
 
 
 def _report_status(deps: AdminDeps, session: str) -> dict[str, object]:
-    app = deps.app
+    app = _find_agent(deps, session)
     name = session or "http:admin:main"
     key = _session_key(app, name)
     report = status.make_report(key, app.sessions.open(key).document, app)
     return {"agent": app.name, "session": name, **row(report)}
+
+
+def _find_agent(deps: AdminDeps, session: str) -> App:
+    """Return the agent that answers in a chat; for every chat that is the root."""
+    return deps.agents.find_current(session, deps.app).app if session else deps.app
 
 
 def _session_key(app: App, session: str) -> str:
@@ -134,10 +142,12 @@ def _open_deps() -> AdminDeps:
         token = admin_token(settings)
     except UsageError:
         token = ""
+    stores = open_stores(settings)
     return AdminDeps(
-        wiring.open_control_app(settings, open_stores(settings)),
+        wiring.open_control_app(settings, stores),
         wiring.open_notifier(settings),
         Authenticator(token, None, settings.agent, settings.rate),
+        wiring.open_directory(wiring.AgentMaker(settings, stores)),
     )
 
 

@@ -35,7 +35,7 @@ from sigil.http.body import read_body
 from sigil.http.capabilities import file_response
 from sigil.http.credentials import admit_request
 from sigil.http.response import add_error_handling, failure_response
-from sigil.protocol import Caller, Json
+from sigil.protocol import Json
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 
@@ -197,7 +197,7 @@ def build_app(
     if local_registry:
         server.include_router(sigil_http.build_router(lambda: local_registry, gate))
     server.include_router(chat_routes(runtime, gate))
-    control = admin.AdminDeps(runtime.app, runtime.notifier, gate)
+    control = admin.AdminDeps(runtime.app, runtime.notifier, gate, runtime.agents)
     server.include_router(admin.router(lambda: control))
     deps = webhook.WebhookDeps(runtime.channels, runtime.queue, runtime.stores.kv)
     server.include_router(webhook.router(lambda: deps))
@@ -263,13 +263,25 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     async def get_file(session: str, id: str, request: Request) -> Response:
         try:
             require_admin(await admit_request(request, gate), "may chat")
-            caller = Caller(runtime.settings.agent, f"http:admin:{session}")
-            body = await run_in_threadpool(runtime.app.registry.read_file, id, caller)
+            body = await run_in_threadpool(_read_file, runtime, f"http:admin:{session}", id)
         except (Refused, UsageError, BackendError) as problem:
             return failure_response(problem)
         return file_response(id, body)
 
     return routes
+
+
+def _read_file(runtime: AgentRuntime, session: str, id: str) -> bytes:
+    """Return a file of a reply in a chat, which the agent that answers there has kept, or the root
+    before it was bound; `UsageError` ENOENT when there is none.
+    """
+    found = runtime.agents.find_current(session, runtime.app).app
+    try:
+        return found.registry.read_file(id, found.make_caller(session))
+    except UsageError:
+        if found.is_root:
+            raise
+        return found.registry.read_file(id, runtime.app.make_caller(session))
 
 
 def _mark_read(runtime: AgentRuntime, session: str, event: str) -> None:

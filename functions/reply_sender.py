@@ -26,7 +26,7 @@ from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.status_alerts import alert_model_failures, alert_session_status
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
-from sigil.protocol import Caller, file_row
+from sigil.protocol import file_row
 from sigil.storage.kv import keys
 from sigil.storage.stored import Shape, Stored, dumps
 
@@ -99,7 +99,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
 
 def attach_files(reply: Outgoing, app: App) -> list[AttachedFile]:
     """Return the files of a reply, which were kept for its chat."""
-    caller = Caller(app.name, reply.session)
+    caller = app.make_caller(reply.session)
     attached = []
     for file in reply.files:
         read = partial(app.registry.read_file, file.id, caller)

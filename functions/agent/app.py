@@ -189,7 +189,7 @@ class App:
         """
         if self.is_root:
             return Caller(self.name, session, owner, "model")
-        return Caller(self.root, f"{self.name}#{session}", author="model")
+        return Caller(self.root, keys.join_session(session, self.name), author="model")
 
     def find_zone(self, document: Document) -> str:
         """Return the time zone of a chat."""

@@ -38,7 +38,7 @@ from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.cli.saved_files import save_files
 from sigil.errors import SigilError, UsageError, one_line
-from sigil.protocol import Caller, Json, KeptFile, file_row
+from sigil.protocol import Json, KeptFile, file_row
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.storage.stored import REST
@@ -331,7 +331,8 @@ class _Conversation:
 
     def _save_files(self, files: Sequence[KeptFile]) -> list[Path]:
         """Save the files of the answers in a new folder of their own, and return their paths."""
-        caller = Caller(self._app.name, self._session)
+        agent = self._runtime.agents.find_current(self._session, self._app).app
+        caller = agent.make_caller(self._session)
         try:
             read = self._app.registry.read_file
             return save_files(files, [read(file.id, caller) for file in files])

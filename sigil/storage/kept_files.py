@@ -75,7 +75,9 @@ def partition_of(caller: Caller) -> str:
     Who asks with the admin token, or in this process, is the same owner at a shell.
     """
     if caller.session:
-        return keys.chat_file(keys.session_of(caller.namespace, caller.session), "").partition
+        return keys.chat_file(
+            keys.session_of_caller(caller.namespace, caller.session), ""
+        ).partition
     token = "" if caller.token == "admin" else caller.token
     return keys.token_file(caller.namespace, token, "").partition
 

@@ -65,6 +65,14 @@ def test_a_halt_of_the_root_stops_the_turn_of_an_agent_that_runs_in_another_proc
             model.then(say("well again"))
             assert agent.ask("and now?") == "well again"
 
+        chat = {"session": f"telegram:{OWNER}"}
+        assert agent.server.post("/halt", json=chat).json() == {"halted": chat["session"]}
+        assert agent.status()["agent"] == "main.alice"
+        assert agent.state() == "SAFETY_LOCKOUT"
+        assert agent.ask("hello?").startswith("I was halted")
+        assert agent.server.post("/unlock", json=chat).status_code == 200
+        assert agent.state() == "WAITING_FOR_EVENT"
+
 
 def test_the_budget_of_all_stops_two_agents_in_two_processes(
     runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel

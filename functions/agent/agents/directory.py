@@ -102,6 +102,10 @@ class AgentDirectory:
         self.note_binding(event.session, agent)
         return self._make_route(agent, root)
 
+    def find_current(self, session: str, root: App) -> Route:
+        """Return the agent that answers what comes to a chat from now on."""
+        return self._make_route(read_binding(root.kv, root.name, session).agent, root)
+
     def note_binding(self, session: str, agent: str) -> None:
         """Remember the short name of the agent that a chat is bound to, empty for the root."""
         if not agent:

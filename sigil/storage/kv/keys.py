@@ -44,6 +44,19 @@ def belongs_to(root: str, whom: str) -> bool:
     return root_of(whom.partition("#")[0]) == escape(root)
 
 
+def join_session(session: str, agent: str) -> str:
+    """Return the session of a caller who speaks for an agent below the root in one of its chats."""
+    return f"{session}#{agent}"
+
+
+def session_of_caller(namespace: str, session: str) -> str:
+    """Return the S of a caller's session, that of an agent below the root if it names one."""
+    chat, _, agent = session.rpartition("#")
+    if chat and agent != namespace and root_of(agent) == namespace:
+        return session_of(agent, chat)
+    return session_of(namespace, session)
+
+
 def agent_record(root: str, name: str) -> Key:
     """The record of an agent below a root, by its short name."""
     return Key(f"agent#{escape(root)}", escape(name))

@@ -10,6 +10,7 @@ import pytest
 from functions import worker
 from functions.agent.agents.bindings import bind, read_binding
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
+from functions.agent.app import App
 from functions.agent.commands import control
 from functions.events import Event, Sender
 from functions.personal_data import PersonalData
@@ -17,12 +18,13 @@ from functions.queues import dead_letters
 from functions.queues.waiting_events import group_of
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
+from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
-from tests.fakes.model import ScriptedModel, say
+from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event
 from tests.functions.people import platform
 
@@ -305,3 +307,41 @@ def test_what_a_bound_chat_said_is_exported_and_erased_with_the_person(
     assert left == []
     assert read_binding(kv, "main", "telegram:66").agent == ""
     assert data.count(data.find("telegram:66")) == {}
+
+
+def test_what_an_agent_deploys_is_its_sessions_alone(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    spec = {"name": "cluck", "description": "Cluck like a hen.", "execute": "return 'cluck'"}
+    work(home, message("/agent alice"))
+    model.then(call(("sigil_deploy", spec)), call(("cap_cluck", {})), say("done"))
+    work(home, message("learn to cluck"))
+    assert "cluck" in str(model.bodies[-1]["messages"][-1])
+    registry = home.app.registry
+    alice = home.agents.find("main.alice", home.app)
+    assert isinstance(alice, App)
+    mine = alice.make_caller("telegram:42")
+    assert [row["namespace"] for row in registry.list(mine)] == ["main~telegram:42#main.alice"]
+    for other in (
+        Caller("main", owner=True),
+        home.app.make_caller("telegram:42", owner=True),
+        alice.make_caller("telegram:44"),
+    ):
+        assert list(registry.list(other)) == []
+    assert not alice.make_caller("telegram:42", owner=True).owner
+
+
+@pytest.mark.parametrize(
+    ("session", "own"),
+    [
+        ("telegram:7#main.alice", "main.alice#telegram:7"),
+        ("telegram:7", "main#telegram:7"),
+        ("telegram:7#other.alice", "main#telegram:7%23other.alice"),
+        ("telegram:7#main", "main#telegram:7%23main"),
+        ("#main.alice", "main#%23main.alice"),
+    ],
+)
+def test_a_callers_session_belongs_to_an_agent_of_its_own_root_alone(
+    session: str, own: str
+) -> None:
+    assert keys.session_of_caller("main", session) == own
