@@ -31,7 +31,7 @@ from functions.agent.memory.helpers import Terms
 from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
 from functions.agent.memory.joining import BY as LINK
 from functions.agent.memory.statements import Comparison, compare, find_new_lines
-from functions.agent.messages import RUNTIME_ORIGIN, Message
+from functions.agent.messages import MAIL_ORIGIN, RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
 from functions.agent.prompt import ToolDefinition
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
@@ -170,7 +170,7 @@ def load_backlog(side: SideRequests) -> Backlog:
     news = []
     for number in sorted(by_number):
         message = by_number[number]
-        if number > document.consolidated and message.origin != RUNTIME_ORIGIN:
+        if number > document.consolidated and message.origin not in (RUNTIME_ORIGIN, MAIL_ORIGIN):
             news.append(message)
     ends = {}
     for first, chunk in chunks.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from functions.agent.messages import RUNTIME_ORIGIN, read_own_words
+from functions.agent.messages import is_from_person, read_own_words
 from functions.agent.session.document import Document
 from functions.events import Event
 from functions.texts.en import Texts
@@ -55,7 +55,7 @@ def _list_messages(document: Document) -> Iterator[str]:
     """
     count = 0
     for message in reversed(document.messages):
-        if message.role == "user" and message.origin != RUNTIME_ORIGIN:
+        if is_from_person(message):
             words = read_own_words(message.content)
             if not words.strip():
                 continue

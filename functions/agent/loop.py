@@ -21,7 +21,9 @@ from functions.agent.context import (
     make_final_request,
 )
 from functions.agent.eviction import evict_before_turn, may_write_calls
+from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.messages import (
+    MAIL_ORIGIN,
     RUNTIME_ORIGIN,
     CallResult,
     Message,
@@ -54,6 +56,8 @@ from sigil.protocol import Offer
 ROUNDS = 6
 ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
+MAIL_SHARE = 0.5
+"""The part of the window's room that the mails of one message may take."""
 SAVE_SECONDS = 5.0
 """A worker keeps so much of its time to save and to send."""
 
@@ -64,7 +68,7 @@ class RoundContext:
 
     `deadline` and `until` are times of the monotonic clock: when the turn is over, and when this
     worker's own time is (a function's timeout). `put` puts an event that the turn posts into the
-    queue. `patient` says that the turn may wait when the
+    queue; `mailbox` is read before each request. `patient` says that the turn may wait when the
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
     turn ends.
@@ -81,6 +85,7 @@ class RoundContext:
     check_allowance: Callable[[Turn], str] = lambda _: ""
     reader: NoticeReader = NoticeReader()
     put: Callable[[Event], None] | None = None
+    mailbox: Mailbox | None = None
 
     @property
     def texts(self) -> Texts:
@@ -127,6 +132,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             return opened, context.texts.out_of_time
         if context.is_cut_short():
             return opened, None
+        opened = _take_mail(opened, context)
         rounds = _turn_of(opened).rounds
         # a turn is never compacted; in a full window there is still room for an answer
         last = rounds >= ROUNDS or (rounds > 0 and context.is_window_full(opened.document))
@@ -191,6 +197,33 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
         return opened, context.texts.stopped
     exceeded = context.check_allowance(turn)
     return (opened, exceeded) if exceeded else None
+
+
+def _take_mail(opened: SessionHandle, context: RoundContext) -> SessionHandle:
+    """Return the session with the mails that have come, which are gone from the mailbox after that.
+
+    They are in the history, and named in the document, before they are deleted: a crash between
+    leaves items that the next reading knows.
+    """
+    mailbox = context.mailbox
+    if mailbox is None:
+        return opened
+    document = opened.document
+    room = context.app.count_room(context.preamble, document.ratio)
+    room -= compaction.estimate_size(document.messages)
+    most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
+    mails, left = mailbox.read(document.taken, most)
+    # the model reads one message full of mail at a time
+    if mails and document.messages[-1].origin != MAIL_ORIGIN:
+        taken = (*left, *(name for name, _ in mails))
+        opened = opened.with_document(replace(document, taken=taken))
+        message = format_mails([mail for _, mail in mails], context.app.clock.now(), most)
+        opened = _save_checkpoint(opened, context, message)
+        left = list(taken)
+    mailbox.remove(left)
+    if opened.document.taken:
+        opened = opened.with_document(replace(opened.document, taken=()))
+    return opened
 
 
 def _request_verification(

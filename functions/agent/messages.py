@@ -40,6 +40,8 @@ Number = Annotated[float, Meta(ge=0, lt=MOST)]
 """A stored count, and a stored amount or time in seconds since the epoch."""
 RUNTIME_MARK: Final = "[runtime]"
 """How a message of the runtime's own begins; a person's always begins with its stamp."""
+MAIL_ORIGIN: Final = "mail"
+"""The origin of a message that holds what stood in a mailbox."""
 RUNTIME_ORIGIN: Final = "runtime"
 """The origin of a kept message that the runtime wrote; a person's names a platform."""
 
@@ -208,11 +210,15 @@ def name_last_calls(messages: Sequence[Message]) -> dict[str, str]:
     return {}
 
 
+def is_from_person(message: Message) -> bool:
+    """Return whether a person wrote a message: the runtime wrote neither it nor what set it off."""
+    return message.role == "user" and message.origin not in (RUNTIME_ORIGIN, *SCHEDULED_KINDS)
+
+
 def find_last_said(messages: Sequence[Message]) -> Message | None:
     """Return the last message of a person, None when there is none."""
     for message in reversed(messages):
-        by_person = message.role == "user" and message.origin != RUNTIME_ORIGIN
-        if by_person and not message.content.endswith(SCHEDULED_NOTE):
+        if is_from_person(message):
             return message
     return None
 

@@ -25,9 +25,11 @@ from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict, note_enough_unheard
 from functions.agent.language import choose_texts_for, mentions_time
 from functions.agent.loop import SAVE_SECONDS, RoundContext, run_rounds
+from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of
 from functions.agent.messages import (
     RUNTIME_ORIGIN,
     SCHEDULED_KINDS,
+    SCHEDULED_NOTE,
     Message,
     clean_name,
     find_last_said,
@@ -47,7 +49,14 @@ from functions.agent.services.call_context import CallContext
 from functions.agent.services.table import call_service
 from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
-from functions.agent.session.document import OUTBOX_MOST, SEEN_MOST, Document, Outgoing, Turn
+from functions.agent.session.document import (
+    OUTBOX_MOST,
+    SEEN_MOST,
+    Document,
+    GatheredMessage,
+    Outgoing,
+    Turn,
+)
 from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
 from functions.agent.session.trace import save_trace
@@ -338,6 +347,16 @@ def _begin_turn(
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
 
+    mailbox = _open_mailbox(event, app)
+    mails: list[tuple[str, Mail]] = []
+    if mailbox and event.kind == "mail":
+        mails, left = mailbox.read(opened.document.taken)
+        if not mails:
+            # another turn has read it
+            mailbox.remove(left)
+            opened = opened.with_document(replace(opened.document, taken=()))
+            return close_turn(opened, app, turn, "", in_history=False)
+
     if unopened.is_all(event):
         return _answer_unopened(_with_safety(opened, begun), turn, context)
 
@@ -366,14 +385,33 @@ def _begin_turn(
 
     events = [event, *_find_gathered_events(opened, event, context)]
     heard = _read_overheard(document, events, context)
-    document, gathered = gathering.add_messages(
-        document, events, context.role, heard, room, zone=app.find_zone(document)
-    )
+    if mailbox:
+        turn = replace(turn, first=document.next_seq)
+    gathered: tuple[GatheredMessage, ...] = ()
+    if mails:
+        message = format_mails([mail for _, mail in mails], turn.began)
+        message = replace(message, content=f"{message.content}\n{SCHEDULED_NOTE}")
+        document = document.add(message)
+        document = replace(document, taken=(*document.taken, *(name for name, _ in mails)))
+    else:
+        document, gathered = gathering.add_messages(
+            document, events, context.role, heard, room, zone=app.find_zone(document)
+        )
     if gathered:
         turn = replace(turn, gathered=gathered).add_step("gather", count=len(gathered))
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
     return _run_and_close(opened, preamble, context)
+
+
+def _open_mailbox(event: Event, app: App) -> Mailbox | None:
+    """Return the mailbox that a turn reads: work of the agent's own does, and one set off by mail.
+
+    None for the turn of a person's message.
+    """
+    if event.is_own_work or event.kind == "mail":
+        return Mailbox(app.kv, scope_of(event))
+    return None
 
 
 def _find_gathered_events(
@@ -648,6 +686,7 @@ def _make_round_context(
         # the person whom a paused session asks first may be one of several
         reader=replace(reader, guest=False),
         put=worker.put,
+        mailbox=_open_mailbox(event, app),
     )
 
 

@@ -20,14 +20,17 @@ from typing import Any, Literal
 import orjson
 import pytest
 
+from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.messages import SCHEDULED_NOTE, Message
 from functions.agent.session.document import Document
+from functions.agent.session.store import Sessions
 from functions.channels.telegram.channel import Telegram
-from functions.events import Event, Sender, order_of
+from functions.events import Event, Kind, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import open_queue
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import TOKEN
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
@@ -47,7 +50,7 @@ SPIN = 400
 """Long enough for a call to be hit in its middle."""
 BOTH_COUNT = re.compile(r"write head \d+ after|delete inbox \d+ (before|after)|send 1 after")
 """The points at which a turn that answers two messages could lose or repeat one of them."""
-WORK_COUNTS = re.compile(r"(write (head|inbox) \d+|delete inbox \d+) after|send 1 before")
+WORK_COUNTS = re.compile(r"(write (head|inbox)|delete (inbox|mail)) \d+ after|send 1 before")
 """The points at which work of the agent's own could lose or repeat its outcome."""
 OpenSystem = Callable[..., AbstractContextManager[System]]
 Mode = Literal["another process is started", "another process runs already"]
@@ -282,30 +285,44 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
     assert not broken_rows, "\n".join(broken_rows)
 
 
-@pytest.mark.parametrize("open_system", ["sqlite", "redis", "dynamodb", "sqs"], indirect=True)
-def test_a_crash_in_work_that_nobody_typed_tells_its_chat_once(open_system: OpenSystem) -> None:
+@pytest.mark.parametrize(
+    ("open_system", "kind"),
+    [
+        ("sqlite", "wakeup"),
+        ("redis", "wakeup"),
+        ("dynamodb", "wakeup"),
+        ("sqs", "wakeup"),
+        ("sqlite", "mail"),
+    ],
+    indirect=["open_system"],
+)
+def test_a_crash_in_work_that_nobody_typed_tells_its_chat_once(
+    open_system: OpenSystem, kind: Kind
+) -> None:
     """Its outcome is an event of its own: killed before the checkpoint, behind it, behind the put
-    and before the acknowledgement, it is said once.
+    and before the acknowledgement, it is said once. Mail is shown once, and gone after that.
     """
     with open_system(lease=60.0) as system:
-        put_work(system)
+        put_work(system, kind)
         system.start()
         system.platform.wait_for_texts(OUTCOME)
         until(system.is_idle, "the session is given back")
         points = [point for point in system.notes("journal") if WORK_COUNTS.fullmatch(point)]
     assert {"write head 1 after", "write head 3 after", "write head 5 after"} <= set(points)
     with ThreadPoolExecutor(AT_ONCE) as players:
-        rows = list(players.map(lambda point: play_work(open_system, point), points))
+        rows = list(players.map(lambda point: play_work(open_system, kind, point), points))
     broken_rows = [str(row) for row in rows if row.problems]
     assert not broken_rows, "\n".join(broken_rows)
 
 
-def put_work(system: System) -> None:
+def put_work(system: System, kind: Kind) -> None:
     """Put work of the agent's own into the queue, as the runtime does."""
     now = time.time()
-    wakeup = Event(
+    if kind == "mail":
+        Mailbox(system.store, "main").deliver(Mail("1", "alice", "the mail", now))
+    event = Event(
         id="wakeup:1",
-        kind="wakeup",
+        kind=kind,
         agent="main",
         session="own:main",
         sender=Sender("runtime:scheduler"),
@@ -318,15 +335,15 @@ def put_work(system: System) -> None:
     )
     settings = Settings(**system.settings)
     with open_stores_of(system.settings) as stores:
-        open_queue(settings, stores).chats.put(wakeup)
+        open_queue(settings, stores).chats.put(event)
 
 
-def play_work(open_system: OpenSystem, point: str) -> Row:
+def play_work(open_system: OpenSystem, kind: Kind, point: str) -> Row:
     """Crash at the point in work of the agent's own, and look at what its chat has heard."""
     with open_system(lease=within(LEASES[MODES[0]])) as system:
         try:
             victim = system.start(point)
-            put_work(system)
+            put_work(system, kind)
             until(system.fired, f"a server gets to {point}")
             system.forker.ended(victim)
             texts = tuple(system.platform.texts)
@@ -342,7 +359,11 @@ def play_work(open_system: OpenSystem, point: str) -> Row:
         # a part that left and was not marked before the crash leaves once more
         if system.platform.texts not in ([OUTCOME], [*texts, OUTCOME]) or said != [OUTCOME]:
             problems.append(f"sent {system.platform.texts}, in the history {said}")
-        if document.posts or document.outbox or system.dead_letters():
+        own = Sessions(system.store).open(keys.session_of("main", "own:main")).document
+        if [message.role for message in own.messages] != ["user", "assistant"]:
+            problems.append(f"its own history: {own.messages}")
+        mails = system.store.scan(keys.mail("main", 0.0, "").partition)
+        if mails or document.posts or document.outbox or system.dead_letters():
             problems.append("something is left")
         return row(system, point, problems)
 

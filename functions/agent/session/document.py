@@ -54,7 +54,8 @@ class Turn(Stored):
     far, `waits` how often a worker handed it on because its own time was up; `used` are the seconds
     of those workers. `began` is in seconds since 1970. `trace` has a row for each step so far, for
     `uncaged trace`, and never a text. `gathered` are the messages that it answers beside its event,
-    in order. `posted` counts the events that it has posted.
+    in order. `posted` counts the events that it has posted. `first` is the number of its first
+    message where mail may come in between, else 0.
     """
 
     event: Event
@@ -68,6 +69,7 @@ class Turn(Stored):
     trace: tuple[Mapping[str, Json], ...] = ()
     gathered: tuple[GatheredMessage, ...] = later(())
     posted: Count = later(0)
+    first: Count = later(0)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -145,7 +147,8 @@ class Document(Stored):
     `owed` is not 0 while a consolidation of what is `unheard` is due: the number of the last
     message when that came about. `erased` has the people whose words were erased here, as hashes,
     and when (seconds since 1970). `zone` is the time zone that the chat chose, empty for that of
-    the settings. `posts` are events that its turns made and that may not be in the queue yet.
+    the settings. `posts` are events that its turns made and that may not be in the queue yet,
+    and `taken` the mails that its history has and that may still be in the mailbox.
     """
 
     messages: tuple[Message, ...] = ()
@@ -168,6 +171,7 @@ class Document(Stored):
     owed: Count = later(0)
     erased: Mapping[str, Number] = later(default_factory=dict)
     posts: tuple[Event, ...] = later(())
+    taken: tuple[str, ...] = later(())
 
     @property
     def owes_memory(self) -> bool:
@@ -188,6 +192,9 @@ class Document(Stored):
         gathered stand its event's own and a note.
         """
         gathered = self.turn.gathered if self.turn else ()
+        if self.turn and self.turn.first:
+            earlier = sum(message.seq < self.turn.first for message in self.messages)
+            return earlier if earlier < len(self.messages) else 0
         for position in range(len(self.messages) - 1, -1, -1):
             message = self.messages[position]
             if message.role == "user" and message.origin != RUNTIME_ORIGIN:

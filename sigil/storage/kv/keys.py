@@ -282,6 +282,18 @@ def archive_chunk(session: str, sequence: int) -> Key:
     return Key(f"session#{session}", f"archive#{sequence:012d}")
 
 
+def mail(scope: str, at: float, id: str) -> Key:
+    """A mail that was not read yet, to an agent (an `escape`d name) or to a chat (S); they sort by
+    the time at which they were sent (seconds since the epoch).
+    """
+    return Key(f"mail#{scope}", f"{min(max(int(at * 1000), 0), 10**15 - 1):015d}#{escape(id)}")
+
+
+def mail_item(partition: str, name: str) -> Key:
+    """A mail that a scan of its mailbox has found."""
+    return Key(partition, name)
+
+
 def inbox_event(session: str, order: str) -> Key:
     """A waiting event; `order` sorts by the platform's own time and update id."""
     return Key(f"inbox#{session}", order)

@@ -12,11 +12,13 @@ import pytest
 from functions import worker
 from functions.agent import turn
 from functions.agent.gathering import NOTE, SHARE
+from functions.agent.mailbox import Mail, Mailbox
 from functions.queues.base import BEHIND_MOST
 from functions.queues.dead_letters import scan_dead_letters
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.chats import Chats
@@ -220,6 +222,8 @@ def test_work_that_nobody_typed_takes_no_message_of_a_person_with_it(
     model.then(say("[SILENT]"), say("hello to you"))
     chats.write(2, "hello")
     (person,) = chats.runtime.channels["telegram"].parse(orjson.dumps(update(1, "look")))
+    mailbox = Mailbox(chats.runtime.stores.kv, keys.session_of("main", person.session))
+    mailbox.deliver(Mail("1", "alice", "look", person.at))
     chats.runtime.queue.put(replace(person, kind="mail"))
     assert chats.work_off() == ["1", "2"]
     assert chats.list_texts() == ["hello to you"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from functions.agent.commands.control import halt
+from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.messages import SCHEDULED_NOTE
 from functions.agent.turn import SAID_NOTE
 from functions.events import HOPS_MOST, Event, Kind, Sender, order_of
@@ -216,6 +217,8 @@ def test_a_paused_chat_still_hears_its_reminders(
 
 def test_what_the_runtime_makes_shows_no_typing(chats: Chats, model: ScriptedModel) -> None:
     model.then(say("[SILENT]"))
-    run(chats, replace(work(kind="mail"), session=BY))
+    mailbox = Mailbox(chats.runtime.stores.kv, keys.session_of("main", BY))
+    mailbox.deliver(Mail("1", "alice", "done", time.time()))
+    run(chats, work(kind="mail", session=BY))
     assert len(model.bodies) == 1
     assert not [each for each in chats.bot.requests if each.path.endswith("sendChatAction")]

@@ -107,7 +107,7 @@ class Account:
             self.chat,
             person=event.kind == "message" and event.sender.id.startswith(PEOPLE),
         )
-        if noticed and self.chat.closed and event.kind == "mail":
+        if noticed and self.chat.closed and event.kind == "task":
             self._demand(
                 not text, f"scheduled work says {text!r} in a chat that is known to be closed"
             )

@@ -155,7 +155,7 @@ class Machine(RuleBasedStateMachine):
         plan=plans(*WORK, *FAIL),
     )
     def work_goes_on(self, chat: str, who: str, plan: Plan) -> None:
-        deliver(self.world, self.world.planned(chat, who, plan, "mail"))
+        deliver(self.world, self.world.planned(chat, who, plan, "task"))
 
     @rule(chat=CHATS, who=PEOPLE, last=rounds(*FAIL, *WORK, most=1))
     def very_many_calls(self, chat: str, who: str, last: list[tuple[str, ...]]) -> None:

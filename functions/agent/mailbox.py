@@ -1,0 +1,145 @@
+"""A mailbox holds what other agents and people's edits have to say to an agent, until it reads it.
+
+Each mail is an item of its own. Before each request of a session that reads a mailbox, the mails
+that are there become one message of its history, and their ids stand in the session's document in
+the same write; only then are the items deleted. So a crash loses no mail and shows none twice. The
+event `mail` only wakes the session: what there is to read is what the mailbox holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+
+from functions.agent.messages import MAIL_ORIGIN, Message, Number
+from functions.agent.sanitize import clean_text
+from functions.events import Event
+from sigil.errors import Conflict, Refused, one_line
+from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.stored import Shape, Stored, dumps
+
+MAILS_MOST: Final = 1_000
+"""A mailbox holds so many mails."""
+SHOWN_MOST: Final = 64
+"""So many mails become one message."""
+SHOWN_CHARACTERS: Final = 16_000
+"""The characters of the mails in one message; a longer one is shown alone, and cut."""
+TEXT_LEAST: Final = 200
+NAME_CHARACTERS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Mail(Stored):
+    """A mail: its sender's name, its text, and when it was sent (seconds since 1970).
+
+    `id` is the same for every repeat of the call that sent it. `type` is what its sender means by
+    it, such as `message` or `broadcast`.
+    """
+
+    id: str
+    sender: str
+    text: str
+    at: Number
+    type: str = "message"
+
+
+_MAIL: Final = Shape[Mail](Mail)
+
+
+def scope_of(event: Event) -> str:
+    """Return whose mailbox a session reads: the agent's in its own work, else the chat's own."""
+    if event.is_own_work:
+        return keys.escape(event.agent)
+    return keys.session_of(event.agent, event.session)
+
+
+class Mailbox:
+    """The mailbox of one agent, or of one chat (`scope_of`)."""
+
+    def __init__(self, kv: KV, scope: str) -> None:
+        self._kv = kv
+        self._scope = scope
+
+    def deliver(self, mail: Mail) -> None:
+        """Keep a mail until it is read; the same one again changes nothing.
+
+        `Refused` EQUOTA when the mailbox is full.
+        """
+        key = keys.mail(self._scope, mail.at, mail.id)
+        waiting = self._kv.scan(key.partition, limit=MAILS_MOST)
+        if len(waiting) >= MAILS_MOST and all(sort != key.sort for sort, _ in waiting):
+            raise Refused(
+                "EQUOTA",
+                f"the mailbox holds {MAILS_MOST:,} mails that nobody has read",
+                suggestion="wait until they are read, or tell somebody else",
+            )
+        with suppress(Conflict):
+            self._kv.put(key, dumps(mail), expect=ABSENT)
+
+    def read(
+        self, taken: Collection[str] = (), most: int = SHOWN_CHARACTERS
+    ) -> tuple[list[tuple[str, Mail]], list[str]]:
+        """Return the oldest mails that were not `taken`, each with the name of its item, and the
+        names of those that were and are still there.
+
+        They have `most` characters together, or are one. What is no mail is left out, and counts as
+        taken.
+        """
+        found = self._kv.scan(keys.mail(self._scope, 0.0, "").partition, limit=MAILS_MOST)
+        fresh: list[tuple[str, Mail]] = []
+        left = []
+        for name, item in found:
+            if name in taken:
+                left.append(name)
+                continue
+            try:
+                fresh.append((name, _MAIL.read(item.value)))
+            except ValueError:
+                left.append(name)
+        return _take_first(fresh, most), left
+
+    def remove(self, names: Collection[str]) -> None:
+        """Delete items, by their names."""
+        partition = keys.mail(self._scope, 0.0, "").partition
+        for name in names:
+            self._kv.delete(keys.mail_item(partition, name))
+
+
+def _take_first(mails: Sequence[tuple[str, Mail]], most: int) -> list[tuple[str, Mail]]:
+    """Return the first mails that fit into one message, at least one."""
+    first: list[tuple[str, Mail]] = []
+    room = min(most, SHOWN_CHARACTERS)
+    for name, mail in mails[:SHOWN_MOST]:
+        room -= len(mail.text)
+        if first and room < 0:
+            break
+        first.append((name, mail))
+    return first
+
+
+def format_mails(mails: Sequence[Mail], now: float, most: int = SHOWN_CHARACTERS) -> Message:
+    """Return the message with which mails enter a history: JSON between `<inbox>` and `</inbox>`,
+    which nothing inside can close.
+
+    At least 200 and at most `most` characters of each are shown.
+    """
+    most = max(min(most, SHOWN_CHARACTERS), TEXT_LEAST)
+    rows = []
+    for mail in mails:
+        text = clean_text(mail.text)
+        row = {
+            "from": one_line(clean_text(mail.sender), NAME_CHARACTERS),
+            "at": datetime.fromtimestamp(mail.at, UTC).isoformat(timespec="seconds"),
+            "type": one_line(clean_text(mail.type), NAME_CHARACTERS),
+            "content": text[:most],
+        }
+        if len(text) > most:
+            row["cut"] = f"the first {most:,} of {len(text):,} characters"
+        rows.append(row)
+    written = orjson.dumps(rows).decode().replace("<", "\\u003c")
+    return Message("user", f"<inbox>{written}</inbox>", at=now, origin=MAIL_ORIGIN)
