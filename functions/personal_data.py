@@ -58,6 +58,7 @@ EVERY: Final = 50
 KINDS: Final[Mapping[str, str]] = {
     "session": "conversations",
     "inbox": "waiting events",
+    "mail": "mail between agents",
     "seen": "handled events",
     "reply": "replies",
     "unread": "replies",
@@ -462,6 +463,9 @@ class PersonalData:
             else:
                 is_theirs = fields.get("partition") in inboxes
             if is_theirs:
+                yield record
+        for record in self._scan(keys.mail(keys.escape(self._app.name), 0.0, "").partition, ""):
+            if _load(record.item.value).get("by") in person.ids:
                 yield record
         for record in self._scan(keys.event_trace("").partition, ""):
             fields = _load(record.item.value)

@@ -20,7 +20,7 @@ from functions.agent.messages import MAIL_ORIGIN, Message, Number
 from functions.agent.sanitize import clean_text
 from functions.events import Event
 from sigil.errors import Conflict, Refused, one_line
-from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv import ABSENT, KV, Key, keys
 from sigil.storage.stored import Shape, Stored, dumps
 
 MAILS_MOST: Final = 1_000
@@ -38,7 +38,7 @@ class Mail(Stored):
     """A mail: its sender's name, its text, and when it was sent (seconds since 1970).
 
     `id` is the same for every repeat of the call that sent it. `type` is what its sender means by
-    it, such as `message` or `broadcast`.
+    it, such as `message` or `broadcast`, and `by` the person on whose behalf it was sent.
     """
 
     id: str
@@ -46,6 +46,7 @@ class Mail(Stored):
     text: str
     at: Number
     type: str = "message"
+    by: str = ""
 
 
 _MAIL: Final = Shape[Mail](Mail)
@@ -107,7 +108,7 @@ class Mailbox:
         """Delete items, by their names."""
         partition = keys.mail(self._scope, 0.0, "").partition
         for name in names:
-            self._kv.delete(keys.mail_item(partition, name))
+            self._kv.delete(Key(partition, name))
 
 
 def _take_first(mails: Sequence[tuple[str, Mail]], most: int) -> list[tuple[str, Mail]]:

@@ -289,11 +289,6 @@ def mail(scope: str, at: float, id: str) -> Key:
     return Key(f"mail#{scope}", f"{min(max(int(at * 1000), 0), 10**15 - 1):015d}#{escape(id)}")
 
 
-def mail_item(partition: str, name: str) -> Key:
-    """A mail that a scan of its mailbox has found."""
-    return Key(partition, name)
-
-
 def inbox_event(session: str, order: str) -> Key:
     """A waiting event; `order` sorts by the platform's own time and update id."""
     return Key(f"inbox#{session}", order)
@@ -554,6 +549,7 @@ SESSION_PARTITIONS = frozenset(
     (
         "session",
         "inbox",
+        "mail",
         "seen",
         "reply",
         "unread",
