@@ -15,12 +15,12 @@ from sigil.access.tokens import Tokens
 from sigil.builtin_tools import add_working_call
 from sigil.catalog import usage, views
 from sigil.catalog.audit import Audit
-from sigil.catalog.catalog import Catalog, Record
+from sigil.catalog.catalog import Catalog, Head, Record
 from sigil.catalog.health import CircuitBreaker
 from sigil.catalog.owner import has_access_token, require_owner_or_deployer
 from sigil.catalog.public import foreign_offer
 from sigil.catalog.quotas import QuotaReservations, Quotas, usage_of
-from sigil.catalog.usage import UsageStatistics
+from sigil.catalog.usage import RunNote, UsageStatistics
 from sigil.catalog.versions import VersionAdmin
 from sigil.deploy.deployer import Deployer
 from sigil.deploy.transfer import Transfer
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         ChangedVersionRow,
         DetailRow,
         ListRow,
+        RunRow,
         SandboxStatusRow,
         StatusRow,
         VersionDiffRow,
@@ -162,7 +163,7 @@ class LocalRegistry:
         body = self._artifacts.get(record.source)
         source = None if record.manifest.lang in BINARY else body.decode("utf-8", "replace")
         pending = self._pending_permissions(record, caller)
-        runs = views.run_rows(use.runs, record, caller) if caller.owner else None
+        runs = self._list_runs(use.runs, record, head, caller)
         everything = views.detail_row(listed, record, pending, pins, source, runs=runs)
         if record.namespace in caller.sees:
             return everything
@@ -171,6 +172,32 @@ class LocalRegistry:
         interface["capability"] = offer.name
         interface["tool"] = offer.tool
         return cast("DetailRow", interface)  # who may only run it sees no more
+
+    def _list_runs(
+        self, runs: Sequence[RunNote], record: Record, head: Head | None, caller: Caller
+    ) -> list[RunRow] | None:
+        """Return the last runs, None for who does not see them.
+
+        An owner sees all. Who deployed with a token sees those of their own versions outside of
+        chats.
+        """
+        if caller.owner:
+            return views.run_rows(runs, record, caller)
+        if record.namespace != caller.namespace or not self._is_own(record, caller):
+            return None
+        own = {record.version}
+        if head and runs:
+            versions = self._catalog.list_versions(head)
+            own |= {each.version for each in versions if self._is_own(each, caller)}
+        rows = views.run_rows(runs, record, caller)
+        return [row for row in rows if row["version"] in own and not row["chat"]]
+
+    def _is_own(self, record: Record, caller: Caller) -> bool:
+        """Return whether the caller's token, or one with the same deployer, deployed a version."""
+        place = (record.namespace, record.name, record.digest)
+        return caller.deployer != "" and (
+            self._catalog.deployments.find_deployer(*place) == caller.deployer
+        )
 
     def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
         """See `Registry.deploy`. The same digest again is no second deploy."""

@@ -158,7 +158,9 @@ class TokenHolder:
         """
         targets = tuple(dict.fromkeys(Scope.parse(scope).target for scope in self.scopes))
         only = None if EVERYTHING in targets else targets
-        deployer = f"name:{self.name}" if self.name else f"id:{self.id}"
+        deployer = ""
+        if self.kind == "deploy":
+            deployer = f"name:{self.name}" if self.name else f"id:{self.id}"
         return Caller(self.namespace, token=self.id, only=only, deployer=deployer)
 
     def row(self) -> TokenRow:

@@ -74,9 +74,9 @@ def _read_runs(opened: OpenRegistry, name: str, caller: Caller, session: str) ->
     if runs is None:
         raise Refused(
             "EPERM",
-            "only an owner sees a capability's runs",
+            "only an owner sees a capability's runs, and who deployed it with a deploy token",
             source=name,
-            suggestion="use the admin token",
+            suggestion="use the admin token, or the token that it was deployed with",
         )
     return [run for run in runs if not session or run["chat"] == mark_chat(session)]
 

@@ -84,10 +84,11 @@ def run(
             _print_logs(shell, problem.logs)
             if isinstance(problem, UsageError) and problem.code == "EINVAL":
                 help_hint = f"`sigil run {name} --help` shows it"
-                problem.suggestion = f"{problem.suggestion}: {help_hint}".removeprefix(": ")
                 meant = _find_meant_arguments(opened, name, arguments)
                 if meant:
-                    problem.suggestion = f"{meant} {problem.suggestion}"
+                    problem.suggestion = f"{meant} {help_hint}"
+                else:
+                    problem.suggestion = f"{problem.suggestion}: {help_hint}".removeprefix(": ")
             raise
     _print_logs(shell, outcome.logs)
     if outcome.output.lstrip()[:1] == b'"' and not shell.printer.json:

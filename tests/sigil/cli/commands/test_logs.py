@@ -53,8 +53,15 @@ def test_a_remote_registry_shows_runs_to_its_owner_alone(run_sigil: Sigil, remot
     far("run", "talks", "--arg", "text=Bo")
     assert [row[2] for row in codes(far("logs", "talks", "--json"))] == [["saw Ada"], ["saw Bo"]]
     token = far("keys", "create", "--json").document["token"]
-    refused = far("logs", "talks", token=token)
-    assert "only an owner sees a capability's runs" in refused.err
+    deployer = far("keys", "create", "--kind", "deploy", "--json").document["token"]
+    for other in (token, deployer):
+        refused = far("logs", "talks", token=other)
+        assert "only an owner sees a capability's runs" in refused.err
+    # its own version's runs, whoever called it, and not those of the owner's version
+    code = ("--execute", TALKS.replace("saw", "met"), "--permission", "log")
+    assert far("deploy", "--name", "talks", *code, token=deployer).code == 0
+    far("run", "talks", "--arg", "text=Cy")
+    assert codes(far("logs", "talks", "--json", token=deployer)) == [(2, "ok", ["met Cy"])]
 
 
 def test_of_a_run_in_a_chat_no_line_and_no_name_is_kept(run_sigil: Sigil, place: object) -> None:

@@ -180,7 +180,10 @@ def test_an_argument_may_be_written_as_an_option(run_sigil: Sigil) -> None:
 
     for words in (("--txt", "hi"), ("-a", "txt=hi")):
         wrong = run_sigil("run", "give", *words)
-        assert (wrong.code, "help: did you mean text by txt? call it with" in wrong.err) == (
+        assert (
+            wrong.code,
+            "help: did you mean text by txt? `sigil run give --help` shows it" in wrong.err,
+        ) == (
             2,
             True,
         )
