@@ -144,6 +144,7 @@ class ServerProcess:
         finally:
             self._writing.release()
         if not is_read:
+            self._complaint = b"it did not read what it was sent"
             self.close()
             raise ToolError("ETIMEDOUT", "the program did not read in time")
 
@@ -189,11 +190,13 @@ class ServerProcess:
 
     def _handle_line(self, line: bytes) -> None:
         """Take an answer, or refuse a request of the program's own but for a ping."""
+        if not line.lstrip().startswith(b"{"):
+            return  # programs that print on their standard output are common
         try:
             require_few_values(line)
             message: Message = jsonrpc.parse_message(jsonrpc.parse_body(line))
         except (RpcError, ToolError):
-            return  # programs that print on their standard output are common
+            return
         if isinstance(message, RpcReply) and isinstance(message.id, int):
             with self._lock:
                 if message.id in self._answers:

@@ -58,7 +58,7 @@ class Renewals:
     """The renewals that are under way in this process, each in a thread of its own."""
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(RENEWALS_MOST, thread_name_prefix="renewal")
+        self._pool = _open_pool()
 
     def run(self, renew: Callable[[], str], end: float) -> str | None:
         """Return what a renewal returns; None when that takes longer than until `end`.
@@ -74,8 +74,14 @@ class Renewals:
             return None
 
     def close(self) -> None:
-        """Wait for the renewals that are under way: each is bounded."""
-        self._pool.shutdown()
+        """Wait for the renewals that are under way: each is bounded. A later one may begin."""
+        pool = self._pool
+        self._pool = _open_pool()
+        pool.shutdown()
+
+
+def _open_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(RENEWALS_MOST, thread_name_prefix="renewal")
 
 
 class SignIns:
