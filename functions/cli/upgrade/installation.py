@@ -284,22 +284,29 @@ def _ask_version(python: Path) -> str:
 def run_command(words: Sequence[str]) -> str:
     """Return what a command prints; `BackendError` with its last line when it fails."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            check=False,
         )
     except OSError as problem:
         raise BackendError(
             "EUNAVAILABLE", one_line(f"cannot run {words[0]}: {problem.strerror}")
         ) from None
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
+    with process:
+        try:
+            output, complaint = process.communicate()
+        except BaseException:
+            process.kill()
+            process.wait()  # nothing is taken back while it still works
+            raise
+    if process.returncode:
+        last = (complaint.strip() or output.strip()).rpartition("\n")[2]
         raise BackendError(
             "EUNAVAILABLE",
-            one_line(f"{' '.join(words)} failed ({done.returncode}): {last}", 1_000),
+            one_line(f"{' '.join(words)} failed ({process.returncode}): {last}", 1_000),
         )
-    return done.stdout
+    return output

@@ -419,6 +419,13 @@ def test_a_checkout_gets_the_newest_commit_and_goes_back_from_one_that_does_not_
     assert git(checkout, "rev-parse", "HEAD") == second
     installed = (checkout / ".venv" / SITE / "functions" / "cli" / "__main__.py").read_text()
     assert installed.endswith("# newer\n")
+    # ended in the middle of its installation
+    (origin / "scripts" / "install").write_text("#!/bin/sh\nkill -TERM $PPID\nexec sleep 30\n")
+    commit(f"{PROGRAM}\n# killed\n")
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert git(checkout, "rev-parse", "HEAD") == second
+    assert (checkout / ".venv" / "log").read_text().splitlines()[-1].startswith("installed")
     (checkout / "program").write_text("mine")
     with pytest.raises(UsageError, match="not committed"):
         run()
