@@ -23,11 +23,19 @@ _ENVIRONMENT: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "TELEGRAM_TOKEN": "1:none",
     "UNCAGED_DATA": "/nonexistent",
+    "UNCAGED_STORE": "dynamodb://none",
+    "UNCAGED_ARTIFACTS": "s3://none/artifacts",
     "UNCAGED_LLM_URL": "http://127.0.0.1:9/v1",
 }
 _CLIENT: Final = "import botocore.session; botocore.session.Session().create_client('{}')"
 _WEBHOOK: Final = "import functions.webhook; from sigil.storage import aws; aws.client('sqs')"
 _WEBHOOK_FLOOR: Final = f"import fastapi, mangum; {_CLIENT.format('sqs')}"
+_ADMIN: Final = (
+    "import functions.admin; from sigil.storage import aws; aws.client('dynamodb');"
+    " functions.admin.wiring.open_control_app(functions.admin.Settings.read(),"
+    " functions.admin.open_stores(functions.admin.Settings.read()))"
+)
+_ADMIN_FLOOR: Final = f"import fastapi, mangum; {_CLIENT.format('dynamodb')}"
 _WORKER: Final = (
     "import functions.worker; from sigil.storage import aws; aws.client('dynamodb'); from functions"
     " import wiring; settings = functions.worker.Settings.read(); wiring.open_model(settings);"
@@ -54,6 +62,14 @@ def run(data: Path | None) -> Iterator[Row]:
         "ms",
         floor=floor,
         ratio_target=1.15,
+    )
+    admin, floor = _measure_pair("admin", _ADMIN, _ADMIN_FLOOR)
+    yield Row(
+        "admin: function, store, agent (fastapi, mangum, DynamoDB)",
+        admin,
+        "ms",
+        floor=floor,
+        ratio_target=1.5,
     )
     worker, floor = _measure_pair("worker", _WORKER, _WORKER_FLOOR)
     yield Row(

@@ -41,7 +41,7 @@ def run(data: Path | None) -> Iterator[Row]:
         yield Row("a function that does nothing", floor, "ms")
         # The very first start deploys the library, so it is not measured.
         _deploy(stack, store).function("worker").invoke(requests.request("worker"))
-        for name in ("webhook", "worker", "scheduler", "registry"):
+        for name in ("webhook", "worker", "scheduler", "admin", "registry"):
             starts = [_time_start(_deploy(stack, store), name, number) for number in range(RUNS)]
             cold, cpu, warm = (statistics.median(each) for each in zip(*starts, strict=True))
             yield Row(f"{name}, cold start to first answer", cold, "ms", floor=floor)
@@ -76,6 +76,8 @@ def _time_start(deployment: Deployment, name: str, number: int) -> tuple[float, 
 
 def _make_event(name: str, number: int) -> dict[str, object]:
     match name:
+        case "admin":
+            return requests.request("admin_status")
         case "webhook":
             return requests.webhook(requests.update(number, "hello", chat=number))
         case "worker":
