@@ -19,7 +19,7 @@ import pytest
 from functions.events import CONSOLIDATION, Event
 from functions.queues.base import Delivery, Queue
 from functions.queues.dead_letters import RAW_MOST
-from functions.queues.store_queue import StoreQueue
+from functions.queues.store_queue import PAGE, StoreQueue
 from functions.queues.waiting_events import group_of
 from sigil.errors import BackendError
 from sigil.storage.kv import KV, Key, keys
@@ -554,3 +554,20 @@ def test_a_mark_of_an_older_version_beside_the_new_one_brings_no_event_twice(
     assert fresh.take(0) is None
     assert kv.scan(keys.READY) == []
     assert kv.scan(keys.READY_WORK) == []
+
+
+def test_a_worker_goes_on_behind_the_first_page_of_the_index_without_waiting_for_the_next_look(
+    kv: KV, clock: Clock
+) -> None:
+    other = StoreQueue(kv, clock=timed(clock), lease=LEASE)
+    for number in range(PAGE + 20):
+        other.put(event(1, f"chat-{number}"))
+        if number % 2:
+            other.retry(taken(other), 30.0)
+    clock.advance(30.0)
+    queue = StoreQueue(kv, clock=timed(clock), lease=LEASE, poll=PATIENCE * 2)
+    for _ in range(PAGE + 20):
+        delivery = queue.take(PATIENCE)
+        assert delivery
+        queue.done(delivery)
+    assert kv.scan(keys.READY) == []
