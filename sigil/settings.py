@@ -407,10 +407,14 @@ def package_client_environment() -> dict[str, str]:
     own = ("UNCAGED_", "SIGIL_")
     secret = ("_TOKEN", "_SECRET", "_KEY", "_PASSWORD")
     theirs = ("PIP_", "UV_", "NPM_", "npm_")
+    # they would send the packages somewhere else, or refuse the folder that is named
+    places = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV")
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(own) and (name.startswith(theirs) or not name.endswith(secret))
+        if not name.startswith(own)
+        and name not in places
+        and (name.startswith(theirs) or not name.endswith(secret))
     }
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.server import RecordingServer
-from tests.sigil.cli.conftest import Sigil
+from tests.sigil.cli.conftest import REMOTE_TOKEN, CommandResult, Sigil, remote_url
+
+__all__ = ["remote_url"]
 
 HTTP = ["GET api.example.com/v1/"]
 
@@ -131,3 +133,37 @@ def test_a_granted_request_is_made(run_sigil: Sigil, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv("SIGIL_LOOPBACK", "yes")
         assert run_sigil("run", "weather").document == {"ok": True}
         assert len(server.requests) == 1
+
+
+def test_a_deploy_token_grants_calls_and_is_told_what_waits_for_an_owner(
+    run_sigil: Sigil, remote_url: str
+) -> None:
+    def far(token: str, *words: str) -> CommandResult:
+        return run_sigil(*words, "--url", remote_url, "--token", token)
+
+    def key(namespace: str) -> str:
+        words = ("keys", "create", "--kind", "deploy", "--namespace", namespace, "--json")
+        return str(far(REMOTE_TOKEN, *words).document["token"])
+
+    bob, ada = key("bob"), key("ada")
+    far(bob, "deploy", "--name", "open", "--execute", "return 1", "--public")
+    asks = ("--permission", "call:bob/open", "--permission", "http:GET x.example/")
+    far(ada, "deploy", "--name", "asks", "--execute", "return 1", *asks)
+    given = far(ada, "grant", "asks", "--yes")
+    assert (given.code, given.err.splitlines()[-1]) == (
+        0,
+        "waits for an owner: http:GET x.example/",
+    )
+    refused = far(ada, "grant", "asks")  # without a question: there is nothing to decide
+    assert (refused.code, "only an owner grants http:GET x.example/" in refused.err) == (5, True)
+    assert "`sigil grant ada/asks`" in refused.err
+    rows = far(ada, "grants", "--json").document["items"]
+    assert [(row["state"], row["permissions"]) for row in rows] == [
+        ("waits", ["http:GET x.example/"]),
+        ("stands", ["call:bob/open"]),
+    ]
+    assert far(ada, "revoke", "asks").code == 0
+    assert far(bob, "revoke", "asks").code == 3
+    assert far(ada, "yank", "asks@1").code == 0
+    assert far(bob, "remove", "asks", "--yes").code == 3
+    assert far(ada, "remove", "asks", "--yes").code == 0
