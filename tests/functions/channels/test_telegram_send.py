@@ -7,13 +7,14 @@ import logging
 import httpx
 import pytest
 
-from functions.channels.base import Busy
+from functions.channels.base import AttachedFile, Busy
 from functions.channels.telegram import Telegram
 from functions.events import Event, Sender
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.bot_api import BotApi
 from tests.fakes.server import Answer
+from tests.pictures import make_png
 
 GROUP = "telegram:-100200300400"
 
@@ -413,3 +414,31 @@ def test_a_hanging_request_does_not_keep_the_server_from_closing() -> None:
         with pytest.raises(httpx.ReadTimeout):
             client.post(f"{api.url}/bot{api.token}/getMe", timeout=0.1)
     client.close()
+
+
+def test_files_leave_below_the_text_a_part_each_and_one_that_is_gone_is_said(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
+    def fail() -> bytes:
+        raise UsageError("ENOENT", "there is no such file")
+
+    files = [
+        AttachedFile("图.png", "image/png", make_png),
+        AttachedFile("report.pdf", "application/pdf", lambda: b"%PDF-1.7"),
+        AttachedFile("old.gif", "image/gif", fail),
+    ]
+    left: list[int] = []
+    bot_api.fail(503, method="sendDocument")
+    with pytest.raises(BackendError):
+        telegram.send("telegram:5", "here", sent=left.append, files=files)
+    assert left == [1, 2]
+    telegram.send("telegram:5", "here", start=2, sent=left.append, files=files)
+    assert left == [1, 2, 3]
+    assert [each["text"] for each in bot_api.messages] == [
+        "here",
+        ENGLISH.file_is_gone.format(name="old.gif"),
+    ]
+    (photo,) = bot_api.photos
+    assert photo["photo"] == {"name": "file.png", "content": make_png()}
+    (document,) = bot_api.documents
+    assert document["document"] == {"name": "report.pdf", "content": "%PDF-1.7"}
