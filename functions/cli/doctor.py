@@ -66,13 +66,14 @@ def registry_checks(settings: Settings) -> Mapping[str, Check]:
 
 def agent_checks(settings: Settings) -> Mapping[str, Check]:
     """Return the checks of the agent itself, by their names in the report."""
-    checks = {
+    checks: dict[str, Check] = {
         "queue": partial(check_queue, settings),
         "model": partial(check_model, settings),
         "guide": partial(check_guide, settings),
         "platforms": partial(check_platforms, settings),
         "owners": partial(check_owners, settings),
         "backup": partial(check_backup, settings),
+        "service": check_service,
     }
     if settings.has_fallback:
         checks["second model"] = partial(check_model, settings.fallback)
@@ -134,6 +135,30 @@ def check_backup(settings: Settings) -> str:
     days = max(0, int((time.time() - last.at) // 86_400))
     age = "today" if days == 0 else f"{format_count(days, 'day')} ago"
     return f"{last.file}, made {age}: {format_count(last.items, 'item')}"
+
+
+def check_service() -> str:
+    """Check that the service runs that `uncaged setup` made."""
+    from functions.cli.setup.container import find_containers
+    from functions.cli.setup.service import MARK, UNIT, find_user_services
+
+    services = find_user_services()
+    if services and services.unit.is_file():
+        if services.is_active:
+            return f"{UNIT} runs"
+        if services.unit.read_text(errors="replace").startswith(MARK):
+            raise DoctorWarning(
+                f"{UNIT} does not run",
+                suggestion="systemctl --user start uncaged; journalctl --user --unit uncaged tells"
+                " why it ended",
+            )
+    containers = find_containers()
+    state = containers.state if containers else ""
+    if state not in ("", "running"):
+        raise DoctorWarning(
+            f"the container is {state}", suggestion="uncaged setup service --service container"
+        )
+    return "the container runs" if state else "none; a server is started by hand"
 
 
 def check_guide(settings: Settings) -> str:

@@ -14,7 +14,8 @@ import pytest
 
 from functions.cli import doctor as doctor_command
 from functions.cli.app import run_words
-from functions.cli.doctor import check_queue
+from functions.cli.doctor import check_queue, check_service
+from functions.cli.setup.service import MARK
 from functions.queues.leases import Leases
 from functions.settings import Settings
 from functions.time.clock import SYSTEM
@@ -210,3 +211,25 @@ def test_one_queue_of_sqs_for_everything_is_a_warning_and_a_second_one_mends_it(
         "0 events in SQS, background work in a queue of its own, 4 background workers beside 3 for"
         " chats"
     )
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_a_service_of_setup_that_does_not_run_is_a_warning(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_active: bool
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    code = 0 if is_active else 3
+    (folder / "systemctl").write_text(f'#!/bin/sh\ntest "$2" != is-active || exit {code}\n')
+    (folder / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    assert check_service() == "none; a server is started by hand"
+    unit = tmp_path / "config" / "systemd" / "user" / "uncaged.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text(MARK)
+    if is_active:
+        assert check_service() == "uncaged.service runs"
+    else:
+        with pytest.raises(DoctorWarning, match="does not run") as caught:
+            check_service()
+        assert "systemctl --user start uncaged" in caught.value.suggestion
