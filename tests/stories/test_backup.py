@@ -188,8 +188,8 @@ def test_what_was_sent_before_a_backup_is_not_sent_again_after_it(
         first = update(7_001, "hello", OWNER)
         assert post_update(agent.server, first).status_code == 200
         assert agent.replies(OWNER, 1) == ["good morning"]
-        agent.until(lambda: not agent.server.runtime.stores.kv.scan(keys.READY))
         runtime = agent.server.runtime
+        wait_for_fewer(runtime, f"telegram:{OWNER}", 1)
         save_backup(runtime.settings, runtime.stores, path, ignore)
     elsewhere = Settings(data=str(tmp_path / "elsewhere"))
     with ArchiveReader(path) as reader:

@@ -20,6 +20,7 @@ from zipfile import ZipFile
 import pytest
 from typer.testing import CliRunner
 
+from functions.backup import encryption
 from functions.backup.archive import ArchiveWriter, PartWriter
 from functions.backup.saving import LastBackup, note_backup
 from functions.cli.app import cli
@@ -48,7 +49,10 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs a command for a deployment, and returns what it printed."""
+    """Runs a command for a deployment, and returns what it printed. A passphrase costs less than
+    else: its file says how much.
+    """
+    monkeypatch.setattr(encryption, "COST", 1 << 10)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WORDS", PASSPHRASE)
 
