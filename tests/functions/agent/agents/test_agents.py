@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
 
 from functions import worker
-from functions.agent.agents.bindings import bind, read_binding
+from functions.agent.agents.bindings import UNBOUND, bind, read_binding
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
 from functions.agent.app import App
 from functions.agent.commands import control
-from functions.events import Event, Sender
+from functions.agent.loop import ROUND_SECONDS
+from functions.alerts import Alert
+from functions.events import NOBODY, Event, Sender
 from functions.personal_data import PersonalData
 from functions.queues import dead_letters
 from functions.queues.waiting_events import group_of
@@ -26,7 +30,9 @@ from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event
-from tests.functions.people import platform
+from tests.functions.people import Live, platform
+
+Lives = Callable[..., AbstractContextManager[Live]]
 
 
 @pytest.fixture
@@ -345,3 +351,96 @@ def test_a_callers_session_belongs_to_an_agent_of_its_own_root_alone(
     session: str, own: str
 ) -> None:
     assert keys.session_of_caller("main", session) == own
+
+
+def test_a_turn_of_a_bound_chat_that_is_handed_on_goes_on_with_its_agent(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    work(home, message("/agent alice"))
+    home.queue.put(message("work"))
+    delivery = home.queue.take(0.0)
+    assert delivery is not None
+    worker.process(delivery, home, time.monotonic() + ROUND_SECONDS / 2)
+    assert model.bodies == []
+    bind(home.stores.kv, "main", "telegram:42", "", order="9", by="?")
+    model.then(say("worked"))
+    work(home)
+    assert list_texts(bot)[-1] == "worked"
+    assert "You are alice" in read_system(model)
+    child = home.app.sessions.open(keys.session_of("main.alice", "telegram:42")).document
+    assert child.turn is None
+    assert [each.content for each in child.messages if each.role == "assistant"] == ["worked"]
+
+
+def test_a_bound_group_hears_what_the_root_would_hear(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    def write(text: str, addressed: tuple[str, ...] = ("@uncaged",)) -> Event:
+        written = event(text, "telegram:-7", "telegram:42", private=False)
+        return replace(written, addressed=addressed)
+
+    home = replace(home, channels={})
+    bind(home.stores.kv, "main", "telegram:-7", "alice", order="", by="?")
+    work(home, write("/listen on"))
+    work(home, write("the hens are out", NOBODY))
+    model.then(say("seen"))
+    work(home, write("where are they?"))
+    assert "the hens are out" in str(model.bodies[-1])
+
+
+def test_a_damaged_binding_binds_nothing_and_a_newer_one_keeps_the_message(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    key = keys.chat_binding("main", "telegram:42")
+    bind(kv, "main", "telegram:42", "alice", order="", by="?")
+    item = kv.get(key)
+    assert item is not None
+    whole = item.value
+    for cut in range(len(whole)):
+        kv.put(key, whole[:cut])
+        assert read_binding(kv, "main", "telegram:42") == UNBOUND
+    model.then(say("the root"), say("alice"))
+    work(home, message("hello"))
+    assert list_texts(bot) == ["the root"]
+    kv.put(key, b'{"format":2}')
+    later = message("are you there?")
+    work(home, later)
+    assert len(model.bodies) == 1
+    assert len(kv.scan(keys.inbox_event(group_of(later), "").partition)) == 1
+    assert list_reasons(home) == []
+
+
+def test_no_door_leads_to_an_agent(live: Lives, model: ScriptedModel) -> None:
+    with live() as agent:
+        add(agent.server.runtime, "alice")
+        post = agent.server.post
+        for name in ("main.alice", "alice", "telegram/main.alice", "main.alice/telegram"):
+            assert post(f"/webhook/{name}", json={}).status_code in (404, 405)
+            assert post(f"/chat/{name}", json={"text": "hello"}).status_code in (404, 405)
+        model.then(say("the root"))
+        body = {"session": "main.alice", "text": "hello", "agent": "main.alice"}
+        assert post("/chat", json=body).json()["reply"] == "the root"
+        assert "You are main" in read_system(model)
+        assert post("/halt", json={"agent": "alice"}).status_code == 400
+        assert post("/halt", json={"session": "main.alice"}).status_code == 400
+        status = agent.server.client.get("/status", params={"session": "own:main"}).json()
+        assert status["agent"] == "main"
+
+
+def test_an_alert_names_the_agent(home: AgentRuntime, model: ScriptedModel) -> None:
+    heard: list[Alert] = []
+
+    class Hearing:
+        def notify(self, alert: Alert) -> None:
+            heard.append(alert)
+
+    home = replace(home, notifier=Hearing())
+    work(home, message("/agent alice"))
+    work(home, message("/halt"))
+    work(home, message("/unlock"))
+    work(home, message("/halt all"))
+    assert [(each.event, each.agent) for each in heard] == [
+        ("SYSTEM_HALT", "main.alice"),
+        ("SYSTEM_HALT", "main"),
+    ]
