@@ -377,16 +377,16 @@ class _LazySecrets:
     """The secrets that a capability was granted and that are set, by name.
 
     They are read when the first is needed; `known` has those read so far. `granted` are all the
-    permissions that were granted. `until` is when the call that needs them ends, a time of the
-    monotonic clock.
+    permissions that were granted. `until` is when the call that needs them ends at the latest, a
+    time of the monotonic clock.
     """
-
-    until = inf
 
     def __init__(
         self, host_services: HostServices, link: CallLink, granted: frozenset[str]
     ) -> None:
         self.granted = granted
+        self.until = inf
+        self._seconds = link.allowed / 1000
         self._host_services = host_services
         self._agent = link.home.partition("~")[0]
         self._values: Values | None = None
@@ -394,6 +394,7 @@ class _LazySecrets:
     def __call__(self) -> Values:
         if self._values is not None:
             return self._values
+        self.until = min(self.until, time.monotonic() + self._seconds)
         rules: dict[str, list[SecretRule]] = {}
         for text in self.granted:
             if text.startswith(SECRET):

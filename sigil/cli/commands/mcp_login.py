@@ -189,13 +189,16 @@ class Login:
                 client = oauth.register_client(exchange, server, listener.uri)
                 self._remember(server, client, listener.uri)
             pending = oauth.begin_authorization(server, client, listener.uri)
-            query = self._ask_person(pending, listener, browser=browser)
             try:
+                query = self._ask_person(pending, listener, browser=browser)
                 code = oauth.read_redirect(pending, query)
                 exchange = oauth.OAuthExchange(web, time.monotonic() + REQUEST_SECONDS)
                 tokens = oauth.exchange_code(exchange, pending, code)
-            except Refused as problem:
-                if any(code in problem.message for code in _UNKNOWN_CLIENT) and not client_id:
+            except (Refused, UsageError) as problem:
+                # Nobody came back: perhaps they were shown that this client is unknown by now.
+                is_doubtful = known is not None and problem.code == "ETIMEDOUT"
+                is_unknown = any(code in problem.message for code in _UNKNOWN_CLIENT)
+                if (is_doubtful or is_unknown) and not client_id:
                     self._registrations.forget(server.issuer, server.resource)
                 raise
         signed = oauth.make_sign_in(pending, self._url, tokens, time.time())
