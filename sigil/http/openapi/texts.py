@@ -17,7 +17,8 @@ RULES: Final = (
         (
             "Every route but the health checks and this description takes `Authorization: Bearer"
             " TOKEN`: the admin token, or one that `sigil keys create` made. An invoke token finds"
-            " and runs, a deploy token also deploys, the admin token may everything."
+            " and runs, a deploy token also deploys and changes what was deployed with it, the"
+            " admin token may everything."
         ),
     ),
     (
