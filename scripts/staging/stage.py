@@ -18,7 +18,7 @@ from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage, Stagi
 from scripts.staging.packages import Packages
 
 _PACKAGES = ("functions", "sigil")
-_SUFFIXES = (".py", ".wasm", ".json", ".js", ".css", ".index")
+_SUFFIXES = (".py", ".wasm", ".json", ".js", ".css", ".index", ".schemas")
 _COMPILE_NATIVE = """
 import sys
 sys.path.insert(0, sys.argv[1])
