@@ -31,6 +31,7 @@ from sigil.settings import describe_settings, installed_version
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.base import ScannedItem
+from sigil.storage.kv.restoration import require_restored
 from sigil.storage.stored import FORMAT, Shape, Stored, dumps
 from sigil.wiring import Stores, data_folder
 
@@ -90,7 +91,9 @@ def save_backup(
     """Write a deployment into a new file, with its secrets if there is a passphrase for them.
 
     Nothing has that name before it is whole. The store then tells when its last backup was made.
+    `Refused` EDEGRADED for a store that is filled in part.
     """
+    require_restored(stores.kv)
     if passphrase:
         require_passphrase(passphrase)
     began = clock()

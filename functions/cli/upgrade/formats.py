@@ -42,18 +42,18 @@ def require_readable(python: Path, version: str, formats: Formats) -> None:
 
     One that cannot say what it reads is left to its trial.
     """
-    done = subprocess.run(
-        [str(python), "-P", "-c", _READS],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=SECONDS,
-        check=False,
-    )
     try:
+        done = subprocess.run(
+            [str(python), "-P", "-c", _READS],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+        )
         schema, newest = map(int, done.stdout.split())
-    except ValueError:
+    except (ValueError, OSError, subprocess.TimeoutExpired):
         return
     problems = []
     if formats.schema > schema:

@@ -224,6 +224,8 @@ def test_the_doctor_tells_how_old_the_last_backup_is_and_that_a_restoration_did_
     kv.put(keys.restoring(), b"{}")
     with pytest.raises(Refused, match="did not end"):
         check_backup(source)
+    with pytest.raises(Refused, match="did not end"):
+        run(source, "backup", "of a half.zip")
 
 
 def test_a_dry_run_checks_the_file_and_needs_no_store(
