@@ -131,7 +131,7 @@ def must_tell_absence(bound: Bound, event: Event, root: str, kv: KV) -> bool:
     """Return whether the sender of this event is the one who is told that the agent of the chat is
     away. It stays that one, should the event be handed out again.
     """
-    if not bound.away:
+    if not bound.away or event.kind != "message":
         return False
 
     def decide(item: Item | None) -> tuple[Change, bool]:

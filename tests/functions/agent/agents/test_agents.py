@@ -128,6 +128,8 @@ def test_a_chat_of_an_agent_that_is_switched_off_gets_the_root_and_is_told_once(
     work(home, message("/agent alice"))
     change_state(home.stores.kv, "main", "alice", state)  # type: ignore[arg-type]
     model.then(say("one"), say("two"))
+    work(home, replace(message("the hens laid"), kind="say"))
+    assert list_texts(bot)[-1] == "the hens laid"
     work(home, message("hello"))
     work(home, message("again"))
     told, untold = list_texts(bot)[-2:]
