@@ -16,17 +16,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, Refused, UsageError
 from sigil.protocol import Caller, KeptFile
 from sigil.storage.artifacts import Artifacts, artifact_name
 from sigil.storage.kv import KV, Key, keys
-from sigil.storage.kv.update import scan_all
+from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 
 KEPT_SECONDS: Final = 7 * 86_400.0
 OWNER_BYTES: Final = 32 << 20
 OWNER_FILES: Final = 100
 """The most of one owner; the oldest go."""
+DAY_BYTES: Final = 1 << 30
+"""The most that is kept in a day for all owners of a namespace, which may be many chats."""
+_DAY_SECONDS: Final = 86_400.0
 SWEPT_MOST: Final = 500
 FILE_ID: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
 FILE_NAME: Final = re.compile(r"[^\W_][\w.-]{0,79}")
@@ -93,7 +96,11 @@ class KeptFiles:
         self._clock = clock
 
     def keep(self, file: FileContent, caller: Caller) -> KeptFile:
-        """Keep a file for its owner; older ones go when there are too many of them."""
+        """Keep a file for its owner; older ones go when there are too many of them.
+
+        Raises `Refused` ERATE when too much was kept today for the namespace.
+        """
+        self._count(caller.namespace, len(file.body))
         partition = partition_of(caller)
         id = secrets.token_hex(_ID_BYTES)
         now = self._clock()
@@ -157,6 +164,21 @@ class KeptFiles:
             self._kv.delete(Key(partition, sort))
             gone += 1
         return gone
+
+    def _count(self, namespace: str, size: int) -> None:
+        """Count what is kept in a day; raise `Refused` ERATE when that would be too much."""
+
+        def add(value: bytes | None) -> tuple[bytes | None, bool]:
+            text = (value or b"0").decode("ascii", "replace")
+            kept = int(text) if text.isdigit() and len(text) < 16 else 0
+            if kept + size > DAY_BYTES:
+                return None, False
+            return b"%d" % (kept + size), True
+
+        day = time.strftime("%Y-%m-%d", time.gmtime(self._clock()))
+        if not update(self._kv, keys.file_bytes(namespace, day), add, 2 * _DAY_SECONDS):
+            message = f"files of {DAY_BYTES >> 20:,} MiB were kept here today, and no more are"
+            raise Refused("ERATE", message, source="files", suggestion="try again tomorrow")
 
     def _mark(self, mark: _Mark, due: float) -> Key:
         key = keys.file_mark(due, mark.id)

@@ -498,6 +498,11 @@ def token_file(namespace: str, token: str, id: str) -> Key:
     return Key(f"token-file#{escape(namespace)}#{escape(token)}", id)
 
 
+def file_bytes(namespace: str, day: str) -> Key:
+    """The bytes of the files that were kept for a namespace in a day."""
+    return Key("file-bytes", f"{escape(namespace)}#{day}")
+
+
 def file_mark(due: float, id: str) -> Key:
     """The body of a file that a tool returned, in the order of the time when it is removed."""
     return Key("file-due", f"{int(due):012d}#{id}")
@@ -584,7 +589,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather backup restoring token-file file-due agent".split()
+    " doctor weather backup restoring token-file file-due file-bytes agent".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

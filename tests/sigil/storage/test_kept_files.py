@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage import kept_files
 from sigil.storage.artifacts import Artifacts, MemoryArtifacts
@@ -49,7 +49,8 @@ def test_a_file_is_its_owners_alone_until_it_expires_and_then_nothing_of_it_stay
     with pytest.raises(UsageError, match="no such file"):
         files.read(kept.id, ADA)
     assert files.sweep() == 1
-    assert [name for name in list_partitions(kv) if "artifact" in name or "file" in name] == []
+    left = [name for name in list_partitions(kv) if "artifact" in name or "file" in name]
+    assert set(left) <= {"file-bytes"}
 
 
 def test_at_a_shell_and_with_the_admin_token_an_owner_is_the_same() -> None:
@@ -89,6 +90,21 @@ def test_the_oldest_files_of_an_owner_make_room(
     last = files.keep(PICTURE, ADA)
     assert files.read(last.id, ADA) == PICTURE
     assert len(artifacts.names) == 2
+
+
+def test_all_owners_of_a_namespace_together_keep_no_more_than_a_days_share(
+    kv: KV, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "DAY_BYTES", 20)
+    files = KeptFiles(kv, MemoryArtifacts(), clock)
+    chats = [Caller("main", f"telegram:{number}") for number in range(3)]
+    for chat in chats[:2]:
+        files.keep(PICTURE, chat)
+    with pytest.raises(Refused, match="were kept here today"):
+        files.keep(PICTURE, chats[2])
+    files.keep(PICTURE, Caller("other", "telegram:1"))
+    clock.advance(86_400)
+    files.keep(PICTURE, chats[2])
 
 
 @pytest.mark.parametrize("dies_at", ["the body", "the entry"])
