@@ -85,10 +85,14 @@ class _ModelSilent(BackendError):
 
 
 class _OtherConsolidationsRun(BackendError):
-    """The workers that are left have to be there for people."""
+    """The workers that are left have to be there for other work.
 
-    def __init__(self) -> None:
-        super().__init__("ECROWDED", "other consolidations run", retry_after=CROWDED_SECONDS)
+    Looks at thousands that wait so cost little: each waits half as long again as it has waited.
+    """
+
+    def __init__(self, waited: float) -> None:
+        seconds = min(max(CROWDED_SECONDS, waited / 2), MEMORY_WAIT_MOST)
+        super().__init__("ECROWDED", "other consolidations run", retry_after=seconds)
 
 
 class _OtherTurnsRun(BackendError):
@@ -305,7 +309,7 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
     session = keys.session_of(app.name, event.session)
     until = min(until - SAVE_SECONDS, app.clock.monotonic() + app.turn_seconds)
     if not runtime.consolidations.acquire(blocking=False):
-        raise _OtherConsolidationsRun
+        raise _OtherConsolidationsRun(app.clock.now() - event.at)
     try:
         with _lost_body_is_final():
             run = consolidate_owed(session, app, partial(_note_step, event, runtime), until)

@@ -19,8 +19,10 @@ from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.agent.turn import run_turn
+from functions.events import CONSOLIDATION
 from functions.personal_data import PersonalData
 from functions.queues.dead_letters import scan_dead_letters
+from functions.queues.waiting_events import decode_due, group_of
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
@@ -38,6 +40,7 @@ from tests.functions.agent.memory.memories import (
 )
 from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.queues.workers import process_all
+from tests.machine import within
 
 Open = Callable[..., AgentRuntime]
 
@@ -790,3 +793,21 @@ def test_one_that_comes_to_nothing_is_a_dead_letter_of_which_nobody_is_told_and_
     script(model, say("hi again"), saves())
     process_all(home)
     assert [(entry.first, entry.last) for entry in entries(home)] == [(1, 31)]
+
+
+@pytest.mark.parametrize(("waited", "again"), [(0.0, 1.0), (40.0, 20.0), (9_000.0, 120.0)])
+def test_one_that_others_keep_from_running_is_looked_at_ever_more_rarely(
+    home: AgentRuntime, waited: float, again: float
+) -> None:
+    assert home.work
+    now = home.app.clock.now()
+    owed = replace(event("go on"), id=f"{CONSOLIDATION}x", kind="continue", at=now - waited)
+    home.work.put(owed)
+    delivery = home.work.take(0.0)
+    assert delivery
+    while home.consolidations.acquire(blocking=False):
+        pass
+    worker.process(delivery, replace(home, queue=home.work))
+    mark = home.app.kv.get(keys.ready_session(group_of(owed)))
+    assert mark
+    assert again - 0.1 <= decode_due(mark.value) - now <= again + within(2.0)
