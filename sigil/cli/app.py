@@ -172,6 +172,7 @@ for _topic, _entries in _TOPICS.items():
             _name, _function, _examples = _entry
             _epilog = format_examples("sigil", _examples)
             app.command(_name, epilog=_epilog, rich_help_panel=_topic)(_function)
+app.command("new", hidden=True)(init.init)  # as it is called elsewhere
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -63,6 +63,7 @@ def test_init_may_write_elsewhere(run_sigil: Sigil, place: Path) -> None:
         ],
     }
     assert run_sigil("test", "a/b").code == 0
+    assert run_sigil("new", "greet").out == "greet\n"  # the same under another name
 
 
 @pytest.mark.parametrize(
