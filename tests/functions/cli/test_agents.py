@@ -65,7 +65,8 @@ def test_an_agent_from_its_beginning_to_its_end(
     assert "hens" not in run("agent", "doc", "show", "soul")
     assert "hens" in run("agent", "prompt", "telegram:42")
     model.then(say("cluck"), say("root"), say("root again"))
-    work(home, message("hello"), message("hello", 44))
+    handled = message("hello", 44)
+    work(home, message("hello"), handled)
     assert "hens" in str(model.bodies[0])
     assert "hens" not in str(model.bodies[1])
     shown = json.loads(run("agent", "status", "--session", "telegram:42", "--json"))
@@ -83,6 +84,11 @@ def test_an_agent_from_its_beginning_to_its_end(
     assert "SAFETY_LOCKOUT" in run(*status)
     run("unlock", "--session", "telegram:42")
     assert "SAFETY_LOCKOUT" not in run(*status)
+
+    run("agent", "bind", "telegram:44", "alice")
+    work(home, handled)  # it was answered by the root before
+    assert len(model.bodies) == asked
+    run("agent", "unbind", "telegram:44")
 
     run("agent", "disable", "alice")
     assert "EINVAL alice is disabled and cannot become archived; it can become enabled" in refusal(
