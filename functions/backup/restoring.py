@@ -33,6 +33,7 @@ from functions.backup.format import (
     decode_item,
     make_damage_error,
 )
+from functions.backup.saving import LastBackup, note_backup
 from functions.queues.waiting_events import encode_due
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused
@@ -231,6 +232,9 @@ class _Filling:
                     items += len(live)
                     ended += len(rows) - len(live)
             _run_all(pool, partial(_put_item, kv, now), self.secrets.items)
+        manifest = self.reader.manifest
+        file = self.reader.path.name
+        note_backup(kv, LastBackup(at=manifest.ended, file=file, items=manifest.items))
         return Restored(
             items, ended, len(self.reader.artifacts), len(self.secrets.items), replaced=False
         )

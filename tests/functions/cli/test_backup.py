@@ -216,6 +216,9 @@ def test_the_doctor_tells_how_old_the_last_backup_is_and_that_a_restoration_did_
     assert "none yet" in check_backup(source)
     run(source, "backup", "b.zip")
     assert re.fullmatch(r"b\.zip, made today: \d+ items", check_backup(source))
+    restored = Settings(data=f"{source.data}-restored")
+    run(restored, "restore", "b.zip")
+    assert check_backup(restored) == check_backup(source)
     kv = open_again(source).kv
     note_backup(kv, LastBackup(at=time.time() - 3.5 * 86_400, file="old.zip", items=1))
     assert check_backup(source) == "old.zip, made 3 days ago: 1 item"
