@@ -33,6 +33,8 @@ docs/decisions/0005-boto3-but-for-the-webhook.md.
 """
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "pystemmer", "regex", "wasmtime")
+_TIMES = ("cronsim", "tzdata")
+"""Schedules, and the time zones, which the machines of Lambda need not have."""
 _TALK = ("httpx", "markdown-it-py")
 """The clients are used without coroutines: httpcore imports anyio where it is installed, and works
 without it.
@@ -110,9 +112,11 @@ class Stage:
 
 STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
-    Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK), spare=("anyio",), runs=True),
-    Stage("scheduler", (*_EVERY, *_AWS), without=("functions/agent",)),
-    Stage("admin", (*_EVERY, *_AWS, *_HTTP, "httpx")),  # which delivers the alert of a halt
+    Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES), spare=("anyio",), runs=True),
+    Stage("scheduler", (*_EVERY, *_AWS, *_TIMES), without=("functions/agent",)),
+    Stage(
+        "admin", (*_EVERY, *_AWS, *_HTTP, *_TIMES, "httpx")
+    ),  # which delivers the alert of a halt
     Stage(
         "registry",
         (*_EVERY, *_AWS, *_HTTP, *_SANDBOX),

@@ -1,0 +1,1 @@
+"""Schedules wake an agent at a time: reminders, and work that it does again and again."""
