@@ -107,16 +107,21 @@ class QueueWorkers:
 
     def _run_scheduler(self) -> None:
         """Tick whenever something is due, and when the scheduler is woken."""
-        wait = scheduler.TICK_SECONDS
+        runtime = self._runtime
+        wait = LOOK_SECONDS  # what was due while nobody ran
+        full = time.monotonic() + scheduler.TICK_SECONDS
         while True:
-            self._runtime.due.wait(wait)
-            self._runtime.due.clear()
+            runtime.due.wait(wait)
+            runtime.due.clear()
             if self._stopping.is_set():
                 return
             wait = scheduler.TICK_SECONDS
             try:
-                agent = self._runtime.settings.agent
-                ticked = scheduler.tick(self._runtime.stores, self._runtime.queue, agent)
+                tick = scheduler.wake
+                if time.monotonic() >= full:
+                    full = time.monotonic() + scheduler.TICK_SECONDS
+                    tick = scheduler.tick
+                ticked = tick(runtime.stores, runtime.queue, runtime.settings.agent)
                 wait = min(max(ticked.due - time.time(), LOOK_SECONDS), wait)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)

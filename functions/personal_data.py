@@ -34,6 +34,7 @@ from functions.agent.messages import (
     is_by,
     names_sender,
 )
+from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.session.document import Document, encode_document, hash_person
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
@@ -91,6 +92,8 @@ KINDS: Final[Mapping[str, str]] = {
     "dead": "dead letters",
     "trace": "traces",
     "stored": "values of capabilities",
+    "wakeup": "schedules",
+    "wakeup-run": "schedules",
 }
 """What people read for the kinds of records, by the first part of their partition."""
 MESSAGES: Final = "messages in groups"
@@ -247,8 +250,10 @@ class PersonalData:
         ids = {*known_ids}
         chats = {*known_chats}
         links = self._read_links()
+        schedules = list(Schedules(self._kv, self._app.name).scan())
         while True:
             size = len(ids) + len(chats)
+            chats |= {each.own_session for each in schedules if _wants(each, ids, chats)}
             chats |= {name for name in names.values() if any(_owns(id, name) for id in ids)}
             for linked in links.values():
                 if any(chat.session in chats or chat.who in ids for chat in linked):
@@ -467,6 +472,14 @@ class PersonalData:
         for record in self._scan(keys.mail(keys.escape(self._app.name), 0.0, "").partition, ""):
             if _load(record.item.value).get("by") in person.ids:
                 yield record
+        schedules = Schedules(self._kv, self._app.name)
+        for schedule in list(schedules.scan()):
+            if _wants(schedule, person.ids, person.chats):
+                runs = keys.wakeup_run(self._app.name, schedule.id, 0.0)
+                begin = f"{keys.escape(schedule.id)}#"
+                yield from self._scan(runs.partition, schedule.session, begin)
+                record_key = keys.wakeup(self._app.name, schedule.id)
+                yield from self._get([record_key], schedule.session)
         for record in self._scan(keys.event_trace("").partition, ""):
             fields = _load(record.item.value)
             if fields.get("agent") == self._app.name and fields.get("session") in person.chats:
@@ -501,8 +514,8 @@ class PersonalData:
             if _load(record.item.value).get("who") in person.ids:
                 yield record
 
-    def _scan(self, partition: str, chat: str) -> Iterator[PersonalRecord]:
-        for sort, item in scan_all(self._kv, partition):
+    def _scan(self, partition: str, chat: str, begin: str = "") -> Iterator[PersonalRecord]:
+        for sort, item in scan_all(self._kv, partition, begin):
             key = Key(partition, sort)
             if not _is_fence(key, item):
                 yield PersonalRecord(_kind_of(key), chat, key, item)
@@ -843,6 +856,11 @@ class PersonalData:
             kept.append("answers and summaries in groups, which the agent wrote")
             kept.append("files that tools returned in groups, for a week at most")
         return tuple(kept)
+
+
+def _wants(schedule: Schedule, ids: Collection[str], chats: Collection[str]) -> bool:
+    """Return whether a schedule was made by somebody, or in a chat of theirs."""
+    return schedule.by in ids or schedule.session in chats
 
 
 def _owns(who: str, chat: str) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from functions import log
+from functions.agent.schedules.tick import restore_marks, wake_agents
 from functions.queues import dead_letters
 from functions.queues.base import Queue
 from functions.settings import Settings
@@ -45,14 +46,28 @@ def tick(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = 
 
     Roots may share a store, but not always a queue.
     """
+    woken = wake(stores, queue, agent, clock)
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
-    queued = retry_consolidations(stores.kv, queue, agent, clock())
-    if queued:
-        log.note("consolidations queued again", count=queued)
+    again = retry_consolidations(stores.kv, queue, agent, clock())
+    if again:
+        log.note("consolidations queued again", count=again)
     swept = sum(gone.get(kind, 0) for kind in ("items", "files", "expired"))
-    return Tick(swept, queued, clock() + TICK_SECONDS)
+    return Tick(swept, woken.queued + again, min(woken.due, clock() + TICK_SECONDS))
+
+
+def wake(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = time.time) -> Tick:
+    """Enqueue the wakeups that are due, and nothing else."""
+    now = clock()
+    if _begin_day(stores.kv, f"wakeups:{agent}", now):
+        mended = restore_marks(stores.kv, agent, now)
+        if mended:
+            log.note("wakeups found again", count=mended)
+    woken = wake_agents(stores.kv, queue.put, agent, now)
+    if woken.queued:
+        log.note("wakeups queued", count=woken.queued)
+    return Tick(0, woken.queued, min(woken.due, now + TICK_SECONDS))
 
 
 def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
@@ -63,7 +78,7 @@ def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
     because its model was away for two hours. The id names the day, so that a crash in between
     enqueues none twice.
     """
-    if not _begin_day(kv, agent, now):
+    if not _begin_day(kv, f"consolidations:{agent}", now):
         return 0
     queued = 0
     for letter in list(dead_letters.scan_dead_letters(kv)):
@@ -79,8 +94,8 @@ def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
     return queued
 
 
-def _begin_day(kv: KV, agent: str, now: float) -> bool:
-    """Return whether the look of a day is due, and note that it was begun."""
+def _begin_day(kv: KV, task: str, now: float) -> bool:
+    """Return whether a task of once a day is due, and note that it was begun."""
 
     def decide(value: bytes | None) -> tuple[bytes | None, bool]:
         try:
@@ -91,7 +106,7 @@ def _begin_day(kv: KV, agent: str, now: float) -> bool:
             return None, False
         return b"%.3f" % now, True
 
-    return update(kv, keys.daily_task(f"consolidations:{agent}"), decide)
+    return update(kv, keys.daily_task(task), decide)
 
 
 @lru_cache(maxsize=1)

@@ -18,6 +18,7 @@ from functions.agent.commands import control
 from functions.agent.consolidation import consolidate_owed
 from functions.agent.language import choose_texts_for
 from functions.agent.loop import SAVE_SECONDS
+from functions.agent.schedules.outcome import note_lost_run
 from functions.agent.session.store import SessionHandle
 from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
@@ -203,12 +204,11 @@ def handle_event(
         return ()
     found = _find_agent(event, runtime)
     if isinstance(found, AbsentAgent):
-        now = runtime.app.clock.now()
-        give_up(runtime.stores.kv, event, found.reason, now, notify_sender=False)
+        _give_up_silently(event, runtime, found.reason)
         return ()
     misfit = _explain_misfit(event)
     if misfit:
-        give_up(runtime.stores.kv, event, misfit, runtime.app.clock.now(), notify_sender=False)
+        _give_up_silently(event, runtime, misfit)
         return ()
     runtime = replace(runtime, app=found)
     if event.is_consolidation:
@@ -293,6 +293,14 @@ def _explain_misfit(event: Event) -> str:
     if event.hops > HOPS_MOST and event.kind != "say":
         return f"it came about through more than {HOPS_MOST} others: a chain that goes in a circle"
     return ""
+
+
+def _give_up_silently(event: Event, runtime: AgentRuntime, reason: str) -> None:
+    """Make an event a dead letter of which its sender is not told."""
+    now = runtime.app.clock.now()
+    give_up(runtime.stores.kv, event, reason, now, notify_sender=False)
+    for notice in note_lost_run(runtime.stores.kv, event, reason, now):
+        runtime.queue.put(notice)
 
 
 def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bool) -> None:
@@ -499,6 +507,9 @@ def _give_up(delivery: Delivery, runtime: AgentRuntime, problem: SigilError) -> 
         )
         if since is not None:
             notify_sender_of_dead_letter(event, text, runtime, since)
+        now = runtime.app.clock.now()
+        for notice in note_lost_run(runtime.stores.kv, event, problem.code, now):
+            runtime.queue.put(notice)
     except BackendError as trouble:
         _retry_later(delivery, runtime, RETRY_SECONDS, trouble)
     else:

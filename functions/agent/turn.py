@@ -45,6 +45,8 @@ from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.sanitize import clean_text
+from functions.agent.schedules.outcome import note_run
+from functions.agent.schedules.schedule import NOBODY
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.table import call_service
 from functions.agent.services.things import find_remembered
@@ -305,6 +307,7 @@ def _give_up_turn(
     """Make the turn's event a dead letter and close the turn, which tells the sender."""
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
     text = choose_texts_for(turn.event, opened.document).gave_up
+    turn = turn.add_step("given-up")
     # what it had gathered may not be the reason, and has its own turns
     opened = opened.with_document(opened.document.without_gathered())
     closed = close_turn(opened, app, replace(turn, gathered=()), text, in_history=begun)
@@ -477,7 +480,7 @@ def _answer_without_turn(
     if not app.rules.may_talk(role):
         if event.kind in BACKGROUND_KINDS:
             reason = f"{event.behalf or 'nobody'}, on whose behalf it is, may not talk to the agent"
-            return _skip_event(opened, turn, app, reason)
+            return _skip_event(opened, turn.add_step("skip", reason=NOBODY), app, reason)
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
     if event.kind == "say":
         return _say(opened, turn, context)
@@ -514,7 +517,9 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     event = turn.event
     safety = opened.document.safety
     if context.breakers.find_stop_reason(safety) == "halted":
-        return _skip_event(opened, turn, app, "the agent was halted")
+        return _skip_event(
+            opened, turn.add_step("skip", reason="halted"), app, "the agent was halted"
+        )
     now = app.clock.now()
     text = clean_text(event.text)
     origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
@@ -853,6 +858,8 @@ def close_turn(
     text = "\n\n".join(filter(None, (text, note)))
     outbox = document.outbox
     posts = document.posts
+    # before the document says that the event was handled: whoever crashes in between does it again
+    posts += note_run(app.kv, turn, document.safety.reason, said=bool(text), now=now)
     if text and event.is_own_work:
         posts += report_home(event, text, now)
     elif text:

@@ -665,6 +665,20 @@ class German(Texts):
         "ESTOPPED": "es wurde abgebrochen, bevor es begann",
         "": "ein eigener Fehlercode der Fähigkeit",
     }
+    # --- schedules ---
+    wakeup_missed = (
+        "(Das war schon um {time} dran, und insgesamt {count}-mal, während ich nicht lief.)"
+    )
+    wakeup_late = "(Das war um {time} dran; da lief ich nicht.)"
+    wakeup_too_late = (
+        "Ich lief nicht, als das um {time} dran war, und lasse es aus: „{title}“ (verpasst:"
+        " {count})."
+    )
+    wakeup_paused = (
+        "„{title}“ ist {count}-mal hintereinander fehlgeschlagen, darum mache ich damit Pause."
+        " `/wakeups resume {number}` lässt es weitergehen."
+    )
+
     missed_meanwhile = (
         "Die {count} Nachrichten, die inzwischen kamen, bearbeite ich nicht: Sende später noch"
         " einmal, was noch wichtig ist."

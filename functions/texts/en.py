@@ -571,6 +571,20 @@ class Texts:
     failed_deploy = "a capability that I tried to make"
     code_meanings: ClassVar[Mapping[str, str]] = {}
     """What the codes of failures mean, where that is said otherwise than in `CODES`."""
+    # --- schedules ---
+    wakeup_missed = (
+        "(This was due at {time} as well, and {count} times in all while I was not running.)"
+    )
+    wakeup_late = "(This was due at {time}; I was not running then.)"
+    wakeup_too_late = (
+        "I was not running when this was due at {time}, so I leave it out: “{title}” (missed:"
+        " {count})."
+    )
+    wakeup_paused = (
+        "“{title}” has failed {count} times in a row, so I have paused it."
+        " `/wakeups resume {number}` lets it go on."
+    )
+
     missed_meanwhile = (
         "I do not work on the {count} messages that came meanwhile: send again later what still"
         " matters."

@@ -543,6 +543,16 @@ class Chinese(Texts):
         "ESTOPPED": "还没开始就被叫停了",
         "": "能力自己的错误码",
     }
+    # --- schedules ---
+    wakeup_missed = "（{time} 就该做了；我没有运行的时候一共错过了 {count} 次。）"
+    wakeup_late = "（本该在 {time}，那时我没有运行。）"
+    wakeup_too_late = (
+        "该在 {time} 做的时候我没有运行，所以这次不做了：“{title}”（错过 {count} 次）。"
+    )
+    wakeup_paused = (
+        "“{title}”连续失败了 {count} 次，我把它暂停了。`/wakeups resume {number}` 让它继续。"
+    )
+
     missed_meanwhile = "这期间来的 {count} 条消息我没有处理：还有用的请稍后再发一次。"
     missed_before = "停下期间来的 {messages}我没有处理：还有用的请再发一次。"
 

@@ -96,12 +96,11 @@ def test_the_servers_scheduler_ticks_as_soon_as_it_is_woken_or_something_is_due(
         due = dues[len(ticks) - 1]
         return scheduler.Tick(0, 0, float("inf") if due is None else due)
 
-    monkeypatch.setattr(scheduler, "tick", tick)
+    monkeypatch.setattr(scheduler, "wake", tick)
     home = runtime()
     workers = QueueWorkers(home)
     workers.start()
     try:
-        assert ticks == []
         home.due.set()
         until(lambda: len(ticks) == 3, "what is due is done")  # the third has nothing due
     finally:

@@ -289,6 +289,27 @@ def mail(scope: str, at: float, id: str) -> Key:
     return Key(f"mail#{scope}", f"{min(max(int(at * 1000), 0), 10**15 - 1):015d}#{escape(id)}")
 
 
+def wakeup(agent: str, id: str) -> Key:
+    """A schedule of an agent: when it is woken, for what, and how that went."""
+    return Key(f"wakeup#{escape(agent)}", escape(id))
+
+
+def wakeup_run(agent: str, id: str, due: float) -> Key:
+    """What became of a run of a schedule, by the time at which it was due (seconds since 1970)."""
+    return Key(f"wakeup-run#{escape(agent)}", f"{escape(id)}#{_milliseconds(due)}")
+
+
+def due_wakeup(root: str, due: float, agent: str, id: str) -> Key:
+    """The mark of the next time of a schedule of the root's or of an agent below it, in the order
+    of these times (seconds since 1970).
+    """
+    return Key(f"due#{escape(root)}", f"{_milliseconds(due)}#{escape(agent)}#{escape(id)}")
+
+
+def _milliseconds(at: float) -> str:
+    return f"{min(max(round(at * 1000), 0), 10**15 - 1):015d}"
+
+
 def inbox_event(session: str, order: str) -> Key:
     """A waiting event; `order` sorts by the platform's own time and update id."""
     return Key(f"inbox#{session}", order)
@@ -572,7 +593,7 @@ MEMORY_ITEMS = frozenset(("things", "memory-link"))
 PERSON_PARTITIONS = frozenset(
     ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
 )
-PERSONAL_OTHERS = frozenset(("usage", "dead", "trace", "stored", "binding"))
+PERSONAL_OTHERS = frozenset(("usage", "dead", "trace", "stored", "binding", "wakeup", "wakeup-run"))
 PERSONAL = (
     SESSION_PARTITIONS
     | SESSION_ITEMS
@@ -589,7 +610,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather backup restoring token-file file-due file-bytes agent".split()
+    " doctor weather backup restoring token-file file-due file-bytes agent due".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

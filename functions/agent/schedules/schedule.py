@@ -1,0 +1,359 @@
+"""A schedule says when an agent is woken, and for what; its record also says how that went.
+
+The times at which something is due stand in an index, one item for each schedule, which is only
+ever made from the records. A schedule that is changed gets its new item first, then the record is
+written, then the item once more: so a scheduler that meets the item in between, and takes it for an
+old one, deletes none that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Annotated, Final
+
+import orjson
+from msgspec import Meta
+
+from functions.agent.schedules.when import When, find_next
+from functions.events import OWN, Event, Sender, order_of
+from functions.time.time_zone import is_known
+from sigil.errors import Refused, UsageError, one_line
+from sigil.protocol import Json
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv.update import DELETE, Change, retry_conflicts, scan_all, update_item
+from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps
+
+SCHEDULES_MOST: Final = 64
+"""An agent has so many schedules that are not over."""
+TEXT_CHARACTERS: Final = 4_000
+NAME_CHARACTERS: Final = 60
+PERIOD_LEAST: Final = 60.0
+"""Seconds between two times of a schedule at least."""
+FAILURES_MOST: Final = 5
+"""After so many failures in a row a schedule is paused."""
+RUN_SECONDS_MOST: Final = 6 * 3_600.0
+"""A run that nobody has heard of for so long is over, whatever became of it."""
+KEPT_SECONDS: Final = 30 * 86_400.0
+"""Seconds for which the outcome of a run is kept, and a schedule that is over."""
+SENDER: Final = "runtime:scheduler"
+BY_HAND: Final = "paused"
+NOBODY: Final = "nobody may"
+FAILED: Final = "failures"
+Count = Annotated[int, Meta(ge=0, lt=10**15)]
+Time = Annotated[float, Meta(ge=0, lt=1e12)]
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Stored):
+    """What became of a run: its event, when it was due and when it ended (seconds since 1970).
+
+    `outcome` is `said` or `silent`, `failed`, or `skipped` with the `reason`; `tokens` are those
+    that it used.
+    """
+
+    event: str
+    due: Time
+    ended: Time
+    outcome: str
+    reason: str = ""
+    tokens: Count = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule(Stored):
+    """A schedule of an agent.
+
+    `text` is what the agent is told to do, or `say` what is said without a model. `session` is the
+    chat in which it was wanted and where its outcome is said, `by` the person on whose behalf it
+    is, `language` that of their app. `number` is its name in that chat. `since` is when it was made
+    and `due` when it is due next, in seconds since 1970; `due` is 0 when it is over. `paused` says
+    why nothing happens at its times, empty when something does.
+
+    `runs` counts how often it came about, `skipped` how often a run was still on, `missed` how
+    often nobody was there; `failures` counts the runs that failed in a row. `running` is the event
+    of the run that is on, which began at `started`, and `last` what became of the last one.
+    """
+
+    id: str
+    when: When
+    session: str
+    by: str
+    since: Time
+    due: Time = 0.0
+    text: str = ""
+    say: str = ""
+    name: str = ""
+    model: str = ""
+    language: str = ""
+    number: Count = 0
+    paused: str = ""
+    runs: Count = 0
+    skipped: Count = 0
+    missed: Count = 0
+    failures: Count = 0
+    running: str = ""
+    started: Time = 0.0
+    last: Run | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has no more times."""
+        return not self.due
+
+    @property
+    def own_session(self) -> str:
+        """Return the session in which the agent does what it is told to do."""
+        return f"{OWN}:w-{self.id}"
+
+    @property
+    def title(self) -> str:
+        """Return what it is called, or what it says."""
+        return self.name or one_line(self.say or self.text, NAME_CHARACTERS)
+
+    def is_running(self, now: float) -> bool:
+        """Return whether a run is on."""
+        return bool(self.running) and now - self.started < RUN_SECONDS_MOST
+
+    def find_next(self, after: float) -> float:
+        """Return its next time after another one, 0.0 when there is none any more."""
+        if self.when.times and self.runs >= self.when.times:
+            return 0.0
+        return find_next(self.when, after, began=self.since) or 0.0
+
+
+SCHEDULE: Final = Shape[Schedule](Schedule)
+RUN: Final = Shape[Run](Run)
+
+
+def make_id(when: When, text: str, say: str, session: str) -> str:
+    """Return the id of a schedule: the same one is made once, however often it is asked for."""
+    parts = [orjson.loads(dumps(when)), text, say, session]
+    return sha256(orjson.dumps(parts)).hexdigest()[:12]
+
+
+def make_event(schedule: Schedule, agent: str, name: str, now: float, note: str = "") -> Event:
+    """Return the event of a run, `wakeup:AGENT:ID:NAME`: what there is to do, or to say at once.
+
+    `note` is said below the schedule's own words.
+    """
+    data: dict[str, Json] = {"wakeup": schedule.id, "from": f"wakeup {schedule.title}"}
+    text = "\n\n".join(filter(None, (schedule.say or schedule.text, note)))
+    root = keys.root_of(agent)
+    if not schedule.say:
+        data["home"] = schedule.session
+    return Event(
+        id=f"wakeup:{agent}:{schedule.id}:{name}",
+        kind="say" if schedule.say else "wakeup",
+        # what is said goes to whoever answers in the chat by then
+        agent=root if schedule.say else agent,
+        session=schedule.session if schedule.say else schedule.own_session,
+        sender=Sender(SENDER),
+        text=text,
+        at=now,
+        order=order_of(schedule.due or now, int(schedule.id, 16)),
+        private=True,
+        language=schedule.language,
+        by=schedule.by,
+        data=data,
+    )
+
+
+def make_notice(schedule: Schedule, agent: str, name: str, now: float, text: str) -> Event:
+    """Return the event that tells the chat of a schedule what became of it."""
+    event = make_event(replace(schedule, say=text, text=""), agent, name, now)
+    return replace(event, data={"from": f"wakeup {schedule.title}"})
+
+
+class Schedules:
+    """The schedules of one agent, by its full name."""
+
+    def __init__(self, kv: KV, agent: str) -> None:
+        self._kv = kv
+        self._agent = agent
+
+    def scan(self) -> Iterator[Schedule]:
+        """Yield all schedules that this version can read, those that are over as well."""
+        for _, item in scan_all(self._kv, keys.wakeup(self._agent, "").partition):
+            with suppress(ValueError, NewerFormat):
+                yield SCHEDULE.read(item.value)
+
+    def list_of_chat(self, session: str = "") -> list[Schedule]:
+        """Return those that are not over, of a chat or of all of them, by number."""
+        found = [each for each in self.scan() if not each.is_over]
+        chosen = [each for each in found if session in ("", each.session)]
+        return sorted(chosen, key=lambda each: (each.session, each.number, each.since))
+
+    def find(self, id: str) -> Schedule | None:
+        """Return the schedule of an id, None when there is none."""
+        item = self._kv.get(keys.wakeup(self._agent, id))
+        return SCHEDULE.read(item.value) if item else None
+
+    def add(self, schedule: Schedule) -> tuple[Schedule, bool]:
+        """Store a new schedule and return it, or the one that is there already for the same text,
+        time and chat; the second value says whether it is new.
+
+        `UsageError` EINVAL for one that cannot be; `Refused` EQUOTA when there are too many.
+        """
+        _require_sensible(schedule)
+        schedule = replace(
+            schedule,
+            id=make_id(schedule.when, schedule.text, schedule.say, schedule.session),
+            due=schedule.find_next(schedule.since),
+        )
+        if schedule.is_over:
+            raise UsageError("EINVAL", "that time is over", source="schedule")
+
+        def store() -> tuple[Schedule, bool]:
+            item = self._kv.get(keys.wakeup(self._agent, schedule.id))
+            found = _read(item) if item else None
+            if found and not found.is_over:
+                return found, False
+            known = list(self.scan())
+            if sum(not each.is_over for each in known) >= SCHEDULES_MOST:
+                raise Refused(
+                    "EQUOTA",
+                    f"an agent has at most {SCHEDULES_MOST} schedules",
+                    suggestion="drop one that nobody needs any more",
+                )
+            there = [each.number for each in known if each.session == schedule.session]
+            made = replace(schedule, number=max(there, default=0) + 1)
+            self.write(item, made, moved=True)
+            return made, True
+
+        return retry_conflicts(store)
+
+    def pause(self, id: str, why: str = BY_HAND) -> Schedule | None:
+        """Let nothing happen at its times until it is resumed; None when there is none."""
+        return self._change(id, lambda known: replace(known, paused=why))
+
+    def resume(self, id: str, now: float) -> Schedule | None:
+        """Go on with a schedule from now on; what was missed meanwhile is not made up for."""
+
+        def go_on(known: Schedule) -> Schedule:
+            if not known.paused:
+                return known
+            return replace(known, paused="", failures=0, due=known.find_next(now))
+
+        return self._change(id, go_on)
+
+    def drop(self, id: str) -> Schedule | None:
+        """Delete a schedule and return it; None when there is none."""
+
+        def decide(item: Item | None) -> tuple[Change, Schedule | None]:
+            return (DELETE, _read(item)) if item else (None, None)
+
+        dropped = update_item(self._kv, keys.wakeup(self._agent, id), decide).answer
+        if dropped and dropped.due:
+            self._kv.delete(self.key_of_due(dropped))
+        return dropped
+
+    def note_run(self, id: str, run: Run) -> Schedule | None:
+        """Write down what became of a run, and return the schedule; None when it is not there.
+
+        It pauses when the run was one failure too many. Writing the same down again changes
+        nothing.
+        """
+        self.keep_run(id, run)
+
+        def end(known: Schedule) -> Schedule:
+            if known.last and replace(known.last, ended=run.ended) == run:
+                return known
+            failures = known.failures
+            paused = known.paused
+            if run.outcome == "failed":
+                failures += 1
+            elif run.outcome != "skipped":
+                failures = 0
+            if run.reason == NOBODY:
+                paused = NOBODY
+            elif failures >= FAILURES_MOST:
+                paused = paused or FAILED
+            running = "" if known.running == run.event else known.running
+            return replace(known, failures=failures, paused=paused, running=running, last=run)
+
+        return self._change(id, end)
+
+    def keep_run(self, id: str, run: Run) -> None:
+        """Keep what became of a run for a month."""
+        self._kv.put(keys.wakeup_run(self._agent, id, run.due), dumps(run), ttl=KEPT_SECONDS)
+
+    def move(self, schedule: Schedule, due: float) -> bool:
+        """Let a schedule be due at another time than it said; False when it was changed
+        meanwhile.
+        """
+
+        def change(known: Schedule) -> Schedule:
+            return replace(known, due=due) if known.due == schedule.due else known
+
+        changed = self._change(schedule.id, change)
+        return changed is not None and changed.due == due
+
+    def list_runs(self, id: str, most: int = 20) -> list[Run]:
+        """Return what became of the last runs of a schedule, the newest first."""
+        key = keys.wakeup_run(self._agent, id, 0.0)
+        rows = scan_all(self._kv, key.partition, f"{keys.escape(id)}#")
+        return [RUN.read(item.value) for _, item in rows][: -most - 1 : -1]
+
+    def key_of_due(self, schedule: Schedule) -> Key:
+        """Return the key of the index's item for the next time of a schedule."""
+        root = keys.root_of(self._agent)
+        return keys.due_wakeup(root, schedule.due, self._agent, schedule.id)
+
+    def _change(self, id: str, change: Callable[[Schedule], Schedule]) -> Schedule | None:
+        """Change a record, together with its item in the index where its next time moves."""
+
+        def attempt() -> Schedule | None:
+            item = self._kv.get(keys.wakeup(self._agent, id))
+            if item is None:
+                return None
+            known = _read(item)
+            changed = change(known)
+            if changed != known:
+                resumed = bool(known.paused) and not changed.paused
+                self.write(item, changed, moved=resumed or changed.due != known.due)
+            return changed
+
+        return retry_conflicts(attempt)
+
+    def write(self, item: Item | None, changed: Schedule, *, moved: bool) -> None:
+        """Write a record over the `item` that was read; `Conflict` when somebody else was faster.
+
+        `moved` says that its next time is another one, whose mark has to be in the index.
+        """
+        is_due = moved and bool(changed.due) and not changed.paused
+        if is_due:
+            self._kv.put(self.key_of_due(changed), b"")
+        key = keys.wakeup(self._agent, changed.id)
+        expect = item.version if item else ABSENT
+        self._kv.put(
+            key, dumps(changed), expect=expect, ttl=KEPT_SECONDS if changed.is_over else None
+        )
+        if is_due:
+            self._kv.put(self.key_of_due(changed), b"")
+
+
+def _read(item: Item) -> Schedule:
+    try:
+        return SCHEDULE.read(item.value)
+    except ValueError:
+        raise damaged("the record of a schedule cannot be read", source="schedule") from None
+
+
+def _require_sensible(schedule: Schedule) -> None:
+    """Raise `UsageError` EINVAL for a schedule that cannot be."""
+    when = schedule.when
+    length = len(schedule.text) + len(schedule.say)
+    problem = ""
+    if bool(schedule.text) == bool(schedule.say):
+        problem = "a schedule needs either a text to work on, or one to say"
+    elif length > TEXT_CHARACTERS:
+        problem = f"a text of a schedule has at most {TEXT_CHARACTERS:,} characters, not {length:,}"
+    elif when.kind == "every" and when.every < PERIOD_LEAST:
+        problem = "a schedule comes about at most once a minute"
+    elif not is_known(when.zone):
+        problem = f"no time zone is called {one_line(when.zone, NAME_CHARACTERS)!r}"
+    if problem:
+        raise UsageError("EINVAL", problem, source="schedule")

@@ -1,0 +1,192 @@
+"""The tick wakes agents whose time has come.
+
+For each item of the index that is due: the event of the run is put into the queue, the item of the
+next time is written, then the record, and the old item is deleted. Whatever crashes in between, or
+works on the same item beside it, puts the same event again, which the queue and the session know.
+An item whose time is not the one of its record is one that such a crash has left, and is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Final
+
+from functions.agent.agents.record import join_name, scan_agents
+from functions.agent.schedules.schedule import (
+    SCHEDULE,
+    Run,
+    Schedule,
+    Schedules,
+    make_event,
+    make_notice,
+)
+from functions.events import Event
+from functions.texts.languages import load_texts
+from functions.time.time_zone import format_clock
+from sigil.errors import Conflict
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.base import KEYS_MOST, get_many
+from sigil.storage.kv.update import retry_conflicts
+from sigil.storage.stored import NewerFormat
+
+PAGE: Final = 500
+LATE_MOST: Final = 86_400.0
+"""What was due so many seconds ago does not run any more; its chat is told."""
+PUNCTUAL: Final = 60.0
+"""A reminder that comes so many seconds late does not say so."""
+MISSED_MOST: Final = 1_000
+"""So many missed times are counted."""
+
+Put = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """What a tick did: `queued` events, and when the next one is due (seconds since 1970; infinity
+    for never).
+    """
+
+    queued: int
+    due: float
+
+
+def wake_agents(kv: KV, put: Put, root: str, now: float) -> Woken:
+    """Put the events of all schedules of a root and the agents below it that are due."""
+    waker = _Waker(kv, put, keys.due_wakeup(root, 0.0, "", "").partition, now)
+    queued = 0
+    after = ""
+    while True:
+        page = kv.scan(waker.partition, after=after, limit=PAGE)
+        due = [row for row in page if _time_of(row[0]) <= now]
+        for first in range(0, len(due), KEYS_MOST):
+            queued += waker.wake_all(due[first : first + KEYS_MOST])
+        if len(due) < len(page):
+            return Woken(queued, _time_of(page[len(due)][0]))
+        if len(page) < PAGE:
+            return Woken(queued, inf)
+        after = page[-1][0]
+
+
+def restore_marks(kv: KV, root: str, now: float) -> int:
+    """Make the index anew from the records, and return how many items were missing.
+
+    After a clock was set back, what was due next by the wrong time is due by the right one.
+    """
+    mended = 0
+    for agent in (root, *(join_name(root, name) for name, _ in scan_agents(kv, root))):
+        schedules = Schedules(kv, agent)
+        for schedule in list(schedules.scan()):
+            if schedule.is_over or schedule.paused:
+                continue
+            due = schedule.find_next(now)
+            if due and due < schedule.due:
+                mended += schedules.move(schedule, due)
+            elif kv.get(schedules.key_of_due(schedule)) is None:
+                kv.put(schedules.key_of_due(schedule), b"")
+                mended += 1
+    return mended
+
+
+def _time_of(sort: str) -> float:
+    """Return the time of an item of the index, in seconds since 1970."""
+    digits = sort.partition("#")[0]
+    return int(digits) / 1000 if digits.isdecimal() else 0.0
+
+
+def _record_key(sort: str) -> Key:
+    _, agent, id = (*sort.split("#"), "", "")[:3]
+    return keys.wakeup(keys.unescape(agent), keys.unescape(id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Waker:
+    """Puts the events of what is due `now` by the index in `partition`."""
+
+    kv: KV
+    put: Put
+    partition: str
+    now: float
+
+    def wake_all(self, due: Sequence[tuple[str, Item]]) -> int:
+        """Put the events of items of the index, and return their count."""
+        records = get_many(self.kv, [_record_key(sort) for sort, _ in due])
+        queued = 0
+        for (sort, mark), record in zip(due, records, strict=True):
+            queued += self._wake(sort, record)
+            with suppress(Conflict):  # whoever wrote it anew meanwhile needs it
+                self.kv.delete(Key(self.partition, sort), expect=mark.version)
+        return queued
+
+    def _wake(self, sort: str, known: Item | None) -> int:
+        """Put the event of one item, whose record is `known` as it was a moment ago."""
+        read = [known]
+
+        def attempt() -> int:
+            return self._wake_once(sort, read.pop() if read else self.kv.get(_record_key(sort)))
+
+        return retry_conflicts(attempt)
+
+    def _wake_once(self, sort: str, item: Item | None) -> int:
+        agent = keys.unescape((*sort.split("#"), "")[1])
+        schedules = Schedules(self.kv, agent)
+        try:
+            schedule = SCHEDULE.read(item.value) if item else None
+        except (ValueError, NewerFormat):
+            schedule = None
+        if not schedule or schedule.paused or schedules.key_of_due(schedule).sort != sort:
+            return 0
+        changed, events = _decide(schedule, agent, self.now)
+        for event in events:
+            self.put(event)
+        if changed.last and changed.last != schedule.last:
+            schedules.keep_run(schedule.id, changed.last)
+        schedules.write(item, changed, moved=True)
+        return len(events)
+
+
+def _decide(schedule: Schedule, agent: str, now: float) -> tuple[Schedule, list[Event]]:
+    """Return what becomes of a schedule that is due, and the events to put."""
+    name = f"{round(schedule.due * 1000)}"
+    missed = _count_missed(schedule, now)
+    texts = load_texts(schedule.language)
+    changed = replace(schedule, due=schedule.find_next(max(now, schedule.due)))
+    was_due = format_clock(schedule.due, schedule.when.zone, now)
+    if now - schedule.due > LATE_MOST and not _was_due_lately(schedule, now):
+        text = texts.wakeup_too_late.format(title=schedule.title, time=was_due, count=missed + 1)
+        notice = make_notice(schedule, agent, name, now, text)
+        run = Run(notice.id, schedule.due, now, "skipped", "late")
+        return replace(changed, missed=schedule.missed + missed + 1, last=run), [notice]
+    if schedule.is_running(now):
+        return replace(changed, skipped=schedule.skipped + missed + 1), []
+    note = ""
+    if missed:
+        note = texts.wakeup_missed.format(count=missed, time=was_due)
+    elif schedule.say and now - schedule.due > PUNCTUAL:
+        note = texts.wakeup_late.format(time=was_due)
+    event = make_event(schedule, agent, name, now, note)
+    changed = replace(changed, runs=schedule.runs + 1, missed=schedule.missed + missed)
+    if changed.when.times and changed.runs >= changed.when.times:
+        changed = replace(changed, due=0.0)
+    if schedule.say:
+        run = Run(event.id, schedule.due, now, "said")
+        return replace(changed, last=run), [event]
+    return replace(changed, running=event.id, started=now), [event]
+
+
+def _count_missed(schedule: Schedule, now: float) -> int:
+    """Return how many times of a schedule have passed after the one that is due."""
+    due = schedule.find_next(schedule.due)
+    count = 0
+    while due and due <= now and count < MISSED_MOST:
+        count += 1
+        due = schedule.find_next(due)
+    return count
+
+
+def _was_due_lately(schedule: Schedule, now: float) -> bool:
+    """Return whether one of its times was not so long ago that it does not run any more."""
+    found = schedule.find_next(now - LATE_MOST)
+    return bool(found) and found <= now

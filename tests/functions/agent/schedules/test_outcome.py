@@ -1,0 +1,112 @@
+"""What becomes of a run reaches its schedule, and its chat when it is paused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from functions.agent.schedules.schedule import FAILED, FAILURES_MOST, NOBODY, Schedule, Schedules
+from functions.agent.schedules.tick import wake_agents
+from functions.agent.schedules.when import When
+from functions.personal_data import PersonalData
+from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.fakes.server import Answer
+from tests.functions.chats import Chats
+from tests.functions.people import OWNER, platform
+
+BY = f"telegram:{OWNER}"
+
+
+@pytest.fixture
+def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
+    return Chats(runtime(llm_url=model.url, **{**platform(bot), "access": "members"}), bot)
+
+
+class Wakeups:
+    """The schedules of a chat, whose time passes by one period after the other."""
+
+    def __init__(self, chats: Chats, **fields: Any) -> None:
+        self.chats = chats
+        self.schedules = Schedules(chats.runtime.stores.kv, "main")
+        self.now = round(time.time(), 3)
+        given = {"session": BY, "by": BY, "since": self.now, "text": "look at the mail", **fields}
+        when = When(kind="every", every=3600.0, zone="UTC")
+        self.made = self.schedules.add(Schedule(id="", when=when, **given))[0]
+
+    def run(self) -> Schedule:
+        """Let the next time come, work on all that comes of it, and return the schedule."""
+        self.now += 3600.0
+        runtime = self.chats.runtime
+        wake_agents(runtime.stores.kv, runtime.queue.put, "main", self.now)
+        self.chats.work_off()
+        found = self.schedules.find(self.made.id)
+        assert found
+        return found
+
+
+def test_what_it_says_comes_to_its_chat_and_its_cost_to_its_record(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("A letter of the bank has come."), say("[SILENT]"))
+    wakeups = Wakeups(chats)
+    schedule = wakeups.run()
+    assert chats.list_texts() == ["A letter of the bank has come."]
+    assert schedule.last
+    assert (schedule.last.outcome, schedule.running) == ("said", "")
+    assert schedule.last.tokens > 0
+    assert wakeups.run().last.outcome == "silent"  # type: ignore[union-attr]
+    assert [run.outcome for run in wakeups.schedules.list_runs(schedule.id)] == ["silent", "said"]
+
+
+def test_a_reminder_asks_no_model(chats: Chats, model: ScriptedModel) -> None:
+    Wakeups(chats, text="", say="drink water").run()
+    assert chats.list_texts() == ["drink water"]
+    assert model.bodies == []
+
+
+def test_its_chat_is_told_when_it_pauses_after_five_failures(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(*[Answer(401)] * 4 * FAILURES_MOST)
+    wakeups = Wakeups(chats)
+    for number in range(1, FAILURES_MOST + 1):
+        assert wakeups.run().failures == number
+    assert wakeups.run().paused == FAILED
+    told = [text for text in chats.list_texts() if "5 times in a row" in text]
+    assert len(told) == 1
+    assert "/wakeups resume 1" in told[0]
+
+
+@pytest.mark.parametrize("fields", [{}, {"text": "", "say": "drink water"}], ids=["work", "say"])
+def test_who_may_not_talk_any_more_has_no_wakeups_either(
+    chats: Chats, model: ScriptedModel, fields: dict[str, str]
+) -> None:
+    assert Wakeups(chats, by="telegram:999", **fields).run().paused == NOBODY
+    assert chats.list_texts() == []
+    assert model.bodies == []
+
+
+def test_the_wakeups_of_a_person_are_exported_and_erased_with_what_they_led_to(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("[SILENT]"))
+    wakeups = Wakeups(chats, text="secret-ada-wakeup")
+    schedule = wakeups.run()
+    app = chats.runtime.app
+    personal = PersonalData(app, chats.runtime.stores.artifacts)
+    person = personal.find(BY)
+    exported = str(personal.export(person))
+    assert exported.count("secret-ada-wakeup") >= 2  # the record, and the session of its runs
+    assert personal.count(person)["schedules"] == 2
+    personal.erase(person)
+    assert wakeups.schedules.find(schedule.id) is None
+    assert wakeups.schedules.list_runs(schedule.id) == []
+    own = keys.session_of("main", schedule.own_session)
+    assert app.sessions.open(own).document.messages == ()
+    assert "schedules" not in personal.count(personal.find(BY))
