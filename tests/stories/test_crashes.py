@@ -20,6 +20,7 @@ from typing import Any, Literal
 import orjson
 import pytest
 
+from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.messages import SCHEDULED_NOTE, Message
 from functions.agent.session.document import Document
@@ -43,6 +44,7 @@ AT_ONCE = 6
 """Rows played at the same time: mostly they wait for a lease to end."""
 FIRST, NEXT = update(10, "task 1"), update(11, "hello")
 EARLIER = update(9, "hello")
+ALICE = "main.alice"
 OUTCOME = f"answer to {SCHEDULED_NOTE}"
 REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
 IN_FLIGHT, POISON = 6, "poison"
@@ -288,15 +290,15 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
 @pytest.mark.parametrize(
     ("open_system", "kind"),
     [
-        ("sqlite", "wakeup"),
+        ("sqlite", "task"),
         ("redis", "wakeup"),
         ("dynamodb", "wakeup"),
-        ("sqs", "wakeup"),
+        ("sqs", "task"),
         ("sqlite", "mail"),
     ],
     indirect=["open_system"],
 )
-def test_a_crash_in_work_that_nobody_typed_tells_its_chat_once(
+def test_a_crash_in_work_of_another_agents_own_tells_its_chat_once(
     open_system: OpenSystem, kind: Kind
 ) -> None:
     """Its outcome is an event of its own: killed before the checkpoint, behind it, behind the put
@@ -316,14 +318,16 @@ def test_a_crash_in_work_that_nobody_typed_tells_its_chat_once(
 
 
 def put_work(system: System, kind: Kind) -> None:
-    """Put work of the agent's own into the queue, as the runtime does."""
+    """Put work of another agent's own into the queue, as the runtime does."""
     now = time.time()
+    record = AgentRecord("agent", "enabled", now, f"telegram:{OWNER}")
+    add_agent(system.store, "main", "alice", record)
     if kind == "mail":
-        Mailbox(system.store, "main").deliver(Mail("1", "alice", "the mail", now))
+        Mailbox(system.store, ALICE).deliver(Mail("1", "alice", "the mail", now))
     event = Event(
         id="wakeup:1",
         kind=kind,
-        agent="main",
+        agent=ALICE,
         session="own:main",
         sender=Sender("runtime:scheduler"),
         text="look at the mail",
@@ -359,10 +363,10 @@ def play_work(open_system: OpenSystem, kind: Kind, point: str) -> Row:
         # a part that left and was not marked before the crash leaves once more
         if system.platform.texts not in ([OUTCOME], [*texts, OUTCOME]) or said != [OUTCOME]:
             problems.append(f"sent {system.platform.texts}, in the history {said}")
-        own = Sessions(system.store).open(keys.session_of("main", "own:main")).document
+        own = Sessions(system.store).open(keys.session_of(ALICE, "own:main")).document
         if [message.role for message in own.messages] != ["user", "assistant"]:
             problems.append(f"its own history: {own.messages}")
-        mails = system.store.scan(keys.mail("main", 0.0, "").partition)
+        mails = system.store.scan(keys.mail(ALICE, 0.0, "").partition)
         if mails or document.posts or document.outbox or system.dead_letters():
             problems.append("something is left")
         return row(system, point, problems)

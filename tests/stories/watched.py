@@ -13,7 +13,15 @@ from functions.channels.base import AttachedFile, Channel, PlatformRequest
 from functions.channels.http_replies import HttpReplies
 from functions.events import Event
 from functions.settings import Settings
-from functions.wiring import AgentRuntime, Closable, open_app, open_channels, open_queue
+from functions.wiring import (
+    AgentMaker,
+    AgentRuntime,
+    Closable,
+    open_app,
+    open_channels,
+    open_directory,
+    open_queue,
+)
 from sigil.protocol import Caller, Deployed, Found, Json, Ran, Registry
 from sigil.storage.kv import KV, Expect, Item, Key
 from sigil.storage.kv.base import get_many
@@ -38,6 +46,7 @@ def open_watched_runtime(settings: Settings, switch: Switch) -> AgentRuntime:
         },
         replies=HttpReplies(stores.kv),
         app=replace(app, model=_Model(app.model, switch), registry=_Registry(app.registry, switch)),
+        agents=open_directory(AgentMaker(settings, stores)),
     )
 
 
