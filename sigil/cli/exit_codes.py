@@ -50,7 +50,16 @@ def exit_code(problem: SigilError) -> int:
 
 
 def describe_bug(problem: Exception, command: str) -> SigilError:
-    """Return an unexpected exception as one line with the place where it happened."""
+    """Return an unexpected exception as one line with the place where it happened.
+
+    A module that is not there is no mistake of ours: the code is newer than what was installed.
+    """
+    if isinstance(problem, ModuleNotFoundError) and problem.name:
+        return SigilError(
+            "EINSTALL",
+            one_line(f"the module {problem.name} is not installed, which this version needs"),
+            suggestion="install again: `scripts/install` in a checkout, else `uncaged upgrade`",
+        )
     frames = traceback.extract_tb(problem.__traceback__)
     place = "an unknown place"
     if frames:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sigil.cli.exit_codes import exit_code
+from sigil.cli.exit_codes import describe_bug, exit_code
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from tests.sigil.cli.conftest import Sigil
 
@@ -110,3 +110,11 @@ def test_a_wrong_token_ends_with_4_and_what_the_library_owns_with_5(
     run_sigil("init", "greet", "--folder", "library/greet")
     monkeypatch.setenv("UNCAGED_LIBRARY", str(place / "library"))
     assert run_sigil("remove", "greet", "--yes").code == 5
+
+
+def test_a_module_that_is_not_there_asks_for_an_installation_and_no_report() -> None:
+    told = describe_bug(ModuleNotFoundError("No module named 'Stemmer'", name="Stemmer"), "sigil")
+    assert told.code == "EINSTALL"
+    assert "Stemmer is not installed" in told.message
+    assert "scripts/install" in told.suggestion
+    assert describe_bug(KeyError("x"), "sigil").code == "EBUG"
