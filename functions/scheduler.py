@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from functions import log
+from functions.agent.agents.record import join_name, scan_agents
 from functions.agent.schedules.tick import restore_marks, wake_agents
 from functions.queues import dead_letters
 from functions.queues.base import Queue
@@ -61,7 +62,8 @@ def wake(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = 
     """Enqueue the wakeups that are due, and nothing else."""
     now = clock()
     if _begin_day(stores.kv, f"wakeups:{agent}", now):
-        mended = restore_marks(stores.kv, agent, now)
+        below = [join_name(agent, name) for name, _ in scan_agents(stores.kv, agent)]
+        mended = restore_marks(stores.kv, [agent, *below], now)
         if mended:
             log.note("wakeups found again", count=mended)
     woken = wake_agents(stores.kv, queue.put, agent, now)

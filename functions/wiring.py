@@ -490,6 +490,8 @@ def open_runtime(
         require_restored(stores.kv)
     sides = open_queue(settings, stores)
     background_workers = settings.background_workers if sides.work else settings.workers
+    due = Event()
+    app = open_app(settings, stores, progress, later=later)
     runtime = AgentRuntime(
         settings=settings,
         stores=stores,
@@ -498,10 +500,11 @@ def open_runtime(
         work=sides.work,
         channels=open_channels(settings),
         replies=HttpReplies(stores.kv),
-        app=open_app(settings, stores, progress, later=later),
+        app=replace(app, wake_scheduler=due.set),
         notifier=open_notifier(settings),
         consolidations=Semaphore(max(background_workers // 2, 1)),
         agents=open_directory(AgentMaker(settings, stores)),
+        due=due,
     )
     if isinstance(runtime.app.registry, Warmable):
         runtime.app.registry.warm(progress)

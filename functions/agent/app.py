@@ -34,6 +34,7 @@ from functions.agent.model.base import Failure, Model
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, find_period_end
 from functions.agent.safety.guides import Guide, load_guide
+from functions.agent.schedules.schedule import Schedules
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.prices import DOLLARS
@@ -71,6 +72,10 @@ def ignore_step(step: TurnStep) -> None:
 def keep_text(text: str) -> str:
     """Return the text: there is no secret to take out of it."""
     return text
+
+
+def wake_nobody() -> None:
+    """Do nothing: no scheduler runs in this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,8 @@ class App:
     failures: deque[tuple[str, Failure]] = field(
         default_factory=lambda: deque(maxlen=FAILURES_MOST)
     )
+    wake_scheduler: Callable[[], None] = wake_nobody
+    """Lets the scheduler of this process look anew at what is due."""
     pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call")
     )
@@ -162,6 +169,11 @@ class App:
     def links(self) -> Links:
         """Return the links between the chats of one person."""
         return Links(self.kv, self.name, self.clock.now)
+
+    @property
+    def schedules(self) -> Schedules:
+        """Return its schedules."""
+        return Schedules(self.kv, self.name, self.wake_scheduler)
 
     @property
     def memories(self) -> Memories:

@@ -89,6 +89,7 @@ class German(Texts):
         "new": "beginnt ein neues Gespräch; was ich mir gemerkt habe, bleibt",
         "language": "zeigt oder ändert die Sprache meiner eigenen Nachrichten",
         "timezone": "zeigt oder ändert die Zeitzone dieses Chats",
+        "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "tools": "zeigt die Werkzeuge, die ich hier zur Hand habe",
         "listen": "zeigt, ob ich in einer Gruppe mitlese; Besitzer schalten es an oder aus",
         "status": "zeigt, wie es mir geht und was ich gerade tue",
@@ -116,6 +117,7 @@ class German(Texts):
         "start": "[Wort]",
         "language": "[CODE | auto]",
         "timezone": "[STADT | auto]",
+        "wakeups": "[pause | resume | now | drop N]",
         "listen": "[on | off]",
         "history": "[N]",
         "model": "[NAME | auto]",
@@ -666,6 +668,33 @@ class German(Texts):
         "": "ein eigener Fehlercode der Fähigkeit",
     }
     # --- schedules ---
+    wakeups_none = "Hier ist nichts geplant."
+    wakeups_how = (
+        "`/wakeups pause N`, `resume N`, `now N` und `drop N` ändern eines davon, nach seiner"
+        " Nummer."
+    )
+    wakeup_unknown = "Nichts hier hat die Nummer {number}; `/wakeups` zeigt, was es gibt."
+    wakeup_runs = "„{title}“ läuft jetzt einmal; die eigenen Zeiten bleiben."
+    wakeup_dropped = "Gelöscht: „{title}“."
+    wakeup_is_paused = "Angehalten: „{title}“. `/wakeups resume {number}` lässt es weitergehen."
+    wakeup_is_over = "„{title}“ hat keine Zeiten mehr."
+    wakeup_resumed = "„{title}“ geht weiter, das nächste Mal um {time}."
+    wakeup_next = "nächstes Mal {time}"
+    wakeup_pause = "angehalten ({why})"
+    wakeup_pauses: ClassVar[Mapping[str, str]] = {
+        "paused": "von Hand",
+        "failures": "immer wieder fehlgeschlagen",
+        "nobody may": "wer es wollte, darf nicht mehr mit mir sprechen",
+    }
+    wakeup_last = "zuletzt {time}: {outcome}"
+    wakeup_outcomes: ClassVar[Mapping[str, str]] = {
+        "said": "etwas gesagt",
+        "silent": "nichts zu sagen",
+        "failed": "fehlgeschlagen",
+        "skipped": "ausgelassen",
+    }
+    wakeup_cost = "{tokens:,} Token"
+    wakeup_left_out = "{skipped}-mal ausgelassen, {missed}-mal verpasst"
     wakeup_missed = (
         "(Das war schon um {time} dran, und insgesamt {count}-mal, während ich nicht lief.)"
     )

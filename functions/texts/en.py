@@ -67,6 +67,7 @@ class Texts:
         "new": "starts a new conversation; what I remember stays",
         "language": "shows or sets the language of my own messages",
         "timezone": "shows or sets the time zone of this chat",
+        "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
         "tools": "shows the tools that I have at hand here",
         "listen": "shows whether I read along in a group; owners switch it on or off",
         "status": "shows how I am, and what I am doing",
@@ -572,6 +573,32 @@ class Texts:
     code_meanings: ClassVar[Mapping[str, str]] = {}
     """What the codes of failures mean, where that is said otherwise than in `CODES`."""
     # --- schedules ---
+    wakeups_none = "Nothing is scheduled here."
+    wakeups_how = (
+        "`/wakeups pause N`, `resume N`, `now N` and `drop N` change one of them, by its number."
+    )
+    wakeup_unknown = "Nothing here has the number {number}; `/wakeups` shows what there is."
+    wakeup_runs = "“{title}” runs once now; its own times stay as they are."
+    wakeup_dropped = "Dropped: “{title}”."
+    wakeup_is_paused = "Paused: “{title}”. `/wakeups resume {number}` lets it go on."
+    wakeup_is_over = "“{title}” has no more times."
+    wakeup_resumed = "“{title}” goes on; it is due next at {time}."
+    wakeup_next = "next {time}"
+    wakeup_pause = "paused ({why})"
+    wakeup_pauses: ClassVar[Mapping[str, str]] = {
+        "paused": "by hand",
+        "failures": "it failed again and again",
+        "nobody may": "who wanted it may not talk to me any more",
+    }
+    wakeup_last = "last {time}: {outcome}"
+    wakeup_outcomes: ClassVar[Mapping[str, str]] = {
+        "said": "said something",
+        "silent": "had nothing to say",
+        "failed": "failed",
+        "skipped": "left out",
+    }
+    wakeup_cost = "{tokens:,} tokens"
+    wakeup_left_out = "left out {skipped}, missed {missed}"
     wakeup_missed = (
         "(This was due at {time} as well, and {count} times in all while I was not running.)"
     )

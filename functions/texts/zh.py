@@ -47,6 +47,7 @@ class Chinese(Texts):
         "new": "开始新的对话；我记住的事还在",
         "language": "查看或设置我自己消息的语言",
         "timezone": "查看或设置这个聊天的时区",
+        "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
         "status": "看看我的状态，正在做什么",
@@ -74,6 +75,7 @@ class Chinese(Texts):
         "start": "[任意词]",
         "language": "[语言 | auto]",
         "timezone": "[城市 | auto]",
+        "wakeups": "[pause | resume | now | drop N]",
         "listen": "[on | off]",
         "history": "[N]",
         "model": "[名称 | auto]",
@@ -544,6 +546,32 @@ class Chinese(Texts):
         "": "能力自己的错误码",
     }
     # --- schedules ---
+    wakeups_none = "这里没有任何安排。"
+    wakeups_how = (
+        "`/wakeups pause N`、`resume N`、`now N`、`drop N` 按编号暂停、继续、立刻做、删除。"
+    )
+    wakeup_unknown = "这里没有编号 {number}；`/wakeups` 列出全部。"
+    wakeup_runs = "“{title}”现在做一次；原来的时间不变。"
+    wakeup_dropped = "已删除：“{title}”。"
+    wakeup_is_paused = "已暂停：“{title}”。`/wakeups resume {number}` 让它继续。"
+    wakeup_is_over = "“{title}”没有下一次了。"
+    wakeup_resumed = "“{title}”继续；下一次是 {time}。"
+    wakeup_next = "下一次 {time}"
+    wakeup_pause = "已暂停（{why}）"
+    wakeup_pauses: ClassVar[Mapping[str, str]] = {
+        "paused": "有人暂停的",
+        "failures": "一再失败",
+        "nobody may": "安排它的人不能再和我说话",
+    }
+    wakeup_last = "上一次 {time}：{outcome}"
+    wakeup_outcomes: ClassVar[Mapping[str, str]] = {
+        "said": "说了话",
+        "silent": "没有要说的",
+        "failed": "失败",
+        "skipped": "没有做",
+    }
+    wakeup_cost = "{tokens:,} token"
+    wakeup_left_out = "跳过 {skipped} 次，错过 {missed} 次"
     wakeup_missed = "（{time} 就该做了；我没有运行的时候一共错过了 {count} 次。）"
     wakeup_late = "（本该在 {time}，那时我没有运行。）"
     wakeup_too_late = (

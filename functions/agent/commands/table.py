@@ -23,6 +23,7 @@ from functions.agent.commands import (
     soul,
     status,
     time_zone,
+    wakeups,
 )
 from functions.agent.commands.command import (
     Command,
@@ -292,6 +293,7 @@ COMMANDS: Final[Commands] = {
     **links.COMMANDS,
     "language": Command(run_language, arguments=f"[CODE | {AUTOMATIC}]", changes_chat=bool),
     **time_zone.COMMANDS,
+    **wakeups.COMMANDS,
     **soul.COMMANDS,
     **groups.COMMANDS,
     "stop": Command(run_control),

@@ -153,7 +153,7 @@ def make_event(schedule: Schedule, agent: str, name: str, now: float, note: str 
         sender=Sender(SENDER),
         text=text,
         at=now,
-        order=order_of(schedule.due or now, int(schedule.id, 16)),
+        order=order_of(min(schedule.due or now, now), int(schedule.id, 16)),
         private=True,
         language=schedule.language,
         by=schedule.by,
@@ -167,12 +167,19 @@ def make_notice(schedule: Schedule, agent: str, name: str, now: float, text: str
     return replace(event, data={"from": f"wakeup {schedule.title}"})
 
 
-class Schedules:
-    """The schedules of one agent, by its full name."""
+def tell_nobody() -> None:
+    """Do nothing: no scheduler waits."""
 
-    def __init__(self, kv: KV, agent: str) -> None:
+
+class Schedules:
+    """The schedules of one agent, by its full name; `moved` is called when something is due at
+    another time than before.
+    """
+
+    def __init__(self, kv: KV, agent: str, moved: Callable[[], None] = tell_nobody) -> None:
         self._kv = kv
         self._agent = agent
+        self._moved = moved
 
     def scan(self) -> Iterator[Schedule]:
         """Yield all schedules that this version can read, those that are over as well."""
@@ -224,6 +231,11 @@ class Schedules:
             return made, True
 
         return retry_conflicts(store)
+
+    def find_numbered(self, session: str, number: int) -> Schedule | None:
+        """Return the schedule of a chat that has this number and is not over."""
+        found = (each for each in self.list_of_chat(session) if each.number == number)
+        return next(found, None)
 
     def pause(self, id: str, why: str = BY_HAND) -> Schedule | None:
         """Let nothing happen at its times until it is resumed; None when there is none."""
@@ -333,6 +345,7 @@ class Schedules:
         )
         if is_due:
             self._kv.put(self.key_of_due(changed), b"")
+            self._moved()
 
 
 def _read(item: Item) -> Schedule:

@@ -8,13 +8,12 @@ An item whose time is not the one of its record is one that such a crash has lef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from functions.agent.agents.record import join_name, scan_agents
 from functions.agent.schedules.schedule import (
     SCHEDULE,
     Run,
@@ -70,13 +69,13 @@ def wake_agents(kv: KV, put: Put, root: str, now: float) -> Woken:
         after = page[-1][0]
 
 
-def restore_marks(kv: KV, root: str, now: float) -> int:
-    """Make the index anew from the records, and return how many items were missing.
+def restore_marks(kv: KV, agents: Iterable[str], now: float) -> int:
+    """Make the index of these agents anew from the records, and return how many items were missing.
 
     After a clock was set back, what was due next by the wrong time is due by the right one.
     """
     mended = 0
-    for agent in (root, *(join_name(root, name) for name, _ in scan_agents(kv, root))):
+    for agent in agents:
         schedules = Schedules(kv, agent)
         for schedule in list(schedules.scan()):
             if schedule.is_over or schedule.paused:

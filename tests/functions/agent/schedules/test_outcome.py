@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from functions.agent.schedules.schedule import FAILED, FAILURES_MOST, NOBODY, Schedule, Schedules
-from functions.agent.schedules.tick import wake_agents
-from functions.agent.schedules.when import When
+from functions.agent.schedules.schedule import FAILED, FAILURES_MOST, NOBODY
 from functions.personal_data import PersonalData
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
+from tests.functions.agent.schedules.wakeups import BY, Wakeups
 from tests.functions.chats import Chats
-from tests.functions.people import OWNER, platform
-
-BY = f"telegram:{OWNER}"
+from tests.functions.people import platform
 
 
 @pytest.fixture
 def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
     return Chats(runtime(llm_url=model.url, **{**platform(bot), "access": "members"}), bot)
-
-
-class Wakeups:
-    """The schedules of a chat, whose time passes by one period after the other."""
-
-    def __init__(self, chats: Chats, **fields: Any) -> None:
-        self.chats = chats
-        self.schedules = Schedules(chats.runtime.stores.kv, "main")
-        self.now = round(time.time(), 3)
-        given = {"session": BY, "by": BY, "since": self.now, "text": "look at the mail", **fields}
-        when = When(kind="every", every=3600.0, zone="UTC")
-        self.made = self.schedules.add(Schedule(id="", when=when, **given))[0]
-
-    def run(self) -> Schedule:
-        """Let the next time come, work on all that comes of it, and return the schedule."""
-        self.now += 3600.0
-        runtime = self.chats.runtime
-        wake_agents(runtime.stores.kv, runtime.queue.put, "main", self.now)
-        self.chats.work_off()
-        found = self.schedules.find(self.made.id)
-        assert found
-        return found
 
 
 def test_what_it_says_comes_to_its_chat_and_its_cost_to_its_record(

@@ -185,12 +185,12 @@ def test_a_clock_a_year_ahead_makes_one_run_and_set_back_it_goes_on_from_now(
     agents.end(event)
     assert agents.read(work).due > START + YEAR
     clock.now = START + 60.0
-    assert restore_marks(agents.kv, "main", clock.now) == 1
-    assert restore_marks(agents.kv, "main", clock.now) == 0
+    assert restore_marks(agents.kv, ["main"], clock.now) == 1
+    assert restore_marks(agents.kv, ["main"], clock.now) == 0
     assert agents.read(work).due == START + 1800.0
     assert len(agents.tick(1740.0)) == 1
     assert len(agents.list_marks()) == 2  # that of the wrong year is dropped when it comes
-    assert restore_marks(agents.kv, "main", clock.now) == 0
+    assert restore_marks(agents.kv, ["main"], clock.now) == 0
 
 
 def test_a_lost_mark_is_made_anew_from_its_record(agents: Agents) -> None:
@@ -198,7 +198,7 @@ def test_a_lost_mark_is_made_anew_from_its_record(agents: Agents) -> None:
     (mark,) = agents.list_marks()
     agents.kv.delete(Key("due#main", mark))
     assert agents.tick(600.0) == []
-    assert restore_marks(agents.kv, "main", START) == 1
+    assert restore_marks(agents.kv, ["main"], START) == 1
     assert len(agents.tick()) == 1
 
 

@@ -1,0 +1,78 @@
+"""/wakeups shows the schedules of a chat, and pauses, resumes, runs or drops one of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.schedules.schedule import Schedule, make_event
+from functions.time.time_zone import format_clock, format_stamp
+from sigil.errors import one_line
+
+SHOWN_CHARACTERS: Final = 80
+_ACTION: Final = re.compile(r"(pause|resume|now|drop)\s+#?(\d{1,9})", re.IGNORECASE | re.ASCII)
+
+
+def run_wakeups(call: CommandCall) -> CommandResult:
+    """Show the schedules of the chat, or change one of them by its number."""
+    texts = call.texts
+    schedules = call.app.schedules
+    if not call.text:
+        found = schedules.list_of_chat(call.event.session)
+        lines = [_describe(each, call) for each in found]
+        return call.reply(
+            "\n".join([*lines, "", texts.wakeups_how] if lines else [texts.wakeups_none])
+        )
+    match = _ACTION.fullmatch(call.text)
+    if not match:
+        return call.reply(texts.wakeups_how)
+    action = match[1].lower()
+    known = schedules.find_numbered(call.event.session, int(match[2]))
+    if not known:
+        return call.reply(texts.wakeup_unknown.format(number=int(match[2])))
+    now = call.app.clock.now()
+    if action == "now":
+        # its own times stay as they are
+        event = make_event(known, call.app.name, f"now-{call.event.order}", now)
+        document = replace(call.document, posts=(*call.document.posts, event))
+        return CommandResult(texts.wakeup_runs.format(title=known.title), document)
+    if action == "drop":
+        schedules.drop(known.id)
+        return call.reply(texts.wakeup_dropped.format(title=known.title))
+    if action == "pause":
+        schedules.pause(known.id)
+        text = texts.wakeup_is_paused.format(title=known.title, number=known.number)
+        return call.reply(text)
+    resumed = schedules.resume(known.id, now)
+    if not resumed or resumed.is_over:
+        return call.reply(texts.wakeup_is_over.format(title=known.title))
+    time = format_clock(resumed.due, resumed.when.zone, now)
+    return call.reply(texts.wakeup_resumed.format(title=known.title, time=time))
+
+
+def _describe(schedule: Schedule, call: CommandCall) -> str:
+    """Return the line of a schedule: when it is due next, and what became of the last time."""
+    texts = call.texts
+    zone = schedule.when.zone
+    parts = [f"{schedule.number}. {one_line(schedule.title, SHOWN_CHARACTERS)}"]
+    if schedule.paused:
+        why = texts.wakeup_pauses.get(schedule.paused, schedule.paused)
+        parts.append(texts.wakeup_pause.format(why=why))
+    else:
+        parts.append(texts.wakeup_next.format(time=f"{format_stamp(schedule.due, zone)} ({zone})"))
+    last = schedule.last
+    if last:
+        outcome = texts.wakeup_outcomes.get(last.outcome, last.outcome)
+        parts.append(texts.wakeup_last.format(time=format_stamp(last.due, zone), outcome=outcome))
+        if last.tokens:
+            parts.append(texts.wakeup_cost.format(tokens=last.tokens))
+    if schedule.skipped or schedule.missed:
+        parts.append(texts.wakeup_left_out.format(skipped=schedule.skipped, missed=schedule.missed))
+    return " · ".join(parts)
+
+
+COMMANDS: Final[Commands] = {
+    "wakeups": Command(run_wakeups, arguments="[pause | resume | now | drop N]", changes_chat=bool),
+}

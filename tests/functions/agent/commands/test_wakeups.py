@@ -1,0 +1,78 @@
+"""/wakeups from outside: what it shows, and how one is paused, resumed, run and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from functions.wiring import AgentRuntime
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.schedules.wakeups import BY, Wakeups
+from tests.functions.chats import Chats
+from tests.functions.people import GUEST, OWNER, platform
+
+
+@pytest.fixture
+def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
+    return Chats(runtime(llm_url=model.url, **platform(bot)), bot)
+
+
+def tell(chats: Chats, text: str, sender: int = OWNER) -> str:
+    """Send a command and return the answer, the last thing that was sent."""
+    chats.write(len(chats.list_texts()) + 1, text, sender)
+    chats.work_off()
+    return chats.list_texts()[-1]
+
+
+def test_a_chat_reads_its_own_schedules_with_zone_outcome_and_cost(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    assert tell(chats, "/wakeups") == "Nothing is scheduled here."
+    model.then(say("A letter has come."))
+    wakeups = Wakeups(chats)
+    Wakeups(chats, session="telegram:77", text="somebody else's")
+    shown = tell(chats, "/wakeups")
+    assert shown.startswith("1. look at the mail · next 2")
+    assert "(UTC)" in shown
+    wakeups.run()
+    shown = tell(chats, "/wakeups")
+    assert "said something" in shown
+    assert "tokens" in shown
+    assert "somebody else" not in shown
+
+
+def test_one_is_paused_resumed_and_dropped_by_its_number(chats: Chats) -> None:
+    wakeups = Wakeups(chats)
+    assert tell(chats, "/wakeups pause 1").startswith("Paused: “look at the mail”")
+    assert "paused (by hand)" in tell(chats, "/wakeups")
+    assert wakeups.run().runs == 0
+    assert "goes on; it is due next at" in tell(chats, "/wakeups resume 1")
+    assert tell(chats, "/wakeups drop 1") == "Dropped: “look at the mail”."
+    assert tell(chats, "/wakeups drop 1").startswith("Nothing here has the number 1")
+    assert tell(chats, "/wakeups explode").startswith("/wakeups pause N")
+
+
+def test_a_run_by_hand_moves_no_time(chats: Chats, model: ScriptedModel) -> None:
+    model.then(say("All is quiet."))
+    wakeups = Wakeups(chats)
+    tell(chats, "/wakeups now 1")
+    assert chats.list_texts() == [
+        "“look at the mail” runs once now; its own times stay as they are.",
+        "All is quiet.",
+    ]
+    schedule = wakeups.schedules.find(wakeups.made.id)
+    assert schedule
+    assert (schedule.due, schedule.runs) == (wakeups.made.due, 0)
+    assert schedule.last
+    assert schedule.last.outcome == "said"
+    assert len(wakeups.schedules.list_runs(schedule.id)) == 1
+
+
+def test_in_a_group_only_owners_change_them(chats: Chats) -> None:
+    group = {"chat": {"id": -5, "type": "supergroup", "title": "Trip"}}
+    Wakeups(chats, session="telegram:-5", by=BY)
+    chats.write(1, "/wakeups drop 1", GUEST, **group)
+    chats.work_off()
+    assert Wakeups(chats, session="telegram:-5", by=BY).made.number == 1
