@@ -46,6 +46,7 @@ from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.outcome import note_run
+from functions.agent.schedules.quiet_hours import hold_back, is_quiet, make_collection
 from functions.agent.schedules.schedule import NOBODY
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.table import call_service
@@ -522,6 +523,21 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         )
     now = app.clock.now()
     text = clean_text(event.text)
+    document = opened.document
+    is_collection = bool(event.data.get("collects"))
+    if is_collection and not document.held:
+        return close_turn(opened, app, turn, "", in_history=False)
+    zone = app.find_zone(document)
+    if is_quiet(document.quiet, now, zone):
+        # the record of their end comes first: after a crash it finds nothing to say
+        texts = choose_texts_for(event, document)
+        app.schedules.add(make_collection(document, event, now, texts, zone))
+        if not is_collection:
+            document = hold_back(document, app.redact(text))
+        return close_turn(opened.with_document(document), app, turn, "", in_history=False)
+    if document.held:
+        text = "\n\n".join((text, *document.held) if is_collection else (*document.held, text))
+        opened = opened.with_document(replace(document, held=()))
     origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
     note = Message("user", SAID_NOTE.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
     document = opened.document.add(note, Message("assistant", app.redact(text), at=now))

@@ -90,6 +90,7 @@ class German(Texts):
         "language": "zeigt oder ändert die Sprache meiner eigenen Nachrichten",
         "timezone": "zeigt oder ändert die Zeitzone dieses Chats",
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
+        "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
         "tools": "zeigt die Werkzeuge, die ich hier zur Hand habe",
         "listen": "zeigt, ob ich in einer Gruppe mitlese; Besitzer schalten es an oder aus",
         "status": "zeigt, wie es mir geht und was ich gerade tue",
@@ -118,6 +119,7 @@ class German(Texts):
         "language": "[CODE | auto]",
         "timezone": "[STADT | auto]",
         "wakeups": "[pause | resume | now | drop N]",
+        "quiet": "[22:00-07:00 | off]",
         "listen": "[on | off]",
         "history": "[N]",
         "model": "[NAME | auto]",
@@ -695,6 +697,14 @@ class German(Texts):
     }
     wakeup_cost = "{tokens:,} Token"
     wakeup_left_out = "{skipped}-mal ausgelassen, {missed}-mal verpasst"
+    quiet_none = "Hier gibt es keine Ruhezeit."
+    quiet_now = (
+        "Von {hours} ({zone}) sage ich hier nichts von selbst; was dann anfällt, wartet bis zum"
+        " Ende."
+    )
+    quiet_how = "`/quiet 22:00-07:00` setzt sie, und `/quiet off` beendet sie."
+    quiet_off = "Hier gibt es keine Ruhezeit mehr."
+    quiet_over = "Das kam in der Ruhezeit:"
     wakeup_missed = (
         "(Das war schon um {time} dran, und insgesamt {count}-mal, während ich nicht lief.)"
     )

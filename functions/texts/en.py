@@ -68,6 +68,7 @@ class Texts:
         "language": "shows or sets the language of my own messages",
         "timezone": "shows or sets the time zone of this chat",
         "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
+        "quiet": "shows or sets the hours in which I say nothing here by myself",
         "tools": "shows the tools that I have at hand here",
         "listen": "shows whether I read along in a group; owners switch it on or off",
         "status": "shows how I am, and what I am doing",
@@ -599,6 +600,14 @@ class Texts:
     }
     wakeup_cost = "{tokens:,} tokens"
     wakeup_left_out = "left out {skipped}, missed {missed}"
+    quiet_none = "There are no quiet hours here."
+    quiet_now = (
+        "From {hours} ({zone}) I say nothing here by myself; what comes up then waits until they"
+        " end."
+    )
+    quiet_how = "`/quiet 22:00-07:00` sets them, and `/quiet off` ends them."
+    quiet_off = "There are no quiet hours here any more."
+    quiet_over = "This came up in the quiet hours:"
     wakeup_missed = (
         "(This was due at {time} as well, and {count} times in all while I was not running.)"
     )

@@ -48,6 +48,7 @@ class Chinese(Texts):
         "language": "查看或设置我自己消息的语言",
         "timezone": "查看或设置这个聊天的时区",
         "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
+        "quiet": "看看或设置我在这里不主动说话的时段",
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
         "status": "看看我的状态，正在做什么",
@@ -76,6 +77,7 @@ class Chinese(Texts):
         "language": "[语言 | auto]",
         "timezone": "[城市 | auto]",
         "wakeups": "[pause | resume | now | drop N]",
+        "quiet": "[22:00-07:00 | off]",
         "listen": "[on | off]",
         "history": "[N]",
         "model": "[名称 | auto]",
@@ -572,6 +574,11 @@ class Chinese(Texts):
     }
     wakeup_cost = "{tokens:,} token"
     wakeup_left_out = "跳过 {skipped} 次，错过 {missed} 次"
+    quiet_none = "这里没有设置安静时段。"
+    quiet_now = "{hours}（{zone}）我不在这里主动说话；这期间的事等结束后一起说。"
+    quiet_how = "`/quiet 22:00-07:00` 设置，`/quiet off` 取消。"
+    quiet_off = "这里不再有安静时段。"
+    quiet_over = "安静时段里有这些事："
     wakeup_missed = "（{time} 就该做了；我没有运行的时候一共错过了 {count} 次。）"
     wakeup_late = "（本该在 {time}，那时我没有运行。）"
     wakeup_too_late = (

@@ -72,6 +72,8 @@ class Schedule(Stored):
     and `due` when it is due next, in seconds since 1970; `due` is 0 when it is over. `paused` says
     why nothing happens at its times, empty when something does.
 
+    `collects` says that it ends quiet hours, and belongs to no list.
+
     `runs` counts how often it came about, `skipped` how often a run was still on, `missed` how
     often nobody was there; `failures` counts the runs that failed in a row. `running` is the event
     of the run that is on, which began at `started`, and `last` what became of the last one.
@@ -97,6 +99,7 @@ class Schedule(Stored):
     running: str = ""
     started: Time = 0.0
     last: Run | None = None
+    collects: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -142,6 +145,8 @@ def make_event(schedule: Schedule, agent: str, name: str, now: float, note: str 
     data: dict[str, Json] = {"wakeup": schedule.id, "from": f"wakeup {schedule.title}"}
     text = "\n\n".join(filter(None, (schedule.say or schedule.text, note)))
     root = keys.root_of(agent)
+    if schedule.collects:
+        data["collects"] = True
     if not schedule.say:
         data["home"] = schedule.session
     return Event(
@@ -189,7 +194,7 @@ class Schedules:
 
     def list_of_chat(self, session: str = "") -> list[Schedule]:
         """Return those that are not over, of a chat or of all of them, by number."""
-        found = [each for each in self.scan() if not each.is_over]
+        found = [each for each in self.scan() if not each.is_over and not each.collects]
         chosen = [each for each in found if session in ("", each.session)]
         return sorted(chosen, key=lambda each: (each.session, each.number, each.since))
 
@@ -219,7 +224,8 @@ class Schedules:
             if found and not found.is_over:
                 return found, False
             known = list(self.scan())
-            if sum(not each.is_over for each in known) >= SCHEDULES_MOST:
+            count = sum(not each.is_over and not each.collects for each in known)
+            if count >= SCHEDULES_MOST and not schedule.collects:
                 raise Refused(
                     "EQUOTA",
                     f"an agent has at most {SCHEDULES_MOST} schedules",

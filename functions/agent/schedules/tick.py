@@ -153,6 +153,8 @@ def _decide(schedule: Schedule, agent: str, now: float) -> tuple[Schedule, list[
     texts = load_texts(schedule.language)
     changed = replace(schedule, due=schedule.find_next(max(now, schedule.due)))
     was_due = format_clock(schedule.due, schedule.when.zone, now)
+    if schedule.collects:
+        return replace(changed, runs=1), [make_event(schedule, agent, name, now)]
     if now - schedule.due > LATE_MOST and not _was_due_lately(schedule, now):
         text = texts.wakeup_too_late.format(title=schedule.title, time=was_due, count=missed + 1)
         notice = make_notice(schedule, agent, name, now, text)

@@ -148,7 +148,9 @@ class Document(Stored):
     message when that came about. `erased` has the people whose words were erased here, as hashes,
     and when (seconds since 1970). `zone` is the time zone that the chat chose, empty for that of
     the settings. `posts` are events that its turns made and that may not be in the queue yet,
-    and `taken` the mails that its history has and that may still be in the mailbox.
+    and `taken` the mails that its history has and that may still be in the mailbox. `quiet` are the
+    hours in which nothing is said by itself (`22:00-07:00`), and `held` has what waits for their
+    end.
     """
 
     messages: tuple[Message, ...] = ()
@@ -172,6 +174,8 @@ class Document(Stored):
     erased: Mapping[str, Number] = later(default_factory=dict)
     posts: tuple[Event, ...] = later(())
     taken: tuple[str, ...] = later(())
+    quiet: str = later("")
+    held: tuple[str, ...] = later(())
 
     @property
     def owes_memory(self) -> bool:
