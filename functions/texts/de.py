@@ -7,7 +7,7 @@ without either.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import ClassVar, Final
 
 from functions.texts.en import Texts
@@ -988,6 +988,56 @@ class German(Texts):
     )
     whole_answer = "Die ganze Antwort: {count} Zeichen."
 
+    when_no_time = (
+        "Darin sehe ich keine Zeit. Schreib sie etwa so: `morgen um neun Bob anrufen` oder"
+        " `jeden Werktag um 8 Nachrichten lesen`."
+    )
+    when_past = "{words} ist vorbei. Wann soll es sein?"
+    when_past_at = "{time} ist vorbei. Wann soll es sein?"
+    when_two_readings = "Meinst du {first} oder {second}?"
+    when_no_such_date = "Dieses Datum gibt es nicht: {words}."
+    when_no_such_clock = "Diese Uhrzeit gibt es nicht: {words}."
+    when_too_often = "Öfter als einmal in der Minute kann ich nicht."
+    when_no_zone = "Ich kenne keine Zeitzone {words}."
+    when_no_cron = (
+        "`{words}` ist kein Cron-Ausdruck, der je eintritt. Er hat fünf Felder: Minute, Stunde,"
+        " Tag, Monat, Wochentag."
+    )
+    when_which_clock = "Um wie viel Uhr heute?"
+    when_which_times = "Zu welchen Uhrzeiten? Schreib sie etwa so: `jeden Tag um 9:00 und 18:00`."
+    when_unit = "Minuten, Stunden oder Tage: {words} wovon?"
+    when_how_often = "Wie oft? Schreib es etwa so: `jede Stunde` oder `jeden Tag um 9`."
+    when_one_minute = (
+        "Mehrere Zeiten eines Tages brauchen dieselbe Minute, etwa 9:30 und 17:30. Mach für jede"
+        " deiner Zeiten eine eigene Erinnerung."
+    )
+    when_never = "Das Ende liegt vor dem ersten Mal, also kommt es nie. Wann soll es enden?"
+    when_no_calendar = (
+        "Ich kann nach Minuten, Stunden, Tagen und Wochen wiederholen, und nach 1, 2, 3, 4, 6 oder"
+        " 12 Monaten. Was soll es sein?"
+    )
+    weekday_names: ClassVar[Sequence[str]] = (_WEEKDAYS[-1], *_WEEKDAYS[:-1])
+    when_at = "{day}, um {clock} Uhr ({zone})"
+    when_calendar = "{days} um {clocks} Uhr ({zone})"
+    when_hours = "{days}, jede Stunde von {first} bis {last} Uhr ({zone})"
+    when_span = "jeweils nach {span} ({zone})"
+    when_cron = "so oft `{cron}` es sagt ({zone})"
+    when_until = "{when}, bis {end}"
+    when_times = "{when}, {count}-mal"
+    when_day = "jeden Tag"
+    when_days = "alle {count} Tage"
+    when_workdays = "jeden Werktag (Montag bis Freitag)"
+    when_weekdays = "jeden {names}"
+    when_weeks = "alle {count} Wochen am {names}"
+    when_month = "am {days}. jedes Monats"
+    when_months = "am {days}. der Monate {months}"
+    when_last_day = "letzten"
+    when_nth = "am {nth} {name} jedes Monats"
+    when_nth_names: ClassVar[Sequence[str]] = (
+        *("letzten", "ersten", "zweiten", "dritten", "vierten", "fünften"),
+    )
+    when_year = "jedes Jahr am {date}"
+
     def tell_time(self, now: datetime, zone: str) -> str:
         """See `Texts`."""
         where = f" ({zone})" if zone else ""
@@ -1000,6 +1050,17 @@ class German(Texts):
     def tell_date(self, day: datetime) -> str:
         """See `Texts`."""
         return f"Das ist {_format_day(day)} ({day:%Y-%m-%d})."
+
+    def format_day(self, day: date) -> str:
+        return _format_day(day)
+
+    def format_year_day(self, month: int, day: int) -> str:
+        return f"{day}. {_MONTHS[month - 1]}"
+
+    def format_exact_span(self, minutes: int) -> str:
+        if minutes % 60:
+            return f"{minutes} Minuten" if minutes > 1 else "einer Minute"
+        return f"{minutes // 60} Stunden" if minutes > 60 else "einer Stunde"
 
     def join_words(self, words: Sequence[str]) -> str:
         """See `Texts`."""
@@ -1042,7 +1103,7 @@ class German(Texts):
         return f"{round(hours / 24)} Tagen"
 
 
-def _format_day(now: datetime) -> str:
+def _format_day(now: date) -> str:
     return f"{_WEEKDAYS[now.weekday()]}, der {now.day}. {_MONTHS[now.month - 1]} {now.year}"
 
 

@@ -7,7 +7,7 @@ is a method.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import ClassVar, Final
 
 
@@ -861,6 +861,66 @@ class Texts:
     file_is_gone = "(A file belonged here: {name}. It was kept for a week, and is gone by now.)"
     whole_answer = "The whole answer: {count:,} characters."
 
+    # --- times ---
+    when_no_time = (
+        "I see no time in that. Write it such as `tomorrow at nine call Bob` or"
+        " `every weekday at 8 look at the news`."
+    )
+    when_past = "{words} is past. When shall it be?"
+    when_past_at = "{time} is past. When shall it be?"
+    when_two_readings = "Do you mean {first} or {second}?"
+    when_no_such_date = "There is no such date: {words}."
+    when_no_such_clock = "There is no such time of day: {words}."
+    when_too_often = "Once a minute is the most that I can do."
+    when_no_zone = "I know no time zone {words}."
+    when_no_cron = (
+        "`{words}` is no cron expression that ever comes. It has five fields: minute, hour, day,"
+        " month, day of the week."
+    )
+    when_which_clock = "At what time today?"
+    when_which_times = (
+        "At which times of the day? Write them such as `every day at 9:00 and 18:00`."
+    )
+    when_unit = "Minutes, hours or days: {words} of what?"
+    when_how_often = "How often? Write it such as `every hour` or `every day at 9`."
+    when_one_minute = (
+        "Several times of a day need the same minute, such as 9:30 and 17:30. Make one reminder for"
+        " each of yours."
+    )
+    when_never = "Its end is before its first time, so it never comes. When shall it end?"
+    when_no_calendar = (
+        "I can repeat after minutes, hours, days and weeks, and after 1, 2, 3, 4, 6 or 12 months."
+        " Which shall it be?"
+    )
+    weekday_names: ClassVar[Sequence[str]] = (
+        *("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),
+    )
+    when_at = "{day} at {clock} ({zone})"
+    when_calendar = "{days} at {clocks} ({zone})"
+    when_hours = "{days}, every hour from {first} to {last} ({zone})"
+    when_span = "every {span} ({zone})"
+    when_cron = "whenever `{cron}` says ({zone})"
+    when_until = "{when}, until {end}"
+    when_times = "{when}, {count} times"
+    when_day = "every day"
+    when_days = "every {count} days"
+    when_workdays = "every weekday (Monday to Friday)"
+    when_weekdays = "every {names}"
+    when_weeks = "every {count} weeks on {names}"
+    when_month = "on day {days} of every month"
+    when_months = "on day {days} of the months {months}"
+    when_last_day = "last"
+    when_nth = "on the {nth} {name} of every month"
+    when_nth_names: ClassVar[Sequence[str]] = (
+        "last",
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+    )
+    when_year = "every year on {date}"
+
     def tell_time(self, now: datetime, zone: str) -> str:
         """Return `It is 14:05 (UTC), Monday, 3 May 2027.`, without a zone where none is known."""
         where = f" ({zone})" if zone else ""
@@ -873,6 +933,20 @@ class Texts:
     def tell_date(self, day: datetime) -> str:
         """Return `This is Monday, 3 May 2027 (2027-05-03).`"""
         return f"This is {_format_day(day)} ({day:%Y-%m-%d})."
+
+    def format_day(self, day: date) -> str:
+        """Return `Monday, 3 May 2027`."""
+        return _format_day(day)
+
+    def format_year_day(self, month: int, day: int) -> str:
+        """Return the date of every year: `3 May`."""
+        return f"{day} {date(2028, month, 1):%B}"
+
+    def format_exact_span(self, minutes: int) -> str:
+        """Return a span without rounding: `minute`, `90 minutes`, `hour`, `2 hours`."""
+        if minutes % 60:
+            return f"{minutes} minutes" if minutes > 1 else "minute"
+        return f"{minutes // 60} hours" if minutes > 60 else "hour"
 
     def join_words(self, words: Sequence[str]) -> str:
         """Return `photos and files`."""
@@ -924,7 +998,7 @@ SMALL_TALK_ABROAD: Final[Mapping[str, str]] = {
 """Answers of `offline_talk` for people whose language has no file here."""
 
 
-def _format_day(now: datetime) -> str:
+def _format_day(now: date) -> str:
     return f"{now:%A}, {now.day} {now:%B %Y}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import ClassVar
 
 from functions.texts.en import Texts
@@ -772,6 +772,48 @@ class Chinese(Texts):
     file_is_gone = "（这里本来有一个文件：{name}。文件只保留一周，现在已经没有了。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
 
+    when_no_time = (
+        "我没看出时间。可以这样写：`明天上午九点给鲍勃打电话`，或 `工作日早上八点看新闻`。"
+    )
+    when_past = "{words}已经过去了。要改到什么时候？"
+    when_past_at = "{time} 已经过去了。要改到什么时候？"
+    when_two_readings = "您是指 {first}，还是 {second}？"
+    when_no_such_date = "没有这个日期：{words}。"
+    when_no_such_clock = "没有这个时刻：{words}。"
+    when_too_often = "最多每分钟一次。"
+    when_no_zone = "我不认识时区 {words}。"
+    when_no_cron = "`{words}` 不是会到来的 cron 表达式。它有五个字段：分、时、日、月、星期。"
+    when_which_clock = "今天几点？"
+    when_which_times = "一天中的哪些时间？可以这样写：`每天上午9点和下午6点`。"
+    when_unit = "{words}：是分钟、小时还是天？"
+    when_how_often = "多久一次？可以这样写：`每小时` 或 `每天上午9点`。"
+    when_one_minute = "一天里的几个时间要在同一分钟，例如 9:30 和 17:30。请为每个时间各设一个提醒。"
+    when_never = "结束时间早于第一次，所以永远不会到来。要到什么时候结束？"
+    when_no_calendar = (
+        "我可以按分钟、小时、天、周重复，也可以每 1、2、3、4、6 或 12 个月重复。要哪一种？"
+    )
+    weekday_names: ClassVar[Sequence[str]] = (
+        *("星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"),
+    )
+    when_at = "{day} {clock}（{zone}）"
+    when_calendar = "{days} {clocks}（{zone}）"
+    when_hours = "{days} {first} 到 {last} 每小时（{zone}）"
+    when_span = "每{span}（{zone}）"
+    when_cron = "按 `{cron}`（{zone}）"
+    when_until = "{when}，到 {end} 为止"
+    when_times = "{when}，共 {count} 次"
+    when_day = "每天"
+    when_days = "每 {count} 天"
+    when_workdays = "每个工作日（周一到周五）"
+    when_weekdays = "每{names}"
+    when_weeks = "每 {count} 周{names}"
+    when_month = "每月 {days} 日"
+    when_months = "{months} 月的 {days} 日"
+    when_last_day = "最后一"
+    when_nth = "每月{nth}个{name}"
+    when_nth_names: ClassVar[Sequence[str]] = ("最后一", "第一", "第二", "第三", "第四", "第五")
+    when_year = "每年{date}"
+
     def tell_time(self, now: datetime, zone: str) -> str:
         """See `Texts`."""
         where = f"（{zone}）" if zone else ""
@@ -784,6 +826,17 @@ class Chinese(Texts):
     def tell_date(self, day: datetime) -> str:
         """See `Texts`."""
         return f"那天是 {_format_day(day)}（{day:%Y-%m-%d}）。"
+
+    def format_day(self, day: date) -> str:
+        return _format_day(day)
+
+    def format_year_day(self, month: int, day: int) -> str:
+        return f"{month}月{day}日"
+
+    def format_exact_span(self, minutes: int) -> str:
+        if minutes % 60:
+            return f" {minutes} 分钟" if minutes > 1 else "分钟"
+        return f" {minutes // 60} 小时" if minutes > 60 else "小时"
 
     def join_words(self, words: Sequence[str]) -> str:
         """See `Texts`."""
@@ -819,7 +872,7 @@ class Chinese(Texts):
         return f" {round(hours / 24)} 天"
 
 
-def _format_day(now: datetime) -> str:
+def _format_day(now: date) -> str:
     return f"{now.year}年{now.month}月{now.day}日，星期{'一二三四五六日'[now.weekday()]}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 from math import floor
 from typing import Annotated, Final, Literal
 
@@ -91,6 +92,7 @@ def list_next(when: When, after: float, *, began: float, count: int = 3) -> tupl
     return tuple(found)
 
 
+@lru_cache(maxsize=256)
 def expand_cron(cron: str) -> str:
     """Return the five fields of a cron expression or a macro such as `@daily`; empty when it is
     none, or names days that no year has.
@@ -116,6 +118,8 @@ def is_on_cycle(when: When, day: date) -> bool:
 def _find_next_of_cron(when: When, after: float) -> float | None:
     from cronsim import CronSim
 
+    if not expand_cron(when.cron):
+        return None
     zone = load_zone(when.zone)
     last_year = to_local(min(max(after, 0.0), LATEST), when.zone).year + YEARS_AHEAD
     if last_year >= 9_900:

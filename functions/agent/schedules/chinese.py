@@ -1,0 +1,378 @@
+"""How Chinese speaks of times."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from functions.agent.schedules.phrase_part import (
+    HOUR,
+    MINUTE,
+    NEXT,
+    SAME,
+    WEEKEND,
+    WORKDAYS,
+    ClockTime,
+    Language,
+    Part,
+    Pattern,
+)
+
+_DIGITS: Final = {"零": 0, "〇": 0, "两": 2, "兩": 2} | {
+    digit: index for index, digit in enumerate("一二三四五六七八九", 1)
+}
+_NUMBER: Final = r"(?:\d{1,4}|[零〇一二两兩三四五六七八九十百]{1,6})"
+_WEEKDAY: Final = r"(?:周|星期|礼拜|週|禮拜)[一二三四五六日天]"
+_DAYPARTS: Final = {
+    "凌晨": "early",
+    "清晨": "morning",
+    "清早": "morning",
+    "早晨": "morning",
+    "早上": "morning",
+    "早": "morning",
+    "上午": "morning",
+    "中午": "noon",
+    "正午": "noon",
+    "午后": "afternoon",
+    "下午": "afternoon",
+    "傍晚": "evening",
+    "晚上": "night",
+    "晚间": "night",
+    "夜里": "night",
+    "夜晚": "night",
+    "深夜": "night",
+    "半夜": "night",
+    "午夜": "midnight",
+    "晚": "night",
+}
+_DAYPART: Final = rf"(?:{'|'.join(sorted(_DAYPARTS, key=len, reverse=True))})"
+_CLOCK: Final = (
+    rf"(?P<part>{_DAYPART})?的?\s*(?:(?P<hour1>\d{{1,2}})[:：](?P<minute1>\d{{2}})(?!\d)"
+    rf"|(?P<hour2>{_NUMBER})\s*(?:[点點](?!儿)[钟鐘]?|[时時](?!候|间))(?:(?P<half>半)|(?P<quarter>[一三])刻"
+    rf"|过?(?P<minute2>{_NUMBER})(?![个天小周月次])分?|整)?)"
+)
+_BARE_CLOCK: Final = re.sub(r"\?P<\w+>", "?:", _CLOCK)
+_SPAN: Final = (
+    rf"(?:半个?(?:小时|钟头|钟)|半天|[一三]刻钟?|{_NUMBER}个?半(?:小时|钟头|天|月)"
+    rf"|{_NUMBER}\s*(?:秒钟?|分钟?|个?小时|个?钟头|天|日|个?(?:周|星期|礼拜)|个月|年)"
+    rf"(?:零?{_NUMBER}\s*(?:分钟?|个?小时)|半)?)"
+)
+_FILLER: Final = re.compile(
+    r"(?:请|麻烦(?:你)?|帮我|帮忙|记得|到时候?|你)*(?:设(?:置|定)?(?:一?个)?(?:提醒|闹钟)|提醒(?:我|一下|大家)?"
+    r"(?:一下|一声)?|叫我(?=[^\s，。！!,.]))[:：]?|请|麻烦你?|帮我",
+)
+_JOINING: Final = re.compile(r"[\s，、,的;；]*(?:在|于|从)?")
+_UNTIL: Final = re.compile(r"(?:一?直到|到|至|截止到?|截至)\s*")
+_UNTIL_END: Final = re.compile(r"\s*(?:为止|结束|止)")
+
+
+def count(words: str) -> int:
+    """Return a number up to 999 that is written in Chinese or in digits."""
+    text = words.strip()
+    if text.isdigit():
+        return int(text)
+    total, digit = 0, 0
+    positional = not set(text) & set("十百")
+    for character in text:
+        if character in "十百":
+            total += (digit or 1) * (10 if character == "十" else 100)
+            digit = 0
+        elif positional:
+            digit = digit * 10 + _DIGITS[character]
+        else:
+            digit = _DIGITS[character]
+    return total + digit
+
+
+def read_weekday(character: str) -> int:
+    """Return a day of the week, 0 for Sunday."""
+    return 0 if character in "日天" else "一二三四五六".index(character) + 1
+
+
+def place_in_part(hour: int, part: str) -> int:
+    """Return the hour of 24 that an hour of 12 is in a part of the day."""
+    if part in ("early", "morning"):
+        return hour % 12
+    if part == "noon":
+        return hour + 12 if hour <= 3 else hour
+    if part == "midnight" or (part == "night" and (hour == 12 or hour <= 4)):
+        return 24 if hour == 12 else 24 + hour
+    return hour % 12 + 12
+
+
+def read_span(words: str) -> tuple[float, int, int]:
+    """Return a span as seconds, days and months: what is longer than hours goes by the calendar."""
+    if re.fullmatch(r"半天", words):
+        return 12 * HOUR, 0, 0
+    if words.startswith(("半个", "半小", "半钟")):
+        return 30 * MINUTE, 0, 0
+    quarters = re.fullmatch(r"([一三])刻钟?", words)
+    if quarters:
+        return count(quarters[1]) * 15 * MINUTE, 0, 0
+    seconds, days, months = 0.0, 0, 0
+    for number, half, unit, after in re.findall(
+        rf"({_NUMBER})\s*个?(半)?(秒|分|小时|钟头|天|日|周|星期|礼拜|月|年)钟?(半)?", words
+    ):
+        amount = count(number) + (0.5 if half or after else 0.0)
+        if unit in "秒分" or unit in ("小时", "钟头"):
+            seconds += amount * {"秒": 1.0, "分": MINUTE}.get(unit, HOUR)
+        elif unit in "天日":
+            days += int(amount)
+            seconds += (amount - int(amount)) * 24 * HOUR
+        elif unit in ("周", "星期", "礼拜"):
+            days += round(amount * 7)
+        else:
+            months += round(amount * (12 if unit == "年" else 1))
+    return seconds, days, months
+
+
+def _read_in(found: re.Match[str]) -> Part:
+    seconds, days, months = read_span(found["span"])
+    if seconds:
+        return Part(span=seconds + days * 86_400)
+    return Part(months=months, daypart=SAME) if months else Part(days=days, daypart=SAME)
+
+
+_CLOCK_RE: Final = re.compile(_CLOCK)
+
+
+def _read_clocks(found: re.Match[str]) -> Part | None:
+    clocks = []
+    part = ""
+    for each in _CLOCK_RE.finditer(found[0]):
+        part = _DAYPARTS[each["part"]] if each["part"] else part
+        if each["hour1"]:
+            hour, minute = int(each["hour1"]), int(each["minute1"])
+        else:
+            hour = count(each["hour2"])
+            minute = count(each["minute2"] or "0")
+            if each["half"]:
+                minute = 30
+            elif each["quarter"]:
+                minute = 15 * count(each["quarter"])
+        if hour > 24 or minute > 59 or (hour == 24 and minute):
+            return Part(fault="when_no_such_clock", words=each[0])
+        certain = hour > 12 or hour == 0 or (each["hour1"] or "").startswith("0")
+        if part and not certain:
+            hour, certain = place_in_part(hour, part), True
+        clocks.append(ClockTime(hour, minute, certain))
+    return Part(clocks=tuple(clocks))
+
+
+_DAY_WORDS: Final = {
+    "今天": 0,
+    "今日": 0,
+    "今": 0,
+    "明天": 1,
+    "明日": 1,
+    "明": 1,
+    "后天": 2,
+    "大后天": 3,
+}
+_YEARS: Final = {"今年": 0, "明年": NEXT}
+
+
+def _read_date(found: re.Match[str]) -> Part:
+    year = found["year"] or ""
+    told = _YEARS.get(year, 0) if year in _YEARS else int(re.sub(r"\D", "", year) or 0)
+    return Part(date=(told, count(found["month"]), count(found["day"])), words=found[0])
+
+
+def _read_weekday_once(found: re.Match[str]) -> Part:
+    word = found["which"] or ""
+    week = {"下": "after", "下个": "after", "下下": "third", "下下个": "third"}.get(word, "")
+    return Part(weekday=read_weekday(found[0][-1]), week=week or ("this" if word else ""))
+
+
+def _read_step(words: str) -> int:
+    """Return the step of 每隔一 (every other), 每两 and 每."""
+    number = re.search(_NUMBER, words)
+    step = count(number[0]) if number else 1
+    return 2 if "隔" in words and step == 1 else step
+
+
+def _read_weekdays(words: str) -> tuple[int, ...]:
+    spread = re.search(
+        r"([一二三四五六日天])\s*(?:到|至|-|~)\s*(?:周|星期|礼拜)?([一二三四五六日天])", words
+    )
+    if spread:
+        first, last = read_weekday(spread[1]), read_weekday(spread[2]) or 7
+        return tuple(day % 7 for day in range(first, last + 1))
+    days = re.findall("[一二三四五六日天]", re.sub("周|星期|礼拜|週|禮拜", "", words))
+    return tuple(dict.fromkeys(read_weekday(each) for each in days))
+
+
+_NEXT_DAY: Final = rf"(?:每?个?{_WEEKDAY}|[一二三四五六日天](?![点點\d月日号个天十]))"
+_LIST: Final = rf"{_WEEKDAY}(?:\s*(?:到|至|-|~|、|和|跟|与|及|，|,)?\s*{_NEXT_DAY})*"
+
+
+def _read_weekly(found: re.Match[str]) -> Part:
+    days = _read_weekdays(found["days"])
+    return Part(
+        unit="week", step=1 if not found["step"] else _read_step(found["step"]), weekdays=days
+    )
+
+
+def _read_every(found: re.Match[str]) -> Part:
+    words, unit = found["step"] or "", found["unit"]
+    step = _read_step(f"隔{words}" if found["gap"] else words)
+    if found["half"] and unit in ("小时", "钟头"):
+        number = re.search(_NUMBER, words)
+        return Part(every=(count(number[0]) if number else 0) * HOUR + 30 * MINUTE)
+    if unit.startswith("秒"):
+        return Part(fault="when_too_often")
+    if unit.startswith("分") or unit in ("小时", "钟头"):
+        number = re.search(_NUMBER, words)
+        amount = count(number[0]) if number else 1
+        return Part(every=amount * (MINUTE if unit.startswith("分") else HOUR))
+    named = {"天": "day", "日": "day", "月": "month", "年": "year", "季度": "month"}
+    return Part(unit=named.get(unit, "week"), step=step * (3 if unit == "季度" else 1))
+
+
+def _read_hours(found: re.Match[str]) -> Part | None:
+    part = _read_clocks(found)
+    if part is None or len(part.clocks) != 2:
+        return part
+    first, last = (each.hour for each in part.clocks)
+    if last <= first and last < 12:
+        last += 12
+    return Part(hours=(first, last)) if first < last <= 24 else None
+
+
+def _sum_span(span: tuple[float, int, int]) -> float:
+    seconds, days, months = span
+    return seconds + days * 86_400 + months * 30 * 86_400
+
+
+_MONTH_DAY: Final = rf"{_NUMBER}(?:[号號日]|(?=[、和]))"
+
+_PATTERNS: Final[tuple[Pattern, ...]] = (
+    (re.compile(rf"(?:在|再?过|再)?\s*(?P<span>{_SPAN})\s*(?:之|以)?[后後]"), _read_in),
+    (re.compile(rf"再?过\s*(?P<span>{_SPAN})"), _read_in),
+    (
+        re.compile(
+            rf"昨天|昨日|昨晚|前天|前晚|上个?(?:月|周|星期|礼拜)[一二三四五六日天]?|去年|{_SPAN}(?:之|以)?前"
+        ),
+        lambda found: Part(fault="when_past", words=found[0]),
+    ),
+    (
+        re.compile(rf"{_BARE_CLOCK}(?:\s*(?:、|和|跟|与|及|以及|，|,)\s*{_BARE_CLOCK})*"),
+        _read_clocks,
+    ),
+    (
+        re.compile(rf"从?{_BARE_CLOCK}\s*(?:到|至|-|~)\s*{_BARE_CLOCK}(?:之间|期间)?"),
+        _read_hours,
+    ),
+    (
+        re.compile(
+            rf"(?:{'|'.join(each for each in _DAYPARTS if len(each) > 1)})|(?<=[今明每])[早晚]"
+        ),
+        lambda found: (
+            Part(clocks=(ClockTime(24, 0, True),))
+            if found[0] == "午夜"
+            else Part(daypart=_DAYPARTS[found[0]])
+        ),
+    ),
+    (
+        re.compile(r"大后天|今天|今日|明天|明日|后天|今(?=[晚早])|明(?=[晚早])"),
+        lambda found: Part(days=_DAY_WORDS[found[0]]),
+    ),
+    (re.compile(r"下(?:个)?(?:周|星期|礼拜)(?![一二三四五六日天末])"), lambda _: Part(days=7)),
+    (re.compile(r"下个?月(?![一二三四五六七八九十\d]+[号號日])"), lambda _: Part(months=1)),
+    (
+        re.compile(rf"(?P<which>下下个?|下个?|这个?|本)?{_WEEKDAY}"),
+        _read_weekday_once,
+    ),
+    (
+        re.compile(r"(?P<which>下个?|这个?|本)周末"),
+        lambda found: Part(weekday=6, week="after" if found[0].startswith("下") else "this"),
+    ),
+    (
+        re.compile(
+            rf"(?P<year>\d{{4}}年|今年|明年)?(?P<month>{_NUMBER})月份?(?P<day>{_NUMBER})[日号號]?"
+        ),
+        _read_date,
+    ),
+    (
+        re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})"),
+        lambda found: Part(date=(int(found[1]), int(found[2]), int(found[3])), words=found[0]),
+    ),
+    (
+        re.compile(rf"(?P<next>下个?月|本月|这个?月)?的?(?P<day>{_NUMBER})[号號]"),
+        lambda found: Part(
+            date=(0, NEXT if (found["next"] or "").startswith("下") else 0, count(found["day"])),
+            words=found[0],
+        ),
+    ),
+    (
+        re.compile(r"每个?工作日|工作日"),
+        lambda _: Part(unit="week", step=1, weekdays=WORKDAYS),
+    ),
+    (
+        re.compile(r"每个?(?:周末|双休日)"),
+        lambda _: Part(unit="week", step=1, weekdays=WEEKEND),
+    ),
+    (
+        re.compile(r"天天|每[晚早]"),
+        lambda found: Part(
+            unit="day", step=1, daypart={"每晚": "night", "每早": "morning"}.get(found[0], "")
+        ),
+    ),
+    (
+        re.compile(
+            rf"每(?P<gap>隔)?(?P<step>{_NUMBER})?\s*个?(?P<half>半)?(?P<unit>秒钟?|分钟?|小时|钟头|天|日|周|星期|礼拜"
+            r"|月|年|季度)(?!末)"
+        ),
+        _read_every,
+    ),
+    (
+        re.compile(r"隔(?=[天周])(?P<unit>[天周])"),
+        lambda found: Part(unit="day" if found["unit"] == "天" else "week", step=2),
+    ),
+    (
+        re.compile(
+            rf"(?:(?P<step>每隔?{_NUMBER}个?(?:周|星期|礼拜)的?|每隔?(?:{_NUMBER})个?(?=周|星期|礼拜)|隔(?=周))|每个?)"
+            rf"(?P<days>{_LIST})"
+        ),
+        _read_weekly,
+    ),
+    (
+        re.compile(rf"每个?月的?(?P<days>{_MONTH_DAY}(?:\s*[、和，,]\s*{_MONTH_DAY})*)"),
+        lambda found: Part(
+            unit="month",
+            step=1,
+            month_days=tuple(str(count(each)) for each in re.findall(_NUMBER, found["days"])),
+        ),
+    ),
+    (
+        re.compile(r"每个?月的?(?:最后一[天日]|月?底|末)"),
+        lambda _: Part(unit="month", step=1, month_days=("L",)),
+    ),
+    (
+        re.compile(rf"每个?月的?(?:第?(?P<nth>[一二三四])|最后一)个?(?P<day>{_WEEKDAY})"),
+        lambda found: Part(
+            unit="month",
+            step=1,
+            nth=(
+                f"{read_weekday(found['day'][-1])}#{count(found['nth'])}"
+                if found["nth"]
+                else f"{read_weekday(found['day'][-1])}L"
+            ),
+        ),
+    ),
+    (re.compile(rf"每年的?(?={_NUMBER}月)"), lambda _: Part(unit="year", step=1)),
+    (
+        re.compile(rf"(?:一共|总共|共|重复)?(?P<count>{_NUMBER})[次遍回]"),
+        lambda found: Part(times=count(found["count"]), weak=True),
+    ),
+    (
+        re.compile(rf"每[天周日月年]{_NUMBER}[次遍回]|[一每][天周]{_NUMBER}[次遍回]"),
+        lambda found: Part(fault="when_which_times", words=found[0]),
+    ),
+    (
+        re.compile(rf"持续(?P<span>{_SPAN})"),
+        lambda found: Part(lasting=_sum_span(read_span(found["span"]))),
+    ),
+)
+
+CHINESE: Final = Language(_PATTERNS, _FILLER, _JOINING, _UNTIL, _UNTIL_END)

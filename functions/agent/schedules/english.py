@@ -1,0 +1,499 @@
+"""How English speaks of times."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from functions.agent.schedules.phrase_part import (
+    HOUR,
+    MINUTE,
+    NEXT,
+    SAME,
+    WEEKEND,
+    WORKDAYS,
+    ClockTime,
+    Language,
+    Part,
+    Pattern,
+)
+
+_ONES: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen"
+).split()
+_TENS: Final = ("twenty", "thirty", "forty", "fifty")
+_ORDINALS: Final = (
+    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+).split()
+_NUMBER: Final = (
+    rf"(?:\d{{1,4}}(?![\d:])|(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_ONES[1:10])}))?"
+    rf"|(?:{'|'.join(sorted(_ONES, key=len, reverse=True))})|a couple of|a few|an?)\b"
+)
+_DAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_DAY: Final = (
+    r"(?:sun(?:day)?|mon(?:day)?|tue(?:s|sday)?|wed(?:s|nesday)?|thu(?:r|rs|rsday)?|fri(?:day)?"
+    r"|sat(?:urday)?)\b"
+)
+_LONG_DAY: Final = (
+    rf"(?:{'|'.join(_DAYS)}|mon|tues?|wed|thu(?:rs?)?|fri|sun(?=\s+\d)|sat(?=\s+\d))\b\.?"
+)
+_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_UNITS: Final = {"s": 1.0, "mi": MINUTE, "h": HOUR, "d": 86_400.0, "w": 604_800.0}
+_UNIT: Final = (
+    r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|fortnights?|months?|years?)\b"
+)
+_SPAN: Final = (
+    rf"(?:half an? hour|(?:a )?quarter of an hour|three quarters of an hour"
+    rf"|\d{{1,3}}\s?h\s?(?:\d{{1,2}}\s?(?:m(?:in)?)?)?\b|\d{{1,4}}\s?m\b|\d{{1,3}}\s?d\b"
+    rf"|\d{{1,3}}\.\d{{1,2}} hours?\b"
+    rf"|{_NUMBER}(?: and a half)?\s*{_UNIT}(?:(?:\s+and|\s*,)?\s+(?:a half|{_NUMBER}\s*{_UNIT}))?)"
+)
+_PART: Final = r"(?:morning|afternoon|evening|night)"
+_CLOCK: Final = (
+    rf"(?:(?P<spoken>noon|midday|midnight)\b"
+    rf"|(?P<half>half|(?:a )?quarter|{_NUMBER}(?: minutes)?)\s+(?P<way>past|after|to|before)"
+    rf"\s+(?P<hour3>{_NUMBER})"
+    rf"|(?P<hour1>\d{{1,3}})(?:[:.](?P<minute1>\d{{2}}))?\s?(?P<half1>[ap])\.?\s?m\b\.?"
+    rf"|(?P<hour2>\d{{1,3}})[:h](?P<minute2>\d{{2}})(?!\d)"
+    rf"|(?P<hour4>{_NUMBER})\s*o['’]?clock"
+    rf"|(?P<at>(?<=at )|(?<=@ )|(?<=@)|(?<=and )|(?<=between )|(?<=from )|(?<=until )|(?<=till ))"
+    rf"(?P<hour5>\d{{1,2}}|{'|'.join(sorted(_ONES[1:13], key=len, reverse=True))})\b"
+    rf"(?:[. ](?P<minute5>\d{{2}}|{'|'.join(_ONES[10:])}|{'|'.join(_TENS)}(?:[ -]five)?)\b"
+    rf"(?!\s*{_UNIT}))?(?!\s*{_UNIT})(?![:%$€]))"
+    rf"(?:\s+(?:in the|at)\s+(?P<part>{_PART}))?"
+)
+_BARE_CLOCK: Final = re.sub(r"\?P<\w+>", "?:", _CLOCK)
+_FIRST_CLOCK: Final = re.sub(r"\(\?<=(?:and|between|from) \)\|", "", _BARE_CLOCK)
+"""A bare number is a time of day behind `at`, and behind `and` only where another one stands."""
+_PARTS: Final = {
+    "morning": "morning",
+    "afternoon": "afternoon",
+    "evening": "evening",
+    "night": "night",
+}
+_FILLER: Final = re.compile(
+    r"(?:please\s+|can you\s+|could you\s+)*(?:(?:remind|ping|nudge|alert|notify) me|set (?:a )?"
+    r"reminder|reminder)\b(?:\s+(?:to|that|about|of|for)\b)?:?",
+    re.IGNORECASE,
+)
+_JOINING: Final = re.compile(r"(?:\s|,|;)*(?:(?:and|on|from|starting)\s+)?", re.IGNORECASE)
+_UNTIL_END: Final = re.compile(r"(?!)")
+"""Nothing stands behind the end."""
+_UNTIL: Final = re.compile(r"(?:until|till|til|up to|through)\s+", re.IGNORECASE)
+
+
+def count(words: str) -> int:
+    """Return a number that is written in words or digits."""
+    word = words.lower().strip()
+    if word.isdigit():
+        return int(word)
+    if word in ("a", "an"):
+        return 1
+    if word in ("a couple of", "a few"):
+        return 2 if word == "a couple of" else 3
+    tens, _, ones = word.replace("-", " ").partition(" ")
+    if tens in _TENS:
+        return 20 + 10 * _TENS.index(tens) + (_ONES.index(ones) if ones else 0)
+    return _ONES.index(word) if word in _ONES else 0
+
+
+def read_span(words: str) -> tuple[float, int, int]:
+    """Return a span as seconds, days and months: what is longer than hours goes by the calendar."""
+    text = " ".join(words.lower().split())
+    if text.endswith("of an hour") or text in ("half an hour", "half a hour"):
+        quarters = 2 if text.startswith("half") else 3 if text.startswith("three") else 1
+        return quarters * 15 * MINUTE, 0, 0
+    short = re.fullmatch(r"(\d+) ?h ?(?:(\d+) ?(?:m|min)?)?", text)
+    if short:
+        return int(short[1]) * HOUR + int(short[2] or 0) * MINUTE, 0, 0
+    seconds, days, months = 0.0, 0, 0
+    halves = "half" in text
+    for number, unit in re.findall(
+        rf"(\d+\.\d+|{_NUMBER})(?: and a half)?\s*({_UNIT}|[md]\b)", text
+    ):
+        amount = float(number) if "." in number else float(count(number))
+        if halves:
+            amount += 0.5
+        if unit.startswith(("mo", "y")):
+            months += round(amount * (12 if unit.startswith("y") else 1))
+        elif unit.startswith(("d", "w", "f")):
+            days += round(amount * {"d": 1, "w": 7, "f": 14}[unit[0]])
+        else:
+            seconds += amount * (_UNITS["mi"] if unit.startswith("m") else _UNITS[unit[0]])
+    return seconds, days, months
+
+
+def read_weekday(words: str) -> int:
+    """Return a day of the week, 0 for Sunday."""
+    start = words.lower()[:3]
+    return next(index for index, name in enumerate(_DAYS) if name.startswith(start))
+
+
+def _read_month(words: str) -> int:
+    return _MONTHS.index(words.lower()[:3]) + 1
+
+
+def _read_clock(found: re.Match[str]) -> ClockTime | None:
+    part = found["part"] or ""
+    if found["spoken"]:
+        return ClockTime(24 if found["spoken"].lower() == "midnight" else 12, 0, True)
+    certain = False
+    if found["hour3"]:
+        words = found["half"].lower()
+        if "half" in words:
+            minute = 30
+        elif "quarter" in words:
+            minute = 15
+        else:
+            minute = count(words.replace(" minutes", ""))
+        hour = count(found["hour3"])
+        if found["way"].lower() in ("to", "before"):
+            hour, minute = hour - 1, 60 - minute
+    elif found["hour1"]:
+        hour, minute = int(found["hour1"]), int(found["minute1"] or 0)
+        if not 1 <= hour <= 12:
+            return ClockTime(99)
+        hour = hour % 12 + (12 if found["half1"].lower() == "p" else 0)
+        certain = True
+    elif found["hour2"]:
+        hour, minute = int(found["hour2"]), int(found["minute2"])
+        certain = found["hour2"].startswith("0")
+    elif found["hour4"]:
+        hour, minute = count(found["hour4"]), 0
+    else:
+        hour, minute = count(found["hour5"]), count(found["minute5"] or "0")
+    if part and 1 <= hour <= 12:
+        hour, certain = place_in_part(hour, _PARTS[part.lower()]), True
+    return ClockTime(hour, minute, certain or hour > 12 or hour == 0)
+
+
+def place_in_part(hour: int, part: str) -> int:
+    """Return the hour of 24 that an hour of 12 is in a part of the day."""
+    if part in ("morning", "early"):
+        return hour % 12
+    if part == "noon":
+        return hour + 12 if hour <= 3 else hour
+    if part == "night" and (hour == 12 or hour <= 4):
+        return 24 if hour == 12 else 24 + hour
+    return hour % 12 + 12
+
+
+_CLOCK_RE: Final = re.compile(_CLOCK, re.IGNORECASE)
+
+
+def _read_clocks(found: re.Match[str]) -> Part | None:
+    read = [_read_clock(each) for each in _CLOCK_RE.finditer(found[0])]
+    clocks = tuple(each for each in read if each)
+    if not clocks:
+        return None
+    if any(each.hour > 28 or each.minute > 59 or each.hour < 0 for each in clocks):
+        return Part(fault="when_no_such_clock", words=found[0])
+    if any(each.hour > 24 and not each.certain for each in clocks):
+        return Part(fault="when_no_such_clock", words=found[0])
+    if any(each.hour == 25 and ":" in found[0] for each in clocks):
+        return Part(fault="when_no_such_clock", words=found[0])
+    return Part(clocks=clocks)
+
+
+def _read_hours(found: re.Match[str]) -> Part | None:
+    part = _read_clocks(found)
+    if part is None or len(part.clocks) != 2:
+        return part
+    first, last = (each.hour for each in part.clocks)
+    if last <= first and last < 12 and not part.clocks[1].certain:
+        last += 12
+    return Part(hours=(first, last)) if first < last <= 24 else None
+
+
+def _read_in(found: re.Match[str]) -> Part:
+    seconds, days, months = read_span(found["span"])
+    if seconds:
+        return Part(span=seconds + days * 86_400)
+    return Part(months=months, daypart=SAME) if months else Part(days=days, daypart=SAME)
+
+
+def _read_every_span(found: re.Match[str]) -> Part | None:
+    words = found["span"]
+    if not re.match(r"\d|half|quarter", words.lower()) and not re.search(r"\s", words):
+        return None
+    seconds, days, months = read_span(words)
+    if seconds and not days and not months:
+        return Part(every=seconds)
+    if days and not seconds and not months:
+        if days % 7 == 0 and "week" in words.lower():
+            return Part(unit="week", step=days // 7)
+        return Part(unit="day", step=days)
+    if months and not seconds and not days:
+        if months % 12 == 0:
+            return Part(unit="year", step=months // 12)
+        return Part(unit="month", step=months)
+    return Part(fault="when_no_calendar", words=found[0])
+
+
+def _read_every_unit(found: re.Match[str]) -> Part:
+    word = (found["step"] or "").lower().strip()
+    step = 1
+    if word:
+        step = 2 if word in ("other", "alternate") else _read_ordinal(word)
+    unit = found["unit"].lower()
+    if unit.startswith("sec"):
+        return Part(fault="when_too_often")
+    if unit.startswith(("min", "hour")):
+        return Part(every=step * (MINUTE if unit.startswith("min") else HOUR))
+    if unit == "quarter":
+        return Part(unit="month", step=3 * step)
+    if unit in _PARTS:
+        return Part(unit="day", step=step, daypart=_PARTS[unit])
+    if unit in ("weekday", "workday", "working day", "business day"):
+        return Part(unit="week", step=step, weekdays=WORKDAYS)
+    if unit == "weekend":
+        return Part(unit="week", step=step, weekdays=WEEKEND)
+    return Part(unit=unit, step=step)
+
+
+def _read_ordinal(word: str) -> int:
+    digits = re.match(r"\d+", word)
+    if digits:
+        return int(digits[0])
+    return _ORDINALS.index(word) if word in _ORDINALS else count(word)
+
+
+def _read_every_weekdays(found: re.Match[str]) -> Part:
+    days = tuple(read_weekday(each) for each in re.findall(_DAY, found["days"].lower()))
+    word = (found.groupdict().get("step") or "").lower().strip()
+    step = 1
+    if word:
+        step = 2 if word in ("other", "alternate") else _read_ordinal(word)
+    return Part(unit="week", step=step, weekdays=days)
+
+
+_ADVERBS: Final = {
+    "daily": Part(unit="day", step=1),
+    "everyday": Part(unit="day", step=1),
+    "nightly": Part(unit="day", step=1, daypart="night"),
+    "hourly": Part(every=HOUR),
+    "weekly": Part(unit="week", step=1),
+    "monthly": Part(unit="month", step=1),
+    "quarterly": Part(unit="month", step=3),
+    "yearly": Part(unit="year", step=1),
+    "annually": Part(unit="year", step=1),
+    "fortnightly": Part(unit="week", step=2),
+    "weekdays": Part(unit="week", step=1, weekdays=WORKDAYS),
+    "weekends": Part(unit="week", step=1, weekdays=WEEKEND),
+}
+
+
+def _read_day_word(found: re.Match[str]) -> Part:
+    word = " ".join(found[0].lower().split())
+    if word == "tonight":
+        return Part(days=0, daypart="night")
+    if word.startswith("this "):
+        return Part(days=0, daypart=_PARTS[word.split()[1]])
+    if word == "next week":
+        return Part(days=7)
+    if word in ("next month", "next year"):
+        return Part(months=1 if word == "next month" else 12)
+    if word == "today":
+        return Part(days=0)
+    return Part(days=2 if "after" in word else 1)
+
+
+def _read_date(found: re.Match[str]) -> Part | None:
+    day = found["day"].lower()
+    number = _read_ordinal(day)
+    year = found["year"]
+    month = _read_month(found["month"])
+    return Part(date=(int(year) if year else 0, month, number), words=found[0])
+
+
+def _read_slashes(found: re.Match[str]) -> Part:
+    first, second = int(found[1]), int(found[2])
+    year = int(found[3]) if found[3] else 0
+    if 0 < year < 100:
+        year += 2000
+    if first > 12:
+        first, second = second, first
+    elif second <= 12 and first != second:
+        return Part(fault="when_date_order", date=(year, first, second), words=found[0])
+    return Part(date=(year, first, second), words=found[0])
+
+
+def _read_month_days(found: re.Match[str]) -> Part:
+    words = found["days"].lower()
+    if "last day" in words:
+        return Part(unit="month", step=1, month_days=("L",))
+    days = re.findall(rf"\d{{1,2}}|{'|'.join(_ORDINALS[1:])}", words)
+    return Part(unit="month", step=1, month_days=tuple(str(_read_ordinal(each)) for each in days))
+
+
+def _read_nth(found: re.Match[str]) -> Part:
+    day = read_weekday(found["weekday"])
+    word = found["nth"].lower()
+    nth = f"{day}L" if word == "last" else f"{day}#{_read_ordinal(word)}"
+    return Part(unit="month", step=1, nth=nth)
+
+
+def sum_span(span: tuple[float, int, int]) -> float:
+    """Return a span in seconds."""
+    seconds, days, months = span
+    return seconds + days * 86_400 + months * 30 * 86_400
+
+
+_ORDINAL: Final = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS[1:])})"
+_OF_MONTH: Final = r"(?:of\s+)?(?:the|each|every|a)\s+month\b"
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+_PATTERNS: Final[tuple[Pattern, ...]] = (
+    (_pattern(rf"(?:in|after|within)\s+(?P<span>{_SPAN})"), _read_in),
+    (_pattern(rf"(?P<span>{_SPAN})\s+(?:from now|later|from today)\b"), _read_in),
+    (
+        _pattern(r"in\s+\d{1,3}(?=\s*$|\s+to\b|\s*,)"),
+        lambda found: Part(fault="when_unit", words=found[0]),
+    ),
+    (
+        _pattern(rf"(?:{_SPAN}\s+ago|yesterday|last\s+(?:night|week|month|year|{_DAY}))\b"),
+        lambda found: Part(fault="when_past", words=found[0]),
+    ),
+    (
+        _pattern(
+            rf"(?:at\s+|@\s*|around\s+|by\s+)?{_FIRST_CLOCK}"
+            rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:at\s+)?{_BARE_CLOCK})*"
+        ),
+        _read_clocks,
+    ),
+    (
+        _pattern(
+            rf"(?:between\s+{_BARE_CLOCK}\s+and|from\s+{_BARE_CLOCK}\s+(?:to|until|till))\s+"
+            rf"(?:{_BARE_CLOCK}|(?:\d{{1,2}})\b)"
+        ),
+        lambda found: _read_hours(found) if _CLOCK_RE.search(found[0]) else None,
+    ),
+    (
+        _pattern(rf"(?:(?:in the|at|during the)\s+)?({_PART})\b"),
+        lambda found: Part(daypart=_PARTS[found[1].lower()], weak=len(found[0]) == len(found[1])),
+    ),
+    (
+        _pattern(
+            r"today|tonight|tomorrow|tmrw|tmr|(?:the )?day after tomorrow|this (?:morning|afternoon"
+            r"|evening)|next (?:week|month|year)\b"
+        ),
+        _read_day_word,
+    ),
+    (
+        _pattern(rf"(?:on\s+)?(?:(?P<which>this|next|the coming|coming)\s+)?(?P<day>{_DAY})"),
+        lambda found: (
+            Part(
+                weekday=read_weekday(found["day"]),
+                week={"this": "this", "next": "next"}.get((found["which"] or "").lower(), ""),
+            )
+            if found["which"]
+            or found[0].lower().startswith("on ")
+            or re.fullmatch(_LONG_DAY, found["day"], re.IGNORECASE)
+            else None
+        ),
+    ),
+    (
+        _pattern(r"(?:on\s+)?(\d{4})-(\d{1,2})-(\d{1,2})(?:T(?=\d))?"),
+        lambda found: Part(date=(int(found[1]), int(found[2]), int(found[3])), words=found[0]),
+    ),
+    (_pattern(r"(?:on\s+)?(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?(?![\d/])"), _read_slashes),
+    (
+        _pattern(
+            rf"(?:on\s+)?(?:the\s+)?(?P<month>{_MONTH})\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+            r"(?![\d:])(?:,?\s*(?P<year>20\d\d)(?!\d|:))?"
+        ),
+        _read_date,
+    ),
+    (
+        _pattern(
+            rf"(?:on\s+)?(?:the\s+)?(?P<day>\d{{1,2}}(?:st|nd|rd|th)?|{_ORDINAL})\s*(?:of\s+)?"
+            rf"(?P<month>{_MONTH})(?:,?\s*(?P<year>20\d\d)(?!\d|:))?"
+        ),
+        _read_date,
+    ),
+    (
+        _pattern(rf"(?:on\s+)?the\s+(?P<day>{_ORDINAL})(?P<next>\s+of\s+next\s+month)?\b"),
+        lambda found: Part(
+            date=(0, NEXT if found["next"] else 0, _read_ordinal(found["day"].lower())),
+            words=found[0],
+        ),
+    ),
+    (
+        _pattern(
+            rf"(?:every|each)\s+(?:(?P<step>other|alternate|{_ORDINAL})\s+)?(?P<unit>second|minute"
+            rf"|hour|day|week|month|year|quarter|{_PART}|weekday|workday|working day|business day"
+            r"|weekend)\b"
+        ),
+        _read_every_unit,
+    ),
+    (_pattern(rf"every\s+(?P<span>{_SPAN})"), _read_every_span),
+    (
+        _pattern(
+            rf"(?:every|each)\s+(?:(?P<step>other|alternate|{_ORDINAL})\s+)?"
+            rf"(?P<days>{_DAY}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:every\s+)?{_DAY})*)"
+        ),
+        _read_every_weekdays,
+    ),
+    (
+        _pattern(
+            rf"(?:on\s+)?(?P<days>(?:{'|'.join(_DAYS)})s"
+            rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:{'|'.join(_DAYS)})s)*)\b"
+        ),
+        lambda found: Part(
+            unit="week",
+            step=1,
+            weekdays=tuple(
+                read_weekday(each) for each in re.findall("|".join(_DAYS), found[0].lower())
+            ),
+        ),
+    ),
+    (
+        _pattern(rf"every\s+(?={_MONTH}|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH})"),
+        lambda _: Part(unit="year", step=1),
+    ),
+    (
+        _pattern(rf"(?:on\s+)?(?:{'|'.join(_ADVERBS)})\b"),
+        lambda found: _ADVERBS[found[0].lower().split()[-1]],
+    ),
+    (
+        _pattern(r"once\s+(?:a|every|per)\s+(day|week|month|year)\b"),
+        lambda found: Part(unit=found[1].lower(), step=1),
+    ),
+    (
+        _pattern(rf"(?:twice|{_NUMBER} times)\s+(?:a|every|per)\s+(?:day|week|month|year)\b"),
+        lambda found: Part(fault="when_which_times", words=found[0]),
+    ),
+    (
+        _pattern(
+            rf"(?:on\s+)?(?:the\s+)?(?P<days>last day|{_ORDINAL}(?:(?:\s*,\s*|\s+and\s+)(?:the\s+)?"
+            rf"{_ORDINAL})*)\s+{_OF_MONTH}"
+        ),
+        _read_month_days,
+    ),
+    (
+        _pattern(
+            rf"(?:on\s+)?(?:the\s+|every\s+)?(?P<nth>first|second|third|fourth|last|[1-4](?:st|nd"
+            rf"|rd|th))\s+(?P<weekday>{_DAY})\s+{_OF_MONTH}"
+        ),
+        _read_nth,
+    ),
+    (
+        _pattern(rf"for\s+(?:the\s+next\s+)?(?P<span>{_SPAN})"),
+        lambda found: Part(lasting=sum_span(read_span(found["span"]))),
+    ),
+    (
+        _pattern(rf"(?:for\s+)?(?P<count>{_NUMBER})\s+times\b"),
+        lambda found: Part(times=count(found["count"]), weak=True),
+    ),
+)
+
+ENGLISH: Final = Language(_PATTERNS, _FILLER, _JOINING, _UNTIL, _UNTIL_END)

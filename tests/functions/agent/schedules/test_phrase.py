@@ -1,0 +1,147 @@
+import time
+from contextlib import suppress
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from functions.agent.schedules.phrase import Question, parse_when
+from functions.agent.schedules.when import find_next, list_next
+from functions.texts.languages import load_texts
+from tests.functions.agent.schedules import known_phrases, unseen_phrases
+from tests.machine import times, within
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOW = "2026-11-25 14:20"
+PHRASES = [
+    (*row, zone, code)
+    for table in (known_phrases, unseen_phrases)
+    for name, zone, code in (
+        ("ENGLISH", "Europe/Berlin", "en"),
+        ("CHINESE", "Asia/Shanghai", "zh"),
+    )
+    for row in getattr(table, name)
+]
+
+
+def read_time(shown, zone):
+    return datetime.fromisoformat(shown if len(shown) > 11 else f"2026-{shown}").replace(
+        tzinfo=zone
+    )
+
+
+def parse(words, zone="Europe/Berlin", code="en", now=NOW):
+    return parse_when(words, datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone)).timestamp(), zone, load_texts(code))  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "expected", "rest", "zone", "code"), PHRASES)
+def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
+    words, expected, rest, zone, code
+):
+    tz = ZoneInfo(zone)
+    now = datetime.fromisoformat(NOW).replace(tzinfo=tz).timestamp()
+    if expected == "?":
+        with pytest.raises(Question) as asked:
+            parse(words, zone, code)
+        assert "{" not in asked.value.message
+        return
+    when, said = parse(words, zone, code)
+    assert said == rest
+    found = list_next(when, now, began=now, count=4)
+    wanted = expected.removesuffix(" ...").split(", ")
+    assert len(found) == (4 if expected.endswith(" ...") else len(wanted)) or when.until
+    for moment, each in zip(found, wanted, strict=False):
+        first, _, last = each.partition("~")
+        shown = datetime.fromtimestamp(moment, tz).replace(second=0)
+        assert read_time(first, tz) <= shown <= read_time(last or first, tz)
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("call Bob", "when_no_time"),
+        ("yesterday call Bob", "when_past"),
+        ("today at 9am call Bob", "when_past_at"),
+        ("2020-01-01 10:00", "when_past_at"),
+        ("tomorrow at 5", "when_two_readings"),
+        ("next Friday 5pm", "when_two_readings"),
+        ("03/04/2027", "when_two_readings"),
+        ("Feb 30 call", "when_no_such_date"),
+        ("2027-02-29 10:00", "when_no_such_date"),
+        ("at 25:00 call", "when_no_such_clock"),
+        ("every second call", "when_too_often"),
+        ("tomorrow at 9 Mars/Phobos", "when_no_zone"),
+        ("0 0 30 2 * call", "when_no_cron"),
+        ("twice a day drink", "when_which_times"),
+        ("today call Bob", "when_which_clock"),
+        ("in 10", "when_unit"),
+        ("tomorrow at 9am 5 times", "when_how_often"),
+        ("every day at 9:00 and 17:30", "when_one_minute"),
+        ("every day at 9 until today 3pm", "when_never"),
+        ("every 5 months", "when_no_calendar"),
+    ],
+)
+def test_what_is_impossible_or_may_be_two_times_is_asked_in_one_sentence(words, key):
+    with pytest.raises(Question) as asked:
+        parse(words)
+    assert asked.value.key == key
+    assert "\n" not in asked.value.message
+
+
+def test_a_question_names_both_readings_and_its_answer_is_understood():
+    with pytest.raises(Question, match=r"Friday, 27 November 2026 or Friday, 4 December 2026"):
+        parse("next Friday 5pm")
+    when, _ = parse("Friday, 4 December 2026 5pm")
+    assert datetime.fromtimestamp(when.at, BERLIN).isoformat() == "2026-12-04T17:00:00+01:00"
+
+
+@pytest.mark.parametrize(
+    ("words", "now", "shown"),
+    [
+        # the clocks skip 02:30 on this day and show it twice on that one
+        ("tomorrow at 02:30", "2027-03-27 12:00", "2027-03-28T03:00:00+02:00"),
+        ("tomorrow at 02:30", "2027-10-30 12:00", "2027-10-31T02:30:00+02:00"),
+        ("in 1 day", "2027-03-27 12:00", "2027-03-28T12:00:00+02:00"),
+        ("in 24 hours", "2027-03-27 12:00", "2027-03-28T13:00:00+02:00"),
+        ("in 1 month", "2027-01-31 12:00", "2027-02-28T12:00:00+01:00"),
+        ("on feb 29 at 9am", "2026-11-25 12:00", "2028-02-29T09:00:00+01:00"),
+        ("at midnight", "2026-12-31 12:00", "2027-01-01T00:00:00+01:00"),
+        ("friday at 9:00", "2026-11-27 12:00", "2026-12-04T09:00:00+01:00"),
+    ],
+)
+def test_a_day_is_a_day_of_the_calendar_and_an_hour_has_sixty_minutes(words, now, shown):
+    when, _ = parse(words, now=now)
+    assert datetime.fromtimestamp(when.at, BERLIN).isoformat() == shown
+
+
+WORDS = st.sampled_from(
+    "every at in next the 5 30 99999 9:00 25:00 friday mondays day days week month of and until for"
+    " times tomorrow noon half past 3 o'clock am pm 2026-12-24 31/12 feb 30 * */5 0 1-5 @daily"
+    " UTC Europe/Berlin remind me to 每 周一 三点 半 下 个 月 一百 号 后 到 天 隔 两 、 , . \x00 ２０ 🙂".split(
+        " "
+    )
+)
+
+
+@given(st.lists(WORDS, max_size=14), st.floats(0, 4e9), st.sampled_from(["", " "]))
+@settings(max_examples=times(150), deadline=None)
+def test_whatever_is_written_is_a_time_to_come_or_a_question(words, now, joint):
+    text = joint.join(words)
+    try:
+        when, rest = parse_when(text, now, "Australia/Lord_Howe", load_texts("zh"))
+    except Question:
+        return
+    found = find_next(when, now, began=now)
+    assert found is not None
+    assert found > now
+    assert len(rest) <= len(text)
+
+
+def test_a_long_hostile_text_takes_no_time():
+    begun = time.process_time()
+    for words in ("every " * 700, "1" * 4000, "每" * 4000, "twenty-" * 600, "at 9 and " * 450, "周一、" * 1300, "1,2-3/4 " * 500):  # fmt: skip
+        with suppress(Question):
+            parse(words)
+    assert time.process_time() - begun < within(6)
