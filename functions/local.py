@@ -115,7 +115,7 @@ class QueueWorkers:
             runtime.due.clear()
             if self._stopping.is_set():
                 return
-            wait = scheduler.TICK_SECONDS
+            wait = scheduler.WAKE_SECONDS
             try:
                 tick = scheduler.wake
                 if time.monotonic() >= full:

@@ -23,6 +23,8 @@ from sigil.wiring import Stores, open_stores
 
 TICK_SECONDS: Final = 60.0
 """Seconds between two ticks at most."""
+WAKE_SECONDS: Final = 10.0
+"""Seconds between two looks of a server at what is due: another process may have made it so."""
 DAY_SECONDS: Final = 86_400.0
 _AGAIN = re.compile(r"~\d{5,}$")
 """What an earlier day put behind the id of a consolidation."""

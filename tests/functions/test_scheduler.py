@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from functions import scheduler
+from functions.agent.schedules.schedule import Schedule, Schedules
+from functions.agent.schedules.when import When
 from functions.events import CONSOLIDATION, Event
 from functions.local import QueueWorkers
 from functions.queues.dead_letters import give_up, scan_dead_letters
@@ -17,7 +20,10 @@ from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import Stores
+from tests.fakes.bot_api import BotApi
+from tests.functions.people import OWNER, platform
 from tests.functions.queues.workers import event, handle_all
+from tests.machine import within
 from tests.sigil.storage.kv.model import Clock
 from tests.stories.system import until
 
@@ -106,3 +112,40 @@ def test_the_servers_scheduler_ticks_as_soon_as_it_is_woken_or_something_is_due(
     finally:
         assert workers.stop()
     assert ticks == [home.queue] * 3
+
+
+def test_a_reminder_that_was_just_made_is_said_at_its_second(
+    runtime: Callable[..., AgentRuntime], bot: BotApi
+) -> None:
+    home = runtime(**platform(bot))
+    workers = QueueWorkers(home)
+    workers.start()
+    try:
+        time.sleep(scheduler.TICK_SECONDS / 100)  # the scheduler has looked, and sleeps
+        now = time.time()
+        when = When(kind="at", at=now + 0.5, zone="UTC")
+        who = f"telegram:{OWNER}"
+        home.app.schedules.add(
+            Schedule(id="", when=when, session=who, by=who, since=now, say="drink water")
+        )
+        until(lambda: bot.messages != [], "it is said", within(5.0))
+        assert 0.5 <= time.time() - now <= 0.5 + within(1.0)
+    finally:
+        assert workers.stop()
+    assert [message["text"] for message in bot.messages] == ["drink water"]
+
+
+def test_on_aws_the_scheduled_function_wakes_who_is_due(
+    monkeypatch: pytest.MonkeyPatch, kv: KV, clock: Clock
+) -> None:
+    queue = StoreQueue(kv)
+    parts = (Stores(kv, MemoryArtifacts()), queue, "main")
+    monkeypatch.setattr(scheduler, "_open_parts", lambda: parts)
+    now = time.time()
+    when = When(kind="at", at=now - 1.0, zone="UTC")
+    Schedules(kv, "main").add(
+        Schedule(id="", when=when, session="telegram:1", by="telegram:1", since=now - 2, say="tea")
+    )
+    assert scheduler.handler({}, None) == {"swept": 0, "queued": 1}
+    assert scheduler.handler({}, None) == {"swept": 0, "queued": 0}
+    assert [event.text for event in handle_all(queue)] == ["tea"]
