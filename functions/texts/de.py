@@ -1022,21 +1022,22 @@ class German(Texts):
     when_hours = "{days}, jede Stunde von {first} bis {last} Uhr ({zone})"
     when_span = "jeweils nach {span} ({zone})"
     when_cron = "so oft `{cron}` es sagt ({zone})"
-    when_until = "{when}, bis {end}"
+    when_until = "{when}, Ende: {end}"
     when_times = "{when}, {count}-mal"
     when_day = "jeden Tag"
     when_days = "alle {count} Tage"
-    when_workdays = "jeden Werktag (Montag bis Freitag)"
+    when_workdays = "montags bis freitags"
     when_weekdays = "jeden {names}"
     when_weeks = "alle {count} Wochen am {names}"
     when_month = "am {days}. jedes Monats"
     when_months = "am {days}. der Monate {months}"
-    when_last_day = "letzten"
+    when_month_end = "am letzten Tag jedes Monats"
     when_nth = "am {nth} {name} jedes Monats"
     when_nth_names: ClassVar[Sequence[str]] = (
         *("letzten", "ersten", "zweiten", "dritten", "vierten", "fünften"),
     )
     when_year = "jedes Jahr am {date}"
+    when_next = "Als Nächstes: {times} ({zone})."
 
     def tell_time(self, now: datetime, zone: str) -> str:
         """See `Texts`."""

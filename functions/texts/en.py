@@ -895,6 +895,7 @@ class Texts:
     weekday_names: ClassVar[Sequence[str]] = (
         *("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),
     )
+    list_mark = ", "
     when_at = "{day} at {clock} ({zone})"
     when_calendar = "{days} at {clocks} ({zone})"
     when_hours = "{days}, every hour from {first} to {last} ({zone})"
@@ -904,12 +905,12 @@ class Texts:
     when_times = "{when}, {count} times"
     when_day = "every day"
     when_days = "every {count} days"
-    when_workdays = "every weekday (Monday to Friday)"
+    when_workdays = "every Monday to Friday"
     when_weekdays = "every {names}"
     when_weeks = "every {count} weeks on {names}"
     when_month = "on day {days} of every month"
     when_months = "on day {days} of the months {months}"
-    when_last_day = "last"
+    when_month_end = "on the last day of every month"
     when_nth = "on the {nth} {name} of every month"
     when_nth_names: ClassVar[Sequence[str]] = (
         "last",
@@ -920,6 +921,7 @@ class Texts:
         "fifth",
     )
     when_year = "every year on {date}"
+    when_next = "Next: {times} ({zone})."
 
     def tell_time(self, now: datetime, zone: str) -> str:
         """Return `It is 14:05 (UTC), Monday, 3 May 2027.`, without a zone where none is known."""

@@ -795,6 +795,7 @@ class Chinese(Texts):
     weekday_names: ClassVar[Sequence[str]] = (
         *("星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"),
     )
+    list_mark = "、"
     when_at = "{day} {clock}（{zone}）"
     when_calendar = "{days} {clocks}（{zone}）"
     when_hours = "{days} {first} 到 {last} 每小时（{zone}）"
@@ -804,15 +805,16 @@ class Chinese(Texts):
     when_times = "{when}，共 {count} 次"
     when_day = "每天"
     when_days = "每 {count} 天"
-    when_workdays = "每个工作日（周一到周五）"
+    when_workdays = "每周一到周五"
     when_weekdays = "每{names}"
     when_weeks = "每 {count} 周{names}"
     when_month = "每月 {days} 日"
     when_months = "{months} 月的 {days} 日"
-    when_last_day = "最后一"
+    when_month_end = "每月最后一天"
     when_nth = "每月{nth}个{name}"
     when_nth_names: ClassVar[Sequence[str]] = ("最后一", "第一", "第二", "第三", "第四", "第五")
     when_year = "每年{date}"
+    when_next = "接下来：{times}（{zone}）。"
 
     def tell_time(self, now: datetime, zone: str) -> str:
         """See `Texts`."""

@@ -244,7 +244,7 @@ def _sum_span(span: tuple[float, int, int]) -> float:
     return seconds + days * 86_400 + months * 30 * 86_400
 
 
-_MONTH_DAY: Final = rf"{_NUMBER}(?:[号號日]|(?=[、和]))"
+_MONTH_DAY: Final = rf"{_NUMBER}\s*(?:[号號日]|(?=[、和]))"
 
 _PATTERNS: Final[tuple[Pattern, ...]] = (
     (re.compile(rf"(?:在|再?过|再)?\s*(?P<span>{_SPAN})\s*(?:之|以)?[后後]"), _read_in),
@@ -320,7 +320,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         re.compile(
-            rf"每(?P<gap>隔)?(?P<step>{_NUMBER})?\s*个?(?P<half>半)?(?P<unit>秒钟?|分钟?|小时|钟头|天|日|周|星期|礼拜"
+            rf"每(?P<gap>隔)?\s*(?P<step>{_NUMBER})?\s*个?(?P<half>半)?(?P<unit>秒钟?|分钟?|小时|钟头|天|日|周|星期|礼拜"
             r"|月|年|季度)(?!末)"
         ),
         _read_every,
@@ -331,13 +331,13 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         re.compile(
-            rf"(?:(?P<step>每隔?{_NUMBER}个?(?:周|星期|礼拜)的?|每隔?(?:{_NUMBER})个?(?=周|星期|礼拜)|隔(?=周))|每个?)"
+            rf"(?:(?P<step>每隔?\s*{_NUMBER}\s*个?(?:周|星期|礼拜)的?|每隔?\s*{_NUMBER}\s*个?(?=周|星期|礼拜)|隔(?=周))|每个?)"
             rf"(?P<days>{_LIST})"
         ),
         _read_weekly,
     ),
     (
-        re.compile(rf"每个?月的?(?P<days>{_MONTH_DAY}(?:\s*[、和，,]\s*{_MONTH_DAY})*)"),
+        re.compile(rf"每个?月的?\s*(?P<days>{_MONTH_DAY}(?:\s*[、和，,]\s*{_MONTH_DAY})*)"),
         lambda found: Part(
             unit="month",
             step=1,
@@ -362,7 +362,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (re.compile(rf"每年的?(?={_NUMBER}月)"), lambda _: Part(unit="year", step=1)),
     (
-        re.compile(rf"(?:一共|总共|共|重复)?(?P<count>{_NUMBER})[次遍回]"),
+        re.compile(rf"(?:一共|总共|共|重复)?\s*(?P<count>{_NUMBER})\s*[次遍回]"),
         lambda found: Part(times=count(found["count"]), weak=True),
     ),
     (

@@ -263,6 +263,12 @@ def _read_ordinal(word: str) -> int:
     return _ORDINALS.index(word) if word in _ORDINALS else count(word)
 
 
+def _read_weekday_spread(found: re.Match[str]) -> Part:
+    first, last = read_weekday(found["first"]), read_weekday(found["last"])
+    days = tuple((first + index) % 7 for index in range((last - first) % 7 + 1))
+    return Part(unit="week", step=1, weekdays=days)
+
+
 def _read_every_weekdays(found: re.Match[str]) -> Part:
     days = tuple(read_weekday(each) for each in re.findall(_DAY, found["days"].lower()))
     word = (found.groupdict().get("step") or "").lower().strip()
@@ -465,6 +471,13 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: _ADVERBS[found[0].lower().split()[-1]],
     ),
     (
+        _pattern(
+            rf"(?:every\s+|from\s+|on\s+)?(?P<first>{_DAY})(?:\s+to\s+|\s+through\s+|\s*-\s*)"
+            rf"(?P<last>{_DAY})"
+        ),
+        _read_weekday_spread,
+    ),
+    (
         _pattern(r"once\s+(?:a|every|per)\s+(day|week|month|year)\b"),
         lambda found: Part(unit=found[1].lower(), step=1),
     ),
@@ -474,8 +487,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            rf"(?:on\s+)?(?:the\s+)?(?P<days>last day|{_ORDINAL}(?:(?:\s*,\s*|\s+and\s+)(?:the\s+)?"
-            rf"{_ORDINAL})*)\s+{_OF_MONTH}"
+            rf"(?:on\s+)?(?:the\s+)?(?P<days>last day|day \d{{1,2}}(?: and \d{{1,2}})*"
+            rf"|{_ORDINAL}(?:(?:\s*,\s*|\s+and\s+)(?:the\s+)?{_ORDINAL})*)\s+{_OF_MONTH}"
         ),
         _read_month_days,
     ),

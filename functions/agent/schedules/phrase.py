@@ -153,9 +153,10 @@ def _find_clusters(text: str, languages: Sequence[Language]) -> list[_Cluster]:
 
 def _is_boundary(text: str, at: int) -> bool:
     """Return whether a word may begin here. Chinese has no spaces between its words."""
-    if at == 0 or not text[at - 1].isalnum() or _CJK.match(text[at - 1]):
-        return not text[at].isspace()
-    return bool(_CJK.match(text[at]))
+    if text[at].isspace():
+        return False
+    pair = text[max(at - 1, 0) : at + 1]
+    return at == 0 or not pair.isalnum() or bool(_CJK.search(pair))
 
 
 def _match(text: str, at: int, languages: Sequence[Language]) -> list[tuple[int, Part]]:

@@ -1,0 +1,133 @@
+"""Say in words when something happens, always with the zone whose clocks are meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from functions.agent.schedules.phrase_part import WORKDAYS
+from functions.agent.schedules.when import WEEK, When
+from functions.texts.en import Texts
+from functions.time.time_zone import to_local
+
+_NUMBERS: Final = re.compile(r"\d{1,2}(?:,\d{1,2})*")
+_HOURS: Final = re.compile(r"(\d{1,2})-(\d{1,2})")
+_NTH: Final = re.compile(r"([0-6])(?:#([1-5])|L)")
+_NAMES: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_NAME: Final = re.compile("|".join(_NAMES))
+CLOCKS: Final = 6
+"""So many times of a day are named; of more, the expression is shown."""
+
+
+def describe_when(when: When, texts: Texts, now: float) -> str:
+    """Return when something happens, in words: `every weekday at 08:00 (Europe/Berlin)`."""
+    if when.kind == "at":
+        moment = to_local(when.at, when.zone)
+        return texts.when_at.format(
+            day=texts.format_day(moment.date()), clock=f"{moment:%H:%M}", zone=when.zone
+        )
+    if when.kind == "every":
+        span = texts.format_exact_span(max(round(when.every / 60), 1))
+        said = texts.when_span.format(span=span, zone=when.zone)
+    else:
+        said = _describe_calendar(when, texts)
+    if when.until:
+        said = texts.when_until.format(when=said, end=_show(when.until, when.zone, texts))
+    if when.times:
+        said = texts.when_times.format(when=said, count=when.times)
+    return said
+
+
+def describe_next(times: Sequence[float], zone: str, texts: Texts) -> str:
+    """Return the next times on one line: `Thursday, 26 November 2026 08:00; … (Europe/Berlin)`."""
+    shown = "; ".join(_show(each, zone, texts) for each in times)
+    return texts.when_next.format(times=shown, zone=zone)
+
+
+def _show(at: float, zone: str, texts: Texts) -> str:
+    moment = to_local(at, zone)
+    return f"{texts.format_day(moment.date())} {moment:%H:%M}"
+
+
+def _describe_calendar(when: When, texts: Texts) -> str:
+    """Return a cron expression in words, where it is one that people would say."""
+    minute, hours, days, months, weekdays = when.cron.upper().split()
+    weekdays = _NAME.sub(lambda found: str(_NAMES.index(found[0])), weekdays)
+    said = _describe_days(when, days, months, weekdays, texts)
+    spread = _HOURS.fullmatch(hours)
+    if said and minute == "0" and spread:
+        first, last = (f"{int(each):02}:00" for each in spread.groups())
+        return texts.when_hours.format(days=said, first=first, last=last, zone=when.zone)
+    if said and minute.isdigit() and _NUMBERS.fullmatch(hours) and hours.count(",") < CLOCKS:
+        clocks = [f"{int(each):02}:{int(minute):02}" for each in hours.split(",")]
+        return texts.when_calendar.format(days=said, clocks=_join(clocks, texts), zone=when.zone)
+    if when.cycle > 1:
+        return texts.when_cron.format(cron=f"{when.cron} /{when.cycle}", zone=when.zone)
+    return texts.when_cron.format(cron=when.cron, zone=when.zone)
+
+
+def _describe_days(when: When, days: str, months: str, weekdays: str, texts: Texts) -> str:
+    """Return the days of a cron expression in words; empty where they have none."""
+    if days == months == "*":
+        return _describe_weekdays(when, weekdays, texts)
+    if when.cycle > 1:
+        return ""
+    if weekdays == "*" and (days == "L" or _NUMBERS.fullmatch(days)):
+        shown = _join(days.split(","), texts)
+        if months == "*":
+            text = texts.when_month_end if days == "L" else texts.when_month
+            return text.format(days=shown)
+        if months.isdigit() and days.isdigit():
+            return texts.when_year.format(date=texts.format_year_day(int(months), int(days)))
+        if _NUMBERS.fullmatch(months) and days != "L":
+            return texts.when_months.format(days=shown, months=_join(months.split(","), texts))
+    return ""
+
+
+def _describe_weekdays(when: When, weekdays: str, texts: Texts) -> str:
+    """Return the days of the week in words."""
+    nth = _NTH.fullmatch(weekdays)
+    if nth and when.cycle <= 1:
+        place = int(nth[2]) if nth[2] else 0
+        return texts.when_nth.format(
+            nth=texts.when_nth_names[place], name=texts.weekday_names[int(nth[1])]
+        )
+    numbers = _list_weekdays(weekdays)
+    if weekdays == "*":
+        if when.cycle <= 1:
+            return texts.when_day
+        return texts.when_days.format(count=when.cycle)
+    if not numbers:
+        return ""
+    if when.cycle > WEEK and when.cycle % WEEK == 0:
+        return texts.when_weeks.format(
+            count=when.cycle // WEEK, names=_join_weekdays(numbers, texts)
+        )
+    if when.cycle not in (0, 1, WEEK):
+        return ""
+    if tuple(numbers) == WORKDAYS:
+        return texts.when_workdays
+    return texts.when_weekdays.format(names=_join_weekdays(numbers, texts))
+
+
+def _list_weekdays(field: str) -> list[int]:
+    """Return the days of the week that a field names by numbers, from Monday on."""
+    numbers: set[int] = set()
+    for each in field.split(","):
+        spread = re.fullmatch(r"([0-7])(?:-([0-7]))?", each)
+        if not spread:
+            return []
+        first = int(spread[1])
+        numbers.update(day % WEEK for day in range(first, int(spread[2] or first) + 1))
+    return sorted(numbers, key=lambda day: (day - 1) % WEEK)
+
+
+def _join_weekdays(numbers: Sequence[int], texts: Texts) -> str:
+    return _join([texts.weekday_names[each] for each in numbers], texts)
+
+
+def _join(words: Sequence[str], texts: Texts) -> str:
+    """Return `1, 4 and 7`."""
+    first = texts.list_mark.join(words[:-1])
+    return texts.join_words([first, words[-1]]) if first else words[-1]
