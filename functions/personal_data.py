@@ -211,16 +211,17 @@ class PersonalData:
             ids = ids_found
             chats = chats_found
         first, *below = [replace(each, ids=(who, *sorted({*each.ids} - {who}))) for each in found]
-        return replace(first, below=tuple(each for each in below if each.chats or each.others))
+        return replace(first, below=tuple(below))
 
     def _list_below(self, partitions: Collection[str]) -> list[PersonalData]:
-        """Return the data of the agents below this one that have a session, whatever became of
-        their records.
+        """Return the data of the agents below this one that have a session, mail or a schedule,
+        whatever became of their records.
         """
         if not self._app.is_root:
             return []
         scopes = {*map(keys.read_scope, partitions), *self._scan_spenders()}
         owners = {scope.partition("#")[0] for scope in scopes if "#" in scope}
+        owners |= {name for name in map(keys.read_agent, partitions) if name}
         root = self._app.name
         names = sorted(keys.unescape(owner) for owner in owners if keys.belongs_to(root, owner))
         return [self._open_below(name) for name in names if name != root]
@@ -453,25 +454,34 @@ class PersonalData:
         self, person: PersonFound, chats: Mapping[str, str]
     ) -> Iterator[PersonalRecord]:
         """Yield the dead letters, the traces and the usage of their chats."""
-        inboxes = set()
+        origins = set()
         for session in chats:
-            inboxes |= {
+            origins.add(keys.mail(session, 0.0, "").partition)
+            origins |= {
                 keys.inbox_event(group, "").partition for group in keys.list_groups(session)
             }
+        below = {each.agent for each in person.below}
         for record in self._scan(keys.dead_letter("").partition, ""):
             fields = _load(record.item.value)
             event = fields.get("event")
             if isinstance(event, dict):
-                is_ours = event.get("agent") == self._app.name
+                agent = str(event.get("agent"))
+                # what was for an agent that is not there is the root's
+                is_ours = agent == self._app.name or (
+                    self._app.is_root
+                    and keys.root_of(agent) == self._app.name
+                    and agent not in below
+                )
                 by_them = _find_sender(record.item.value) in person.ids
                 is_theirs = is_ours and (by_them or event.get("session") in person.chats)
             else:
-                is_theirs = fields.get("partition") in inboxes
+                is_theirs = fields.get("partition") in origins
             if is_theirs:
                 yield record
-        for record in self._scan(keys.mail(keys.escape(self._app.name), 0.0, "").partition, ""):
-            if _load(record.item.value).get("by") in person.ids:
-                yield record
+        for scope in (keys.escape(self._app.name), *person.others):
+            for record in self._scan(keys.mail(scope, 0.0, "").partition, ""):
+                if _load(record.item.value).get("by") in person.ids:
+                    yield record
         schedules = Schedules(self._kv, self._app.name)
         for schedule in list(schedules.scan()):
             if _wants(schedule, person.ids, person.chats):
@@ -758,17 +768,13 @@ class PersonalData:
                 replace(each, event=_erase_event(each.event, person)) for each in turn.gathered
             ]
             turn = replace(turn, event=_erase_event(turn.event, person), gathered=tuple(gathered))
-        if (messages, noted, turn) == (document.messages, document.noted, document.turn):
+        posts = tuple(post for post in document.posts if post.behalf not in person.ids)
+        changed = replace(document, messages=messages, noted=noted, turn=turn, posts=posts)
+        if changed == document:
             return document
         now = self._clock.now()
         marks = {hash_person(who): now for who in person.ids}
-        return replace(
-            document,
-            messages=messages,
-            noted=noted,
-            turn=turn,
-            erased={**document.erased, **marks},
-        )
+        return replace(changed, erased={**document.erased, **marks})
 
     def _drop_things(self, scope: str, person: PersonFound, removed: dict[str, int]) -> None:
         things = Things(self._kv, scope, self._app.helpers.terms)

@@ -8,17 +8,22 @@ event `mail` only wakes the session: what there is to read is what the mailbox h
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from hashlib import sha256
+from itertools import accumulate
+from typing import Annotated, Final
 
 import orjson
+from msgspec import Meta
 
-from functions.agent.messages import MAIL_ORIGIN, Message, Number
+from functions.agent.messages import MAIL_ORIGIN, Message
 from functions.agent.sanitize import clean_text
 from functions.events import Event
+from functions.queues.dead_letters import keep_undecodable
 from sigil.errors import Conflict, Refused, one_line
 from sigil.storage.kv import ABSENT, KV, Key, keys
 from sigil.storage.stored import Shape, Stored, dumps
@@ -30,6 +35,9 @@ SHOWN_MOST: Final = 64
 SHOWN_CHARACTERS: Final = 16_000
 """The characters of the mails in one message; a longer one is shown alone, and cut."""
 TEXT_LEAST: Final = 200
+OPENING: Final = "<"
+OPENED_CHARACTERS: Final = 5
+"""So many more characters an `OPENING` takes in the message than in the mail."""
 NAME_CHARACTERS: Final = 100
 
 
@@ -44,7 +52,7 @@ class Mail(Stored):
     id: str
     sender: str
     text: str
-    at: Number
+    at: Annotated[float, Meta(ge=0, lt=1e11)]
     type: str = "message"
     by: str = ""
 
@@ -88,8 +96,8 @@ class Mailbox:
         """Return the oldest mails that were not `taken`, each with the name of its item, and the
         names of those that were and are still there.
 
-        They have `most` characters together, or are one. What is no mail is left out, and counts as
-        taken.
+        They have `most` characters together, or are one. What is no mail becomes a dead letter, and
+        counts as taken.
         """
         found = self._kv.scan(keys.mail(self._scope, 0.0, "").partition, limit=MAILS_MOST)
         fresh: list[tuple[str, Mail]] = []
@@ -101,8 +109,11 @@ class Mailbox:
             try:
                 fresh.append((name, _MAIL.read(item.value)))
             except ValueError:
+                key = Key(keys.mail(self._scope, 0.0, "").partition, name)
+                digest = sha256(f"{key.partition}\0{name}".encode() + item.value).hexdigest()[:32]
+                keep_undecodable(self._kv, digest, key, item.value, reason="not a mail")
                 left.append(name)
-        return _take_first(fresh, most), left
+        return take_fitting(fresh, most), left
 
     def remove(self, names: Collection[str]) -> None:
         """Delete items, by their names."""
@@ -111,12 +122,12 @@ class Mailbox:
             self._kv.delete(Key(partition, name))
 
 
-def _take_first(mails: Sequence[tuple[str, Mail]], most: int) -> list[tuple[str, Mail]]:
-    """Return the first mails that fit into one message, at least one."""
+def take_fitting(mails: Sequence[tuple[str, Mail]], most: int) -> list[tuple[str, Mail]]:
+    """Return the first mails that fit into one message of `most` characters, at least one."""
     first: list[tuple[str, Mail]] = []
     room = min(most, SHOWN_CHARACTERS)
     for name, mail in mails[:SHOWN_MOST]:
-        room -= len(mail.text)
+        room -= len(mail.text) + OPENED_CHARACTERS * mail.text.count(OPENING)
         if first and room < 0:
             break
         first.append((name, mail))
@@ -137,10 +148,18 @@ def format_mails(mails: Sequence[Mail], now: float, most: int = SHOWN_CHARACTERS
             "from": one_line(clean_text(mail.sender), NAME_CHARACTERS),
             "at": datetime.fromtimestamp(mail.at, UTC).isoformat(timespec="seconds"),
             "type": one_line(clean_text(mail.type), NAME_CHARACTERS),
-            "content": text[:most],
+            "content": _cut(text, most),
         }
-        if len(text) > most:
-            row["cut"] = f"the first {most:,} of {len(text):,} characters"
+        if len(row["content"]) < len(text):
+            row["cut"] = f"the first {len(row['content']):,} of {len(text):,} characters"
         rows.append(row)
-    written = orjson.dumps(rows).decode().replace("<", "\\u003c")
-    return Message("user", f"<inbox>{written}</inbox>", at=now, origin=MAIL_ORIGIN)
+    written = orjson.dumps(rows).decode().replace(OPENING, "\\u003c")
+    by = " ".join(sorted({mail.by for mail in mails if mail.by}))
+    return Message("user", f"<inbox>{written}</inbox>", at=now, origin=MAIL_ORIGIN, by=by)
+
+
+def _cut(text: str, most: int) -> str:
+    """Return as much of a text as takes `most` characters in the message."""
+    first = text[:most]
+    ends = accumulate(1 + OPENED_CHARACTERS * (letter == OPENING) for letter in first)
+    return first[: bisect_right(list(ends), most)]

@@ -161,7 +161,8 @@ class Message(Stored):
     `sigil_query` and `sigil_deploy` alone and is the only thing that makes a tool. `origin` says
     where a user message came from (platform, name); `cut` counts characters that were left out.
     `tokens` is the estimate of its size, made when it joins a history. `files` were kept beside a
-    tool's result.
+    tool's result. `by` names the people on whose behalf the agent's own work is, with spaces
+    between them; empty for what people write themselves.
     """
 
     role: Role
@@ -176,6 +177,7 @@ class Message(Stored):
     cut: Count = 0
     tokens: Number = 0.0
     files: tuple[KeptFile, ...] = later(())
+    by: str = later("")
 
 
 MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])
@@ -265,7 +267,8 @@ def user_message(
         text = f"{format_overheard(overheard, most, zone)}\n{text}"
     if event.kind in SCHEDULED_KINDS:
         text = f"{text}\n{SCHEDULED_NOTE}"
-    return Message("user", text, at=event.at, origin=origin_of(event, role))
+    by = event.by if event.kind in SCHEDULED_KINDS else ""
+    return Message("user", text, at=event.at, origin=origin_of(event, role), by=by)
 
 
 def shorten_own_words(event: Event, messages: Sequence[Message]) -> Event:
@@ -405,17 +408,19 @@ def origin_of(event: Event, role: roles.Role) -> str:
 
 
 def names_sender(message: Message) -> bool:
-    """Return whether a message tells who of a group wrote it."""
-    return message.role == "user" and " " in message.origin.partition(SEPARATOR)[0]
+    """Return whether a message tells who of a group wrote it, or on whose behalf it is."""
+    named = bool(message.by) or " " in message.origin.partition(SEPARATOR)[0]
+    return message.role == "user" and named
 
 
 def is_by(message: Message, who: str) -> bool:
-    """Return whether a person wrote a message in a group.
+    """Return whether a person wrote a message in a group, or wanted it as work of the agent's own.
 
     In a private chat nobody is named: all that was not answered there is its person's.
     """
     parts = message.origin.partition(SEPARATOR)[0].split(" ")
-    return len(parts) > 1 and parts[:2] == [who.partition(":")[0], _shorten_id(who)]
+    is_named = len(parts) > 1 and parts[:2] == [who.partition(":")[0], _shorten_id(who)]
+    return is_named or who in message.by.split(" ")
 
 
 def erase_words(message: Message, who: str) -> Message:
@@ -426,7 +431,7 @@ def erase_words(message: Message, who: str) -> Message:
     if message.role != "user":
         return message
     if is_by(message, who):
-        return replace(message, content=ERASED, origin=message.origin.split(" ")[0])
+        return replace(message, content=ERASED, origin=message.origin.split(" ")[0], by="")
     id = re.escape(_shorten_id(who))
     author = re.compile(rf"(?:^| ){id}(?:{SEPARATOR}|$)")
     said = re.compile(rf"\[[^\]]* {id}\] ")

@@ -14,12 +14,17 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from functions.events import HOPS_MOST, Event, Kind, Sender, order_of
+from functions.events import HOPS_MOST, TEXT_LIMIT, Event, Kind, Sender, order_of
 from sigil.errors import ToolError
 from sigil.protocol import Json
+from sigil.storage.stored import dumps
 
 POSTS_MOST: Final = 32
 """A turn posts so many events at most."""
+PLACE_CHARACTERS: Final = 256
+"""The characters of each name that says where a post goes."""
+DATA_BYTES: Final = 16 * 1024
+"""The bytes of a post's `data` as JSON. What every queue takes leaves room for it and the text."""
 NAME_CHARACTERS: Final = 80
 """A longer id of the event that makes a post is replaced by its hash in the post's own id."""
 
@@ -29,7 +34,8 @@ class Post:
     """An event that a service asks for.
 
     `agent` and `session` say where it goes, `task` to which piece of work it belongs (empty: to
-    that of the turn which makes it), `data` what its kind needs.
+    that of the turn which makes it), `data` what its kind needs. `ToolError` for one that a queue
+    may refuse: it would be in the way of its session for good.
     """
 
     kind: Kind
@@ -38,6 +44,21 @@ class Post:
     text: str = ""
     task: str = ""
     data: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        try:
+            size = len(dumps(self.data))
+            dumps([self.text, self.agent, self.session, self.task])
+        except TypeError:
+            raise ToolError("EINVAL", "what is posted is no text: a lone surrogate") from None
+        if len(self.text) > TEXT_LIMIT or size > DATA_BYTES:
+            raise ToolError(
+                "ETOOBIG",
+                f"a text of {len(self.text):,} characters with {size:,} bytes of data is too long",
+                suggestion=f"send at most {TEXT_LIMIT:,} characters",
+            )
+        if max(map(len, (self.agent, self.session, self.task))) > PLACE_CHARACTERS:
+            raise ToolError("ETOOBIG", f"a name has at most {PLACE_CHARACTERS} characters")
 
 
 @dataclass(frozen=True, slots=True)

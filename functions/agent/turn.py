@@ -24,8 +24,8 @@ from functions.agent.commands.time_zone import suggest_city
 from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict, note_enough_unheard
 from functions.agent.language import choose_texts_for, mentions_time
-from functions.agent.loop import SAVE_SECONDS, RoundContext, run_rounds
-from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of
+from functions.agent.loop import MAIL_SHARE, SAVE_SECONDS, RoundContext, run_rounds
+from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of, take_fitting
 from functions.agent.messages import (
     RUNTIME_ORIGIN,
     SCHEDULED_KINDS,
@@ -65,10 +65,10 @@ from functions.agent.session.store import SessionHandle
 from functions.agent.session.trace import save_trace
 from functions.agent.side_request import SECONDS, SideRequests
 from functions.agent.tool_calls import FindRemembered, ToolCallContext, find_nothing
-from functions.events import BACKGROUND_KINDS, Event, order_of
+from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
-from sigil.errors import Conflict
+from sigil.errors import Conflict, ToolError
 from sigil.protocol import Json, KeptFile
 from sigil.storage.kv import ABSENT, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -352,7 +352,7 @@ def _begin_turn(
             turn = turn.add_step(missed_messages.KIND, count=count)
 
     mailbox = _open_mailbox(event, app)
-    mails: list[tuple[str, Mail]] = []
+    mails: Sequence[tuple[str, Mail]] = ()
     if mailbox and event.kind == "mail":
         mails, left = mailbox.read(opened.document.taken)
         if not mails:
@@ -393,7 +393,9 @@ def _begin_turn(
         turn = replace(turn, first=document.next_seq)
     gathered: tuple[GatheredMessage, ...] = ()
     if mails:
-        message = format_mails([mail for _, mail in mails], turn.began)
+        most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
+        mails = take_fitting(mails, most)
+        message = format_mails([mail for _, mail in mails], turn.began, most)
         message = replace(message, content=f"{message.content}\n{SCHEDULED_NOTE}")
         document = document.add(message)
         document = replace(document, taken=(*document.taken, *(name for name, _ in mails)))
@@ -478,10 +480,11 @@ def _answer_without_turn(
     if event.joined:
         # whoever it was: one sentence, and nothing that a stranger could not see anyway
         return close_turn(opened, app, turn, groups.write_greeting(event, app), in_history=False)
-    if not app.rules.may_talk(role):
-        if event.kind in BACKGROUND_KINDS:
+    if event.kind in BACKGROUND_KINDS:
+        if not app.rules.may_work(role):
             reason = f"{event.behalf or 'nobody'}, on whose behalf it is, may not talk to the agent"
             return _skip_event(opened, turn.add_step("skip", reason=NOBODY), app, reason)
+    elif not app.rules.may_talk(role):
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
     if event.kind == "say":
         return _say(opened, turn, context)
@@ -927,7 +930,11 @@ def report_home(event: Event, text: str, now: float) -> tuple[Event, ...]:
     data: dict[str, Json] = {}
     if event.data.get("from"):
         data["from"] = event.data["from"]
-    return stamp_posts([Post("say", agent, home, text, data=data)], event, "end", now)
+    try:
+        post = Post("say", agent, home, text[:TEXT_LIMIT], data=data)
+    except ToolError:  # no service names such a chat, and the turn has to end all the same
+        return ()
+    return stamp_posts([post], event, "end", now)
 
 
 def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:

@@ -71,7 +71,7 @@ class People:
         item = items[0]
         person = _read_person(item.value) if item else None
         if person and event.kind in BACKGROUND_KINDS:
-            return "member"
+            return self._rules.limit_role(person.role)
         return person.role if person else "guest"
 
     def find_member(self, who: str) -> Person | None:

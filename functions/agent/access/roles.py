@@ -49,7 +49,7 @@ class Rules:
         if event.kind in BACKGROUND_KINDS:
             who = event.behalf
             if who in LOCAL_OWNERS or who in self.owners:
-                return "member"
+                return self.limit_role("owner")
             return None if PERSON.fullmatch(who) else "guest"
         who = event.sender.id
         if who in LOCAL_OWNERS:
@@ -57,6 +57,16 @@ class Rules:
         if not PERSON.fullmatch(who) or who.partition(":")[0] != event.platform:
             return "guest"  # an id speaks for its own platform alone
         return "owner" if who in self.owners else None
+
+    def limit_role(self, role: Role) -> Role:
+        """Return the role of work on behalf of somebody with this role: a member's at most, and a
+        guest's where they may not talk themselves.
+        """
+        return "member" if role != "guest" and self.may_talk(role) else "guest"
+
+    def may_work(self, role: Role) -> bool:
+        """Return whether work that nobody typed is done with this role, as `limit_role` says."""
+        return self.access == "open" or role != "guest"
 
     def may_talk(self, role: Role) -> bool:
         """Return whether this role's messages reach the model."""

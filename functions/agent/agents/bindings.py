@@ -97,12 +97,14 @@ def bind(kv: KV, root: str, session: str, agent: str, *, order: str, by: str) ->
         known = parse_binding(item)
         if known.agent == agent:
             return None, known
-        before = known.find_agent(order)
+        # what went somewhere by the binding before goes there again
+        since = max(order, known.since)
+        before = known.find_agent(since)
         changed = replace(
             known,
             agent=agent,
             before=before,
-            since=order,
+            since=since,
             by=one_line(by, BY_CHARACTERS),
             told="",
         )

@@ -154,6 +154,8 @@ def _large_paths(fields: dict[str, object]) -> Iterator[Path]:
         yield "noted", number, "content"
     for number in range(len(as_sequence(fields["outbox"]))):
         yield "outbox", number, "text"
+    for number in range(len(as_sequence(fields.get("posts", [])))):
+        yield "posts", number, "text"
     if fields["turn"]:
         yield "turn", "event", "text"
 

@@ -665,6 +665,14 @@ def stored_partition(owner: str) -> str:
     return f"stored#{owner}"
 
 
+def read_agent(partition: str) -> str:
+    """Return the agent (an `escape`d name) whose mailbox or schedules a partition has, empty for
+    all others.
+    """
+    kind, _, rest = partition.partition("#")
+    return rest if kind in ("mail", "wakeup", "wakeup-run") and "#" not in rest else ""
+
+
 def read_scope(partition: str) -> str:
     """Return the session (S) or the memory's scope that a partition belongs to, empty for none."""
     kind, _, rest = partition.partition("#")

@@ -16,8 +16,10 @@ from functions.agent.mailbox import (
     Mail,
     Mailbox,
     format_mails,
+    take_fitting,
 )
 from functions.agent.messages import SCHEDULED_NOTE
+from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused
 from sigil.storage.kv import keys
@@ -144,14 +146,24 @@ def test_a_full_mailbox_refuses_a_mail_and_takes_a_repeat() -> None:
         mailbox.deliver(mail(MAILS_MOST))
 
 
-def test_what_is_no_mail_is_taken_away_and_hides_nothing() -> None:
+def test_what_is_no_mail_becomes_a_dead_letter_and_hides_nothing() -> None:
     kv = MemoryKV()
     mailbox = Mailbox(kv, "main")
     kv.put(keys.mail("main", AT, "m"), b'{"sender": 5}')
+    mailbox.deliver(Mail("far", "alice", "of a year that no calendar has", 9e11))
     mailbox.deliver(mail(1))
     mails, left = mailbox.read()
     assert [each.text for _, each in mails] == ["1 done"]
-    assert len(left) == 1
+    assert len(left) == 2
+    assert [each.reason for each in scan_dead_letters(kv)] == ["not a mail"] * 2
+
+
+def test_a_mail_takes_no_more_of_the_window_than_it_may_whatever_is_in_it() -> None:
+    mails = [Mail(str(number), "alice", "<" * 4_000, AT) for number in range(3)]
+    ((_, first),) = take_fitting([(each.id, each) for each in mails], 16_000)
+    content = format_mails([first], AT, most=3_000).content
+    assert len(content) < 3_500
+    assert "the first 500 of 4,000 characters" in content
 
 
 def test_a_mailbox_of_a_chat_is_not_the_agents(

@@ -145,22 +145,26 @@ def test_a_failure_is_told_to_its_chat(chats: Chats, model: ScriptedModel) -> No
 def test_work_has_the_rights_of_a_member_whoever_wanted_it(
     open_chats: Callable[..., Chats], model: ScriptedModel
 ) -> None:
+    guest = f"telegram:{GUEST}"
     chats = open_chats(access="owners")
-    run(chats, work(1))
-    assert dead(chats) == [f"{BY}, on whose behalf it is, may not talk to the agent"]
+    chats.runtime.app.people.let_in(guest, "member", "Bob", BY)
+    model.then(say("for its owner"))
+    run(chats, work(1), work(9, by=guest))
+    assert chats.list_texts() == ["for its owner"]
+    assert dead(chats) == [f"{guest}, on whose behalf it is, may not talk to the agent"]
+    chats.runtime.app.people.remove_member(guest)
     chats = open_chats(access="members")
     stranger = f"telegram:{STRANGER}"
     run(chats, work(2, by=stranger), work(3, by=""), work(4, by="runtime:scheduler"))
     assert len(dead(chats)) == 4
-    guest = f"telegram:{GUEST}"
     chats.runtime.app.people.let_in(guest, "member", "Bob", BY)
     model.then(say("for Bob"))
     run(chats, work(5, by=guest))
     chats.runtime.app.people.remove_member(guest)
     run(chats, work(6, by=guest))
-    assert chats.list_texts() == ["for Bob"]
+    assert chats.list_texts() == ["for its owner", "for Bob"]
     assert len(dead(chats)) == 5
-    assert len(model.bodies) == 1
+    assert len(model.bodies) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from functions import worker
-from functions.agent.posts import POSTS_MOST, Post, PostAllowance, ServiceAnswer, make_post_id
+from functions.agent.posts import (
+    DATA_BYTES,
+    POSTS_MOST,
+    Post,
+    PostAllowance,
+    ServiceAnswer,
+    make_post_id,
+    stamp_posts,
+)
 from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
-from functions.events import HOPS_MOST, Event
+from functions.agent.session.document import Document, decode_document, encode_document
+from functions.agent.session.overflow import LIMIT, OverflowStore
+from functions.events import HOPS_MOST, TEXT_LIMIT, Event, Sender, order_of
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, ToolError
+from sigil.storage.artifacts import MemoryArtifacts
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.chats import Chats
@@ -147,3 +160,29 @@ def test_what_a_post_sets_off_knows_where_it_came_from(
     assert (posted.cause, posted.root, posted.hops) == ("telegram:4242:1", "telegram:4242:1", 1)
     assert (posted.by, posted.sender.id) == (HOME, "agent:main")
     assert not list(scan_dead_letters(chats.runtime.stores.kv))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"text": "x" * (TEXT_LIMIT + 1)},
+        {"data": {"x": "y" * DATA_BYTES}},
+        {"session": "telegram:" + "4" * 10_000},
+        {"text": "\ud800"},
+    ],
+)
+def test_what_a_queue_may_refuse_is_refused_to_the_service_that_posts_it(
+    fields: dict[str, Any],
+) -> None:
+    with pytest.raises(ToolError):
+        Post(**{"kind": "say", "agent": "main", "session": HOME, **fields})
+
+
+def test_long_posts_leave_their_document_as_long_replies_do() -> None:
+    event = Event("e", "message", "main", HOME, Sender(HOME), "", 1.0, order_of(1.0, 1))
+    noise = [random.Random(at).randbytes(TEXT_LIMIT // 2).hex() for at in range(POSTS_MOST)]
+    posts = stamp_posts([Post("say", "main", HOME, text) for text in noise], event, "1:0", 1.0)
+    overflow = OverflowStore(MemoryArtifacts())
+    stored = encode_document(Document(posts=posts), overflow)
+    assert len(stored) < LIMIT
+    assert decode_document(stored, overflow).posts == posts

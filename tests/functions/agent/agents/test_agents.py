@@ -15,6 +15,7 @@ from functions.agent.agents.record import AgentRecord, add_agent, change_state
 from functions.agent.app import App
 from functions.agent.commands import control
 from functions.agent.loop import ROUND_SECONDS
+from functions.agent.mailbox import Mail, Mailbox
 from functions.alerts import Alert
 from functions.events import NOBODY, Event, Sender
 from functions.personal_data import PersonalData
@@ -114,6 +115,17 @@ def test_a_message_that_comes_again_after_the_binding_goes_where_it_went(
     work(home, first)
     assert list_texts(bot).count("once") == 1
     assert len(model.bodies) == 1
+
+
+def test_a_binding_made_twice_at_the_shell_sends_nothing_to_a_third_agent(
+    home: AgentRuntime,
+) -> None:
+    kv = home.stores.kv
+    bind(kv, "main", "telegram:42", "alice", order="5", by="terminal:local")
+    # the session of alice has worked on nothing yet
+    bind(kv, "main", "telegram:42", "bob", order="", by="terminal:local")
+    binding = read_binding(kv, "main", "telegram:42")
+    assert [binding.find_agent(order) for order in ("5", "6")] == ["", "bob"]
 
 
 def test_only_an_owner_binds_a_chat(home: AgentRuntime, bot: BotApi) -> None:
@@ -315,6 +327,38 @@ def test_what_a_bound_chat_said_is_exported_and_erased_with_the_person(
     assert left == []
     assert read_binding(kv, "main", "telegram:66").agent == ""
     assert data.count(data.find("telegram:66")) == {}
+
+
+def test_work_on_behalf_of_a_person_is_erased_with_them(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    who = "telegram:77"
+    words = "words of theirs"
+    home.app.people.let_in(who, "member", "Bob", "telegram:42")
+    model.then(say("done"), say("read"))
+    Mailbox(kv, "main").deliver(Mail("read", "carol", words, 1.0, by=who))
+    work(home, replace(task("main", words), by=who))
+    assert str(model.bodies).count(words) == 2
+    assert not kv.scan(keys.mail("main", 0.0, "").partition)
+    waiting = replace(task("main.alice", words), by=who)
+    work(home, replace(waiting, agent="main.ghost"))  # a dead letter
+    home.queue.put(waiting)
+    for scope in ("main.bob", keys.session_of("main", "telegram:-5")):
+        Mailbox(kv, scope).deliver(Mail("m", "carol", words, 1.0, by=who))
+    opened = home.app.sessions.open(keys.session_of("main", "own:main"))
+    post = replace(waiting, id="post", kind="say", session="telegram:-5")
+    home.app.sessions.save(opened, replace(opened.document, posts=(post,)))
+
+    def list_left() -> list[str]:
+        found = ((name, item) for name in list_partitions(kv) for _, item in scan_all(kv, name))
+        return [name for name, item in found if words.encode() in item.value]
+
+    assert len(list_left()) == 5
+    assert len(home.app.sessions.open(opened.key).document.messages) == 3
+    data = PersonalData(home.app, home.stores.artifacts)
+    data.erase(data.find(who))
+    assert list_left() == []
 
 
 def test_what_an_agent_deploys_is_its_sessions_alone(
