@@ -113,7 +113,7 @@ class Stage:
 STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES), spare=("anyio",), runs=True),
-    Stage("scheduler", (*_EVERY, *_AWS, *_TIMES), without=("functions/agent",)),
+    Stage("scheduler", (*_EVERY, *_AWS, *_TIMES)),
     Stage(
         "admin", (*_EVERY, *_AWS, *_HTTP, *_TIMES, "httpx")
     ),  # which delivers the alert of a halt

@@ -13,7 +13,6 @@ from functions.settings import Settings
 from tests.fakes.model import Reply, ScriptedModel, call, say
 from tests.fakes.server import Answer, json_answer
 from tests.functions.cli.setup.conftest import Setup
-from tests.machine import within
 from tests.servers.programs import ProgramForker, command_of
 from tests.terminal import Terminal
 
@@ -249,7 +248,8 @@ def test_a_person_is_asked_and_may_correct_what_was_wrong(
     terminal.wait_for("Model")
     terminal.type("right\n")
     terminal.wait_for("written to")
-    assert terminal.process.wait(within(30)) == 0
+    terminal.wait_for_end()
+    assert terminal.process.returncode == 0
     terminal.close()
     assert "sk-typed-in-secret" not in terminal.shown
     assert "32,768" in terminal.shown
@@ -260,6 +260,7 @@ def test_a_person_is_asked_and_may_correct_what_was_wrong(
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
     terminal.wait_for("Language [")
     terminal.process.send_signal(signal.SIGINT)
-    assert terminal.process.wait(within(30)) == 130
+    terminal.wait_for_end()
+    assert terminal.process.returncode == 130
     terminal.close()
     assert config.read_bytes() == before

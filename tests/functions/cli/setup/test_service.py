@@ -19,7 +19,6 @@ from functions.settings import Settings
 from functions.wiring import open_runtime
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.functions.cli.setup.conftest import Setup
-from tests.machine import within
 from tests.servers.programs import ProgramForker, command_of
 from tests.terminal import Terminal
 
@@ -121,7 +120,8 @@ def test_who_sends_the_code_to_the_bot_of_the_service_is_the_owner(
     terminal.wait_for("to https://bot.example.com/webhook/telegram. Take that webhook away?")
     terminal.type("y\n")
     code = re.search(r"/pair ([0-9A-Z-]+)`", terminal.wait_for("you are its owner"))
-    assert terminal.process.wait(within(30)) == 0
+    terminal.wait_for_end()
+    assert terminal.process.returncode == 0
     terminal.close()
     assert code
     assert not bot.webhook
