@@ -1016,7 +1016,8 @@ class German(Texts):
         "Ich kann nach Minuten, Stunden, Tagen und Wochen wiederholen, und nach 1, 2, 3, 4, 6 oder"
         " 12 Monaten. Was soll es sein?"
     )
-    weekday_names: ClassVar[Sequence[str]] = (_WEEKDAYS[-1], *_WEEKDAYS[:-1])
+    weekday_names: ClassVar[Mapping[int, str]] = dict(enumerate((_WEEKDAYS[-1], *_WEEKDAYS[:-1])))
+    list_mark = ", "
     when_at = "{day}, um {clock} Uhr ({zone})"
     when_calendar = "{days} um {clocks} Uhr ({zone})"
     when_hours = "{days}, jede Stunde von {first} bis {last} Uhr ({zone})"
@@ -1033,8 +1034,8 @@ class German(Texts):
     when_months = "am {days}. der Monate {months}"
     when_month_end = "am letzten Tag jedes Monats"
     when_nth = "am {nth} {name} jedes Monats"
-    when_nth_names: ClassVar[Sequence[str]] = (
-        *("letzten", "ersten", "zweiten", "dritten", "vierten", "fünften"),
+    when_nth_names: ClassVar[Mapping[int, str]] = dict(
+        enumerate((*("letzten", "ersten", "zweiten", "dritten", "vierten", "fünften"),))
     )
     when_year = "jedes Jahr am {date}"
     when_next = "Als Nächstes: {times} ({zone})."

@@ -892,8 +892,10 @@ class Texts:
         "I can repeat after minutes, hours, days and weeks, and after 1, 2, 3, 4, 6 or 12 months."
         " Which shall it be?"
     )
-    weekday_names: ClassVar[Sequence[str]] = (
-        *("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),
+    weekday_names: ClassVar[Mapping[int, str]] = dict(
+        enumerate(
+            (*("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),)
+        )
     )
     list_mark = ", "
     when_at = "{day} at {clock} ({zone})"
@@ -912,13 +914,17 @@ class Texts:
     when_months = "on day {days} of the months {months}"
     when_month_end = "on the last day of every month"
     when_nth = "on the {nth} {name} of every month"
-    when_nth_names: ClassVar[Sequence[str]] = (
-        "last",
-        "first",
-        "second",
-        "third",
-        "fourth",
-        "fifth",
+    when_nth_names: ClassVar[Mapping[int, str]] = dict(
+        enumerate(
+            (
+                "last",
+                "first",
+                "second",
+                "third",
+                "fourth",
+                "fifth",
+            )
+        )
     )
     when_year = "every year on {date}"
     when_next = "Next: {times} ({zone})."

@@ -792,8 +792,8 @@ class Chinese(Texts):
     when_no_calendar = (
         "我可以按分钟、小时、天、周重复，也可以每 1、2、3、4、6 或 12 个月重复。要哪一种？"
     )
-    weekday_names: ClassVar[Sequence[str]] = (
-        *("星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"),
+    weekday_names: ClassVar[Mapping[int, str]] = dict(
+        enumerate((*("星期日", "星期一", "星期二", "星期三", "星期四", "星期五", "星期六"),))
     )
     list_mark = "、"
     when_at = "{day} {clock}（{zone}）"
@@ -812,7 +812,9 @@ class Chinese(Texts):
     when_months = "{months} 月的 {days} 日"
     when_month_end = "每月最后一天"
     when_nth = "每月{nth}个{name}"
-    when_nth_names: ClassVar[Sequence[str]] = ("最后一", "第一", "第二", "第三", "第四", "第五")
+    when_nth_names: ClassVar[Mapping[int, str]] = dict(
+        enumerate(("最后一", "第一", "第二", "第三", "第四", "第五"))
+    )
     when_year = "每年{date}"
     when_next = "接下来：{times}（{zone}）。"
 
