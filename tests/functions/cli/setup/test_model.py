@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -259,8 +258,6 @@ def test_a_person_is_asked_and_may_correct_what_was_wrong(
     before = config.read_bytes()
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
     terminal.wait_for("Language [")
-    terminal.process.send_signal(signal.SIGINT)
-    terminal.wait_for_end()
-    assert terminal.process.returncode == 130
+    assert terminal.interrupt_until_end() == 130
     terminal.close()
     assert config.read_bytes() == before
