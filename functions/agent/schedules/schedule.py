@@ -37,7 +37,7 @@ FAILURES_MOST: Final = 5
 RUN_SECONDS_MOST: Final = 6 * 3_600.0
 """A run that nobody has heard of for so long is over, whatever became of it."""
 KEPT_SECONDS: Final = 30 * 86_400.0
-"""Seconds for which the outcome of a run is kept, and a schedule that is over."""
+"""Seconds for which the outcome of a run is kept, and a reminder that is over."""
 SENDER: Final = "runtime:scheduler"
 BY_HAND: Final = "paused"
 NOBODY: Final = "nobody may"
@@ -245,6 +245,8 @@ class Schedules:
 
     def pause(self, id: str, why: str = BY_HAND) -> Schedule | None:
         """Let nothing happen at its times until it is resumed; None when there is none."""
+        if self._is_gone(id):
+            return None
         return self._change(id, lambda known: replace(known, paused=why))
 
     def resume(self, id: str, now: float) -> Schedule | None:
@@ -255,16 +257,22 @@ class Schedules:
                 return known
             return replace(known, paused="", failures=0, due=known.find_next(now))
 
+        if self._is_gone(id):
+            return None
         return self._change(id, go_on)
 
     def drop(self, id: str) -> Schedule | None:
         """Delete a schedule and return it; None when there is none."""
 
         def decide(item: Item | None) -> tuple[Change, Schedule | None]:
-            return (DELETE, _read(item)) if item else (None, None)
+            known = _read(item) if item else None
+            if not known or known.is_over:
+                return None, None
+            # the record tells whose the session is in which the work was done
+            return (dumps(replace(known, due=0.0)) if known.text else DELETE), known
 
         dropped = update_item(self._kv, keys.wakeup(self._agent, id), decide).answer
-        if dropped and dropped.due:
+        if dropped:
             self._kv.delete(self.key_of_due(dropped))
         return dropped
 
@@ -320,6 +328,10 @@ class Schedules:
         root = keys.root_of(self._agent)
         return keys.due_wakeup(root, schedule.due, self._agent, schedule.id)
 
+    def _is_gone(self, id: str) -> bool:
+        known = self.find(id)
+        return known is None or known.is_over
+
     def _change(self, id: str, change: Callable[[Schedule], Schedule]) -> Schedule | None:
         """Change a record, together with its item in the index where its next time moves."""
 
@@ -346,9 +358,9 @@ class Schedules:
             self._kv.put(self.key_of_due(changed), b"")
         key = keys.wakeup(self._agent, changed.id)
         expect = item.version if item else ABSENT
-        self._kv.put(
-            key, dumps(changed), expect=expect, ttl=KEPT_SECONDS if changed.is_over else None
-        )
+        # that of work tells whose the session is in which it was done
+        ends = changed.is_over and not changed.text
+        self._kv.put(key, dumps(changed), expect=expect, ttl=KEPT_SECONDS if ends else None)
         if is_due:
             self._kv.put(self.key_of_due(changed), b"")
             self._moved()

@@ -65,12 +65,16 @@ def test_who_may_not_talk_any_more_has_no_wakeups_either(
     assert model.bodies == []
 
 
+@pytest.mark.parametrize("is_dropped", [False, True])
 def test_the_wakeups_of_a_person_are_exported_and_erased_with_what_they_led_to(
-    chats: Chats, model: ScriptedModel
+    chats: Chats, model: ScriptedModel, is_dropped: bool
 ) -> None:
     model.then(say("[SILENT]"))
     wakeups = Wakeups(chats, text="secret-ada-wakeup")
     schedule = wakeups.run()
+    if is_dropped:
+        assert wakeups.schedules.drop(schedule.id)
+        assert wakeups.schedules.drop(schedule.id) is None
     app = chats.runtime.app
     personal = PersonalData(app, chats.runtime.stores.artifacts)
     person = personal.find(BY)

@@ -211,6 +211,7 @@ def test_nothing_happens_while_it_is_paused_or_after_it_was_dropped(agents: Agen
     assert agents.tick(1.0) == []
     assert len(agents.tick(1800.0)) == 1
     agents.schedules.drop(work.id)
+    assert agents.schedules.resume(work.id, agents.clock.now) is None
     assert agents.tick(86_400.0) == []
     assert agents.list_marks() == []
 
