@@ -89,6 +89,7 @@ class German(Texts):
         "new": "beginnt ein neues Gespräch; was ich mir gemerkt habe, bleibt",
         "language": "zeigt oder ändert die Sprache meiner eigenen Nachrichten",
         "timezone": "zeigt oder ändert die Zeitzone dieses Chats",
+        "remind": "erinnert dich zu einer Zeit, etwa tomorrow at nine call Bob",
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
         "tools": "zeigt die Werkzeuge, die ich hier zur Hand habe",
@@ -119,6 +120,7 @@ class German(Texts):
         "language": "[CODE | auto]",
         "timezone": "[STADT | auto]",
         "wakeups": "[pause | resume | now | drop N]",
+        "remind": "ZEIT TEXT",
         "quiet": "[22:00-07:00 | off]",
         "listen": "[on | off]",
         "history": "[N]",
@@ -705,6 +707,19 @@ class German(Texts):
     quiet_how = "`/quiet 22:00-07:00` setzt sie, und `/quiet off` beendet sie."
     quiet_off = "Hier gibt es keine Ruhezeit mehr."
     quiet_over = "Das kam in der Ruhezeit:"
+    remind_how = (
+        "`/remind ZEIT TEXT`, die Zeit auf Englisch, etwa `/remind tomorrow at nine Bob anrufen`."
+    )
+    remind_of_what = (
+        "Woran soll ich dich erinnern? `/remind tomorrow at nine Bob anrufen` sagt beides."
+    )
+    remind_too_long = "Eine Erinnerung hat höchstens {most:,} Zeichen."
+    remind_full = (
+        "Es gibt so viele Erinnerungen, wie es geben kann. `/wakeups` zeigt die in diesem Chat."
+    )
+    remind_over = "Diese Zeit ist vorbei."
+    remind_set = "Ich sage dann „{text}“: {when}. `/wakeups drop {number}` nimmt es zurück."
+    remind_known = "Das habe ich schon, als Nummer {number}: „{text}“, {when}."
     wakeup_missed = (
         "(Das war schon um {time} dran, und insgesamt {count}-mal, während ich nicht lief.)"
     )

@@ -67,6 +67,7 @@ class Texts:
         "new": "starts a new conversation; what I remember stays",
         "language": "shows or sets the language of my own messages",
         "timezone": "shows or sets the time zone of this chat",
+        "remind": "reminds you at a time, such as tomorrow at nine call Bob",
         "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
         "quiet": "shows or sets the hours in which I say nothing here by myself",
         "tools": "shows the tools that I have at hand here",
@@ -608,6 +609,16 @@ class Texts:
     quiet_how = "`/quiet 22:00-07:00` sets them, and `/quiet off` ends them."
     quiet_off = "There are no quiet hours here any more."
     quiet_over = "This came up in the quiet hours:"
+    remind_how = (
+        "`/remind TIME TEXT`, such as `/remind tomorrow at nine call Bob` or"
+        " `/remind every weekday at 8 take the pills`."
+    )
+    remind_of_what = "What shall I remind you of? `/remind tomorrow at nine call Bob` says both."
+    remind_too_long = "A reminder has at most {most:,} characters."
+    remind_full = "There is no room for more reminders. `/wakeups` shows those of this chat."
+    remind_over = "That time is over."
+    remind_set = "I will say “{text}”: {when}. `/wakeups drop {number}` takes it back."
+    remind_known = "I have that already, as number {number}: “{text}”, {when}."
     wakeup_missed = (
         "(This was due at {time} as well, and {count} times in all while I was not running.)"
     )

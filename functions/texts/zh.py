@@ -47,6 +47,7 @@ class Chinese(Texts):
         "new": "开始新的对话；我记住的事还在",
         "language": "查看或设置我自己消息的语言",
         "timezone": "查看或设置这个聊天的时区",
+        "remind": "到时间提醒你，例如 明天上午九点给鲍勃打电话",
         "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
         "quiet": "看看或设置我在这里不主动说话的时段",
         "tools": "看看我手边有哪些工具",
@@ -77,6 +78,7 @@ class Chinese(Texts):
         "language": "[语言 | auto]",
         "timezone": "[城市 | auto]",
         "wakeups": "[pause | resume | now | drop N]",
+        "remind": "时间 内容",
         "quiet": "[22:00-07:00 | off]",
         "listen": "[on | off]",
         "history": "[N]",
@@ -579,6 +581,16 @@ class Chinese(Texts):
     quiet_how = "`/quiet 22:00-07:00` 设置，`/quiet off` 取消。"
     quiet_off = "这里不再有安静时段。"
     quiet_over = "安静时段里有这些事："
+    remind_how = (
+        "`/remind 时间 内容`，例如 `/remind 明天上午九点给鲍勃打电话`，"
+        "或 `/remind 每个工作日早上八点吃药`。"
+    )
+    remind_of_what = "要提醒你什么？例如 `/remind 明天上午九点给鲍勃打电话`。"
+    remind_too_long = "一条提醒最多 {most:,} 个字符。"
+    remind_full = "提醒已经满了。`/wakeups` 列出这个聊天的提醒。"
+    remind_over = "那个时间已经过了。"
+    remind_set = "到时我会说“{text}”：{when}。`/wakeups drop {number}` 可以取消。"
+    remind_known = "已经有了，编号 {number}：“{text}”，{when}。"
     wakeup_missed = "（{time} 就该做了；我没有运行的时候一共错过了 {count} 次。）"
     wakeup_late = "（本该在 {time}，那时我没有运行。）"
     wakeup_too_late = (

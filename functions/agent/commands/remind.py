@@ -1,0 +1,75 @@
+"""/remind says something in a chat at a time that is written in plain words, without a model."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.schedules.description import describe_next, describe_when
+from functions.agent.schedules.phrase import Question, parse_when
+from functions.agent.schedules.schedule import TEXT_CHARACTERS, Schedule
+from functions.agent.schedules.when import list_next
+from functions.time.time_zone import DAY_SECONDS
+from sigil.errors import Refused, UsageError, one_line
+
+GUEST_MOST: Final = 8
+"""A guest has so many reminders at once, so that others find room for theirs."""
+SHOWN_CHARACTERS: Final = 200
+_MYSELF: Final = re.compile(r"me\b\s*(?:to\b\s*)?|mich\b\s*|我", re.IGNORECASE)
+
+
+def run_remind(call: CommandCall) -> CommandResult:
+    """Schedule a reminder, and repeat its time with the zone and the times that come next."""
+    texts = call.texts
+    words = _MYSELF.sub("", call.text, count=1) if _MYSELF.match(call.text) else call.text
+    if not words:
+        return call.reply(texts.remind_how)
+    # a message that waited means the time at which it was sent
+    now = call.app.clock.now()
+    if abs(now - call.event.at) < DAY_SECONDS:
+        now = min(call.event.at, now)
+    zone = call.app.find_zone(call.document)
+    try:
+        when, text = parse_when(words, now, zone, texts)
+    except Question as question:
+        return call.reply(question.message)
+    if not text:
+        return call.reply(texts.remind_of_what)
+    if len(text) > TEXT_CHARACTERS:
+        return call.reply(texts.remind_too_long.format(most=TEXT_CHARACTERS))
+    schedules = call.app.schedules
+    if call.role == "guest" and _count_own(call) >= GUEST_MOST:
+        return call.reply(texts.remind_full)
+    wanted = Schedule(
+        id="",
+        when=when,
+        session=call.event.session,
+        by=call.event.sender.id,
+        since=now,
+        say=text,
+        language=texts.code,
+    )
+    try:
+        made, is_new = schedules.add(wanted)
+    except Refused:
+        return call.reply(texts.remind_full)
+    except UsageError:
+        return call.reply(texts.remind_over)
+    pattern = texts.remind_set if is_new else texts.remind_known
+    shown = one_line(text, SHOWN_CHARACTERS)
+    said = pattern.format(text=shown, when=describe_when(when, texts, now), number=made.number)
+    times = list_next(when, now, began=made.since)
+    if len(times) > 1:
+        said = f"{said} {describe_next(times, when.zone, texts)}"
+    return call.reply(said)
+
+
+def _count_own(call: CommandCall) -> int:
+    found = call.app.schedules.list_of_chat()
+    return sum(each.by == call.event.sender.id for each in found)
+
+
+COMMANDS: Final[Commands] = {
+    "remind": Command(run_remind, arguments="TIME TEXT", changes_chat=always),
+}
