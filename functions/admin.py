@@ -14,7 +14,8 @@ from fastapi.concurrency import run_in_threadpool
 from mangum import Mangum
 
 from functions import log, wiring
-from functions.agent.agents.directory import AgentDirectory
+from functions.agent.agents.directory import AbsentAgent, AgentDirectory
+from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
 from functions.agent.commands import control, status
 from functions.alerts import Notifier, halt_alert, send_alert
@@ -44,11 +45,22 @@ class AdminDeps:
     agents: AgentDirectory
 
 
-Act = Callable[[AdminDeps, str], dict[str, object]]
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom a request is about: a chat, an agent below the root by its short name, or the root
+    (neither).
+    """
+
+    session: str = ""
+    agent: str = ""
+
+
+Act = Callable[[AdminDeps, Target], dict[str, object]]
 
 
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
-    """Return the routes POST /halt and /unlock with {"session"?}, GET /status?session=.
+    """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, and GET
+    /status?session= or ?agent=.
 
     `open_deps` is called by each request.
     """
@@ -59,8 +71,8 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             try:
                 deps = await run_in_threadpool(open_deps)
                 require_admin(await admit_request(request, deps.gate), "does this")
-                session = await _read_session(request)
-                return json_response(await run_in_threadpool(act, deps, session))
+                target = await _read_target(request)
+                return json_response(await run_in_threadpool(act, deps, target))
             except SigilError as problem:
                 return failure_response(problem)
 
@@ -73,19 +85,19 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     return routes
 
 
-async def _read_session(request: Request) -> str:
-    """Return the session that the request names, empty when it names none; `UsageError` with EINVAL
-    for a name that no session can have.
-    """
-    session: object
+async def _read_target(request: Request) -> Target:
+    """Return whom the request names; `UsageError` with EINVAL for a name that nobody can have."""
+    fields: object
     if request.method in ("GET", "HEAD"):
-        session = request.query_params.get("session", "")
+        asked = request.query_params
+        fields = {name: asked[name] for name in ("session", "agent") if name in asked}
     else:
         text = await read_body(request, BODY_BYTES)
-        body = strict_json.loads(text) if text.strip() else {}
-        session = None
-        if isinstance(body, dict) and set(body) <= {"session"}:
-            session = body.get("session", "")
+        fields = strict_json.loads(text) if text.strip() else {}
+    if not isinstance(fields, dict) or len(fields) > 1 or not set(fields) <= {"session", "agent"}:
+        raise UsageError("EINVAL", "name a session, or an agent, or neither", source="http")
+    session = fields.get("session", "")
+    agent = fields.get("agent", "")
     if (
         not isinstance(session, str)
         or len(session) > control.SESSION_CHARACTERS
@@ -94,33 +106,45 @@ async def _read_session(request: Request) -> str:
         raise UsageError(
             "EINVAL", "session is PLATFORM:CHAT, or left out for every chat", source="http"
         )
-    return session
+    if not isinstance(agent, str) or ("agent" in fields and not is_name(agent)):
+        raise UsageError("EINVAL", "agent is the short name of an agent", source="http")
+    return Target(session, agent)
 
 
-def _halt_agent(deps: AdminDeps, session: str) -> dict[str, object]:
-    app = _find_agent(deps, session)
-    control.halt(_session_key(app, session), app, BY)
-    send_alert(halt_alert(app.name, session, app.clock.now()), deps.notifier)
-    return {"halted": session or "*"}
+def _halt_agent(deps: AdminDeps, target: Target) -> dict[str, object]:
+    app = _find_agent(deps, target)
+    control.halt(_session_key(app, target.session), app, BY)
+    send_alert(halt_alert(app.name, target.session, app.clock.now()), deps.notifier)
+    return {"halted": target.session or target.agent or "*"}
 
 
-def _unlock_agent(deps: AdminDeps, session: str) -> dict[str, object]:
-    app = _find_agent(deps, session)
-    control.unlock(_session_key(app, session), app, BY)
-    return {"unlocked": session or "*"}
+def _unlock_agent(deps: AdminDeps, target: Target) -> dict[str, object]:
+    app = _find_agent(deps, target)
+    control.unlock(_session_key(app, target.session), app, BY)
+    return {"unlocked": target.session or target.agent or "*"}
 
 
-def _report_status(deps: AdminDeps, session: str) -> dict[str, object]:
-    app = _find_agent(deps, session)
-    name = session or "http:admin:main"
+def _report_status(deps: AdminDeps, target: Target) -> dict[str, object]:
+    app = _find_agent(deps, target)
+    name = target.session or ("own:main" if target.agent else "http:admin:main")
     key = _session_key(app, name)
     report = status.make_report(key, app.sessions.open(key).document, app)
     return {"agent": app.name, "session": name, **row(report)}
 
 
-def _find_agent(deps: AdminDeps, session: str) -> App:
-    """Return the agent that answers in a chat; for every chat that is the root."""
-    return deps.agents.find_current(session, deps.app).app if session else deps.app
+def _find_agent(deps: AdminDeps, target: Target) -> App:
+    """Return the agent that the request names, or that answers in its chat; else the root.
+
+    `UsageError` ENOENT where the agent works on nothing.
+    """
+    if target.agent:
+        found = deps.agents.find(join_name(deps.app.name, target.agent), deps.app)
+        if isinstance(found, AbsentAgent):
+            raise UsageError("ENOENT", found.reason, source="http")
+        return found
+    if target.session:
+        return deps.agents.find_current(target.session, deps.app).app
+    return deps.app
 
 
 def _session_key(app: App, session: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.safety.budget import SafetyLimits, name_period
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -38,9 +39,29 @@ ODD = [
     b'{"session": "telegram:42", "force": true}',
     b'{"session": "\\ud800:1"}',
     b'{"sesion": "telegram:42"}',
+    b'{"agent": ""}',
+    b'{"agent": "main.alice"}',
+    b'{"agent": ["alice"]}',
+    b'{"agent": "alice", "session": "telegram:42"}',
     b'{"session": "telegram:' + b"4" * 300 + b'"}',
     b"{" + b" " * (1 << 20) + b"}",
 ]
+
+
+def test_one_agent_below_the_root_is_halted_and_unlocked(live: Lives) -> None:
+    with live() as agent:
+        server = agent.server
+        kv = server.runtime.stores.kv
+        add_agent(kv, "main", "alice", AgentRecord("agent", "enabled", 0.0, "http:admin"))
+        assert server.post("/halt", json={"agent": "alice"}).json() == {"halted": "alice"}
+        told = server.client.get("/status", params={"agent": "alice"}).json()
+        assert (told["agent"], told["state"]) == ("main.alice", "SAFETY_LOCKOUT")
+        assert server.client.get("/status").json()["state"] == "WAITING_FOR_EVENT"
+        assert server.post("/unlock", json={"agent": "alice"}).json() == {"unlocked": "alice"}
+        told = server.client.get("/status", params={"agent": "alice"}).json()
+        assert told["state"] == "WAITING_FOR_EVENT"
+        absent = server.post("/halt", json={"agent": "bob"})
+        assert (absent.status_code, absent.json()["error"]["code"]) == (404, "ENOENT")
 
 
 def test_odd_requests_are_refused_plainly_and_change_nothing(
