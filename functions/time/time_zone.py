@@ -1,7 +1,7 @@
 """Time zones: the one that somebody names, and the time that its clocks show.
 
-The names and rules are those of the IANA database that the machine has. Where it has none, UTC is
-the only zone.
+The names and rules are those of the IANA database that the machine has, or of the package `tzdata`
+where it has none.
 """
 
 from __future__ import annotations

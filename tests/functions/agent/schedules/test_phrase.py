@@ -1,6 +1,8 @@
+import re
 import time
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -114,6 +116,18 @@ def test_a_question_names_both_readings_and_its_answer_is_understood():
 def test_a_day_is_a_day_of_the_calendar_and_an_hour_has_sixty_minutes(words, now, shown):
     when, _ = parse(words, now=now)
     assert datetime.fromtimestamp(when.at, BERLIN).isoformat() == shown
+
+
+PAGE = Path(__file__).parents[4] / "docs" / "schedules.md"
+ROWS = [line.split("|")[1:3] for line in PAGE.read_text("utf-8").splitlines() if "`" in line and line.startswith("|")]  # fmt: skip
+EXAMPLES = [each for row in ROWS for column in row for each in re.findall("`(.+?)`", column)]
+
+
+@pytest.mark.parametrize("words", EXAMPLES)
+def test_what_the_page_shows_is_understood(words):
+    when, rest = parse(words, now="2026-11-25 06:20")
+    assert not rest
+    assert when.kind
 
 
 WORDS = st.sampled_from(
