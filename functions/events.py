@@ -128,6 +128,13 @@ class Event(Stored):
         return self.by or self.sender.id
 
     @property
+    def has_principal(self) -> bool:
+        """Return whether `behalf` says what it may, and it has no rights of its own: work that
+        nobody typed, and what such work leaves for memory.
+        """
+        return self.kind in BACKGROUND_KINDS or (self.is_consolidation and bool(self.by))
+
+    @property
     def is_overheard(self) -> bool:
         """Return whether it only says what people of a group said to each other."""
         return self.addressed == NOBODY

@@ -338,7 +338,7 @@ def _make_consolidation(event: Event, opened: SessionHandle, app: App) -> Event:
     """Return the event that lets memory hear of what left the history of a session.
 
     Its id and its place in the queue are those of what is owed, so that any worker puts the same
-    one. The sender of `event`, one of the session's, pays for it.
+    one. Whoever `event`, one of the session's, is from or for pays for it.
     """
     return Event(
         id=f"{CONSOLIDATION}{event.session}:{opened.document.owed}",
@@ -350,6 +350,7 @@ def _make_consolidation(event: Event, opened: SessionHandle, app: App) -> Event:
         at=app.clock.now(),
         order=order_of(0.0, opened.document.owed),
         private=event.private,
+        by=event.by,
     )
 
 

@@ -30,6 +30,7 @@ from functions.agent.messages import (
     RUNTIME_ORIGIN,
     SCHEDULED_KINDS,
     SCHEDULED_NOTE,
+    SILENT,
     Message,
     clean_name,
     find_last_said,
@@ -482,8 +483,7 @@ def _answer_without_turn(
         return close_turn(opened, app, turn, groups.write_greeting(event, app), in_history=False)
     if event.kind in BACKGROUND_KINDS:
         if not app.rules.may_work(role):
-            reason = f"{event.behalf or 'nobody'}, on whose behalf it is, may not talk to the agent"
-            return _skip_event(opened, turn.add_step("skip", reason=NOBODY), app, reason)
+            return _skip_unwanted(opened, turn, app)
     elif not app.rules.may_talk(role):
         return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
     if event.kind == "say":
@@ -506,10 +506,22 @@ def _answer_without_turn(
     return close_turn(saved, app, turn, result.text, in_history=False)
 
 
-def _skip_event(opened: SessionHandle, turn: Turn, app: App, reason: str) -> SessionHandle:
-    """Close the turn of an event that is not handled; a dead letter says why."""
+def _skip_event(
+    opened: SessionHandle, turn: Turn, app: App, reason: str, *, begun: bool = False
+) -> SessionHandle:
+    """Close the turn of an event that is not handled, or not to its end; a dead letter says why."""
     give_up(app.kv, turn.event, reason, app.clock.now(), notify_sender=False)
-    return close_turn(opened, app, turn, "", in_history=False)
+    return close_turn(opened, app, turn, SILENT if begun else "", in_history=begun)
+
+
+def _skip_unwanted(
+    opened: SessionHandle, turn: Turn, app: App, *, begun: bool = False
+) -> SessionHandle:
+    """Close the turn of work on behalf of somebody who may not talk to the agent any more."""
+    who = turn.event.behalf or "nobody"
+    reason = f"{who}, on whose behalf it is, may not talk to the agent"
+    turn = turn.add_step("skip", reason=NOBODY)
+    return _skip_event(opened, turn, app, reason, begun=begun)
 
 
 def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHandle:
@@ -630,6 +642,9 @@ def _resume_turn(
     assert turn is not None, "only a turn in progress is resumed"
     early = outage.seconds_still_to_wait(turn.trace, app.clock.now())
     breakers = app.make_breakers(opened.key)
+    role = app.people.find_role(turn.event)
+    if turn.event.kind in BACKGROUND_KINDS and not app.rules.may_work(role):
+        return _skip_unwanted(opened, turn, app, begun=True)
     if early and worker.patient and not breakers.is_told_to_stop(turn.event.id):
         return replace(take_over_replies(opened, app), wait=early)
     if turn.attempts >= ATTEMPTS:
@@ -638,7 +653,7 @@ def _resume_turn(
         raise NeedsIsolation
     watch(TurnStep("note", text="going on with a turn that was interrupted"))
     turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
-    context = TurnContext(app, watch, worker, app.people.find_role(turn.event), breakers)
+    context = TurnContext(app, watch, worker, role, breakers)
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
     return _run_and_close(opened, app.build_preamble(opened.memory), context)
 
@@ -667,7 +682,7 @@ def _make_round_context(
         app,
         session,
         is_owner,
-        event.sender.id,
+        event.behalf,
         event.id,
         document.memory,
         app.find_zone(document),

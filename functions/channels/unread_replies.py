@@ -54,12 +54,14 @@ class UnreadReplies:
     def keep(self, session: str, event: str, reply: Mapping[str, Json]) -> str:
         """Keep a reply, and return its name; one that is kept already stays as it is."""
         while True:
-            known = self._read(scan_all(self._kv, keys.unread_reply(session, "").partition))
+            items = list(scan_all(self._kv, keys.unread_reply(session, "").partition))
+            known = self._read(items)
             for name, unread in known:
                 if (unread.event, unread.reply) == (event, reply):
                     return name
             at = time.time()
-            last = int(known[-1][0]) if known else 0
+            # the name of one that cannot be read is taken all the same
+            last = int(items[-1][0]) if items else 0
             name = f"{max(int(at * 1000), last + 1):015d}"
             try:
                 self._put(session, name, UnreadReply(event, at, reply), fresh=True)
@@ -71,8 +73,16 @@ class UnreadReplies:
     def list_from(
         self, session: str, after: str = "", limit: int = MOST
     ) -> list[tuple[str, UnreadReply]]:
-        """Return the replies behind a name, the oldest first, each with its name."""
-        return self._read(self._kv.scan(keys.unread_reply(session, "").partition, "", after, limit))
+        """Return the first `limit` replies behind a name, the oldest first, each with its name."""
+        found: list[tuple[str, UnreadReply]] = []
+        partition = keys.unread_reply(session, "").partition
+        while len(found) < limit:
+            items = self._kv.scan(partition, "", after, limit)
+            found += self._read(items)
+            if len(items) < limit:
+                break
+            after = items[-1][0]
+        return found[:limit]
 
     def drop(self, session: str, names: Collection[str]) -> None:
         """Drop replies that were read."""

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from functions.agent.access.roles import PERSON, Role, Rules
 from functions.agent.sanitize import clean_text
-from functions.events import BACKGROUND_KINDS, Event
+from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
@@ -70,7 +70,7 @@ class People:
             return named
         item = items[0]
         person = _read_person(item.value) if item else None
-        if person and event.kind in BACKGROUND_KINDS:
+        if person and event.has_principal:
             return self._rules.limit_role(person.role)
         return person.role if person else "guest"
 

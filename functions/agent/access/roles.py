@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from functions.events import BACKGROUND_KINDS, Event
+from functions.events import Event
 
 Role = Literal["owner", "member", "guest"]
 Access = Literal["open", "members", "owners"]
@@ -46,7 +46,7 @@ class Rules:
         None means that they may have been let in since. Work that nobody typed has never more than
         the rights of a member, whoever wanted it.
         """
-        if event.kind in BACKGROUND_KINDS:
+        if event.has_principal:
             who = event.behalf
             if who in LOCAL_OWNERS or who in self.owners:
                 return self.limit_role("owner")

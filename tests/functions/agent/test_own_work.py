@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from functions import worker
 from functions.agent.commands.control import halt
+from functions.agent.loop import ROUND_SECONDS
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.messages import SCHEDULED_NOTE
 from functions.agent.turn import SAID_NOTE
@@ -165,6 +167,41 @@ def test_work_has_the_rights_of_a_member_whoever_wanted_it(
     assert chats.list_texts() == ["for its owner", "for Bob"]
     assert len(dead(chats)) == 5
     assert len(model.bodies) == 2
+
+
+def test_work_that_was_begun_ends_when_its_person_is_removed(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(access="members")
+    guest = f"telegram:{GUEST}"
+    people = chats.runtime.app.people
+    people.let_in(guest, "member", "Bob", BY)
+    model.then(say("[SILENT]"))
+    lane = chats.runtime.work
+    assert lane
+    lane.put(work(1, by=guest))
+    delivery = lane.take(0.0)
+    assert delivery
+    until = time.monotonic() + ROUND_SECONDS / 2
+    worker.process(delivery, replace(chats.runtime, queue=lane), until)
+    assert own(chats).turn
+    people.remove_member(guest)
+    chats.work_off()
+    assert model.bodies == []
+    assert own(chats).turn is None
+    assert dead(chats) == [f"{guest}, on whose behalf it is, may not talk to the agent"]
+    run(chats, work(2))
+    assert len(model.bodies) == 1
+
+
+def test_what_work_leaves_for_memory_is_paid_by_the_person_whose_work_it_was(
+    chats: Chats,
+) -> None:
+    opened = chats.runtime.app.sessions.open(keys.session_of("main", "own:main"))
+    opened = opened.with_document(replace(opened.document, owed=3, unheard=(1,)))
+    made = worker._make_consolidation(work(1), opened, chats.runtime.app)
+    assert made.behalf == BY
+    assert chats.runtime.app.people.find_role(made) == "member"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from functions.channels import unread_replies
 from functions.channels.unread_replies import UnreadReplies
+from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 
 S = "main#terminal:main"
@@ -46,3 +47,18 @@ def test_the_oldest_ones_go_and_the_oldest_that_stays_says_how_many_went(
         replies.keep(S, f"say:{number}", {"reply": str(number)})
     assert texts(replies) == ["4", "5", "6"]
     assert [unread.lost for _, unread in replies.list_from(S)] == [4, 0, 0]
+
+
+def test_what_cannot_be_read_holds_up_no_reply_before_or_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kv = MemoryKV()
+    replies = UnreadReplies(kv)
+    monkeypatch.setattr(unread_replies.time, "time", lambda: 5.0)
+    first = replies.keep(S, "say:1", {"reply": "one"})
+    for number in range(1, 4):
+        kv.put(keys.unread_reply(S, f"{int(first) + number:015d}"), b"?")
+    replies.keep(S, "say:2", {"reply": "two"})
+    replies.keep(S, "say:3", {"reply": "three"})
+    assert texts(replies, limit=2) == ["one", "two"]
+    assert texts(replies, after=first, limit=1) == ["two"]
