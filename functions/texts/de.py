@@ -720,6 +720,9 @@ class German(Texts):
     remind_over = "Diese Zeit ist vorbei."
     remind_set = "Ich sage dann „{text}“: {when}. `/wakeups drop {number}` nimmt es zurück."
     remind_known = "Das habe ich schon, als Nummer {number}: „{text}“, {when}."
+    remind_at_terminal = (
+        "(Das kommt, während `uncaged serve` läuft; was vorher dran war, wenn es startet.)"
+    )
     wakeup_missed = (
         "(Das war schon um {time} dran, und insgesamt {count}-mal, während ich nicht lief.)"
     )

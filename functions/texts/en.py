@@ -619,6 +619,9 @@ class Texts:
     remind_over = "That time is over."
     remind_set = "I will say “{text}”: {when}. `/wakeups drop {number}` takes it back."
     remind_known = "I have that already, as number {number}: “{text}”, {when}."
+    remind_at_terminal = (
+        "(It comes while `uncaged serve` runs; what was due before comes when that starts.)"
+    )
     wakeup_missed = (
         "(This was due at {time} as well, and {count} times in all while I was not running.)"
     )

@@ -591,6 +591,7 @@ class Chinese(Texts):
     remind_over = "那个时间已经过了。"
     remind_set = "到时我会说“{text}”：{when}。`/wakeups drop {number}` 可以取消。"
     remind_known = "已经有了，编号 {number}：“{text}”，{when}。"
+    remind_at_terminal = "（`uncaged serve` 运行时才会提醒；之前到时间的，等它启动后再说。）"
     wakeup_missed = "（{time} 就该做了；我没有运行的时候一共错过了 {count} 次。）"
     wakeup_late = "（本该在 {time}，那时我没有运行。）"
     wakeup_too_late = (

@@ -62,6 +62,8 @@ def run_remind(call: CommandCall) -> CommandResult:
     times = list_next(when, now, began=made.since)
     if len(times) > 1:
         said = f"{said} {describe_next(times, when.zone, texts)}"
+    if call.event.platform == "terminal":
+        said = f"{said} {texts.remind_at_terminal}"
     return call.reply(said)
 
 

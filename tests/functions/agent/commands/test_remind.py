@@ -13,6 +13,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.access.people import Wall
+from tests.functions.agent.talk import event, run_event
 from tests.functions.chats import Chats
 from tests.functions.people import GUEST, OWNER, platform
 
@@ -92,3 +93,12 @@ def test_a_guest_cannot_take_the_room_of_others(desk: Desk) -> None:
         assert "I will say" in desk.tell(f"/remind in {number + 5} minutes task {number}", GUEST)
     assert "no room for more" in desk.tell("/remind in 20 minutes one more", GUEST)
     assert "I will say" in desk.tell("/remind in 20 minutes call Bob")
+
+
+def test_at_the_terminal_it_says_that_it_needs_a_server(desk: Desk) -> None:
+    happened = replace(
+        event("/remind in 20 minutes call Bob", session="terminal:main", sender="terminal:local"),
+        at=MONDAY,
+    )
+    (reply,) = run_event(desk.chats.runtime, happened).document.outbox
+    assert "It comes while `uncaged serve` runs" in reply.text
