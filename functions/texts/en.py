@@ -901,6 +901,9 @@ class Texts:
         "Several times of a day need the same minute, such as 9:30 and 17:30. Make one reminder for"
         " each of yours."
     )
+    when_no_start = (
+        "I begin with the next time. Say it without when it begins, or ask me again then."
+    )
     when_never = "Its end is before its first time, so it never comes. When shall it end?"
     when_no_calendar = (
         "I can repeat after minutes, hours, days and weeks, and after 1, 2, 3, 4, 6 or 12 months."

@@ -169,6 +169,8 @@ _DAY_WORDS: Final = {
     "后天": 2,
     "大后天": 3,
 }
+_HOLIDAYS: Final = {"元旦": (1, 1), "情人节": (2, 14), "国庆": (10, 1), "圣诞": (12, 25)}
+"""Days that have the same date every year."""
 _YEARS: Final = {"今年": 0, "明年": NEXT}
 
 
@@ -360,6 +362,35 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
             ),
         ),
     ),
+    (
+        re.compile(rf"{_WEEKDAY}\s*(?:到|至|-|~)\s*{_WEEKDAY}"),
+        lambda found: Part(unit="week", step=1, weekdays=_read_weekdays(found[0])),
+    ),
+    (re.compile(r"每个?小时的?整点"), lambda _: Part(every=HOUR, hours=(0, 23))),
+    (
+        re.compile(r"每个?季度的?第一天"),
+        lambda _: Part(unit="month", step=3, month_days=("1",)),
+    ),
+    (
+        re.compile(r"(?:每年的?)?(?:农历|阴历|旧历)"),
+        lambda found: Part(fault="when_no_calendar", words=found[0]),
+    ),
+    (
+        re.compile(rf"(?P<every>每年的?)?(?P<name>{'|'.join(_HOLIDAYS)})节?"),
+        lambda found: Part(
+            date=(0, *_HOLIDAYS[found["name"]]),
+            words=found[0],
+            unit="year" if found["every"] else "",
+            step=1 if found["every"] else 0,
+        ),
+    ),
+    (
+        re.compile(
+            rf"从(?:今天|明天|后天|下?个?{_WEEKDAY}|下个?月|{_NUMBER}月{_NUMBER}[日号])(?:开始|起)"
+        ),
+        lambda _: Part(fault="when_no_start"),
+    ),
+    (re.compile(r"[之以]前"), lambda _: Part(weak=True)),
     (re.compile(rf"每年的?(?={_NUMBER}月)"), lambda _: Part(unit="year", step=1)),
     (
         re.compile(rf"(?:一共|总共|共|重复)?\s*(?P<count>{_NUMBER})\s*[次遍回]"),

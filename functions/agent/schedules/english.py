@@ -57,7 +57,7 @@ _PART: Final = r"(?:morning|afternoon|evening|night)"
 _CLOCK: Final = (
     rf"(?:(?P<spoken>noon|midday|midnight)\b"
     rf"|(?P<half>half|(?:a )?quarter|{_NUMBER}(?: minutes)?)\s+(?P<way>past|after|to|before)"
-    rf"\s+(?P<hour3>{_NUMBER})"
+    rf"\s+(?P<hour3>{_NUMBER})(?:\s?(?P<half3>[ap])\.?m\b\.?)?"
     rf"|(?P<hour1>\d{{1,3}})(?:[:.](?P<minute1>\d{{2}}))?\s?(?P<half1>[ap])\.?\s?m\b\.?"
     rf"|(?P<hour2>\d{{1,3}})[:h](?P<minute2>\d{{2}})(?!\d)"
     rf"|(?P<hour4>{_NUMBER})\s*o['’]?clock"
@@ -81,7 +81,7 @@ _FILLER: Final = re.compile(
     r"reminder|reminder)\b(?:\s+(?:to|that|about|of|for)\b)?:?",
     re.IGNORECASE,
 )
-_JOINING: Final = re.compile(r"(?:\s|,|;)*(?:(?:and|on|from|starting)\s+)?", re.IGNORECASE)
+_JOINING: Final = re.compile(r"(?:\s|,|;)*(?:(?:and|on)\s+)?", re.IGNORECASE)
 _UNTIL_END: Final = re.compile(r"(?!)")
 """Nothing stands behind the end."""
 _UNTIL: Final = re.compile(r"(?:until|till|til|up to|through)\s+", re.IGNORECASE)
@@ -154,6 +154,8 @@ def _read_clock(found: re.Match[str]) -> ClockTime | None:
         hour = count(found["hour3"])
         if found["way"].lower() in ("to", "before"):
             hour, minute = hour - 1, 60 - minute
+        if found["half3"] and 0 <= hour <= 12:
+            hour, certain = hour % 12 + (12 if found["half3"].lower() == "p" else 0), True
     elif found["hour1"]:
         hour, minute = int(found["hour1"]), int(found["minute1"] or 0)
         if not 1 <= hour <= 12:
@@ -278,6 +280,16 @@ def _read_every_weekdays(found: re.Match[str]) -> Part:
     return Part(unit="week", step=step, weekdays=days)
 
 
+_HOLIDAYS: Final = {
+    "christmas eve": (12, 24),
+    "christmas day": (12, 25),
+    "christmas": (12, 25),
+    "new year's eve": (12, 31),
+    "new year's day": (1, 1),
+    "halloween": (10, 31),
+    "valentine's day": (2, 14),
+}
+"""Days that have the same date every year."""
 _ADVERBS: Final = {
     "daily": Part(unit="day", step=1),
     "everyday": Part(unit="day", step=1),
@@ -359,7 +371,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _PATTERNS: Final[tuple[Pattern, ...]] = (
-    (_pattern(rf"(?:in|after|within)\s+(?P<span>{_SPAN})"), _read_in),
+    (_pattern(rf"(?:in|after|within)\s+(?:about\s+|around\s+)?(?P<span>{_SPAN})"), _read_in),
     (_pattern(rf"(?P<span>{_SPAN})\s+(?:from now|later|from today)\b"), _read_in),
     (
         _pattern(r"in\s+\d{1,3}(?=\s*$|\s+to\b|\s*,)"),
@@ -395,7 +407,9 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         _read_day_word,
     ),
     (
-        _pattern(rf"(?:on\s+)?(?:(?P<which>this|next|the coming|coming)\s+)?(?P<day>{_DAY})"),
+        _pattern(
+            rf"(?:(?:on|by)\s+)?(?:(?P<which>this|next|the coming|coming)\s+)?(?P<day>{_DAY})"
+        ),
         lambda found: (
             Part(
                 weekday=read_weekday(found["day"]),
@@ -414,14 +428,14 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (_pattern(r"(?:on\s+)?(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?(?![\d/])"), _read_slashes),
     (
         _pattern(
-            rf"(?:on\s+)?(?:the\s+)?(?P<month>{_MONTH})\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+            rf"(?:(?:on|by)\s+)?(?:the\s+)?(?P<month>{_MONTH})\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
             r"(?![\d:])(?:,?\s*(?P<year>20\d\d)(?!\d|:))?"
         ),
         _read_date,
     ),
     (
         _pattern(
-            rf"(?:on\s+)?(?:the\s+)?(?P<day>\d{{1,2}}(?:st|nd|rd|th)?|{_ORDINAL})\s*(?:of\s+)?"
+            rf"(?:(?:on|by)\s+)?(?:the\s+)?(?P<day>\d{{1,2}}(?:st|nd|rd|th)?|{_ORDINAL})\s*(?:of\s+)?"
             rf"(?P<month>{_MONTH})(?:,?\s*(?P<year>20\d\d)(?!\d|:))?"
         ),
         _read_date,
@@ -476,6 +490,36 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
             rf"(?P<last>{_DAY})"
         ),
         _read_weekday_spread,
+    ),
+    (
+        _pattern(rf"{_SPAN}\s+(?:before|after)\b"),
+        lambda found: Part(fault="when_no_time", words=found[0]),
+    ),
+    (
+        _pattern(
+            rf"(?:from|starting|beginning|as of)\s+(?:on\s+)?(?:today|tomorrow|next week"
+            rf"|(?:next\s+)?{_DAY}|{_MONTH}\s*\d{{1,2}})"
+        ),
+        lambda _: Part(fault="when_no_start"),
+    ),
+    (
+        _pattern(rf"(?P<day>{_DAY})\s+week\b"),
+        lambda found: Part(weekday=read_weekday(found["day"]), week="after coming"),
+    ),
+    (
+        _pattern(rf"next\s+month,?\s+(?:on\s+)?the\s+(?P<day>{_ORDINAL})"),
+        lambda found: Part(date=(0, NEXT, _read_ordinal(found["day"].lower())), words=found[0]),
+    ),
+    (
+        _pattern(
+            r"every\s+(?P<days>\d{1,2}(?:st|nd|rd|th)(?:(?:\s*,\s*|\s+and\s+)(?:the\s+)?\d{1,2}"
+            rf"(?:st|nd|rd|th))*)\b(?!\s+(?:of\s+)?(?:{_UNIT}|{_DAY}|{_MONTH}))"
+        ),
+        _read_month_days,
+    ),
+    (
+        _pattern(rf"(?:(?:on|by)\s+)?(?P<name>{'|'.join(_HOLIDAYS)})\b"),
+        lambda found: Part(date=(0, *_HOLIDAYS[found["name"].lower()]), words=found[0]),
     ),
     (
         _pattern(r"once\s+(?:a|every|per)\s+(day|week|month|year)\b"),

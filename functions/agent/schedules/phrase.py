@@ -53,7 +53,9 @@ _WIDE: Final = {
 _CJK: Final = re.compile("[\u3400-\u9fff]")
 _EDGE: Final = " \t\n\r,.;:!?，。；：！？、-"
 _LEFT_OVER: Final = re.compile(r"^(?:to|that|about|and)\s+", re.IGNORECASE)
-_LEADING_ON: Final = re.compile(r"\s(?:on|at|and|in|from)$", re.IGNORECASE)
+_ALARM: Final = re.compile(r"(?:给我)?[设定订]置?(?:一?个)?的?(?:闹钟|提醒)")
+"""What remains of “set an alarm for” once the time is taken out of its middle."""
+_TRAILING: Final = re.compile(r"(?:\s(?:on|at|and|in|from|by)|^[在于])$", re.IGNORECASE)
 _FIELD: Final = r"[\d*?][\d*,/\-]*"
 _CRON: Final = re.compile(
     rf"(?:cron:?\s*)?[`\"']?({_FIELD}\s+{_FIELD}\s+(?:{_FIELD}|LW?)\s+[\d*A-Za-z][\w*,/\-]*\s+"
@@ -274,7 +276,8 @@ def _cut(words: str, text: str, chosen: Sequence[_Cluster], languages: Sequence[
     kept = [_clean(piece, languages) for piece in pieces]
     kept = [piece for piece in kept if piece]
     joint = "" if _CJK.search(text) else " "
-    return joint.join(kept)
+    rest = joint.join(kept)
+    return "" if _ALARM.fullmatch(rest) else rest
 
 
 def _clean(piece: str, languages: Sequence[Language]) -> str:
@@ -288,7 +291,7 @@ def _clean(piece: str, languages: Sequence[Language]) -> str:
             if filler:
                 kept = kept[filler.end() :].strip(_EDGE)
         kept = _LEFT_OVER.sub("", kept).strip(_EDGE)
-        kept = _LEADING_ON.sub("", kept).strip(_EDGE)
+        kept = _TRAILING.sub("", kept).strip(_EDGE)
     return kept
 
 
@@ -409,6 +412,8 @@ class _Resolver:
             if this > self._today:
                 raise self._ask_for_days(this, this + timedelta(days=WEEK))
             return this + timedelta(days=WEEK)
+        if part.week == "after coming":
+            return coming + timedelta(days=WEEK)
         if coming == self._today and self._is_over(part):
             return coming + timedelta(days=WEEK)
         return coming

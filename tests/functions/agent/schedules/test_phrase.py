@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from functions.agent.schedules.phrase import Question, parse_when
 from functions.agent.schedules.when import find_next, list_next
 from functions.texts.languages import load_texts
-from tests.functions.agent.schedules import known_phrases, unseen_phrases
+from tests.functions.agent.schedules import known_phrases, later_phrases, unseen_phrases
 from tests.machine import times, within
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = "2026-11-25 14:20"
 PHRASES = [
     (*row, zone, code)
-    for table in (known_phrases, unseen_phrases)
+    for table in (known_phrases, unseen_phrases, later_phrases)
     for name, zone, code in (
         ("ENGLISH", "Europe/Berlin", "en"),
         ("CHINESE", "Asia/Shanghai", "zh"),
@@ -83,6 +83,7 @@ def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
         ("every day at 9:00 and 17:30", "when_one_minute"),
         ("every day at 9 until today 3pm", "when_never"),
         ("every 5 months", "when_no_calendar"),
+        ("from Monday every day at 8 walk", "when_no_start"),
     ],
 )
 def test_what_is_impossible_or_may_be_two_times_is_asked_in_one_sentence(words, key):
