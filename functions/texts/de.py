@@ -1029,7 +1029,9 @@ class German(Texts):
         "Mehrere Zeiten eines Tages brauchen dieselbe Minute, etwa 9:30 und 17:30. Mach für jede"
         " deiner Zeiten eine eigene Erinnerung."
     )
-    when_no_start = "Ich beginne mit dem nächsten Mal. Sag es ohne den Beginn, oder dann noch einmal."
+    when_no_start = (
+        "Ich beginne mit dem nächsten Mal. Sag es dann oder ohne den Beginn noch einmal."
+    )
     when_never = "Das Ende liegt vor dem ersten Mal, also kommt es nie. Wann soll es enden?"
     when_no_calendar = (
         "Ich kann nach Minuten, Stunden, Tagen und Wochen wiederholen, und nach 1, 2, 3, 4, 6 oder"

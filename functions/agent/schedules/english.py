@@ -531,7 +531,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            rf"(?:on\s+)?(?:the\s+)?(?P<days>last day|day \d{{1,2}}(?: and \d{{1,2}})*"
+            rf"(?:on\s+)?(?:(?:the|every|each)\s+)?"
+            rf"(?P<days>last day|day \d{{1,2}}(?: and \d{{1,2}})*"
             rf"|{_ORDINAL}(?:(?:\s*,\s*|\s+and\s+)(?:the\s+)?{_ORDINAL})*)\s+{_OF_MONTH}"
         ),
         _read_month_days,
