@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -18,13 +19,14 @@ from functions.agent.schedules.schedule import (
     Schedule,
     Schedules,
 )
-from functions.agent.schedules.tick import LATE_MOST, restore_marks, wake_agents
+from functions.agent.schedules.tick import LATE_MOST, PAGE, restore_marks, wake_agents
 from functions.agent.schedules.when import When
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
 from sigil.errors import Refused, UsageError
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.clock import Clock
 from tests.functions.queues.workers import handle_all
 from tests.sigil.stores import Place, place, pytest_generate_tests
@@ -50,9 +52,8 @@ def again(every: float = 1800.0, **fields: Any) -> Schedule:
 
 
 def make(when: When, **fields: Any) -> Schedule:
-    return Schedule(
-        id="", **{"when": when, "session": ADA, "by": ADA, "since": START, "name": "mail", **fields}
-    )
+    given = {"id": "", "session": ADA, "by": ADA, "since": START, "name": "mail", **fields}
+    return Schedule(**{"when": when, **given})
 
 
 class Agents:
@@ -270,7 +271,7 @@ def test_an_agent_has_no_more_than_sixty_four_that_are_not_over(agents: Agents) 
     agents.add(once(900.0))
 
 
-class DyingKV(MemoryKV):
+class DyingKV(SqliteKV):
     """A store whose process dies before one of its writes."""
 
     left = 1_000_000
@@ -291,11 +292,11 @@ class DyingKV(MemoryKV):
 
 @pytest.mark.parametrize("schedule", [once(600.0), again(600.0)], ids=["reminder", "work"])
 def test_a_crash_before_any_write_of_the_tick_repeats_the_same_run(
-    clock: Clock, schedule: Schedule
+    clock: Clock, schedule: Schedule, tmp_path: Path
 ) -> None:
     for writes in range(12):
         clock.now = START
-        kv = DyingKV(clock)
+        kv = DyingKV(tmp_path / f"{writes}.db", clock)
         agents = Agents(kv, clock)
         made = agents.add(schedule)
         queue = StoreQueue(kv, lane="work" if schedule.text else "chats")
@@ -313,6 +314,7 @@ def test_a_crash_before_any_write_of_the_tick_repeats_the_same_run(
         due = agents.read(made).due
         assert due == (START + 1200.0 if schedule.text else 0.0)
         assert len(agents.list_marks()) == (1 if schedule.text else 0)
+        kv.close()
 
 
 def test_two_schedulers_at_once_put_each_run_once(place: Place, clock: Clock) -> None:
@@ -334,3 +336,15 @@ def test_two_schedulers_at_once_put_each_run_once(place: Place, clock: Clock) ->
     assert {each.runs for each in agents.schedules.scan()} == {1}
     assert len(agents.list_marks()) == 12
     assert {each.due for each in agents.schedules.scan()} == {START + 1200.0}
+
+
+def test_all_that_is_due_at_once_is_put_page_after_page(agents: Agents) -> None:
+    due = 2 * PAGE + 1
+    for number in range(due):
+        schedule = again(1800.0, id=f"{number:012x}", due=START + 600.0)
+        Schedules(agents.kv, f"main.a{number}").write(None, schedule, moved=True)
+    agents.add(once(601.0))
+    put = agents.tick(600.0)
+    assert len({event.agent for event in put}) == len(put) == due
+    assert len(agents.tick(1.0)) == 1
+    assert len(agents.kv.scan("due#main", limit=2 * due)) == due
