@@ -459,7 +459,7 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
                 f"{FILE} names a secret of AWS as {name}",
                 suggestion=f"set {name} in the environment",
             )
-    _refuse_unknown_names(kind, inner)
+    refuse_unknown_names(kind, inner)
     _refuse_foreign_endpoint(inner)
     for name, facts in names.items():
         if facts["outside"] and inner.get(name):
@@ -482,9 +482,7 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
             raise UsageError("ESETTING", message, suggestion="or set it in the environment")
 
 
-def _refuse_unknown_names(
-    kind: type[Settings], inner: Mapping[str, str], shown: str = FILE
-) -> None:
+def refuse_unknown_names(kind: type[Settings], inner: Mapping[str, str], shown: str = FILE) -> None:
     """Raise for lines of a file that set nothing: a limit that is misspelt would not limit."""
     known = {part.metadata["name"] for part in fields(kind)}
     unknown = []
@@ -575,7 +573,7 @@ def _read_own_file(kind: type[Settings]) -> dict[str, str]:
             suggestion=f"look into it, then: chmod 600 {path}",
         )
     texts = _read_file(path, str(path))
-    _refuse_unknown_names(kind, texts, str(path))
+    refuse_unknown_names(kind, texts, str(path))
     return {name: value for name, value in texts.items() if value}
 
 

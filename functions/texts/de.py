@@ -378,6 +378,7 @@ class German(Texts):
     offline_not_told = "Das hat mir niemand gesagt. Schreib „merke dir, dass …“, dann weiß ich es."
     offline_could_keep = "Schreib „merke dir: {words}“, dann behalte ich es."
     offline_weeks = "{weeks} Wochen und {days} Tage"
+    setup_first_message = "Hallo! Was kannst du?"
     offline_page = "Von {url}, Teil {part} von {parts}."
     offline_svg = (
         "Dies ist ein SVG-Bild; ein Browser zeigt es, aus einer Datei, die auf .svg endet:"

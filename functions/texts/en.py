@@ -337,6 +337,7 @@ class Texts:
         " owner removes all that is kept of a person with `uncaged people erase`."
     )
     offline_weeks = "{weeks} weeks and {days} days"
+    setup_first_message = "Hello! What can you do?"
     offline_page = "From {url}, part {part} of {parts}."
     offline_svg = "This is an SVG picture; a browser shows it, from a file that ends in .svg:"
     unit_names: ClassVar[Mapping[str, str]] = {

@@ -294,6 +294,7 @@ class Chinese(Texts):
         "要删掉一个人的全部内容，我的主人可以用 `uncaged people erase`。"
     )
     offline_weeks = "{weeks} 周零 {days} 天"
+    setup_first_message = "你好！你能做什么？"
     offline_page = "来自 {url}，第 {part} 部分，共 {parts} 部分。"
     offline_svg = "这是一张 SVG 图片；存成 .svg 结尾的文件，用浏览器就能看："
     unit_names: ClassVar[Mapping[str, str]] = {

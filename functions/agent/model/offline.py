@@ -180,6 +180,9 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
             return QUERY, {"query": "remember"}
     if called and called[-1].error is None:
         return _answer(said, called[-1])
+    if called and (called[-1].error or {}).get("code") == "EPERM":
+        # it was the right capability: another one would hide what an owner may do about it
+        return _format_answer(called[-1], texts)
     readings = read_request(Request(said.words, said.now, said.zone))
     tried = {call.name for call in called}
     for reading in readings:
@@ -233,10 +236,12 @@ def _plan_own(
 ) -> tuple[str, dict[str, Json]] | None:
     """Return the call of a capability that is not the library's; the words must name a part of it.
 
-    The last that was paged in comes first.
+    The last that was paged in comes first. Where one is named wholly, the others are not meant.
     """
-    for name in reversed([*by_name]):
-        if not _is_own(name) or name in tried or len(tried) >= TRIES:
+    own = [name for name in reversed([*by_name]) if _is_own(name)]
+    named = [name for name in own if offline_arguments.is_named(words, by_name[name])]
+    for name in named or own:
+        if name in tried or len(tried) >= TRIES:
             continue
         if offline_arguments.is_mentioned(words, by_name[name]):
             arguments = offline_arguments.fill_arguments(words, by_name[name])

@@ -86,6 +86,12 @@ def is_mentioned(text: str, function: FunctionDefinition) -> bool:
     return any(value.lower() in words for value in _list_values(function))
 
 
+def is_named(text: str, function: FunctionDefinition) -> bool:
+    """Return whether the words have the capability's whole name, such as `art-draw`."""
+    name = "[-_ ]".join(map(re.escape, function["name"].removeprefix("cap_").split("_")))
+    return re.search(rf"(?<![a-z0-9_-]){name}(?![a-z0-9_-])", text.lower()) is not None
+
+
 def fill_arguments(text: str, function: FunctionDefinition) -> dict[str, Json] | None:
     """Return the tool's arguments that the words give; None when a required one is missing."""
     schema = function["parameters"]

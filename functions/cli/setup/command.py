@@ -48,6 +48,7 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
             )
             _restart_service(questions.printer, flags)
             return 0
+        file.refuse_unknown_names()
         changed: list[str] = []
         for name in [step] if step else STEPS:
             changed += STEPS[name](questions, flags, file)
@@ -128,7 +129,10 @@ def _print_outcome(printer: Printer, file: SettingsFile, changed: list[str]) -> 
         return
     values = {name: value for name, value, _ in describe_settings(file.preview({}))}
     for name in changed:
-        printer.note(f"  {name} = {values[name] or '(default)'}")
+        value = values[name]
+        if not file.values.get(name):
+            value = f"(default: {value})" if value else "(default)"
+        printer.note(f"  {name} = {value}")
     if not changed:
         printer.note("nothing changed")
         return

@@ -12,6 +12,7 @@ from functions.agent.session.trace import load_trace
 from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import is_polled
 from functions.settings import Settings
+from functions.texts.languages import load_texts
 from sigil.cli.printing import Printer
 from sigil.errors import one_line
 from sigil.storage.kv import keys
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 300.0
 """For the first message to a bot; the code of its owner is good for twice as long."""
 LOOK_SECONDS = 0.5
-TEXT = "Hello! What can you do?"
 PLATFORM = "telegram"
 _SHOWN = 300
 
@@ -42,7 +42,8 @@ def say_first_message(questions: Questions, *, is_served: bool) -> int:
         return 0
     from functions.cli.chat import Style, run_chat
 
-    return run_chat(questions.ask("Your message", TEXT, "--yes"), "main", Style())
+    text = load_texts(settings.language).setup_first_message
+    return run_chat(questions.ask("Your message", text, "--yes"), "main", Style())
 
 
 @contextmanager

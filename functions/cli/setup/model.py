@@ -23,6 +23,7 @@ def choose_model(questions: Questions, flags: SetupFlags, file: SettingsFile) ->
     while True:
         provider = _choose_provider(questions, flags, known)
         if provider.name == OFFLINE:
+            questions.printer.note("no language model: a planner answers a few phrases")
             return file.change(dict.fromkeys(_NAMES, ""))
         changes = _ask_settings(questions, flags, known, provider)
         is_asked = not questions.yes or bool(flags.url)  # the address was shown, or given

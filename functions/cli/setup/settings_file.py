@@ -14,7 +14,7 @@ from pathlib import Path
 
 from functions.settings import Settings
 from sigil.errors import Refused, UsageError, one_line
-from sigil.settings import FILE, read_variable
+from sigil.settings import FILE, read_variable, refuse_unknown_names
 from sigil.storage import toml_files
 from sigil.storage.files import OURS, exchange_names, make_write_error, write_whole
 
@@ -48,6 +48,12 @@ class SettingsFile:
             parts = value if isinstance(value, list) else [value]
             texts[name] = ",".join(map(str, parts))
         return texts
+
+    def refuse_unknown_names(self) -> None:
+        """Raise `UsageError` for misspelt lines: no command would start with them, whatever is
+        changed beside them.
+        """
+        refuse_unknown_names(Settings, self.values, str(self.path))
 
     def preview(self, changes: Mapping[str, str]) -> Settings:
         """Return the settings that the file would have; an empty value removes a line. `UsageError`

@@ -25,6 +25,7 @@ from sigil.network.exchange import (
 )
 from sigil.network.headers import CREDENTIALS, Headers, drop_body_headers, normalize_name
 from sigil.network.page_text import content_type_of, is_text_type, to_utf8
+from sigil.network.searxng import SEARXNG_HOST
 from sigil.network.urls import PORTS, Target
 from sigil.protocol import Json
 from sigil.run.host_calls import placeholders, scrubbing
@@ -101,11 +102,16 @@ class NetworkRights:
         if is_page and self.web is WebRight.GRANTED:
             return True
         what = f"{method} {target.scheme}://{target.authority}{target.path}"
+        if target.host == SEARXNG_HOST:
+            what = "a search of the web"
         is_waiting = is_page and self.web is WebRight.WAITING
         if is_waiting or any(rule.allows(method, target) for rule in self.http_waiting):
             raise Refused("EPERM", f"{what} waits for an owner's grant: {self._grant_command}")
         if self.web is not WebRight.UNDECLARED:
-            message = f"{what} is not declared: permissions.web is GET and HEAD, ports 443 and 80"
+            message = (
+                f"{what} is not declared: permissions.web reads public pages alone, by GET or HEAD"
+                " at ports 443 and 80"
+            )
             raise Refused("EPERM", message)
         raise Refused("EPERM", f"{what} is not declared: add permissions.http to the manifest")
 

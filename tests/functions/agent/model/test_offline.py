@@ -129,6 +129,24 @@ def test_source_that_fails_is_told_with_the_reason(runtime: Callable[..., AgentR
     assert replies[0].startswith("I could not create `broken`: EMODULE")
 
 
+def test_a_page_inside_is_refused_and_nothing_else_is_tried(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    replies = tell(runtime(library="builtin"), "read http://127.0.0.1:8/ and sum it up")
+
+    assert replies[0].startswith("That did not work: EPERM: GET http://127.0.0.1:8/ is not")
+
+
+def test_a_capability_that_is_named_is_the_one_that_is_called(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    opened = runtime()
+    for name in ("art-draw", "art-wipe"):
+        tell(opened, f"make a capability {name}\n```js\nreturn '{name}'\n```")
+    for name in ("art-draw", "art-wipe"):
+        assert name in tell(opened, f"use {name}")[0].partition("—")[0]
+
+
 def test_it_answers_in_the_language_that_it_is_written_to_in(
     runtime: Callable[..., AgentRuntime],
 ) -> None:

@@ -113,18 +113,18 @@ def test_a_person_answers_every_question(
     environment |= {"XDG_CONFIG_HOME": str(tmp_path / "other"), "PATH": str(docker)}
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
     for question, answer in (
-        ("Language", "en"),
+        ("Language", "zh"),
         ("city", ""),
         ("provider [openai]", "offline"),
         ("leads to? [Y/n]", "n"),
         ("Telegram? [y/N]", ""),
         ("Run it in a container? [Y/n]", ""),
         ("Say something to it now? [Y/n]", ""),
-        ("Your message [Hello! What can you do?]", ""),
+        ("Your message [你好！你能做什么？]", ""),
     ):
         terminal.wait_for(question)
         terminal.type(f"{answer}\n")
-    terminal.wait_for("offline model", "talk to it here: uncaged chat")
+    terminal.wait_for("离线模型", "talk to it here: uncaged chat")
     terminal.wait_for_end()
     assert terminal.process.returncode == 0, terminal.shown
     terminal.close()

@@ -56,7 +56,9 @@ def test_a_model_is_tried_and_its_window_is_taken_from_what_its_endpoint_tells(
     assert setup("model", "--yes", *url, "--model", "small").returncode == 0
     assert (Settings.read().llm_key, Settings.read().llm_window) == ("sk-my-own-key", 128_000)
     # and without a model everything of it goes
-    assert setup("model", "--yes", "--provider", "offline").returncode == 0
+    without = setup("model", "--yes", "--provider", "offline")
+    assert without.returncode == 0
+    assert "UNCAGED_LLM_MODEL = (default: qwen-plus)" in without.stderr
     assert "UNCAGED_LLM" not in config.read_text()
 
 

@@ -171,6 +171,12 @@ def test_what_cannot_be_right_is_told_and_nothing_is_written(
     config.write_text("broken = = 1\n")
     assert "repair it" in setup(*LANGUAGE).stderr
     assert config.read_text() == "broken = = 1\n"
+    config.write_text('UNCAGED_LANGAUGE = "de"\n')
+    config.chmod(0o600)
+    refused = setup(*LANGUAGE).stderr
+    assert f"{config} sets UNCAGED_LANGAUGE" in refused
+    assert "did you mean UNCAGED_LANGUAGE?" in refused
+    assert config.read_text() == 'UNCAGED_LANGAUGE = "de"\n'
 
 
 def test_two_setups_at_once_are_one_after_the_other(setup: Setup, config: Path) -> None:

@@ -105,6 +105,7 @@ def test_any_public_page_is_read_with_an_honest_name_and_no_other_headers(server
     ("right", "url", "more", "words"),
     [
         (WebRight.WAITING, "https://example.com/", {}, "waits for an owner's grant"),
+        (WebRight.WAITING, "https://searxng.invalid/search", {}, "a search of the web waits for"),
         (WebRight.UNDECLARED, "https://example.com/", {}, "is not declared"),
         (WebRight.GRANTED, "https://example.com/", {"method": "POST"}, "is not declared"),
         (WebRight.WAITING, "https://example.com/", {"method": "DELETE"}, "is not declared"),
