@@ -73,16 +73,6 @@ class Terminal:
             self.process.send_signal(signal.SIGINT)
             self._read(time.monotonic() + 0.5)
 
-    def interrupt_until_end(self) -> int:
-        """Send Ctrl-C, and again until the program has ended, and return the exit code."""
-        deadline = time.monotonic() + within(SECONDS)
-        while self.process.poll() is None:
-            assert time.monotonic() < deadline, self.shown
-            self.process.send_signal(signal.SIGINT)
-            self._read(time.monotonic() + 0.5)
-        self.wait_for_end()
-        return self.process.returncode
-
     def interrupt(self) -> int:
         """Send Ctrl-C, wait for the end, and return the exit code."""
         self.process.send_signal(signal.SIGINT)

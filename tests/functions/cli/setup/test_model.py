@@ -260,6 +260,8 @@ def test_a_person_is_asked_and_may_correct_what_was_wrong(
     before = config.read_bytes()
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
     terminal.wait_for("Language [")
-    assert terminal.interrupt_until_end() == 130
+    terminal.interrupt_until("interrupted")
+    terminal.wait_for_end()
+    assert terminal.process.returncode == 130
     terminal.close()
     assert config.read_bytes() == before
