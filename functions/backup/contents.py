@@ -4,7 +4,8 @@ While servers write, a scan is no picture of one moment. But whatever names anot
 after it: a conversation's document after the messages that it moved to its archive, a capability's
 head after its version. So what names others is read first, and what it names is there when its turn
 comes. Waiting events are read before all: an event that is handled meanwhile is in the document as
-well, which knows that it was. Artifacts never change, and are read last.
+well, which knows that it was. They are read once more after the documents, since what a turn has
+posted leaves its document for a queue. Artifacts never change, and are read last.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import orjson
 
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE
-from functions.backup.format import HEADS, REST, WAITING
+from functions.backup.format import HEADS, POSTED, REST, WAITING
 from sigil.json_fields import as_mapping
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import ScannedItem, scan_everything
@@ -71,9 +72,16 @@ def part_of(key: Key) -> str:
     return REST
 
 
+def is_waiting(part: str) -> bool:
+    """Return whether a part has waiting events: those of before the documents were read, or those
+    that came meanwhile.
+    """
+    return part in (WAITING, POSTED)
+
+
 def scan_part(kv: KV, part: str) -> Iterator[ScannedItem]:
     """Yield the items of a part; with the rest come the secrets, which belong to none."""
-    if part == WAITING:
+    if is_waiting(part):
         yield from _scan_waiting(kv)
         return
     for item in scan_everything(kv):

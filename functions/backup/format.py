@@ -37,8 +37,9 @@ MANIFEST: Final = "manifest.json"
 SECRETS: Final = "secrets.json"
 WAITING: Final = "waiting"
 HEADS: Final = "heads"
+POSTED: Final = "posted"
 REST: Final = "rest"
-PARTS: Final = (WAITING, HEADS, REST)
+PARTS: Final = (WAITING, HEADS, POSTED, REST)
 """The parts of a backup's items, in the order in which they are read from a store."""
 ARTIFACT: Final = re.compile(r"artifacts/([0-9a-f]{64})")
 LINE_BYTES: Final = 32 << 20

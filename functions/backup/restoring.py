@@ -28,6 +28,7 @@ from functions.backup.encryption import decrypt
 from functions.backup.format import (
     HEADS,
     PARTS,
+    POSTED,
     REST,
     WAITING,
     decode_item,
@@ -96,7 +97,7 @@ def verify_backup(reader: ArchiveReader, watch: Watch) -> None:
         for number, item in enumerate(reader.read_part(part)):
             if number % EVERY == 0:
                 watch(f"checking {part}: {number:,} items")
-            if contents.part_of(item.key) != part:
+            if contents.part_of(item.key) != (WAITING if contents.is_waiting(part) else part):
                 raise make_damage_error("an item is where no backup has it")
             if contents.format_of(item) > FORMAT:
                 raise NewerFormat(contents.format_of(item))
@@ -220,11 +221,11 @@ class _Filling:
             for number, batch in enumerate(_batch(bodies, len)):
                 self.watch(f"restoring artifacts: batch {number + 1:,}")
                 _run_all(pool, self.stores.artifacts.put, batch)
-            for part in (REST, HEADS, WAITING):
+            for part in (REST, HEADS, WAITING, POSTED):
                 for rows in _batch(self.reader.read_part(part), _count_bytes):
                     live = [row for row in rows if row.expires is None or row.expires > now]
                     _run_all(pool, partial(_put_item, kv, now), live)
-                    if part == WAITING:
+                    if contents.is_waiting(part):
                         sessions = sorted({contents.session_of_inbox(row.key) for row in live})
                         _run_all(pool, partial(_mark_ready, kv), sessions)
                     if items // EVERY != (items + len(live)) // EVERY:

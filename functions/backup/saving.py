@@ -29,7 +29,7 @@ from functions.settings import Settings
 from sigil.errors import BackendError
 from sigil.settings import describe_settings, installed_version
 from sigil.storage.artifacts import Artifacts
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import ScannedItem
 from sigil.storage.kv.restoration import require_restored
 from sigil.storage.stored import FORMAT, Shape, Stored, dumps
@@ -101,11 +101,16 @@ def save_backup(
         tally = _Tally()
         secrets: list[ScannedItem] = []
         parts: dict[str, PartFacts] = {}
+        waiting: set[Key] = set()
         for part in PARTS:
             with archive.write_part(part) as writer:
                 for number, item in enumerate(contents.scan_part(stores.kv, part)):
                     if number % EVERY == 0:
                         watch(f"{part}: {number:,} items")
+                    if contents.is_waiting(part):
+                        if item.key in waiting:
+                            continue
+                        waiting.add(item.key)
                     if contents.kind_of(item.key) != contents.SECRET:
                         writer.write(item)
                         tally.add(item)

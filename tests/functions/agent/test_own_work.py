@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +16,16 @@ from functions.agent.loop import ROUND_SECONDS
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.messages import SCHEDULED_NOTE
 from functions.agent.turn import SAID_NOTE
+from functions.backup.archive import ArchiveReader
+from functions.backup.format import HEADS
+from functions.backup.restoring import NO_SECRETS, restore_backup, verify_backup
+from functions.backup.saving import save_backup
 from functions.events import HOPS_MOST, Event, Kind, Sender, order_of
 from functions.queues.dead_letters import scan_dead_letters
+from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
+from sigil.wiring import open_stores
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
@@ -263,3 +270,34 @@ def test_what_the_runtime_makes_shows_no_typing(chats: Chats, model: ScriptedMod
     run(chats, work(kind="mail", session=BY))
     assert len(model.bodies) == 1
     assert not [each for each in chats.bot.requests if each.path.endswith("sendChatAction")]
+
+
+def test_a_backup_has_what_a_turn_posted_while_it_was_made(
+    chats: Chats, model: ScriptedModel, tmp_path: Path
+) -> None:
+    model.then(say("the report"))
+    stores = chats.runtime.stores
+    lane = chats.runtime.work
+    assert lane
+    lane.put(work())
+    taken = [lane.take(0.0)]
+
+    def watch(text: str) -> None:
+        if text.startswith(HEADS) and taken:  # its work was read as an event that waits
+            delivery = taken.pop()
+            assert delivery
+            worker.process(delivery, replace(chats.runtime, queue=lane))
+
+    path = tmp_path / "backup.zip"
+    stores.kv.put(keys.document("main", "soul"), b"{}")  # something to be read
+    save_backup(chats.runtime.settings, stores, path, watch)
+    assert not taken
+    elsewhere = Settings(data=str(tmp_path / "elsewhere"))
+    with ArchiveReader(path) as reader:
+        verify_backup(reader, str)
+        restore_backup(elsewhere, reader, NO_SECRETS, str)
+    restored = open_stores(elsewhere).kv
+    said = restored.scan(keys.inbox_event(keys.session_of("main", BY), "").partition)
+    assert [b"the report" in item.value for _, item in said] == [True]
+    assert "main#own?work" in [name for name, _ in restored.scan(keys.READY_WORK)]
+    assert keys.session_of("main", BY) in [name for name, _ in restored.scan(keys.READY)]
