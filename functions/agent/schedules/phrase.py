@@ -191,7 +191,9 @@ def _skip_until_end(text: str, at: int, language: Language) -> int:
 def _grow(text: str, at: int, languages: Sequence[Language]) -> _Cluster | None:
     """Return the time that begins here, with all parts that follow."""
     begun = [
-        (end, part) for end, part in _match(text, at, languages) if not (part.weak or part.lasting)
+        (end, part)
+        for end, part in _match(text, at, languages)
+        if not (part.lasting or (part.weak and not part.zone))
     ]
     if not begun:
         return None
@@ -207,6 +209,8 @@ def _grow(text: str, at: int, languages: Sequence[Language]) -> _Cluster | None:
                     break
             if growing:
                 break
+    if part.zone and not (part.tells_day or part.tells_clock or part.repeats):
+        return None  # a zone is no time
     return _Cluster(at, end, replace(part, weak=False))
 
 

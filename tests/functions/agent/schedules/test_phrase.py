@@ -119,6 +119,20 @@ def test_a_day_is_a_day_of_the_calendar_and_an_hour_has_sixty_minutes(words, now
     assert datetime.fromtimestamp(when.at, BERLIN).isoformat() == shown
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("北京时间明天上午九点开会", "2026-11-26T02:00:00+01:00"),
+        ("tomorrow at 9 Tokyo time call", "2026-11-26T01:00:00+01:00"),
+        ("call at 9am UTC", "2026-11-26T10:00:00+01:00"),
+        ("Europe/London tomorrow at 9 call", "2026-11-26T10:00:00+01:00"),
+    ],
+)
+def test_a_zone_may_stand_beside_the_time(words, shown):
+    when, _ = parse(words)
+    assert datetime.fromtimestamp(when.at, BERLIN).isoformat() == shown
+
+
 PAGE = Path(__file__).parents[4] / "docs" / "schedules.md"
 ROWS = [line.split("|")[1:3] for line in PAGE.read_text("utf-8").splitlines() if "`" in line and line.startswith("|")]  # fmt: skip
 EXAMPLES = [each for row in ROWS for column in row for each in re.findall("`(.+?)`", column)]

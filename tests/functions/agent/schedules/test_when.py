@@ -1,5 +1,7 @@
 import itertools
+import tomllib
 from datetime import datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -136,3 +138,21 @@ def test_equal_steps_stay_on_their_grid(every, began, after):
     steps = (found - began) / every
     assert abs(steps - round(steps)) < 1e-4
     assert timedelta(seconds=found - max(after, began)).total_seconds() <= every + 1e-3
+
+
+def test_the_librarys_capability_for_cron_gives_the_same_times():
+    path = Path(__file__).parents[4] / "capabilities" / "cron-next" / "sigil.toml"
+    cases = [case for case in tomllib.loads(path.read_text("utf-8"))["test"] if "output" in case]
+    assert len(cases) > 5
+    for case in cases:
+        asked = case["input"]
+        start = datetime.fromisoformat(asked["from"].replace("Z", "+00:00"))
+        shift = start.utcoffset() or timedelta()  # it keeps the offset of `from` for ever
+        after = start.replace(tzinfo=ZoneInfo("UTC")).timestamp()
+        when = When(kind="cron", cron=expand_cron(asked["cron"]), zone="UTC")
+        found = list_next(when, after, began=0.0, count=asked["count"])
+        wanted = [datetime.fromisoformat(each.replace("Z", "+00:00")) for each in case["output"]]
+        assert [each - shift.total_seconds() for each in found] == [
+            (each if each.tzinfo else each.replace(tzinfo=ZoneInfo("UTC"))).timestamp()
+            for each in wanted
+        ]
