@@ -255,7 +255,9 @@ def _choose(
     chosen, said = [best], best.part
     for cluster in found:
         part = cluster.part
-        if cluster is best or part.fault or not is_at_edge(cluster):
+        # a time of day in the middle counts where it is told exactly, and the day has none
+        told = bool(part.clocks) and all(clock.certain for clock in part.clocks)
+        if cluster is best or part.fault or not (told or is_at_edge(cluster)):
             continue
         tells_time = part.tells_day or part.repeats
         if (tells_time and (said.tells_day or said.repeats)) or (

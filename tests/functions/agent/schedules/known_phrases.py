@@ -2,6 +2,9 @@
 
 # fmt: off
 ENGLISH = [
+    ("every friday drink a beer at 6pm with Bob", "11-27 18:00, 12-04 18:00, 12-11 18:00 ...", "drink a beer with Bob"),
+    ("tomorrow at 9 read about the 20:00 news with Bob", "11-26 09:00", "read about the 20:00 news with Bob"),
+    ("tomorrow read the 9 o'clock news", "11-26 09:00", "read the 9 o'clock news"),
     ("in 20 minutes", "11-25 14:40", ""),
     ("tomorrow at nine", "11-26 09:00", ""),
     ("next Friday 5pm", "?", ""),
@@ -42,6 +45,7 @@ ENGLISH = [
     ("each monday at 8:30 and friday", "11-27 08:30, 11-30 08:30, 12-04 08:30 ...", ""),
 ]
 CHINESE = [
+    ("每周五下午六点提醒我喝酒", "11-27 18:00, 12-04 18:00, 12-11 18:00 ...", "喝酒"),
     ("在20分钟后", "11-25 14:40", ""),
     ("每周一早上八点", "11-30 08:00, 12-07 08:00, 12-14 08:00 ...", ""),
     ("下午三点半", "11-25 15:30", ""),
