@@ -140,6 +140,10 @@ class Poller:
         lease = self._leases.take(self._name)
         if lease:
             self._lease = lease
+            if self._stopping.is_set():
+                # `stop` may have looked for the lease before it was there
+                self._leases.release(lease)
+                return False
             log.note("polling", platform=self._bot.platform)
         elif not self._is_waiting:
             log.note("another process polls", platform=self._bot.platform)

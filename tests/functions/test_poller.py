@@ -18,6 +18,7 @@ from functions.channels.webhooks import CommandMenu
 from functions.events import Event
 from functions.poller import TRIES, PolledBot, Poller
 from functions.queues.base import Queue
+from functions.queues.leases import Lease, Leases
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from tests.fakes.bot_api import TOKEN, BotApi
@@ -206,6 +207,26 @@ def serve(environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def test_a_poller_that_is_stopped_while_it_takes_its_lease_keeps_none(
+    runtime: Callable[..., AgentRuntime],
+    platform: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened = runtime(**platform)
+    poller = Poller(polled(opened), opened)
+    take = Leases.take
+
+    def take_and_stop(leases: Leases, name: str) -> Lease | None:
+        lease = take(leases, name)
+        poller.stop()
+        return lease
+
+    monkeypatch.setattr(Leases, "take", take_and_stop)
+    poller.start()
+    wait_until(lambda: not poller._thread.is_alive(), "it ends")
+    assert opened.stores.kv.scan("claim") == []
 
 
 def test_a_server_that_is_killed_before_it_acknowledges_answers_once(
