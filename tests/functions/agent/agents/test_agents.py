@@ -468,7 +468,7 @@ def test_no_door_leads_to_an_agent(live: Lives, model: ScriptedModel) -> None:
         body = {"session": "main.alice", "text": "hello", "agent": "main.alice"}
         assert post("/chat", json=body).json()["reply"] == "the root"
         assert "You are main" in read_system(model)
-        assert post("/halt", json={"agent": "alice"}).status_code == 400
+        assert post("/halt", json={"agent": "main.alice"}).status_code == 400
         assert post("/halt", json={"session": "main.alice"}).status_code == 400
         status = agent.server.client.get("/status", params={"session": "own:main"}).json()
         assert status["agent"] == "main"
