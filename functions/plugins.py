@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import TypeVar
 
 from sigil.errors import UsageError, one_line
@@ -35,6 +34,9 @@ def load_plugin(name: str, builtin: Mapping[str, _T], choice: PluginSetting) -> 
     """
     if name in builtin:
         return builtin[name]
+    # a cold start spends more on this module than on most of ours, and seldom needs it
+    from importlib.metadata import entry_points
+
     others = entry_points(group=choice.group)
     if name not in others.names:
         known = ", ".join([*builtin, *sorted(others.names)])

@@ -7,8 +7,6 @@ filled: with it no server starts, and the same command begins again.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import tempfile
 import time
@@ -40,7 +38,7 @@ from functions.settings import Settings
 from sigil.errors import BackendError, Refused
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.settings import without_userinfo
-from sigil.storage.files import make_write_error
+from sigil.storage.files import lock_folder, make_write_error
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.base import BoundsItems, ScannedItem, scan_everything
 from sigil.storage.kv.restoration import (
@@ -147,7 +145,9 @@ def restore_backup(
         return fill(open_stores(settings)).fill_shared(replaces=replaces, name=name)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _hold(path.parent):
+        folder = path.parent
+        others = f"another restoration fills {folder}"
+        with lock_folder(folder, others, "wait until it has ended"):
             _require_space(path.parent, reader)
             return _restore_file(settings, path, fill, replaces=replaces)
     except OSError as problem:
@@ -339,19 +339,3 @@ def _closing(kv: KV) -> Iterator[None]:
     finally:
         if isinstance(kv, SqliteKV):
             kv.close()
-
-
-@contextmanager
-def _hold(folder: Path) -> Iterator[None]:
-    """Let one restoration at a time fill the store of a folder; the lock ends with this process."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise Refused(
-            "EEXIST", f"another restoration fills {folder}", suggestion="wait until it has ended"
-        ) from None
-    else:
-        yield
-    finally:
-        os.close(handle)

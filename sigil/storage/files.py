@@ -6,14 +6,15 @@ A file is written under another name in its folder, then renamed.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sigil.errors import UsageError
+from sigil.errors import Refused, UsageError
 
 OURS = 0o600
 EVERYBODYS = 0o666
@@ -69,6 +70,27 @@ def make_write_error(path: Path, problem: OSError) -> UsageError:
         f"cannot write {path}: {problem.strerror}",
         suggestion="choose a folder with free space that you can write to",
     )
+
+
+@contextmanager
+def lock_folder(folder: Path, message: str, suggestion: str) -> Iterator[None]:
+    """Hold a folder's lock, which ends with the process and leaves no file.
+
+    `Refused` EEXIST with this message and suggestion while another process holds it, `UsageError`
+    EWRITE for a folder that cannot be opened.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as problem:
+        raise make_write_error(folder, problem) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise Refused("EEXIST", message, suggestion=suggestion) from None
+    else:
+        yield
+    finally:
+        os.close(handle)
 
 
 def exchange_names(one: Path, other: Path) -> None:

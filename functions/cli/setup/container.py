@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from functions.cli.setup.programs import run_program
 from functions.cli.setup.settings_file import SettingsFile
 from functions.settings import Settings
 from sigil.cli.printing import Printer
@@ -26,7 +27,6 @@ LABEL = "uncaged.setup"
 PROGRAMS = ("docker", "podman")
 PORT_INSIDE = 8000
 STOP_SECONDS = 45
-COMMAND_SECONDS = 90.0
 START_SECONDS = 60.0
 """The image's health check asks every 15 s."""
 LOOK_SECONDS = 0.5
@@ -45,18 +45,7 @@ class Containers:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run the program with these words."""
-        try:
-            return subprocess.run(
-                [self.program, *words],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=COMMAND_SECONDS,
-                stdin=subprocess.DEVNULL,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return subprocess.CompletedProcess(words, 1, "", type(problem).__name__)
+        return run_program(self.program, *words)
 
     def require(self, *words: str) -> str:
         """Return what the program prints with these words; `BackendError` when it fails."""

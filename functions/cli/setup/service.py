@@ -20,6 +20,7 @@ from functions.cli.setup.container import (
     start_container,
 )
 from functions.cli.setup.flags import SetupFlags
+from functions.cli.setup.programs import run_program
 from functions.cli.setup.questions import Questions, require_choice
 from functions.cli.setup.settings_file import SettingsFile
 from functions.settings import Settings
@@ -34,8 +35,6 @@ PORT = 8000
 SYSTEMD = "systemd"
 CONTAINER = "container"
 NONE = "none"
-COMMAND_SECONDS = 90.0
-"""A server that ends may finish its turns first."""
 START_SECONDS = 30.0
 """The first start compiles the engine, and fills the registry."""
 LOOK_SECONDS = 0.5
@@ -77,18 +76,7 @@ class UserServices:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `systemctl --user` with these words."""
-        try:
-            return subprocess.run(
-                [self.program, "--user", *words],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=COMMAND_SECONDS,
-                stdin=subprocess.DEVNULL,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return subprocess.CompletedProcess(words, 1, "", type(problem).__name__)
+        return run_program(self.program, "--user", *words)
 
     def require(self, *words: str) -> None:
         """Run `systemctl --user` with these words; `BackendError` when it fails."""

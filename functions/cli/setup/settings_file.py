@@ -4,8 +4,6 @@ with the file before it kept.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -13,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from functions.settings import Settings
-from sigil.errors import Refused, UsageError, one_line
+from sigil.errors import UsageError, one_line
 from sigil.settings import FILE, read_variable, refuse_unknown_names
 from sigil.storage import toml_files
-from sigil.storage.files import OURS, exchange_names, make_write_error, write_whole
+from sigil.storage.files import OURS, exchange_names, lock_folder, make_write_error, write_whole
 
 HEAD = "# settings of Uncaged; `uncaged setup` changes them, `uncaged doctor -v` explains them\n"
 PREVIOUS = ".previous"
@@ -169,34 +167,21 @@ def open_settings_file(*, here: bool) -> Iterator[SettingsFile]:
                 )
     else:
         path = Settings.find_own_file()
-    with _lock(path.parent):
+    folder = path.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise make_write_error(folder, problem) from None
+    with lock_folder(
+        folder,
+        f"another `uncaged setup` changes {folder} right now",
+        "finish it there, or end it with Ctrl-C: nothing half-written stays",
+    ):
         for left in path.parent.iterdir():
             # of a setup that was killed while it wrote; this process alone writes here now
             if _LEFT_OVER.fullmatch(left.name) and left.is_file() and not left.is_symlink():
                 left.unlink(missing_ok=True)
         yield SettingsFile(path, base)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, which ends with the process and leaves no file."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as problem:
-        raise make_write_error(folder, problem) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise Refused(
-            "EEXIST",
-            f"another `uncaged setup` changes {folder} right now",
-            suggestion="finish it there, or end it with Ctrl-C: nothing half-written stays",
-        ) from None
-    else:
-        yield
-    finally:
-        os.close(handle)
 
 
 def _read(path: Path) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import shlex
 import signal
@@ -29,8 +27,9 @@ from functions.cli.upgrade.trial import require_start
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count
-from sigil.errors import BackendError, Refused, SigilError
+from sigil.errors import BackendError, SigilError
 from sigil.settings import installed_version, without_userinfo
+from sigil.storage.files import lock_folder
 from sigil.storage.kv.sqlite_backup import read_formats, read_schema, restore_store
 from sigil.storage.kv.sqlite_file import SCHEMA
 from sigil.wiring import sqlite_path
@@ -74,7 +73,9 @@ def run_upgrade(
         printer.result({**row, "commands": commands}, "nothing was changed")
         return 0
     makes_backup = sqlite_path(settings) is not None or not has_backup
-    with _hold(installation.folder), _interrupt_once():
+    folder = installation.folder
+    others = lock_folder(folder, f"another upgrade of {folder} runs", "wait until it has ended")
+    with others, _interrupt_once():
         return _upgrade(printer, settings, upgrade, services, makes_backup=makes_backup)
 
 
@@ -211,22 +212,6 @@ def _print_store(printer: Printer, settings: Settings) -> None:
             f"{format_count(formats.newer, 'record')} of a newer version, which this one cannot"
             " read and leaves as they are"
         )
-
-
-@contextmanager
-def _hold(folder: Path) -> Iterator[None]:
-    """Hold the lock of an installation, which ends with this process."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise Refused(
-            "EEXIST", f"another upgrade of {folder} runs", suggestion="wait until it has ended"
-        ) from None
-    else:
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextmanager
