@@ -121,7 +121,13 @@ class QueueWorkers:
                 if time.monotonic() >= full:
                     full = time.monotonic() + scheduler.TICK_SECONDS
                     tick = scheduler.tick
-                ticked = tick(runtime.stores, runtime.queue, runtime.settings.agent)
+                settings = runtime.settings
+                ticked = tick(
+                    runtime.stores,
+                    runtime.queue,
+                    settings.agent,
+                    late_most=settings.catch_up_seconds,
+                )
                 wait = min(max(ticked.due - time.time(), LOOK_SECONDS), wait)
             except SigilError as problem:
                 log.note("unswept", code=problem.code)

@@ -11,7 +11,7 @@ from typing import Final
 
 from functions import log
 from functions.agent.agents.record import join_name, scan_agents
-from functions.agent.schedules.tick import restore_marks, wake_agents
+from functions.agent.schedules.tick import LATE_MOST, restore_marks, wake_agents
 from functions.queues import dead_letters
 from functions.queues.base import Queue
 from functions.settings import Settings
@@ -43,13 +43,20 @@ class Tick:
     due: float
 
 
-def tick(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = time.time) -> Tick:
+def tick(
+    stores: Stores,
+    queue: Queue,
+    agent: str,
+    clock: Callable[[], float] = time.time,
+    *,
+    late_most: float = LATE_MOST,
+) -> Tick:
     """Remove expired items, files and capabilities, and enqueue what is due of `agent`, a root, and
-    its children.
+    its children, unless it was due more than `late_most` seconds ago.
 
     Roots may share a store, but not always a queue.
     """
-    woken = wake(stores, queue, agent, clock)
+    woken = wake(stores, queue, agent, clock, late_most=late_most)
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
@@ -60,7 +67,14 @@ def tick(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = 
     return Tick(swept, woken.queued + again, min(woken.due, clock() + TICK_SECONDS))
 
 
-def wake(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = time.time) -> Tick:
+def wake(
+    stores: Stores,
+    queue: Queue,
+    agent: str,
+    clock: Callable[[], float] = time.time,
+    *,
+    late_most: float = LATE_MOST,
+) -> Tick:
     """Enqueue the wakeups that are due, and nothing else."""
     now = clock()
     if _begin_day(stores.kv, f"wakeups:{agent}", now):
@@ -68,7 +82,7 @@ def wake(stores: Stores, queue: Queue, agent: str, clock: Callable[[], float] = 
         mended = restore_marks(stores.kv, [agent, *below], now)
         if mended:
             log.note("wakeups found again", count=mended)
-    woken = wake_agents(stores.kv, queue.put, agent, now)
+    woken = wake_agents(stores.kv, queue.put, agent, now, late_most=late_most)
     if woken.queued:
         log.note("wakeups queued", count=woken.queued)
     return Tick(0, woken.queued, min(woken.due, now + TICK_SECONDS))
@@ -114,13 +128,14 @@ def _begin_day(kv: KV, task: str, now: float) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _open_parts() -> tuple[Stores, Queue, str]:
+def _open_parts() -> tuple[Stores, Queue, Settings]:
     log.start()
     settings = Settings.read()
-    return open_stores(settings), open_ingress_queue(settings), settings.agent
+    return open_stores(settings), open_ingress_queue(settings), settings
 
 
 def handler(event: object, context: object) -> dict[str, int]:
     """Run one tick; AWS invokes this on a schedule."""
-    done = tick(*_open_parts())
+    stores, queue, settings = _open_parts()
+    done = tick(stores, queue, settings.agent, late_most=settings.catch_up_seconds)
     return {"swept": done.swept, "queued": done.queued}

@@ -240,6 +240,13 @@ class Settings(SigilSettings):
         " chats",
         least=1,
     )
+    catch_up_hours: int = setting(
+        "UNCAGED_CATCH_UP_HOURS",
+        24,
+        "after an outage, reminders and wakeups that were due less than so many hours ago come"
+        " about; older ones are only told",
+        least=1,
+    )
     lease: float = setting(
         "UNCAGED_LEASE",
         30.0,
@@ -350,6 +357,11 @@ class Settings(SigilSettings):
     def endpoint(self) -> str:
         """Return the model's address; empty for the offline model."""
         return self.llm_url or (DASHSCOPE if self.llm_key else "")
+
+    @property
+    def catch_up_seconds(self) -> float:
+        """Return the seconds after which what was due does not come about any more."""
+        return self.catch_up_hours * 3_600.0
 
     @property
     def has_fallback(self) -> bool:

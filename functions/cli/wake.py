@@ -51,7 +51,9 @@ def wake_now(
 
     with open_agent(switch=True, name=agent) as (app, settings):
         queue = open_ingress_queue(settings)
-        queued = wake_agents(app.kv, queue.put, app.root, app.clock.now()).queued
+        now = app.clock.now()
+        late_most = settings.catch_up_seconds
+        queued = wake_agents(app.kv, queue.put, app.root, now, late_most=late_most).queued
         times = [each.due for each in app.schedules.list_of_chat() if not each.paused]
     due = min(times, default=None)
     begun = f"{queued} queued" if queued else "nothing new"

@@ -15,6 +15,7 @@ from functions.events import CONSOLIDATION, Event
 from functions.local import QueueWorkers
 from functions.queues.dead_letters import give_up, scan_dead_letters
 from functions.queues.store_queue import StoreQueue
+from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV
@@ -97,7 +98,7 @@ def test_the_servers_scheduler_ticks_as_soon_as_it_is_woken_or_something_is_due(
     dues = [0.0, 0.0, None]
     ticks: list[object] = []
 
-    def tick(stores: Stores, queue: object, agent: str) -> scheduler.Tick:
+    def tick(stores: Stores, queue: object, agent: str, *, late_most: float) -> scheduler.Tick:
         ticks.append(queue)
         due = dues[len(ticks) - 1]
         return scheduler.Tick(0, 0, float("inf") if due is None else due)
@@ -139,7 +140,7 @@ def test_on_aws_the_scheduled_function_wakes_who_is_due(
     monkeypatch: pytest.MonkeyPatch, kv: KV, clock: Clock
 ) -> None:
     queue = StoreQueue(kv)
-    parts = (Stores(kv, MemoryArtifacts()), queue, "main")
+    parts = (Stores(kv, MemoryArtifacts()), queue, Settings())
     monkeypatch.setattr(scheduler, "_open_parts", lambda: parts)
     now = time.time()
     when = When(kind="at", at=now - 1.0, zone="UTC")

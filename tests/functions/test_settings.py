@@ -171,6 +171,7 @@ def test_code_that_came_along_with_a_folder_is_not_run(tmp_path: Path) -> None:
         ("UNCAGED_LLM_WINDOW", "-5"),
         ("UNCAGED_WORKERS", "0"),
         ("UNCAGED_BACKGROUND_WORKERS", "0"),
+        ("UNCAGED_CATCH_UP_HOURS", "0"),
         ("UNCAGED_WORK_QUEUE", "sqs://https://sqs.eu-central-1.amazonaws.com/1/work.fifo"),
         ("UNCAGED_LLM_URL", "nonsense"),
         ("UNCAGED_TURN_SECONDS", "0"),

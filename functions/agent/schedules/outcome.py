@@ -19,7 +19,7 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     to say. What a schedule says without a model is written down here only when it was not said.
     """
     event = turn.event
-    if event.kind not in ("wakeup", "say") or not event.data.get("wakeup"):
+    if not _is_run(event):
         return ()
     step = turn.trace[-1] if turn.trace else {}
     reason = ""
@@ -34,32 +34,38 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     else:
         outcome = "said" if said else "silent"
     tokens = turn.usage.counted
-    return _note(kv, Run(event.id, _find_due(event), now, outcome, reason, tokens))
+    return _note(kv, event, Run(event.id, _find_due(event), now, outcome, reason, tokens))
 
 
 def note_lost_run(kv: KV, event: Event, reason: str, now: float) -> tuple[Event, ...]:
     """Write down that the event of a run was given up before its turn, and return what is to be
     said about it.
     """
-    if event.kind not in ("wakeup", "say") or not event.data.get("wakeup"):
+    if not _is_run(event):
         return ()
-    return _note(kv, Run(event.id, _find_due(event), now, "failed", reason))
+    return _note(kv, event, Run(event.id, _find_due(event), now, "failed", reason))
+
+
+def _is_run(event: Event) -> bool:
+    """Return whether an event is a run of a schedule."""
+    is_known = event.data.get("wakeup") and event.data.get("owner")
+    return event.kind in ("wakeup", "say") and bool(is_known)
 
 
 def _find_due(event: Event) -> float:
-    """Return when a run was due, by the name of its event."""
-    name = event.id.rpartition(":")[2]
-    return int(name) / 1000 if name.isdecimal() else event.at
+    """Return when a run was due."""
+    due = event.data.get("due")
+    return float(due) if isinstance(due, int | float) and due >= 0 else event.at
 
 
-def _note(kv: KV, run: Run) -> tuple[Event, ...]:
-    head, id, name = run.event.rsplit(":", 2)
-    agent = head.partition(":")[2]
-    schedule = Schedules(kv, agent).note_run(id, run)
+def _note(kv: KV, event: Event, run: Run) -> tuple[Event, ...]:
+    agent = str(event.data["owner"])
+    schedule = Schedules(kv, agent).note_run(str(event.data["wakeup"]), run)
     if not schedule or schedule.paused != FAILED or run.outcome != "failed":
         return ()
     texts = load_texts(schedule.language)
     told = texts.wakeup_paused.format(
         title=schedule.title, count=schedule.failures, number=schedule.number
     )
-    return (make_notice(schedule, agent, f"{name}-paused", run.ended, told),)
+    name = f"{round(run.due * 1000)}-paused"
+    return (make_notice(schedule, agent, name, run.ended, told),)

@@ -140,9 +140,16 @@ def make_id(when: When, text: str, say: str, session: str) -> str:
 def make_event(schedule: Schedule, agent: str, name: str, now: float, note: str = "") -> Event:
     """Return the event of a run, `wakeup:AGENT:ID:NAME`: what there is to do, or to say at once.
 
-    `note` is said below the schedule's own words.
+    `name` is the time at which it was due, in milliseconds, or another name of a run that was asked
+    for. `note` is said below the schedule's own words. Its data says whose schedule it is of, since
+    what is said goes to the root.
     """
-    data: dict[str, Json] = {"wakeup": schedule.id, "from": f"wakeup {schedule.title}"}
+    data: dict[str, Json] = {
+        "wakeup": schedule.id,
+        "owner": agent,
+        "due": int(name) / 1000 if name.isdecimal() else now,
+        "from": f"wakeup {schedule.title}",
+    }
     text = "\n\n".join(filter(None, (schedule.say or schedule.text, note)))
     root = keys.root_of(agent)
     if schedule.collects:

@@ -33,7 +33,9 @@ from sigil.storage.stored import NewerFormat
 
 PAGE: Final = 500
 LATE_MOST: Final = 86_400.0
-"""What was due so many seconds ago does not run any more; its chat is told."""
+"""What was due so many seconds ago does not run any more, unless a setting says another number; its
+chat is told.
+"""
 PUNCTUAL: Final = 60.0
 """A reminder that comes so many seconds late does not say so."""
 MISSED_MOST: Final = 1_000
@@ -52,9 +54,12 @@ class Woken:
     due: float
 
 
-def wake_agents(kv: KV, put: Put, root: str, now: float) -> Woken:
-    """Put the events of all schedules of a root and the agents below it that are due."""
-    waker = _Waker(kv, put, keys.due_wakeup(root, 0.0, "", "").partition, now)
+def wake_agents(kv: KV, put: Put, root: str, now: float, *, late_most: float = LATE_MOST) -> Woken:
+    """Put the events of all schedules of a root and the agents below it that are due.
+
+    What was due more than `late_most` seconds ago does not run any more.
+    """
+    waker = _Waker(kv, put, keys.due_wakeup(root, 0.0, "", "").partition, now, late_most)
     queued = 0
     after = ""
     while True:
@@ -102,12 +107,13 @@ def _record_key(sort: str) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class _Waker:
-    """Puts the events of what is due `now` by the index in `partition`."""
+    """Puts the events of what is due `now` by the index in `partition`, unless it is too late."""
 
     kv: KV
     put: Put
     partition: str
     now: float
+    late_most: float
 
     def wake_all(self, due: Sequence[tuple[str, Item]]) -> int:
         """Put the events of items of the index, and return their count."""
@@ -137,7 +143,7 @@ class _Waker:
             schedule = None
         if not schedule or schedule.paused or schedules.key_of_due(schedule).sort != sort:
             return 0
-        changed, events = _decide(schedule, agent, self.now)
+        changed, events = _decide(schedule, agent, self.now, self.late_most)
         for event in events:
             self.put(event)
         if changed.last and changed.last != schedule.last:
@@ -146,7 +152,9 @@ class _Waker:
         return len(events)
 
 
-def _decide(schedule: Schedule, agent: str, now: float) -> tuple[Schedule, list[Event]]:
+def _decide(
+    schedule: Schedule, agent: str, now: float, late_most: float
+) -> tuple[Schedule, list[Event]]:
     """Return what becomes of a schedule that is due, and the events to put."""
     name = f"{round(schedule.due * 1000)}"
     missed = _count_missed(schedule, now)
@@ -155,7 +163,7 @@ def _decide(schedule: Schedule, agent: str, now: float) -> tuple[Schedule, list[
     was_due = format_clock(schedule.due, schedule.when.zone, now)
     if schedule.collects:
         return replace(changed, runs=1), [make_event(schedule, agent, name, now)]
-    if now - schedule.due > LATE_MOST and not _was_due_lately(schedule, now):
+    if now - schedule.due > late_most and not _was_due_since(schedule, now - late_most, now):
         text = texts.wakeup_too_late.format(title=schedule.title, time=was_due, count=missed + 1)
         notice = make_notice(schedule, agent, name, now, text)
         run = Run(notice.id, schedule.due, now, "skipped", "late")
@@ -187,7 +195,9 @@ def _count_missed(schedule: Schedule, now: float) -> int:
     return count
 
 
-def _was_due_lately(schedule: Schedule, now: float) -> bool:
-    """Return whether one of its times was not so long ago that it does not run any more."""
-    found = schedule.find_next(now - LATE_MOST)
+def _was_due_since(schedule: Schedule, begin: float, now: float) -> bool:
+    """Return whether one of its times came after `begin`, so that there is something to make up
+    for.
+    """
+    found = schedule.find_next(begin)
     return bool(found) and found <= now

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from functions.agent.schedules.schedule import FAILED, FAILURES_MOST, NOBODY
+from functions.agent.schedules.outcome import note_lost_run
+from functions.agent.schedules.schedule import (
+    FAILED,
+    FAILURES_MOST,
+    NOBODY,
+    Schedule,
+    Schedules,
+    make_event,
+)
+from functions.agent.schedules.when import When
 from functions.personal_data import PersonalData
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -41,6 +51,24 @@ def test_a_reminder_asks_no_model(chats: Chats, model: ScriptedModel) -> None:
     Wakeups(chats, text="", say="drink water").run()
     assert chats.list_texts() == ["drink water"]
     assert model.bodies == []
+
+
+def test_a_run_whose_event_is_lost_is_one_of_its_own_agents_whatever_their_names(
+    chats: Chats,
+) -> None:
+    kv = chats.runtime.stores.kv
+    schedules = Schedules(kv, "team:a.bo:b")
+    when = When(kind="every", every=3600.0, zone="UTC")
+    asked = Schedule(id="", when=when, session=BY, by=BY, since=1e9)
+    for kind in ({"text": "look at the mail"}, {"say": "drink water"}):
+        made = schedules.add(replace(asked, **kind))[0]
+        for name in (f"{round(made.due * 1000)}", "now-1:2"):
+            note_lost_run(kv, make_event(made, "team:a.bo:b", name, 2e9), "it broke", 3e9)
+        assert [(run.due, run.reason) for run in schedules.list_runs(made.id)] == [
+            (2e9, "it broke"),
+            (made.due, "it broke"),
+        ]
+    assert [each.failures for each in schedules.scan()] == [2, 2]
 
 
 def test_its_chat_is_told_when_it_pauses_after_five_failures(

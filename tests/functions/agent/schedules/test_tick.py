@@ -23,6 +23,7 @@ from functions.agent.schedules.tick import LATE_MOST, PAGE, restore_marks, wake_
 from functions.agent.schedules.when import When
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
+from functions.settings import Settings
 from sigil.errors import Refused, UsageError
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -120,7 +121,13 @@ def test_work_runs_in_a_session_of_its_own_and_names_its_chat(agents: Agents) ->
     work = agents.add(again(1800.0, times=2))
     (event,) = agents.tick(1800.0)
     assert (event.kind, event.session) == ("wakeup", f"own:w-{work.id}")
-    assert event.data == {"wakeup": work.id, "from": "wakeup mail", "home": ADA}
+    assert event.data == {
+        "wakeup": work.id,
+        "owner": "main",
+        "due": START + 1800.0,
+        "from": "wakeup mail",
+        "home": ADA,
+    }
     agents.end(event)
     (event,) = agents.tick(1800.0)
     assert agents.end(event).is_over
@@ -162,6 +169,14 @@ def test_what_was_due_more_than_a_day_ago_does_not_run_and_its_chat_is_told(
     (told,) = agents.tick(9 * 86_400.0)
     assert "missed: 1" in told.text
     assert len(agents.list_marks()) == 1
+
+
+def test_the_hours_of_catching_up_are_a_setting(agents: Agents, clock: Clock) -> None:
+    agents.add(once(600.0))
+    clock.advance(600.0 + 2 * 3_600.0)
+    kept = replace(Settings(), catch_up_hours=1).catch_up_seconds
+    wake_agents(agents.kv, agents.put.append, "main", clock.now, late_most=kept)
+    assert "I was not running" in agents.put[0].text
 
 
 def test_a_reminder_that_is_late_says_so(agents: Agents) -> None:
