@@ -1,11 +1,12 @@
-"""The owner's switch over HTTP: halt, unlock and status; all need the admin token.
+"""The owner's door over HTTP: halt, unlock, status and schedules; all need the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,18 +15,21 @@ from fastapi.concurrency import run_in_threadpool
 from mangum import Mangum
 
 from functions import log, wiring
+from functions.agent import wakeup_requests
 from functions.agent.agents.directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
 from functions.agent.commands import control, status
 from functions.alerts import Notifier, halt_alert, send_alert
+from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil import strict_json
 from sigil.access.authentication import Authenticator, require_admin
 from sigil.errors import BackendError, SigilError, UsageError
-from sigil.http.body import read_body
+from sigil.http.body import read_body, read_checked_body
 from sigil.http.credentials import admit_request
 from sigil.http.response import add_error_handling, failure_response, json_response
+from sigil.protocol import Json
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.storage.stored import row
@@ -37,12 +41,15 @@ BODY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AdminDeps:
-    """The agent to switch, those below it, who hears of a halt, and who checks the token."""
+    """The agent to switch, those below it, who hears of a halt, and who checks the token; `queue`
+    takes the runs that are asked for.
+    """
 
     app: App
     notifier: Notifier
     gate: Authenticator
     agents: AgentDirectory
+    queue: Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,26 @@ class Target:
 Act = Callable[[AdminDeps, Target], dict[str, object]]
 
 
+@dataclass(frozen=True, slots=True)
+class WakeupRequest:
+    """A request about schedules: the agent whose they are, the id in its path, its parameters and
+    its body, and the name that makes its repeats the same request.
+    """
+
+    app: App
+    queue: Queue
+    id: str
+    query: Mapping[str, str]
+    fields: Mapping[str, Json]
+    name: str
+
+
+Answer = Callable[[WakeupRequest], Response]
+
+
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
-    """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, and GET
-    /status?session= or ?agent=.
+    """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
+    /status?session= or ?agent=, and those of schedules under /wakeups.
 
     `open_deps` is called by each request.
     """
@@ -79,6 +103,27 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
         # plain routes: see functions/webhook.py
         routes.add_route(path, endpoint, methods=[method])
 
+    def add_wakeup_route(method: str, path: str, answer: Answer) -> None:
+        async def endpoint(request: Request) -> Response:
+            try:
+                deps = await run_in_threadpool(open_deps)
+                require_admin(await admit_request(request, deps.gate), "does this")
+                text = b""
+                if method in ("POST", "PATCH"):
+                    text = await read_checked_body(request, BODY_BYTES)
+                return await run_in_threadpool(_answer_wakeups, deps, request, text, answer)
+            except SigilError as problem:
+                return failure_response(problem)
+
+        routes.add_route(path, endpoint, methods=[method])
+
+    add_wakeup_route("GET", "/wakeups", _list_wakeups)
+    add_wakeup_route("POST", "/wakeups", _make_wakeup)
+    add_wakeup_route("GET", "/wakeups/{id}", _show_wakeup)
+    add_wakeup_route("PATCH", "/wakeups/{id}", _change_wakeup)
+    add_wakeup_route("DELETE", "/wakeups/{id}", _drop_wakeup)
+    add_wakeup_route("POST", "/wakeups/{id}/run", _run_wakeup)
+    add_wakeup_route("GET", "/wakeups/{id}/runs", _list_wakeup_runs)
     add_route("POST", "/halt", _halt_agent)
     add_route("POST", "/unlock", _unlock_agent)
     add_route("GET", "/status", _report_status)
@@ -132,6 +177,59 @@ def _report_status(deps: AdminDeps, target: Target) -> dict[str, object]:
     return {"agent": app.name, "session": name, **row(report)}
 
 
+def _answer_wakeups(deps: AdminDeps, request: Request, text: bytes, answer: Answer) -> Response:
+    """Answer a request about the schedules of the agent that `?agent=` names, else of the root."""
+    query = dict(request.query_params)
+    agent = query.pop("agent", None)
+    if agent is not None and not is_name(agent):
+        raise UsageError("EINVAL", "agent is the short name of an agent", source="http")
+    fields = strict_json.read_object(text, source="http") if text.strip() else {}
+    name = request.headers.get("idempotency-key", "") or uuid.uuid4().hex
+    id = request.path_params.get("id", "")
+    app = _find_agent(deps, Target(agent=agent or ""))
+    return answer(WakeupRequest(app, deps.queue, id, query, fields, name))
+
+
+def _list_wakeups(asked: WakeupRequest) -> Response:
+    return json_response(
+        wakeup_requests.list_schedules(asked.app, wakeup_requests.read_page(asked.query))
+    )
+
+
+def _make_wakeup(asked: WakeupRequest) -> Response:
+    made, is_new = wakeup_requests.make_schedule(asked.app, asked.fields)
+    return json_response(wakeup_requests.make_row(made, asked.app), 201 if is_new else 200)
+
+
+def _show_wakeup(asked: WakeupRequest) -> Response:
+    found = wakeup_requests.find_schedule(asked.app.schedules, asked.id)
+    return json_response(wakeup_requests.make_row(found, asked.app))
+
+
+def _change_wakeup(asked: WakeupRequest) -> Response:
+    changed = wakeup_requests.change_schedule(asked.app, asked.id, asked.fields)
+    return json_response(wakeup_requests.make_row(changed, asked.app))
+
+
+def _drop_wakeup(asked: WakeupRequest) -> Response:
+    wakeup_requests.drop_schedule(asked.app, asked.id)
+    return json_response({"dropped": asked.id})
+
+
+def _run_wakeup(asked: WakeupRequest) -> Response:
+    """Answer once the run waits in the queue; the schedule's own times stay as they are."""
+    if asked.fields:
+        raise UsageError("EINVAL", "a run takes no fields", source="http")
+    event = wakeup_requests.make_run(asked.app, asked.id, asked.name)
+    asked.queue.put(event)
+    log.step("enqueued", event)
+    return json_response({"event": event.id}, 202)
+
+
+def _list_wakeup_runs(asked: WakeupRequest) -> Response:
+    return json_response(wakeup_requests.list_runs(asked.app, asked.id))
+
+
 def _find_agent(deps: AdminDeps, target: Target) -> App:
     """Return the agent that the request names, or that answers in its chat; else the root.
 
@@ -172,6 +270,7 @@ def _open_deps() -> AdminDeps:
         wiring.open_notifier(settings),
         Authenticator(token, None, settings.agent, settings.rate),
         wiring.open_directory(wiring.AgentMaker(settings, stores)),
+        wiring.open_ingress_queue(settings),
     )
 
 

@@ -208,7 +208,7 @@ def build_app(
     if local_registry:
         server.include_router(sigil_http.build_router(lambda: local_registry, gate))
     server.include_router(chat_routes(runtime, gate))
-    control = admin.AdminDeps(runtime.app, runtime.notifier, gate, runtime.agents)
+    control = admin.AdminDeps(runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue)
     server.include_router(admin.router(lambda: control))
     deps = webhook.WebhookDeps(runtime.channels, runtime.queue, runtime.stores.kv)
     server.include_router(webhook.router(lambda: deps))

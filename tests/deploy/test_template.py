@@ -274,7 +274,7 @@ def test_the_webhook_can_send_and_read_its_secret_and_nothing_else() -> None:
         ("Webhook", {"logs", "sqs", "ssm", "secretsmanager", "kms"}),
         ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
         ("Scheduler", {"logs", "dynamodb", "s3", "sqs"}),
-        ("Admin", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
+        ("Admin", {"logs", "dynamodb", "s3", "sqs", "ssm", "secretsmanager", "kms", "sns"}),
         ("Registry", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
     ],
 )
@@ -365,7 +365,7 @@ def test_a_queue_hands_out_one_event_at_a_time_and_waits_longer_than_the_worker_
 
 
 def test_who_enqueues_background_work_knows_its_queue_and_may_send_to_it() -> None:
-    for function in ("Worker", "Scheduler"):
+    for function in ("Worker", "Scheduler", "Admin"):
         assert environment(function)["UNCAGED_WORK_QUEUE"] == {"Fn::Sub": "sqs://${Work}"}
         targets = [where for action, where in allowed(function) if action == "sqs:SendMessage"]
         assert targets == [{"Fn::GetAtt": [name, "Arn"]} for name in ("Events", "Work")]

@@ -268,6 +268,10 @@ class Schedules:
             return None
         return self._change(id, go_on)
 
+    def rename(self, id: str, name: str) -> Schedule | None:
+        """Call a schedule by another name, or by its text if that is empty."""
+        return self._change(id, lambda known: replace(known, name=name))
+
     def drop(self, id: str) -> Schedule | None:
         """Delete a schedule and return it; None when there is none."""
 
