@@ -129,6 +129,7 @@ class QueueWorkers:
                     late_most=settings.catch_up_seconds,
                 )
                 wait = min(max(ticked.due - time.time(), LOOK_SECONDS), wait)
+                runtime.inputs.tell_heartbeats(runtime.stores.kv, time.time())
             except SigilError as problem:
                 log.note("unswept", code=problem.code)
             except Exception:  # noqa: BLE001  entry point: an unexpected error must not end the clock

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from functions.agent.model.base import Model, ModelReply, ModelRequest
     from functions.agent.model.billing import Billing
     from functions.agent.safety.budget import SafetyLimits
+    from functions.agent.schedules.heartbeat import InputNotes
     from functions.queues.sqs_batch import SqsBatch
     from sigil.protocol import Json, Registry
     from sigil.search.words import Tokenizer
@@ -87,6 +88,13 @@ def open_directory(factory: AgentFactory | None = None) -> AgentDirectory:
     return AgentDirectory(factory)
 
 
+def open_input_notes() -> InputNotes:
+    """Return the notes of which agents somebody has written to."""
+    from functions.agent.schedules.heartbeat import InputNotes
+
+    return InputNotes()
+
+
 @dataclass(frozen=True, slots=True)
 class AgentRuntime:
     """Everything that a worker needs to process events.
@@ -96,7 +104,8 @@ class AgentRuntime:
     inquiries, and `work` background work, which `queue` does when it is None. `consolidations` lets
     so many workers at once do what nobody waits for. `watch` is told of the steps of every turn.
     `patient` says that a turn whose model does not answer may wait in the queue. Whoever sets `due`
-    wakes the scheduler of this process before its time.
+    wakes the scheduler of this process before its time. `inputs` has the agents whose heartbeats
+    are to be told that somebody wrote.
     """
 
     settings: Settings
@@ -114,6 +123,7 @@ class AgentRuntime:
     patient: bool = True
     agents: AgentDirectory = field(default_factory=open_directory)
     due: Event = field(default_factory=Event)
+    inputs: InputNotes = field(default_factory=open_input_notes)
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""

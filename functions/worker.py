@@ -397,6 +397,8 @@ def _run_turn(
             send = partial(_send_all, runtime=runtime)
             watch = partial(_note_step, event, runtime)
             opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
+    if may_talk or event.kind == "mail":
+        runtime.inputs.add(runtime.app.name)
     log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
     wait = opened.wait
     continuation = opened.next
@@ -549,6 +551,14 @@ def _open_lambda_runtime() -> AgentRuntime:
     return open_runtime(settings, later=True)
 
 
+def _tell_heartbeats(runtime: AgentRuntime) -> None:
+    """Tell heartbeats that somebody wrote: a server's scheduler does so beside its turns."""
+    try:
+        runtime.inputs.tell_heartbeats(runtime.stores.kv, runtime.app.clock.now())
+    except SigilError as problem:  # the answers have left, and no event is handled again for this
+        log.note("heartbeats were not told", code=problem.code)
+
+
 class LambdaContext(Protocol):
     """The part of Lambda's context that the handler reads."""
 
@@ -571,4 +581,5 @@ def handler(event: Mapping[str, Json], context: LambdaContext) -> Mapping[str, o
     batch = open_batch(runtime.queue, event)
     while delivery := batch.take(0.0):
         process(delivery, replace(runtime, queue=batch), until)
+    _tell_heartbeats(runtime)
     return batch.report()

@@ -88,6 +88,10 @@ KEPT_SHARE = 0.75
 """The part of the window's room that the history before a turn may take. The rest is for the turn,
 which is never compacted while it runs.
 """
+LIGHT_TOKENS = 2_000
+"""A run of a schedule begins with so many tokens of the runs before it at most, so that one of
+every half an hour costs no more with every day.
+"""
 SAID_NOTE = "You said the following here by yourself, out of {origin}; nobody had just written."
 """The runtime's line above what the agent said in a chat by itself."""
 INTERRUPTED = (
@@ -379,7 +383,10 @@ def _begin_turn(
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
-    document = note_enough_unheard(evict(side, room * KEPT_SHARE, context.watch))
+    kept = room * KEPT_SHARE
+    if event.kind == "wakeup":
+        kept = min(kept, LIGHT_TOKENS)
+    document = note_enough_unheard(evict(side, kept, context.watch))
     document, turn = _charge_turn(opened, document, turn, side.trace)
     allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
     length = tokens.of_text(event.text)

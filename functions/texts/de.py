@@ -92,6 +92,7 @@ class German(Texts):
         "remind": "erinnert dich zu einer Zeit, etwa tomorrow at nine call Bob",
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
+        "heartbeat": "zeigt oder setzt, wie oft ich von selbst nachsehe, ob es Neues gibt",
         "tools": "zeigt die Werkzeuge, die ich hier zur Hand habe",
         "listen": "zeigt, ob ich in einer Gruppe mitlese; Besitzer schalten es an oder aus",
         "status": "zeigt, wie es mir geht und was ich gerade tue",
@@ -122,6 +123,7 @@ class German(Texts):
         "wakeups": "[pause | resume | now | drop N]",
         "remind": "ZEIT TEXT",
         "quiet": "[22:00-07:00 | off]",
+        "heartbeat": "[30m | off]",
         "listen": "[on | off]",
         "history": "[N]",
         "model": "[NAME | auto]",
@@ -708,6 +710,30 @@ class German(Texts):
     quiet_how = "`/quiet 22:00-07:00` setzt sie, und `/quiet off` beendet sie."
     quiet_off = "Hier gibt es keine Ruhezeit mehr."
     quiet_over = "Das kam in der Ruhezeit:"
+    heartbeat_name = "Herzschlag"
+    heartbeat_off = "Der Herzschlag ist aus: Ich sehe nicht von selbst nach, ob es Neues gibt."
+    heartbeat_how = (
+        "Mit `/heartbeat 30m` sehe ich alle 30 Minuten nach, von einer Minute (`1m`) bis zu einem"
+        " Tag (`1d`); `/heartbeat off` beendet es."
+    )
+    heartbeat_set = (
+        "Ich sehe im Abstand von {span} nach, ob es für mich Neues gibt, das nächste Mal um {time}."
+        " Was wichtig ist, sage ich hier. Gibt es nichts Neues, so kostet das nichts, und der"
+        " Abstand verdoppelt sich, bis zu einem Tag; eine Nachricht oder Post setzt ihn zurück."
+        " `/heartbeat off` beendet es."
+    )
+    heartbeat_ended = "Der Herzschlag ist jetzt aus."
+    heartbeat_now = (
+        "Ich sehe im Abstand von {span} nach, ob es für mich Neues gibt; das nächste Mal um {time}."
+    )
+    heartbeat_paused = (
+        "Ich sehe im Abstand von {span} nach, ob es für mich Neues gibt, aber jetzt nicht: {why}."
+    )
+    heartbeat_elsewhere = "Was wichtig ist, sage ich in {chat}."
+    heartbeat_cost = (
+        "Nachsehen ohne Neues kostet nichts; Läufe in den letzten 30 Tagen: {runs:,}, mit"
+        " {tokens:,} Token."
+    )
     remind_how = (
         "`/remind ZEIT TEXT`, die Zeit auf Englisch, etwa `/remind tomorrow at nine Bob anrufen`."
     )

@@ -70,6 +70,7 @@ class Texts:
         "remind": "reminds you at a time, such as tomorrow at nine call Bob",
         "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
         "quiet": "shows or sets the hours in which I say nothing here by myself",
+        "heartbeat": "shows or sets how often I look by myself whether something is new",
         "tools": "shows the tools that I have at hand here",
         "listen": "shows whether I read along in a group; owners switch it on or off",
         "status": "shows how I am, and what I am doing",
@@ -610,6 +611,25 @@ class Texts:
     quiet_how = "`/quiet 22:00-07:00` sets them, and `/quiet off` ends them."
     quiet_off = "There are no quiet hours here any more."
     quiet_over = "This came up in the quiet hours:"
+    heartbeat_name = "heartbeat"
+    heartbeat_off = "The heartbeat is off: I do not look by myself whether something is new."
+    heartbeat_how = (
+        "`/heartbeat 30m` lets me look every 30 minutes, from a minute (`1m`) to a day (`1d`);"
+        " `/heartbeat off` ends it."
+    )
+    heartbeat_set = (
+        "I look every {span} whether something is new for me, next at {time}, and tell you here"
+        " what matters. A look that finds nothing costs nothing, and doubles the time to the next"
+        " one, up to a day; a message or a mail sets it back. `/heartbeat off` ends it."
+    )
+    heartbeat_ended = "The heartbeat is off now."
+    heartbeat_now = "I look every {span} whether something is new for me; next at {time}."
+    heartbeat_paused = "I look every {span} whether something is new for me, but not now: {why}."
+    heartbeat_elsewhere = "What matters is told in {chat}."
+    heartbeat_cost = (
+        "Looks that find nothing cost nothing; runs in the last 30 days: {runs:,}, with"
+        " {tokens:,} tokens."
+    )
     remind_how = (
         "`/remind TIME TEXT`, such as `/remind tomorrow at nine call Bob` or"
         " `/remind every weekday at 8 take the pills`."

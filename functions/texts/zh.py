@@ -50,6 +50,7 @@ class Chinese(Texts):
         "remind": "到时间提醒你，例如 明天上午九点给鲍勃打电话",
         "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
         "quiet": "看看或设置我在这里不主动说话的时段",
+        "heartbeat": "看看或设置我多久自己查看一次有没有新情况",
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
         "status": "看看我的状态，正在做什么",
@@ -80,6 +81,7 @@ class Chinese(Texts):
         "wakeups": "[pause | resume | now | drop N]",
         "remind": "时间 内容",
         "quiet": "[22:00-07:00 | off]",
+        "heartbeat": "[30m | off]",
         "listen": "[on | off]",
         "history": "[N]",
         "model": "[名称 | auto]",
@@ -582,6 +584,22 @@ class Chinese(Texts):
     quiet_how = "`/quiet 22:00-07:00` 设置，`/quiet off` 取消。"
     quiet_off = "这里不再有安静时段。"
     quiet_over = "安静时段里有这些事："
+    heartbeat_name = "心跳"
+    heartbeat_off = "心跳已关闭：我不会自己查看有没有新情况。"
+    heartbeat_how = (
+        "`/heartbeat 30m` 让我每30分钟查看一次，最短一分钟（`1m`），最长一天（`1d`）；"
+        "`/heartbeat off` 关闭。"
+    )
+    heartbeat_set = (
+        "我每{span}查看一次有没有新情况，下一次在 {time}，要紧的事在这里告诉你。"
+        "没有新情况时不花任何费用，并且下一次间隔加倍，最长一天；有消息或来信时恢复原来的间隔。"
+        "`/heartbeat off` 关闭。"
+    )
+    heartbeat_ended = "心跳现在关闭了。"
+    heartbeat_now = "我每{span}查看一次有没有新情况；下一次在 {time}。"
+    heartbeat_paused = "我每{span}查看一次有没有新情况，但现在暂停：{why}。"
+    heartbeat_elsewhere = "要紧的事在 {chat} 告诉。"
+    heartbeat_cost = "没有新情况时不花费用；最近30天运行 {runs:,} 次，共 {tokens:,} 个 token。"
     remind_how = (
         "`/remind 时间 内容`，例如 `/remind 明天上午九点给鲍勃打电话`，"
         "或 `/remind 每个工作日早上八点吃药`。"

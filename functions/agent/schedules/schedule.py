@@ -8,7 +8,7 @@ old one, deletes none that counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -24,7 +24,7 @@ from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.update import DELETE, Change, retry_conflicts, scan_all, update_item
-from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps
+from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps, later
 
 SCHEDULES_MOST: Final = 64
 """An agent has so many schedules that are not over."""
@@ -38,6 +38,12 @@ RUN_SECONDS_MOST: Final = 6 * 3_600.0
 """A run that nobody has heard of for so long is over, whatever became of it."""
 KEPT_SECONDS: Final = 30 * 86_400.0
 """Seconds for which the outcome of a run is kept, and a reminder that is over."""
+HEARTBEAT: Final = sha256(b"heartbeat").hexdigest()[:12]
+"""The id of an agent's heartbeat: it has one at most."""
+OWN_SESSION: Final = f"{OWN}:main"
+"""The session in which an agent does what its heartbeat finds."""
+DELAY_MOST: Final = 86_400.0
+"""Seconds between two looks of a heartbeat that finds nothing at most."""
 SENDER: Final = "runtime:scheduler"
 BY_HAND: Final = "paused"
 NOBODY: Final = "nobody may"
@@ -74,6 +80,10 @@ class Schedule(Stored):
 
     `collects` says that it ends quiet hours, and belongs to no list.
 
+    A `heartbeat` runs only when a look finds something new. `delay` are the seconds to its next
+    look, and it does not look before `asleep` (seconds since 1970). `known` has the versions of
+    what it has seen (see `functions/agent/schedules/heartbeat.py`).
+
     `runs` counts how often it came about, `skipped` how often a run was still on, `missed` how
     often nobody was there; `failures` counts the runs that failed in a row. `running` is the event
     of the run that is on, which began at `started`, and `last` what became of the last one.
@@ -100,6 +110,10 @@ class Schedule(Stored):
     started: Time = 0.0
     last: Run | None = None
     collects: bool = False
+    heartbeat: bool = later(False)
+    delay: Time = later(0.0)
+    asleep: Time = later(0.0)
+    known: Mapping[str, str] = later(default_factory=dict, hash=False)
 
     @property
     def is_over(self) -> bool:
@@ -107,9 +121,14 @@ class Schedule(Stored):
         return not self.due
 
     @property
+    def is_extra(self) -> bool:
+        """Return whether it does not count among those that an agent may have."""
+        return self.collects or self.heartbeat
+
+    @property
     def own_session(self) -> str:
         """Return the session in which the agent does what it is told to do."""
-        return f"{OWN}:w-{self.id}"
+        return OWN_SESSION if self.heartbeat else f"{OWN}:w-{self.id}"
 
     @property
     def title(self) -> str:
@@ -122,6 +141,8 @@ class Schedule(Stored):
 
     def find_next(self, after: float) -> float:
         """Return its next time after another one, 0.0 when there is none any more."""
+        if self.heartbeat:
+            return max(after + max(self.delay, self.when.every), self.asleep)
         if self.when.times and self.runs >= self.when.times:
             return 0.0
         return find_next(self.when, after, began=self.since) or 0.0
@@ -231,8 +252,8 @@ class Schedules:
             if found and not found.is_over:
                 return found, False
             known = list(self.scan())
-            count = sum(not each.is_over and not each.collects for each in known)
-            if count >= SCHEDULES_MOST and not schedule.collects:
+            count = sum(not each.is_over and not each.is_extra for each in known)
+            if count >= SCHEDULES_MOST and not schedule.is_extra:
                 raise Refused(
                     "EQUOTA",
                     f"an agent has at most {SCHEDULES_MOST} schedules",
@@ -244,6 +265,64 @@ class Schedules:
             return made, True
 
         return retry_conflicts(store)
+
+    def set_heartbeat(self, schedule: Schedule) -> Schedule:
+        """Store the heartbeat of the agent, in place of the one that it had, and return it.
+
+        `UsageError` EINVAL for one that cannot be.
+        """
+        _require_sensible(schedule)
+        every = schedule.when.every
+        schedule = replace(schedule, id=HEARTBEAT, heartbeat=True, delay=every)
+        schedule = replace(schedule, due=schedule.since + every)
+
+        def store() -> Schedule:
+            item = self._kv.get(keys.wakeup(self._agent, HEARTBEAT))
+            there = [each.number for each in self.scan() if each.session == schedule.session]
+            made = replace(schedule, number=max(there, default=0) + 1)
+            found = _read(item) if item else None
+            if found and found.session == schedule.session:
+                made = replace(made, number=found.number)
+            if found:
+                made = replace(made, running=found.running, started=found.started, last=found.last)
+            self.write(item, made, moved=True)
+            if found and found.due not in (0.0, made.due):
+                self._kv.delete(self.key_of_due(found))
+            return made
+
+        return retry_conflicts(store)
+
+    def find_heartbeat(self) -> Schedule | None:
+        """Return the heartbeat of the agent, None when it is off."""
+        found = self.find(HEARTBEAT)
+        return None if found is None or found.is_over else found
+
+    def note_input(self, now: float) -> None:
+        """Let the heartbeat look as often as it was told to again: somebody has written."""
+
+        def wake(known: Schedule) -> Schedule:
+            every = known.when.every
+            if known.is_over or known.paused:
+                return known
+            due = max(min(known.due, now + every), known.asleep)
+            return replace(known, delay=min(known.delay, every), due=due)
+
+        self._change(HEARTBEAT, wake)
+
+    def sleep_until(self, until: float, now: float) -> Schedule | None:
+        """Let the heartbeat look at this time, and neither earlier nor because somebody writes.
+
+        Mail goes on to wake the agent. Returns the heartbeat, None when it is off.
+        """
+
+        def sleep(known: Schedule) -> Schedule:
+            if known.is_over:
+                return known
+            asleep = max(until, now + PERIOD_LEAST)
+            return replace(known, asleep=asleep, due=asleep, delay=known.when.every)
+
+        found = self._change(HEARTBEAT, sleep)
+        return None if found is None or found.is_over else found
 
     def find_numbered(self, session: str, number: int) -> Schedule | None:
         """Return the schedule of a chat that has this number and is not over."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+from functions.agent.schedules.heartbeat import look
 from functions.agent.schedules.schedule import (
     SCHEDULE,
     Run,
@@ -143,7 +144,10 @@ class _Waker:
             schedule = None
         if not schedule or schedule.paused or schedules.key_of_due(schedule).sort != sort:
             return 0
-        changed, events = _decide(schedule, agent, self.now, self.late_most)
+        if schedule.heartbeat:
+            changed, events = look(self.kv, schedule, agent, self.now)
+        else:
+            changed, events = _decide(schedule, agent, self.now, self.late_most)
         for event in events:
             self.put(event)
         if changed.last and changed.last != schedule.last:

@@ -1,0 +1,198 @@
+"""A heartbeat looks from time to time whether something is new for its agent, without a model.
+
+The scheduler's tick looks. When nothing is new, no event is put and no request is made: the time to
+the next look doubles, up to a day. When something is, the agent runs, and the next look comes after
+the time that its owner gave, which is the shortest. Whatever anybody writes to the agent has the
+same effect (`InputNotes`).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from functions.agent.memory.documents import CAPS
+from functions.agent.schedules.schedule import (
+    DELAY_MOST,
+    PERIOD_LEAST,
+    Schedule,
+    Schedules,
+    make_event,
+)
+from functions.agent.schedules.when import When
+from functions.events import Event
+from functions.texts.en import Texts
+from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv.base import get_many
+
+TEXT: Final = (
+    "Nobody has written to you: this is your heartbeat. Look at what is new, and by your documents"
+    " whether it asks for something; then do it, or say it."
+)
+"""What the agent is told to do when a look finds something."""
+MEMORY_OF_THINGS: Final = "things"
+NOTED_SECONDS: Final = PERIOD_LEAST
+"""That somebody writes to an agent is told to its heartbeat at most once in so many seconds."""
+_UNITS: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("s", "sec", "second", "seconds", "sekunden", "秒"), 1.0),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes", "minuten", "分", "分钟"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std", "stunde", "stunden"), 3_600.0),
+    **dict.fromkeys(("小时", "个小时"), 3_600.0),
+    **dict.fromkeys(("d", "day", "days", "tag", "tage", "天"), 86_400.0),
+}
+_PART: Final = re.compile(r"(\d{1,5})\s*([^\W\d_]+)\.?\s*")
+_BEFORE: Final = re.compile(r"(?:every|alle|每隔|每)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a look found: `found` names it for the agent, empty when nothing is new; `versions` are
+    those of all that it compared.
+    """
+
+    found: tuple[str, ...]
+    versions: Mapping[str, str]
+
+
+def parse_interval(words: str) -> float:
+    """Return the seconds that somebody writes as `30m`, `2 hours`, `1h 30m` or `每30分钟`; 0.0 for
+    what is none, or no whole minutes from one to a day.
+    """
+    words = _BEFORE.sub("", words.strip(), count=1).lower()
+    seconds = 0.0
+    place = 0
+    while place < len(words):
+        part = _PART.match(words, place)
+        if not part or part[2] not in _UNITS:
+            return 0.0
+        seconds += int(part[1]) * _UNITS[part[2]]
+        place = part.end()
+    fits = PERIOD_LEAST <= seconds <= DELAY_MOST and not seconds % 60.0
+    return seconds if fits else 0.0
+
+
+def make_heartbeat(
+    every: float,
+    *,
+    session: str,
+    by: str,
+    now: float,
+    zone: str,
+    known: Mapping[str, str],
+    texts: Texts,
+) -> Schedule:
+    """Return a heartbeat that looks every so many seconds, and tells a chat what comes of it.
+
+    It is on behalf of `by`. What is `known` by now is not new to it.
+    """
+    return Schedule(
+        id="",
+        when=When(kind="every", every=every, zone=zone),
+        session=session,
+        by=by,
+        since=now,
+        text=TEXT,
+        name=texts.heartbeat_name,
+        language=texts.code,
+        known=known,
+    )
+
+
+def look(
+    kv: KV, schedule: Schedule, agent: str, now: float, name: str = ""
+) -> tuple[Schedule, list[Event]]:
+    """Return what becomes of a heartbeat that looks now, and the events to put.
+
+    `name` is that of a run by hand: its look moves no time unless it finds something.
+    """
+    if schedule.is_running(now):
+        skipped = replace(schedule, skipped=schedule.skipped + 1, due=schedule.find_next(now))
+        return (schedule if name else skipped), []
+    every = schedule.when.every
+    news = find_news(kv, agent, schedule.known)
+    if not news.found:
+        delay = min(2 * max(schedule.delay, every), DELAY_MOST)
+        later = replace(schedule, delay=delay, asleep=0.0, due=now + delay)
+        return (schedule if name else later), []
+    note = f"New since your last look: {'; '.join(news.found)}."
+    event = make_event(schedule, agent, name or f"{round(schedule.due * 1000)}", now, note)
+    changed = replace(
+        schedule,
+        runs=schedule.runs + 1,
+        known=news.versions,
+        delay=every,
+        asleep=0.0,
+        due=now + every,
+        running=event.id,
+        started=now,
+    )
+    return changed, [event]
+
+
+def find_news(kv: KV, agent: str, known: Mapping[str, str]) -> News:
+    """Return what is new for an agent beside what it has seen, by two requests to the store: one
+    for its mailbox, where hooks leave what they get as well, one for all versions.
+    """
+    scope = keys.escape(agent)
+    found = []
+    if kv.scan(keys.mail(scope, 0.0, "").partition, limit=1):
+        found.append("mail that you have not read")
+    versions = read_versions(kv, agent)
+    names = sorted({*versions, *known})
+    changed = [name for name in names if versions.get(name) != known.get(name)]
+    documents = [name for name in changed if name != MEMORY_OF_THINGS]
+    if documents:
+        found.append(f"documents of yours have changed ({', '.join(documents)})")
+    if MEMORY_OF_THINGS in changed:
+        found.append("you remember something else than before")
+    return News(tuple(found), versions)
+
+
+def read_versions(kv: KV, agent: str) -> Mapping[str, str]:
+    """Return the versions of what a heartbeat watches, by name, without what is not there."""
+    watched = _list_watched(keys.escape(agent))
+    items = get_many(kv, list(watched.values()))
+    return {name: item.version for name, item in zip(watched, items, strict=True) if item}
+
+
+def _list_watched(scope: str) -> Mapping[str, Key]:
+    """Return the items whose change is news to an agent, by name.
+
+    Whatever else it is to look after, such as tasks and files, needs an item here that changes with
+    it: all of them are one request to the store.
+    """
+    documents = {name: keys.document(scope, name) for name in CAPS}
+    return {**documents, MEMORY_OF_THINGS: keys.thing_totals(scope)}
+
+
+@dataclass(slots=True)
+class InputNotes:
+    """The agents that somebody has written to, as this process knows.
+
+    A turn only notes it here. Between turns the heartbeats of these agents are told, each at most
+    once a minute, so that no message waits for the store.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    _noted: set[str] = field(default_factory=set)
+    _told: dict[str, float] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, agent: str) -> None:
+        """Note that somebody wrote to an agent."""
+        with self._lock:
+            self._noted.add(agent)
+
+    def tell_heartbeats(self, kv: KV, now: float) -> None:
+        """Let the heartbeats of all that were noted look as often as they were told to again."""
+        at = self.monotonic()
+        with self._lock:
+            told = [name for name in self._noted if at >= self._told.get(name, at)]
+            self._noted.difference_update(told)
+            self._told.update(dict.fromkeys(told, at + NOTED_SECONDS))
+        for agent in told:
+            Schedules(kv, agent).note_input(now)

@@ -1,0 +1,139 @@
+"""/heartbeat from outside: what it answers, and that looks which find nothing change no chat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.schedules.schedule import HEARTBEAT
+from functions.agent.schedules.tick import wake_agents
+from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
+from sigil.storage.kv.update import scan_all
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.commands.test_wakeups import tell
+from tests.functions.chats import Chats
+from tests.functions.people import GUEST, OWNER, platform
+
+CHAT = keys.session_of("main", f"telegram:{OWNER}")
+OWN = keys.session_of("main", "own:main")
+
+
+@pytest.fixture
+def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
+    return Chats(runtime(llm_url=model.url, **platform(bot)), bot)
+
+
+def look(chats: Chats) -> float:
+    """Let the next look come, work on all that comes of it, and return its time."""
+    runtime = chats.runtime
+    found = runtime.app.schedules.find_heartbeat()
+    assert found
+    wake_agents(runtime.stores.kv, runtime.queue.put, "main", found.due + 0.001)
+    chats.work_off()
+    return found.due
+
+
+def read_sessions(chats: Chats) -> list[bytes]:
+    kv = chats.runtime.stores.kv
+    return [item.value for each in (CHAT, OWN) for _, item in scan_all(kv, f"session#{each}")]
+
+
+def test_an_owner_sets_it_reads_what_it_costs_and_ends_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    assert tell(chats, "/heartbeat").startswith("The heartbeat is off")
+    assert "from a minute" in tell(chats, "/heartbeat soon")
+    assert chats.runtime.app.schedules.find_heartbeat() is None
+    said = tell(chats, "/heartbeat 30m")
+    assert said.startswith("I look every 30 minutes whether something is new for me, next at ")
+    assert " UTC, and tell you here" in said
+    assert "runs in the last 30 days: 0" in tell(chats, "/heartbeat")
+    assert tell(chats, "/wakeups").startswith("1. heartbeat · next ")
+    assert tell(chats, "/heartbeat 2h").startswith("I look every 2 hours")
+    assert len(chats.runtime.app.schedules.list_of_chat()) == 1
+    assert tell(chats, "/heartbeat off") == "The heartbeat is off now."
+    assert tell(chats, "/heartbeat off").startswith("The heartbeat is off: ")
+    assert tell(chats, "/wakeups") == "Nothing is scheduled here."
+    assert not model.requests
+
+
+def test_nobody_else_sees_or_changes_it(chats: Chats) -> None:
+    group = {"chat": {"id": -5, "type": "supergroup", "title": "Trip"}}
+    chats.write(1, "/heartbeat 1m", GUEST, **group)
+    chats.work_off()
+    assert chats.runtime.app.schedules.find_heartbeat() is None
+
+
+def test_forty_looks_that_find_nothing_leave_every_session_byte_for_byte(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    tell(chats, "/heartbeat 1m")
+    before = read_sessions(chats)
+    times = [look(chats) for _ in range(40)]
+    assert read_sessions(chats) == before
+    delays = [later - earlier for earlier, later in pairwise(times)]
+    assert [round(each) for each in delays[:11]] == [
+        *(60 * 2**number for number in range(1, 11)),
+        86_400,
+    ]
+    assert not model.requests
+
+
+def test_mail_lets_it_run_and_what_matters_is_told_where_it_was_set(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    tell(chats, "/heartbeat 30m")
+    look(chats)
+    kv = chats.runtime.stores.kv
+    Mailbox(kv, "main").deliver(Mail("1", "hook shop", "order 7 came in", 1.0))
+    model.then(say("Order 7 has come in."))
+    look(chats)
+    (request,) = model.requests
+    asked = str(request.json()["messages"])
+    assert "order 7 came in" in asked
+    assert "this is your heartbeat" in asked
+    assert "/heartbeat" not in asked  # nothing of the chat
+    assert chats.list_texts()[-1] == "Order 7 has come in."
+    found = chats.runtime.app.schedules.find_heartbeat()
+    assert found
+    assert (found.runs, found.delay, found.running) == (1, 1800.0, "")
+    (run,) = chats.runtime.app.schedules.list_runs(HEARTBEAT)
+    assert run.outcome == "said"
+    assert run.tokens > 0
+    look(chats)
+    assert len(model.requests) == 1
+    assert f"runs in the last 30 days: 1, with {run.tokens:,} tokens" in tell(chats, "/heartbeat")
+
+
+def test_a_message_is_noted_for_the_heartbeat_without_asking_the_store(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    tell(chats, "/heartbeat 1m")
+    due = max(look(chats) for _ in range(6))
+    runtime = chats.runtime
+    model.then(say("Hello."))
+    chats.write(50, "hello")
+    chats.work_off()
+    runtime.inputs.tell_heartbeats(runtime.stores.kv, due + 100.0)
+    found = runtime.app.schedules.find_heartbeat()
+    assert found
+    assert found.due == due + 160.0
+
+
+def test_many_runs_before_it_make_the_next_one_no_dearer(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    tell(chats, "/heartbeat 1h")
+    kv = chats.runtime.stores.kv
+    for number in range(12):
+        Mailbox(kv, "main").deliver(Mail(f"{number}", "hook shop", "order " * 200, 1.0 + number))
+        model.then(say("[SILENT]"))
+        look(chats)
+    size = len(str(model.requests[-1].json()["messages"]))
+    assert len(model.requests) == 12
+    assert size < 15_000, size

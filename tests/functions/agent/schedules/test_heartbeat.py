@@ -1,0 +1,307 @@
+"""A heartbeat looks without a model, and ever more rarely while nothing is new."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.schedules.heartbeat import (
+    InputNotes,
+    make_heartbeat,
+    parse_interval,
+    read_versions,
+)
+from functions.agent.schedules.schedule import DELAY_MOST, HEARTBEAT, Run, Schedule, Schedules
+from functions.agent.schedules.tick import restore_marks, wake_agents
+from functions.events import Event
+from functions.queues.store_queue import StoreQueue
+from functions.texts.languages import load_texts
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.memory import MemoryKV
+from tests.fakes.clock import Clock
+from tests.functions.agent.schedules.test_tick import ADA, START, DyingKV
+from tests.functions.queues.workers import handle_all
+from tests.sigil.stores import Place, place, pytest_generate_tests
+
+__all__ = ["place", "pytest_generate_tests"]
+
+MINUTE = 60.0
+DOUBLED = [60.0 * 2**number for number in range(1, 11)]
+"""The delays after the looks of a heartbeat of a minute, before they reach a day."""
+
+
+class Beating:
+    """The agent `main` with a heartbeat, and a clock of its own."""
+
+    def __init__(self, kv: KV, clock: Clock, every: float = MINUTE) -> None:
+        self.kv = kv
+        self.clock = clock
+        self.schedules = Schedules(kv, "main")
+        self.mailbox = Mailbox(kv, "main")
+        self.put: list[Event] = []
+        self.every = every
+        self.set()
+
+    def set(self) -> Schedule:
+        wanted = make_heartbeat(
+            self.every,
+            session=ADA,
+            by=ADA,
+            now=self.clock.now,
+            zone="UTC",
+            known=read_versions(self.kv, "main"),
+            texts=load_texts("en"),
+        )
+        return self.schedules.set_heartbeat(wanted)
+
+    def read(self) -> Schedule:
+        found = self.schedules.find_heartbeat()
+        assert found
+        return found
+
+    def look(self) -> list[Event]:
+        """Let the time of the next look come, and return what it put."""
+        self.clock.now = self.read().due
+        return self.tick()
+
+    def tick(self) -> list[Event]:
+        before = len(self.put)
+        wake_agents(self.kv, self.put.append, "main", self.clock.now)
+        return self.put[before:]
+
+    def mail(self, text: str = "the parcel is here") -> None:
+        self.mailbox.deliver(Mail(text, "alice", text, self.clock.now))
+
+    def end(self, event: Event, outcome: str = "silent") -> None:
+        self.schedules.note_run(HEARTBEAT, Run(event.id, self.clock.now, self.clock.now, outcome))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(START)
+
+
+@pytest.fixture
+def beating(clock: Clock) -> Beating:
+    return Beating(MemoryKV(clock), clock)
+
+
+def test_looks_that_find_nothing_double_the_delay_up_to_a_day(beating: Beating) -> None:
+    delays = []
+    for _ in range(13):
+        before = beating.read().due
+        assert beating.look() == []
+        delays.append(beating.read().due - before)
+    assert delays == [*DOUBLED, DELAY_MOST, DELAY_MOST, DELAY_MOST]
+    assert beating.read().due > beating.clock.now
+    index = keys.due_wakeup("main", 0.0, "", "").partition
+    assert len(beating.kv.scan(index)) == 1
+
+
+def test_mail_is_found_once_it_is_there_and_the_delay_goes_back(beating: Beating) -> None:
+    for _ in range(5):
+        beating.look()
+    beating.mail()
+    (event,) = beating.look()
+    assert (event.kind, event.session, event.data["home"]) == ("wakeup", "own:main", ADA)
+    assert "mail that you have not read" in event.text
+    known = beating.read()
+    assert (known.delay, known.due) == (MINUTE, beating.clock.now + MINUTE)
+    assert beating.look() == []  # the run is still on
+    assert beating.read().skipped == 1
+    beating.end(event)
+    assert beating.look() != []  # nobody has read it
+    beating.end(beating.put[-1])
+    for name, _ in beating.mailbox.read()[0]:
+        beating.mailbox.remove([name])
+    assert beating.look() == []
+
+
+def test_a_document_that_was_changed_is_found_once(beating: Beating) -> None:
+    beating.kv.put(keys.document("main", "role"), b"the shop's helper")
+    (event,) = beating.look()
+    assert "documents of yours have changed (role)" in event.text
+    beating.end(event)
+    assert beating.look() == []
+    beating.kv.delete(keys.document("main", "role"))
+    beating.kv.put(keys.thing_totals("main"), b"{}")
+    (event,) = beating.look()
+    assert "(role)" in event.text
+    assert "you remember something else" in event.text
+
+
+def test_what_another_agent_got_is_no_news(beating: Beating) -> None:
+    Mailbox(beating.kv, "main.alice").deliver(Mail("1", "bob", "hello", START))
+    beating.kv.put(keys.document("main.alice", "role"), b"somebody else")
+    assert beating.look() == []
+
+
+def test_what_somebody_writes_sets_the_delay_back_without_a_write_where_it_is_short(
+    beating: Beating,
+) -> None:
+    for _ in range(8):
+        beating.look()
+    beating.clock.now += 600.0
+    beating.schedules.note_input(beating.clock.now)
+    known = beating.read()
+    assert (known.delay, known.due) == (MINUTE, beating.clock.now + MINUTE)
+    item = beating.kv.get(keys.wakeup("main", HEARTBEAT))
+    beating.schedules.note_input(beating.clock.now + 30.0)
+    assert beating.kv.get(keys.wakeup("main", HEARTBEAT)) == item
+    assert beating.look() == []
+    assert beating.read().delay == 2 * MINUTE
+
+
+def test_an_agent_that_sleeps_until_a_time_looks_then_and_no_earlier(beating: Beating) -> None:
+    until = START + 9 * 3600.0
+    slept = beating.schedules.sleep_until(until, START)
+    assert slept
+    assert slept.due == until
+    beating.schedules.note_input(START + 600.0)
+    restore_marks(beating.kv, ["main"], START + 700.0)
+    assert beating.read().due == until
+    assert beating.look() == []
+    assert beating.read().due == until + 2 * MINUTE
+    assert beating.schedules.sleep_until(0.0, beating.clock.now)
+    assert beating.read().due == beating.clock.now + MINUTE
+    beating.schedules.drop(HEARTBEAT)
+    assert beating.schedules.sleep_until(until, START) is None
+
+
+def test_a_clock_that_was_set_back_moves_the_next_look_back_too(beating: Beating) -> None:
+    beating.clock.now += 365 * DELAY_MOST
+    beating.tick()
+    restore_marks(beating.kv, ["main"], START)
+    assert beating.read().due == START + 2 * MINUTE
+
+
+def test_two_schedulers_at_once_look_once(place: Place, clock: Clock) -> None:
+    stores = [place.open(clock), place.open(clock)]
+    beating = Beating(stores[0], clock)
+    clock.advance(MINUTE)
+
+    def tick_both() -> None:
+        ends = [
+            Thread(
+                target=wake_agents,
+                args=(kv, StoreQueue(kv, lane="work").put, "main", clock.now),
+            )
+            for kv in stores
+        ]
+        for thread in ends:
+            thread.start()
+        for thread in ends:
+            thread.join()
+
+    tick_both()
+    assert beating.read().delay == 2 * MINUTE
+    beating.mail()
+    clock.now = beating.read().due
+    tick_both()
+    assert len(handle_all(StoreQueue(stores[0], lane="work"))) == 1
+    assert beating.read().runs == 1
+
+
+@pytest.mark.parametrize("news", [False, True], ids=["nothing", "mail"])
+def test_a_crash_before_any_write_of_a_look_repeats_it(
+    clock: Clock, tmp_path: Path, news: bool
+) -> None:
+    for writes in range(10):
+        clock.now = START
+        kv = DyingKV(tmp_path / f"{writes}.db", clock)
+        beating = Beating(kv, clock)
+        if news:
+            beating.mail()
+        queue = StoreQueue(kv, lane="work")
+        clock.advance(MINUTE)
+        kv.left = writes
+        with suppress(KeyboardInterrupt):
+            wake_agents(kv, queue.put, "main", clock.now)
+        kv.left = 1_000_000
+        for _ in range(2):
+            wake_agents(kv, queue.put, "main", clock.now)
+        assert len(handle_all(queue)) == news
+        assert beating.read().delay == (MINUTE if news else 2 * MINUTE)
+        index = keys.due_wakeup("main", 0.0, "", "").partition
+        assert len(kv.scan(index)) == 1
+        kv.close()
+
+
+class ReadsCounted(MemoryKV):
+    """A store that counts its reads."""
+
+    reads = 0
+
+    def get(self, key):  # type: ignore[no-untyped-def]
+        self.reads += 1
+        return super().get(key)
+
+    def get_many(self, wanted):  # type: ignore[no-untyped-def]
+        self.reads += 1
+        return [super(ReadsCounted, self).get(key) for key in wanted]
+
+    def scan(self, *args, **options):  # type: ignore[no-untyped-def]
+        self.reads += 1
+        return super().scan(*args, **options)
+
+
+def test_a_look_is_three_reads_beside_that_of_the_index(clock: Clock) -> None:
+    kv = ReadsCounted(clock)
+    beating = Beating(kv, clock)
+    clock.advance(MINUTE)
+    kv.reads = 0
+    assert beating.tick() == []
+    assert kv.reads == 1 + 3
+
+
+def test_who_was_written_to_is_told_to_their_heartbeats_once_a_minute(clock: Clock) -> None:
+    kv = ReadsCounted(clock)
+    beating = Beating(kv, clock)
+    notes = InputNotes(lambda: clock.now)
+    for _ in range(3):
+        notes.add("main")
+        notes.add("main.alice")  # has none
+        kv.reads = 0
+        notes.tell_heartbeats(kv, clock.now)
+        assert kv.reads in (0, 2)
+        clock.advance(25.0)
+    for _ in range(5):
+        beating.look()
+    notes.add("main")
+    notes.tell_heartbeats(kv, clock.now)
+    assert beating.read().due == clock.now + MINUTE
+    kv.reads = 0
+    notes.tell_heartbeats(kv, clock.now)
+    assert not kv.reads
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("30m", 1800.0),
+        ("every 30 minutes", 1800.0),
+        ("1h 30m", 5400.0),
+        ("1h30m", 5400.0),
+        ("2 Stunden", 7200.0),
+        ("每30分钟", 1800.0),
+        ("2小时", 7200.0),
+        ("1d", 86_400.0),
+        ("60s", 60.0),
+        ("", 0.0),
+        ("30", 0.0),
+        ("0m", 0.0),
+        ("30s", 0.0),
+        ("90s", 0.0),
+        ("2d", 0.0),
+        ("99999h", 0.0),
+        ("soon", 0.0),
+        ("30m please", 0.0),
+        ("-30m", 0.0),
+    ],
+)
+def test_an_interval_is_read_in_three_languages(words: str, seconds: float) -> None:
+    assert parse_interval(words) == seconds
